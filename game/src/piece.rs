@@ -1,0 +1,138 @@
+//! The seven pieces, their cells, and the order the enemy prefers them in.
+
+use std::fmt;
+
+/// One of the seven pieces. The discriminant is the place in the enemy's order of preference
+/// (`S Z O I L J T`), which breaks ties between equally bad pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Piece {
+    /// `S`, given whenever nothing is worse.
+    S,
+    /// `Z`.
+    Z,
+    /// `O`.
+    O,
+    /// `I`.
+    I,
+    /// `L`.
+    L,
+    /// `J`.
+    J,
+    /// `T`.
+    T,
+}
+
+/// The four cells `(x, y)` of a piece in its 4×4 box; `x` grows to the right, `y` downwards.
+pub type Cells = [(u8, u8); 4];
+
+/// Cells by piece (in enemy order) and orientation. Orientation 0 is the one a piece spawns in; the
+/// key `U` steps to the next.
+const CELLS: [[Cells; 4]; 7] = [
+    [
+        [(2, 1), (3, 1), (1, 2), (2, 2)],
+        [(1, 1), (1, 2), (2, 2), (2, 3)],
+        [(1, 1), (2, 1), (0, 2), (1, 2)],
+        [(1, 0), (1, 1), (2, 1), (2, 2)],
+    ],
+    [
+        [(1, 1), (2, 1), (2, 2), (3, 2)],
+        [(2, 1), (1, 2), (2, 2), (1, 3)],
+        [(0, 1), (1, 1), (1, 2), (2, 2)],
+        [(2, 0), (1, 1), (2, 1), (1, 2)],
+    ],
+    [[(1, 1), (2, 1), (1, 2), (2, 2)]; 4],
+    [
+        [(0, 1), (1, 1), (2, 1), (3, 1)],
+        [(2, 0), (2, 1), (2, 2), (2, 3)],
+        [(0, 2), (1, 2), (2, 2), (3, 2)],
+        [(1, 0), (1, 1), (1, 2), (1, 3)],
+    ],
+    [
+        [(1, 1), (2, 1), (3, 1), (1, 2)],
+        [(1, 1), (2, 1), (2, 2), (2, 3)],
+        [(2, 1), (0, 2), (1, 2), (2, 2)],
+        [(1, 0), (1, 1), (1, 2), (2, 2)],
+    ],
+    [
+        [(1, 1), (2, 1), (1, 2), (1, 3)],
+        [(0, 1), (1, 1), (2, 1), (2, 2)],
+        [(2, 0), (2, 1), (1, 2), (2, 2)],
+        [(1, 1), (1, 2), (2, 2), (3, 2)],
+    ],
+    [
+        [(1, 1), (2, 1), (3, 1), (2, 2)],
+        [(2, 1), (1, 2), (2, 2), (2, 3)],
+        [(1, 1), (0, 2), (1, 2), (2, 2)],
+        [(1, 0), (1, 1), (2, 1), (1, 2)],
+    ],
+];
+
+impl Piece {
+    /// All pieces in the enemy's order of preference.
+    pub const ALL: [Piece; 7] = [
+        Piece::S,
+        Piece::Z,
+        Piece::O,
+        Piece::I,
+        Piece::L,
+        Piece::J,
+        Piece::T,
+    ];
+
+    /// The piece's place in [`Piece::ALL`], 0 to 6.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The piece's cells in orientation `orientation` (taken modulo 4).
+    pub const fn cells(self, orientation: u8) -> &'static Cells {
+        &CELLS[self as usize][(orientation & 3) as usize]
+    }
+
+    /// The piece's letter.
+    pub const fn letter(self) -> char {
+        ['S', 'Z', 'O', 'I', 'L', 'J', 'T'][self as usize]
+    }
+
+    /// The piece with this letter (either case), if there is one.
+    pub fn from_letter(letter: char) -> Option<Piece> {
+        let letter = letter.to_ascii_uppercase();
+        Piece::ALL
+            .into_iter()
+            .find(|piece| piece.letter() == letter)
+    }
+}
+
+impl fmt::Display for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.letter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_round_trip() {
+        for piece in Piece::ALL {
+            assert_eq!(Piece::from_letter(piece.letter()), Some(piece));
+            assert_eq!(Piece::ALL[piece.index()], piece);
+        }
+        assert_eq!(Piece::from_letter('X'), None);
+    }
+
+    #[test]
+    fn every_orientation_has_four_distinct_cells_in_the_box() {
+        for piece in Piece::ALL {
+            for orientation in 0..4 {
+                let mut cells = piece.cells(orientation).to_vec();
+                cells.sort_unstable();
+                cells.dedup();
+                assert_eq!(cells.len(), 4, "{piece} {orientation}");
+                assert!(cells.iter().all(|&(x, y)| x < 4 && y < 4));
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The rules, cell by cell: a board with the rows above the bar, positions, keys, and locking.
+//!
+//! Nothing here is fast, and all of it is meant to be checked by eye against the rules of the game.
+//! The oracle, the playing of replays and the search for key paths stand on it.
+
+use crate::piece::Piece;
+use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
+use std::fmt;
+
+/// One of the four keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Key {
+    /// `L`: one column to the left.
+    Left,
+    /// `R`: one column to the right.
+    Right,
+    /// `D`: one row down; locks the piece where it cannot.
+    Down,
+    /// `U`: the next orientation.
+    Up,
+}
+
+impl Key {
+    /// All keys in the order of their codes in a replay (0 to 3).
+    pub const ALL: [Key; 4] = [Key::Left, Key::Right, Key::Down, Key::Up];
+
+    /// The key's letter.
+    pub const fn letter(self) -> char {
+        ['L', 'R', 'D', 'U'][self as usize]
+    }
+
+    /// The key with this letter (upper case), if there is one.
+    pub fn from_letter(letter: char) -> Option<Key> {
+        Key::ALL.into_iter().find(|key| key.letter() == letter)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.letter())
+    }
+}
+
+/// What may differ from the game as it is played today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Rules {
+    /// Full rows are removed even where the locking piece reaches above the bar, and the game is
+    /// judged to be over only afterwards. The game does not do so; the emulator behind the table of
+    /// small wells published in 2022 did.
+    pub clear_above_bar: bool,
+}
+
+/// Where a piece is: its 4×4 box and its orientation.
+///
+/// Two positions of S, Z or I that fill the same cells are not equal: they rotate differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// Orientation, 0 to 3.
+    pub orientation: u8,
+    /// The box's left column; may be negative.
+    pub x: i8,
+    /// The box's top row; row 0 is the top of the well, four rows above the bar.
+    pub y: i8,
+}
+
+impl Position {
+    /// Where every piece comes into a well of this geometry.
+    pub const fn spawn(geometry: Geometry) -> Position {
+        Position {
+            orientation: 0,
+            x: ((geometry.width() - 4) / 2) as i8,
+            y: 0,
+        }
+    }
+
+    /// The position this key asks for, whether or not it is free.
+    pub const fn moved(self, key: Key) -> Position {
+        let Position { orientation, x, y } = self;
+        match key {
+            Key::Left => Position {
+                orientation,
+                x: x - 1,
+                y,
+            },
+            Key::Right => Position {
+                orientation,
+                x: x + 1,
+                y,
+            },
+            Key::Down => Position {
+                orientation,
+                x,
+                y: y + 1,
+            },
+            Key::Up => Position {
+                orientation: (orientation + 1) & 3,
+                x,
+                y,
+            },
+        }
+    }
+}
+
+/// A piece somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Placement {
+    /// The piece.
+    pub piece: Piece,
+    /// Where it is.
+    pub position: Position,
+}
+
+impl Placement {
+    /// The four cells `(column, row)` it takes, row 0 at the top.
+    pub fn cells(&self) -> [(i32, i32); 4] {
+        let Position { orientation, x, y } = self.position;
+        self.piece
+            .cells(orientation)
+            .map(|(cx, cy)| (i32::from(x) + i32::from(cx), i32::from(y) + i32::from(cy)))
+    }
+}
+
+/// Rows a board can have.
+const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
+
+/// A whole well, the rows above the bar included, **top row first** as in the rules.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Board {
+    geometry: Geometry,
+    rows: [u16; MAX_DEPTH],
+}
+
+/// What a lock did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lock {
+    /// The board after it.
+    pub board: Board,
+    /// Lines cleared.
+    pub lines: u8,
+    /// Whether the game is over.
+    pub over: bool,
+}
+
+impl Board {
+    /// The board of a live well.
+    pub fn new(geometry: Geometry, well: &Well) -> Board {
+        let mut rows = [0; MAX_DEPTH];
+        for (index, &row) in well.rows()[..geometry.height()].iter().enumerate() {
+            rows[geometry.depth() - 1 - index] = row;
+        }
+        Board { geometry, rows }
+    }
+
+    /// Its geometry.
+    pub const fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// All rows, those above the bar first.
+    pub fn rows(&self) -> &[u16] {
+        &self.rows[..self.geometry.depth()]
+    }
+
+    /// The part below the bar. The whole board, if the game goes on.
+    pub fn well(&self) -> Well {
+        let mut rows = [0; MAX_HEIGHT];
+        for (row, &bits) in rows
+            .iter_mut()
+            .zip(self.rows()[ROWS_ABOVE_BAR..].iter().rev())
+        {
+            *row = bits;
+        }
+        Well::from_rows(rows)
+    }
+
+    /// The row of the topmost filled cell; the number of rows if there is none. What the enemy
+    /// judges a lock by: the greater, the better for the player.
+    pub fn rating(&self) -> u8 {
+        let rows = self.rows();
+        rows.iter().position(|&row| row != 0).unwrap_or(rows.len()) as u8
+    }
+
+    /// Whether a piece can be there: inside the well on all sides, over no filled cell.
+    pub fn is_free(&self, piece: Piece, position: Position) -> bool {
+        let (width, depth) = (self.geometry.width() as i32, self.geometry.depth() as i32);
+        Placement { piece, position }
+            .cells()
+            .into_iter()
+            .all(|(x, y)| {
+                (0..width).contains(&x)
+                    && (0..depth).contains(&y)
+                    && self.rows[y as usize] >> x & 1 == 0
+            })
+    }
+
+    /// Locks a piece at a position that is free.
+    pub fn lock(&self, piece: Piece, position: Position, rules: Rules) -> Lock {
+        let mut board = *self;
+        let cells = Placement { piece, position }.cells();
+        for (x, y) in cells {
+            board.rows[y as usize] |= 1 << x;
+        }
+        let top = cells
+            .iter()
+            .map(|&(_, y)| y)
+            .min()
+            .expect("a piece has four cells");
+        let mut lines = 0;
+        if rules.clear_above_bar || top >= ROWS_ABOVE_BAR as i32 {
+            for y in 0..self.geometry.depth() {
+                if board.rows[y] == self.geometry.full_row() {
+                    board.rows.copy_within(0..y, 1);
+                    board.rows[0] = 0;
+                    lines += 1;
+                }
+            }
+        }
+        let over = board.rows[ROWS_ABOVE_BAR - 1] != 0;
+        Lock { board, lines, over }
+    }
+}
+
+impl fmt::Debug for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Board({} {:x?})", self.geometry, self.rows())
+    }
+}
