@@ -1,10 +1,12 @@
 #![doc = include_str!("../README.md")]
 
+mod emulator;
 mod piece;
 pub mod reference;
 mod rules;
 mod well;
 
+pub use emulator::{Children, Emulator, SimdLevel, UnknownSimdLevel};
 pub use piece::{Cells, Piece};
 pub use rules::{Board, Key, Lock, Placement, Position, Rules};
 pub use well::{

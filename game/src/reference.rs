@@ -1,7 +1,8 @@
 //! The oracle: what a piece can do in a well and which piece is worst, found cell by cell.
 //!
 //! It follows the wording of the rules and nothing else, and it takes tens of microseconds a well.
-//! Everything fast in this crate is tested against it.
+//! Everything fast in this crate is tested against it; the fast emulator also hands it the few wells
+//! that its shortcuts do not cover (see [`Emulator`](crate::Emulator)).
 
 use crate::piece::Piece;
 use crate::rules::{Board, Key, Lock, Position, Rules};

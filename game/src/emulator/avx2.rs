@@ -1,0 +1,214 @@
+//! AVX2: seven words in two registers.
+#![allow(unsafe_code)]
+
+use super::children::{CAPACITY, Children};
+use super::simd::{Drawing, Simd, WORD, remove_full_rows};
+use super::tables::{SHAPE_BOTTOM, Seven, Shape};
+use crate::well::Well;
+use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
+
+/// The proof that the processor has AVX2, BMI1 and 2, LZCNT and POPCNT.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    /// The proof, if it holds.
+    pub(super) fn detect() -> Option<Self> {
+        (is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt"))
+        .then_some(Avx2(()))
+    }
+}
+
+// SAFETY, for every block of this impl: `self` exists only where `detect` found the instructions, and
+// memory is touched only through references of the right size.
+impl Simd for Avx2 {
+    type Words = [__m256i; 2];
+
+    #[inline(always)]
+    fn filled_rows(self, well: &Well) -> u32 {
+        // SAFETY: as above; `Well` is 32 bytes on a boundary of 32.
+        unsafe {
+            let rows = _mm256_load_si256(well.rows().as_ptr().cast());
+            let empty = _mm256_cmpeq_epi16(rows, _mm256_setzero_si256());
+            // Two bits a row become one.
+            _pext_u32(!_mm256_movemask_epi8(empty) as u32, 0x5555_5555)
+        }
+    }
+
+    #[inline(always)]
+    fn load(self, words: &Seven) -> [__m256i; 2] {
+        let at: *const __m256i = words.0.as_ptr().cast();
+        // SAFETY: as above; `Seven` is 64 bytes on a boundary of 64.
+        unsafe { [_mm256_load_si256(at), _mm256_load_si256(at.add(1))] }
+    }
+
+    #[inline(always)]
+    fn store(self, words: [__m256i; 2]) -> Seven {
+        let mut seven = Seven::ZERO;
+        let at: *mut __m256i = seven.0.as_mut_ptr().cast();
+        // SAFETY: as above; `Seven` is 64 bytes on a boundary of 64.
+        unsafe {
+            _mm256_store_si256(at, words[0]);
+            _mm256_store_si256(at.add(1), words[1]);
+        }
+        seven
+    }
+
+    #[inline(always)]
+    fn or(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
+        // SAFETY: as above.
+        unsafe { [_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])] }
+    }
+
+    #[inline(always)]
+    fn and(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
+        // SAFETY: as above.
+        unsafe { [_mm256_and_si256(a[0], b[0]), _mm256_and_si256(a[1], b[1])] }
+    }
+
+    #[inline(always)]
+    fn and_not(self, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
+        // SAFETY: as above.
+        unsafe {
+            [
+                _mm256_andnot_si256(a[0], b[0]),
+                _mm256_andnot_si256(a[1], b[1]),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn spread(self, words: [__m256i; 2]) -> [__m256i; 2] {
+        [spread(self, words[0]), spread(self, words[1])]
+    }
+
+    #[inline(always)]
+    fn equal(self, a: [__m256i; 2], b: [__m256i; 2]) -> bool {
+        // SAFETY: as above.
+        unsafe {
+            let differ =
+                _mm256_or_si256(_mm256_xor_si256(a[0], b[0]), _mm256_xor_si256(a[1], b[1]));
+            _mm256_testz_si256(differ, differ) == 1
+        }
+    }
+
+    #[inline(always)]
+    fn non_zero(self, words: [__m256i; 2]) -> u8 {
+        non_zero(self, words[0]) | non_zero(self, words[1]) << 4
+    }
+
+    #[inline(always)]
+    fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool {
+        let mut list = [MaybeUninit::uninit(); CAPACITY + WORD];
+        let list = list_landings(job, &mut list);
+        // SAFETY: as above; the list is `list_landings`'s.
+        unsafe { draw_list(job, list, children) }
+    }
+}
+
+/// [`Simd::spread`] of four words.
+#[inline(always)]
+fn spread(_: Avx2, words: __m256i) -> __m256i {
+    // SAFETY: the first argument proves that the instructions are there.
+    unsafe {
+        let sides = _mm256_or_si256(_mm256_slli_epi16::<1>(words), _mm256_srli_epi16::<1>(words));
+        // Each 64-bit word turned by 16 bits: bytes 6 and 7 come first.
+        let turn = _mm256_setr_epi8(
+            6, 7, 0, 1, 2, 3, 4, 5, 14, 15, 8, 9, 10, 11, 12, 13, //
+            6, 7, 0, 1, 2, 3, 4, 5, 14, 15, 8, 9, 10, 11, 12, 13,
+        );
+        _mm256_or_si256(
+            _mm256_or_si256(words, sides),
+            _mm256_shuffle_epi8(words, turn),
+        )
+    }
+}
+
+/// [`Simd::non_zero`] of four words.
+#[inline(always)]
+fn non_zero(_: Avx2, words: __m256i) -> u8 {
+    // SAFETY: the first argument proves that the instructions are there.
+    unsafe {
+        let zero = _mm256_cmpeq_epi64(words, _mm256_setzero_si256());
+        !_mm256_movemask_pd(_mm256_castsi256_pd(zero)) as u8 & 15
+    }
+}
+
+/// Room for a list of landings, left as it is found: to clear it costs more than to fill it.
+pub(super) type List = [MaybeUninit<u16>; CAPACITY + WORD];
+
+/// The byte offsets, in `job.shapes`, from which sixteen rows of each landing's shape are to be read;
+/// at most [`CAPACITY`].
+#[inline(always)]
+pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u16] {
+    let mut count = 0;
+    for (level, &word) in job.landings[..job.levels].iter().enumerate() {
+        let slide = (SHAPE_BOTTOM + level - job.stack) * size_of::<u16>();
+        // Four at a time, whether there are as many or not: fewer branches to guess than with one a
+        // bit. What is written too much is written over by the next level, or is behind the end.
+        let mut left = word;
+        let end = count + word.count_ones() as usize;
+        loop {
+            for entry in &mut list[count..count + 4] {
+                let bit = left.trailing_zeros() as usize;
+                entry.write((bit * size_of::<Shape>() + slide) as u16);
+                left &= left.wrapping_sub(1);
+            }
+            count += 4;
+            if left == 0 {
+                break;
+            }
+        }
+        count = end;
+    }
+    // SAFETY: the first `count` entries were written.
+    unsafe { written(list, count.min(CAPACITY)) }
+}
+
+/// The first `count` entries.
+///
+/// # Safety
+/// They were written.
+#[inline(always)]
+pub(super) unsafe fn written(list: &List, count: usize) -> &[u16] {
+    // SAFETY: the caller wrote them; `MaybeUninit<u16>` is laid out as `u16`.
+    unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), count) }
+}
+
+/// Draws the listed landings.
+///
+/// # Safety
+/// The processor has AVX2. Each entry of `list` is a byte offset in `job.shapes` with sixteen rows of
+/// one shape behind it.
+#[inline(always)]
+pub(super) unsafe fn draw_list(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
+    let shapes = job.shapes.as_ptr().cast::<u8>();
+    let mut any = 0;
+    // SAFETY: the instructions are there; `Well` is 32 bytes on a boundary of 32; shapes are read where
+    // the caller said.
+    unsafe {
+        let full_row = _mm256_set1_epi16(job.full_row as i16);
+        let well = _mm256_load_si256(job.well.rows().as_ptr().cast());
+        let out = children.wells.iter_mut().zip(children.lines.iter_mut());
+        for (&offset, (child, lines)) in list.iter().zip(out) {
+            let shape = _mm256_loadu_si256(shapes.add(usize::from(offset)).cast());
+            let rows = _mm256_or_si256(well, shape);
+            let full = _mm256_movemask_epi8(_mm256_cmpeq_epi16(rows, full_row));
+            _mm256_store_si256((child as *mut Well).cast(), rows);
+            *lines = (full.count_ones() / 2) as u8;
+            any |= full;
+            if full != 0 {
+                let mut rows = *child.rows();
+                remove_full_rows(&mut rows, job.full_row);
+                *child = Well::from_rows(rows);
+            }
+        }
+    }
+    children.len = list.len();
+    any != 0
+}

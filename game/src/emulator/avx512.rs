@@ -1,0 +1,188 @@
+//! AVX-512: seven words in one register.
+//!
+//! Two kinds of processor: Skylake and its like have the byte and word instructions but cannot
+//! compress 16-bit lanes; from Ice Lake and Zen 4 on (VBMI2) compressing a well's rows *is* the line
+//! clear, and landing words become lists without a loop over bits.
+#![allow(unsafe_code)]
+
+use super::avx2::{Avx2, List, draw_list, list_landings, written};
+use super::children::{CAPACITY, Children};
+use super::simd::WORD;
+use super::simd::{Drawing, Simd};
+use super::tables::{SHAPE_BOTTOM, SHAPE_ROWS, Seven, Shape};
+use crate::well::Well;
+use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
+
+/// The proof that the processor has AVX-512 F, BW, DQ and VL, and everything that AVX2 asks for;
+/// with `VBMI2` that, too.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx512<const VBMI2: bool>(());
+
+impl<const VBMI2: bool> Avx512<VBMI2> {
+    /// The proof, if it holds.
+    pub(super) fn detect() -> Option<Self> {
+        (is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && Avx2::detect().is_some()
+            && (!VBMI2 || is_x86_feature_detected!("avx512vbmi2")))
+        .then_some(Avx512(()))
+    }
+}
+
+// SAFETY, for every block of this impl: `self` exists only where `detect` found the instructions, and
+// memory is touched only through references of the right size.
+impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
+    type Words = __m512i;
+
+    #[inline(always)]
+    fn filled_rows(self, well: &Well) -> u32 {
+        // SAFETY: as above; `Well` is 32 bytes on a boundary of 32.
+        unsafe {
+            let rows = _mm256_load_si256(well.rows().as_ptr().cast());
+            u32::from(_mm256_test_epi16_mask(rows, rows))
+        }
+    }
+
+    #[inline(always)]
+    fn load(self, words: &Seven) -> __m512i {
+        // SAFETY: as above; `Seven` is 64 bytes on a boundary of 64.
+        unsafe { _mm512_load_si512(words.0.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store(self, words: __m512i) -> Seven {
+        let mut seven = Seven::ZERO;
+        // SAFETY: as above; `Seven` is 64 bytes on a boundary of 64.
+        unsafe { _mm512_store_si512(seven.0.as_mut_ptr().cast(), words) };
+        seven
+    }
+
+    #[inline(always)]
+    fn or(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: as above.
+        unsafe { _mm512_or_si512(a, b) }
+    }
+
+    #[inline(always)]
+    fn and(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: as above.
+        unsafe { _mm512_and_si512(a, b) }
+    }
+
+    #[inline(always)]
+    fn and_not(self, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: as above.
+        unsafe { _mm512_andnot_si512(a, b) }
+    }
+
+    #[inline(always)]
+    fn spread(self, words: __m512i) -> __m512i {
+        // SAFETY: as above.
+        unsafe {
+            let sides =
+                _mm512_or_si512(_mm512_slli_epi16::<1>(words), _mm512_srli_epi16::<1>(words));
+            _mm512_or_si512(_mm512_or_si512(words, sides), _mm512_rol_epi64::<16>(words))
+        }
+    }
+
+    #[inline(always)]
+    fn equal(self, a: __m512i, b: __m512i) -> bool {
+        // SAFETY: as above.
+        unsafe { _mm512_cmpneq_epi64_mask(a, b) == 0 }
+    }
+
+    #[inline(always)]
+    fn non_zero(self, words: __m512i) -> u8 {
+        // SAFETY: as above.
+        unsafe { _mm512_test_epi64_mask(words, words) }
+    }
+
+    #[inline(always)]
+    fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool {
+        let mut list = [MaybeUninit::uninit(); CAPACITY + WORD];
+        if VBMI2 {
+            // SAFETY: as above, and VBMI2 is there; the list is `compress_landings`'s.
+            unsafe {
+                let list = compress_landings(job, &mut list);
+                draw_compressing(job, list, children)
+            }
+        } else {
+            let list = list_landings(job, &mut list);
+            // SAFETY: `detect` asked for AVX2; the list is `list_landings`'s.
+            unsafe { draw_list(job, list, children) }
+        }
+    }
+}
+
+/// What [`list_landings`] does, without a loop over bits.
+///
+/// # Safety
+/// The processor has AVX-512 BW and VBMI2.
+#[inline(always)]
+unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u16] {
+    const OFFSETS: [u16; 64] = {
+        let mut offsets = [0; 64];
+        let mut bit = 0;
+        while bit < 64 {
+            offsets[bit] = (bit * size_of::<Shape>()) as u16;
+            bit += 1;
+        }
+        offsets
+    };
+    let mut count = 0;
+    for (level, &word) in job.landings[..job.levels].iter().enumerate() {
+        let slide = (SHAPE_BOTTOM + level - job.stack) * size_of::<u16>();
+        let (low, high) = (word as u32, (word >> 32) as u32);
+        debug_assert!(count + WORD <= list.len());
+        // SAFETY: the instructions are there. A store writes 32 lanes from `count` or from at most
+        // 32 further; a well has at most CAPACITY children (see there), so `count` is no more than
+        // that before this word's second half is added and the list has WORD lanes to spare.
+        unsafe {
+            let slide = _mm512_set1_epi16(slide as i16);
+            let offsets = _mm512_loadu_si512(OFFSETS.as_ptr().cast());
+            let lanes = _mm512_maskz_compress_epi16(low, _mm512_add_epi16(offsets, slide));
+            _mm512_storeu_si512(list.as_mut_ptr().add(count).cast(), lanes);
+            count += low.count_ones() as usize;
+            let offsets = _mm512_loadu_si512(OFFSETS.as_ptr().add(32).cast());
+            let lanes = _mm512_maskz_compress_epi16(high, _mm512_add_epi16(offsets, slide));
+            _mm512_storeu_si512(list.as_mut_ptr().add(count).cast(), lanes);
+            count += high.count_ones() as usize;
+        }
+    }
+    // SAFETY: the first `count` entries were written.
+    unsafe { written(list, count.min(CAPACITY)) }
+}
+
+/// Draws the listed landings.
+///
+/// # Safety
+/// The processor has AVX-512 BW, VL and VBMI2. Each entry of `list` is a byte offset in `job.shapes`
+/// with sixteen rows of one shape behind it.
+#[inline(always)]
+unsafe fn draw_compressing(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
+    let shapes = job.shapes.as_ptr().cast::<u8>();
+    let mut any = 0;
+    // SAFETY: the instructions are there; `Well` is 32 bytes on a boundary of 32; shapes are read where
+    // the caller said.
+    unsafe {
+        let full_row = _mm256_set1_epi16(job.full_row as i16);
+        let well = _mm256_load_si256(job.well.rows().as_ptr().cast());
+        let out = children.wells.iter_mut().zip(children.lines.iter_mut());
+        for (&offset, (child, lines)) in list.iter().zip(out) {
+            let shape = _mm256_loadu_si256(shapes.add(usize::from(offset)).cast());
+            let rows = _mm256_or_si256(well, shape);
+            let full = _mm256_cmpeq_epi16_mask(rows, full_row);
+            let rows = _mm256_maskz_compress_epi16(!full, rows);
+            _mm256_store_si256((child as *mut Well).cast(), rows);
+            *lines = full.count_ones() as u8;
+            any |= full;
+        }
+    }
+    children.len = list.len();
+    any != 0
+}
+
+const _: () = assert!(size_of::<Shape>() == SHAPE_ROWS * 2 && size_of::<Well>() == 32);

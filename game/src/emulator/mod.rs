@@ -1,0 +1,311 @@
+//! The emulator forwards: the piece a well gets and everything that can become of it.
+//!
+//! The fast way is in `core`, compiled once for each kind of processor and chosen at run time. It
+//! covers widths 5 to 15 and wells without an empty row below their top, which are all wells that a
+//! game can reach. Everything else goes to the [oracle](crate::reference), at the oracle's speed.
+
+mod children;
+mod core;
+mod simd;
+pub(crate) mod tables;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+pub use children::Children;
+
+use self::core::{children, expand, piece};
+use self::simd::Portable;
+use self::tables::Tables;
+use crate::piece::Piece;
+use crate::reference::Reference;
+use crate::rules::Rules;
+use crate::well::{Geometry, ROWS_ABOVE_BAR, Well};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Which instructions the emulator uses. The results are the same, well for well and in the same
+/// order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SimdLevel {
+    /// None: plain 64-bit code, on any processor.
+    Portable,
+    /// AVX2 and the bit instructions that come with it (Haswell and Zen 1 on).
+    Avx2,
+    /// AVX-512 F, BW, DQ, VL (Skylake servers on).
+    Avx512,
+    /// AVX-512 with VBMI2 (Ice Lake and Zen 4 on).
+    Avx512Vbmi2,
+}
+
+impl SimdLevel {
+    /// All levels, the plainest first.
+    pub const ALL: [SimdLevel; 4] = [
+        SimdLevel::Portable,
+        SimdLevel::Avx2,
+        SimdLevel::Avx512,
+        SimdLevel::Avx512Vbmi2,
+    ];
+
+    /// The level's name as it is written in settings and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SimdLevel::Portable => "portable",
+            SimdLevel::Avx2 => "avx2",
+            SimdLevel::Avx512 => "avx512",
+            SimdLevel::Avx512Vbmi2 => "avx512-vbmi2",
+        }
+    }
+
+    /// The levels this processor has, the plainest first.
+    pub fn available() -> impl Iterator<Item = SimdLevel> {
+        SimdLevel::ALL
+            .into_iter()
+            .filter(|&level| Backend::detect(level).is_some())
+    }
+}
+
+impl fmt::Display for SimdLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is no [`SimdLevel`]'s.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no such SIMD level: {0:?} (there are portable, avx2, avx512 and avx512-vbmi2)")]
+pub struct UnknownSimdLevel(pub String);
+
+impl FromStr for SimdLevel {
+    type Err = UnknownSimdLevel;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = SimdLevel::ALL
+            .into_iter()
+            .find(|level| level.name() == name);
+        found.ok_or_else(|| UnknownSimdLevel(name.to_owned()))
+    }
+}
+
+/// A level with the proof that the processor has it.
+#[derive(Clone, Copy, Debug)]
+enum Backend {
+    Portable(Portable),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(avx2::Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(avx512::Avx512<false>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512Vbmi2(avx512::Avx512<true>),
+}
+
+impl Backend {
+    #[cfg(target_arch = "x86_64")]
+    fn detect(level: SimdLevel) -> Option<Backend> {
+        match level {
+            SimdLevel::Portable => Some(Backend::Portable(Portable)),
+            SimdLevel::Avx2 => avx2::Avx2::detect().map(Backend::Avx2),
+            SimdLevel::Avx512 => avx512::Avx512::detect().map(Backend::Avx512),
+            SimdLevel::Avx512Vbmi2 => avx512::Avx512::detect().map(Backend::Avx512Vbmi2),
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn detect(level: SimdLevel) -> Option<Backend> {
+        (level == SimdLevel::Portable).then_some(Backend::Portable(Portable))
+    }
+
+    fn level(self) -> SimdLevel {
+        match self {
+            Backend::Portable(_) => SimdLevel::Portable,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(_) => SimdLevel::Avx2,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512(_) => SimdLevel::Avx512,
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512Vbmi2(_) => SimdLevel::Avx512Vbmi2,
+        }
+    }
+}
+
+/// Calls a function generic over `Simd` through a copy of it compiled for the backend's instructions.
+macro_rules! with_backend {
+    ($backend:expr, $function:ident($($name:ident: $type:ty),*) -> $result:ty) => {
+        match $backend {
+            Backend::Portable(simd) => $function(simd, $($name),*),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2(simd) => {
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                fn compiled(simd: avx2::Avx2, $($name: $type),*) -> $result {
+                    $function(simd, $($name),*)
+                }
+                // SAFETY: the value `simd` exists only where these instructions were found.
+                #[allow(unsafe_code)]
+                unsafe { compiled(simd, $($name),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512(simd) => {
+                #[target_feature(
+                    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt"
+                )]
+                fn compiled(simd: avx512::Avx512<false>, $($name: $type),*) -> $result {
+                    $function(simd, $($name),*)
+                }
+                // SAFETY: the value `simd` exists only where these instructions were found.
+                #[allow(unsafe_code)]
+                unsafe { compiled(simd, $($name),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512Vbmi2(simd) => {
+                #[target_feature(
+                    enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx2,bmi1,bmi2,lzcnt,popcnt"
+                )]
+                fn compiled(simd: avx512::Avx512<true>, $($name: $type),*) -> $result {
+                    $function(simd, $($name),*)
+                }
+                // SAFETY: the value `simd` exists only where these instructions were found.
+                #[allow(unsafe_code)]
+                unsafe { compiled(simd, $($name),*) }
+            }
+        }
+    };
+}
+
+/// The emulator for one geometry. Cheap to clone: clones share their tables.
+///
+/// Pieces are those of HATETRIS Mild, which depend on the well alone.
+#[derive(Clone)]
+pub struct Emulator {
+    reference: Reference,
+    backend: Backend,
+    /// `None` for a width that the fast way does not cover.
+    tables: Option<Arc<Tables>>,
+    rules: Rules,
+    geometry: Geometry,
+}
+
+impl Emulator {
+    /// The fastest emulator this processor can run.
+    pub fn new(geometry: Geometry, rules: Rules) -> Emulator {
+        let level = SimdLevel::available().last().unwrap_or(SimdLevel::Portable);
+        Emulator::with_level(geometry, rules, level).expect("the level is available")
+    }
+
+    /// An emulator that uses these instructions; `None` if the processor lacks them.
+    pub fn with_level(geometry: Geometry, rules: Rules, level: SimdLevel) -> Option<Emulator> {
+        Some(Emulator {
+            reference: Reference::new(geometry, rules),
+            backend: Backend::detect(level)?,
+            tables: Tables::new(geometry, rules).map(Arc::new),
+            rules,
+            geometry,
+        })
+    }
+
+    /// The geometry of its wells.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// The rules it plays by.
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// The instructions it uses.
+    pub fn level(&self) -> SimdLevel {
+        self.backend.level()
+    }
+
+    /// The piece HATETRIS Mild gives: the one whose best lock leaves the highest stack, the first of
+    /// them in the order S Z O I L J T.
+    #[inline]
+    pub fn piece(&self, well: &Well) -> Piece {
+        let fast = self.tables.as_deref().and_then(|tables| {
+            with_backend!(self.backend, piece(tables: &Tables, well: &Well) -> Option<Piece>)
+        });
+        fast.unwrap_or_else(|| self.reference.piece(well))
+    }
+
+    /// The piece HATETRIS Mild gives and the wells it can leave.
+    #[inline]
+    pub fn expand(&self, well: &Well, out: &mut Children) -> Piece {
+        let fast = self.tables.as_deref().and_then(|tables| {
+            let out = &mut *out;
+            with_backend!(
+                self.backend,
+                expand(tables: &Tables, well: &Well, out: &mut Children) -> Option<Piece>
+            )
+        });
+        if let Some(piece) = fast {
+            self.judge_above_bar(well, out);
+            return piece;
+        }
+        let piece = self.reference.piece(well);
+        self.children_by_reference(well, piece, out);
+        piece
+    }
+
+    /// The wells that `piece` can leave.
+    #[inline]
+    pub fn children(&self, well: &Well, piece: Piece, out: &mut Children) {
+        let fast = self.tables.as_deref().is_some_and(|tables| {
+            let out = &mut *out;
+            with_backend!(
+                self.backend,
+                children(tables: &Tables, well: &Well, piece: Piece, out: &mut Children) -> bool
+            )
+        });
+        if fast {
+            self.judge_above_bar(well, out);
+        } else {
+            self.children_by_reference(well, piece, out);
+        }
+    }
+
+    /// The best rating of each piece, in enemy order: the row (0 the top of the well, above the bar)
+    /// of the topmost filled cell after the piece's best lock, or the number of rows if that leaves
+    /// the well empty. The enemy gives the piece with the lowest.
+    pub fn ratings(&self, well: &Well) -> [u8; 7] {
+        let fast = self
+            .tables
+            .as_deref()
+            .and_then(|tables| core::ratings(Portable, tables, well));
+        fast.unwrap_or_else(|| Piece::ALL.map(|piece| self.reference.rating(well, piece)))
+    }
+
+    #[cold]
+    fn children_by_reference(&self, well: &Well, piece: Piece, out: &mut Children) {
+        out.clear();
+        let outcome = self.reference.outcome(well, piece);
+        for (well, lines) in outcome.children {
+            out.push(well, lines);
+        }
+        out.can_die = outcome.can_die;
+    }
+
+    /// Where lines clear above the bar, whether a child lives is known only after the clear.
+    #[inline(always)]
+    fn judge_above_bar(&self, well: &Well, out: &mut Children) {
+        let height = self.geometry.height();
+        if self.rules.clear_above_bar && well.stack_height() + ROWS_ABOVE_BAR > height {
+            let drawn = out.len();
+            out.retain(|child| child.rows()[height] == 0);
+            out.can_die = out.len() < drawn;
+        }
+    }
+}
+
+impl fmt::Debug for Emulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Emulator")
+            .field("geometry", &self.geometry)
+            .field("rules", &self.rules)
+            .field("level", &self.level())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+//! The tables of the fast emulator: all it knows of pieces and of one geometry.
+//!
+//! A *word* is a piece at one height of its box: a `u64` of four 16-bit lanes, a lane an
+//! orientation, bit `x + 2` of a lane the box's column `x` (−2 to `width − 2`, so that 15 columns are
+//! the most that fit). On a word the keys L and R are shifts by one and U is a rotation by 16. Bits
+//! that would shift into the next lane always meet a wall there, since no orientation reaches both
+//! ends of its lane.
+//!
+//! A row's value is looked up in two halves: what it blocks is the union of what each of its filled
+//! cells blocks. Two tables of 32 entries stay in the first-level cache where one of 1,024 (480 KB
+//! with the pieces' own) takes half the second-level one; alone on a core the large one was 8 %
+//! faster, and a beam has better use for the cache.
+//!
+//! *Seven* words in the order of preference, and an empty eighth, are one 512-bit register.
+
+use crate::piece::{Cells, Piece};
+use crate::rules::Rules;
+use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR};
+
+/// The words of all pieces at one height; the eighth is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(64))]
+pub(crate) struct Seven(pub(crate) [u64; 8]);
+
+impl Seven {
+    pub(crate) const ZERO: Seven = Seven([0; 8]);
+}
+
+/// The most columns that fit a lane.
+pub(crate) const MAX_FAST_WIDTH: usize = 15;
+
+/// Runs of one to four empty cells that a single piece can fill, and number 0 for none.
+const MAX_RUNS: usize = 4 * MAX_FAST_WIDTH - 6 + 1;
+
+/// Rows of a shape with room to slide: see [`Tables::shapes`].
+pub(crate) const SHAPE_ROWS: usize = 40;
+/// Where the box's bottom row stands in a shape.
+pub(crate) const SHAPE_BOTTOM: usize = 20;
+
+/// A piece's cells at one position, bottom row of the box first, between empty rows.
+pub(crate) type Shape = [u16; SHAPE_ROWS];
+
+pub(crate) struct Tables {
+    pub(crate) geometry: Geometry,
+    /// The highest stack that can be handled: children must fit the sixteen rows of a well even where
+    /// they live only because lines clear above the bar.
+    pub(crate) max_stack: usize,
+    /// Lower part of a row: this many bits.
+    pub(crate) low_bits: u32,
+    /// By the lower part of a row's value and the row's place in the box (0 the top): positions that
+    /// its filled cells block. The walls are in place 0 of every entry.
+    pub(crate) blocked_low: Box<[[Seven; 4]]>,
+    /// The same by the upper part, without the walls.
+    pub(crate) blocked_high: Box<[[Seven; 4]]>,
+    /// [`Tables::blocked_low`], a piece after another.
+    pub(crate) piece_low: [Box<[[u64; 4]]>; 7],
+    /// [`Tables::blocked_high`], a piece after another.
+    pub(crate) piece_high: [Box<[[u64; 4]]>; 7],
+    /// By row value: the number of the run whose filling would complete the row; 0 if none would.
+    pub(crate) run: Box<[u8]>,
+    /// By run and place in the box: positions that fill the run.
+    pub(crate) completes: Box<[[Seven; 4]]>,
+    /// [`Tables::completes`], a piece after another.
+    pub(crate) piece_completes: [Box<[[u64; 4]]>; 7],
+    /// By how many rows of the box are above the bar: positions with a cell there. They end the game
+    /// and clear nothing. All zero where the rules clear above the bar, too.
+    pub(crate) dead: [Seven; 5],
+    /// By `k`: positions whose topmost cell is in row `k` of the box or lower.
+    pub(crate) top_from: [Seven; 4],
+    /// Positions inside the walls.
+    pub(crate) inside: Seven,
+    /// By piece and bit of a word: the piece's rows.
+    pub(crate) shapes: [Box<[Shape; 64]>; 7],
+}
+
+/// The words in which `wanted` holds of a position's cells (moved to columns of the well); positions
+/// outside the walls are never set.
+pub(crate) fn seven(geometry: Geometry, wanted: impl Fn(Piece, &[(i32, i32); 4]) -> bool) -> Seven {
+    let mut words = Seven::ZERO;
+    for_each_position(geometry, |piece, bit, cells| {
+        words.0[piece.index()] |= u64::from(wanted(piece, cells)) << bit;
+    });
+    words
+}
+
+/// Visits every position inside the walls: its piece, its bit in the word and its cells (column of
+/// the well, row of the box).
+pub(crate) fn for_each_position(
+    geometry: Geometry,
+    mut visit: impl FnMut(Piece, u32, &[(i32, i32); 4]),
+) {
+    let width = geometry.width() as i32;
+    for piece in Piece::ALL {
+        for orientation in 0..4 {
+            for x in -2..=width - 2 {
+                let cells: &Cells = piece.cells(orientation);
+                let cells = cells.map(|(cx, cy)| (x + i32::from(cx), i32::from(cy)));
+                if cells.iter().all(|(column, _)| (0..width).contains(column)) {
+                    visit(piece, u32::from(orientation) * 16 + (x + 2) as u32, &cells);
+                }
+            }
+        }
+    }
+}
+
+/// Bits in the lower part of a row.
+pub(crate) fn low_bits(geometry: Geometry) -> u32 {
+    geometry.width().div_ceil(2) as u32
+}
+
+impl Tables {
+    /// The tables for a geometry, if it is one the fast emulator can handle.
+    pub(crate) fn new(geometry: Geometry, rules: Rules) -> Option<Tables> {
+        if !(5..=MAX_FAST_WIDTH).contains(&geometry.width()) {
+            // A row of four columns can be filled while it is empty, which the shortcuts exclude;
+            // sixteen columns do not fit a lane.
+            return None;
+        }
+        let (width, height) = (geometry.width() as u32, geometry.height());
+        let low_bits = low_bits(geometry);
+        let walls = seven(geometry, |_, _| true).0.map(|inside| !inside);
+        let blocked = |value: usize, shift: u32| -> [Seven; 4] {
+            let bits = value << shift;
+            std::array::from_fn(|row| {
+                seven(geometry, |_, cells| {
+                    cells
+                        .iter()
+                        .any(|&(x, y)| y == row as i32 && bits >> x & 1 == 1)
+                })
+            })
+        };
+        let mut blocked_low: Box<[_]> = (0..1 << low_bits).map(|value| blocked(value, 0)).collect();
+        let blocked_high: Box<[_]> = (0..1 << (width - low_bits))
+            .map(|value| blocked(value, low_bits))
+            .collect();
+        for entry in &mut blocked_low {
+            for (word, wall) in entry[0].0.iter_mut().zip(walls).take(7) {
+                *word |= wall;
+            }
+        }
+        let (run, completes) = runs(geometry);
+        let top = |cells: &[(i32, i32); 4]| cells.iter().map(|&(_, y)| y).min().unwrap_or(0);
+        let dead = |rows: i32| {
+            seven(geometry, |_, cells| {
+                !rules.clear_above_bar && top(cells) < rows
+            })
+        };
+        Some(Tables {
+            geometry,
+            max_stack: if rules.clear_above_bar && height + ROWS_ABOVE_BAR > MAX_HEIGHT {
+                height.saturating_sub(ROWS_ABOVE_BAR)
+            } else {
+                height
+            },
+            low_bits,
+            piece_low: by_piece(&blocked_low),
+            piece_high: by_piece(&blocked_high),
+            blocked_low,
+            blocked_high,
+            run,
+            piece_completes: by_piece(&completes),
+            completes,
+            dead: std::array::from_fn(|rows| dead(rows as i32)),
+            top_from: std::array::from_fn(|k| seven(geometry, |_, cells| top(cells) >= k as i32)),
+            inside: seven(geometry, |_, _| true),
+            shapes: shapes(geometry),
+        })
+    }
+
+    /// A row's lower and upper part.
+    #[inline(always)]
+    pub(crate) fn split(&self, row: u16) -> (usize, usize) {
+        (
+            usize::from(row) & ((1 << self.low_bits) - 1),
+            usize::from(row >> self.low_bits),
+        )
+    }
+}
+
+/// The run of every row value, and the positions that fill each run.
+fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
+    let mut run_of = vec![0; 1 << geometry.width()];
+    let mut completes = vec![[Seven::ZERO; 4]];
+    for length in 1..=4 {
+        for start in 0..=geometry.width() - length {
+            let empties = ((1u16 << length) - 1) << start;
+            run_of[usize::from(geometry.full_row() & !empties)] = completes.len() as u8;
+            completes.push(std::array::from_fn(|row| {
+                seven(geometry, |_, cells| {
+                    let in_row = cells.iter().filter(|&&(_, y)| y == row as i32);
+                    in_row.fold(0, |bits, &(x, _)| bits | 1 << x) == empties
+                })
+            }));
+        }
+    }
+    debug_assert!(completes.len() <= MAX_RUNS);
+    (run_of.into(), completes.into())
+}
+
+/// The same entries a piece after another.
+fn by_piece(entries: &[[Seven; 4]]) -> [Box<[[u64; 4]]>; 7] {
+    std::array::from_fn(|piece| {
+        entries
+            .iter()
+            .map(|entry| entry.map(|words| words.0[piece]))
+            .collect()
+    })
+}
+
+fn shapes(geometry: Geometry) -> [Box<[Shape; 64]>; 7] {
+    let mut shapes: [Box<[Shape; 64]>; 7] =
+        std::array::from_fn(|_| Box::new([[0; SHAPE_ROWS]; 64]));
+    for_each_position(geometry, |piece, bit, cells| {
+        for &(x, y) in cells {
+            shapes[piece.index()][bit as usize][SHAPE_BOTTOM + 3 - y as usize] |= 1 << x;
+        }
+    });
+    shapes
+}

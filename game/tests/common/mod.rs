@@ -1,0 +1,120 @@
+//! Wells to test with: those of the vectors, and those of play.
+#![allow(dead_code)] // each test file uses its own part
+#![allow(clippy::unwrap_used)] // these are tests; the lint knows only functions marked so
+
+use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well};
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// The text of a vector file.
+pub(crate) fn vector(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/vectors")
+        .join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The wells of a benchmark file.
+pub(crate) fn bench_wells(name: &str) -> Vec<Well> {
+    vector(name)
+        .lines()
+        .map(|line| Well::from_hex(Geometry::STANDARD, line).unwrap())
+        .collect()
+}
+
+/// A line of an `expand_*.jsonl` file.
+#[derive(Deserialize)]
+pub(crate) struct Expansion {
+    pub(crate) well: String,
+    pub(crate) piece: char,
+    pub(crate) children: Vec<String>,
+    pub(crate) can_die: bool,
+}
+
+pub(crate) fn expansions(name: &str) -> Vec<Expansion> {
+    vector(name)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Every emulator that this machine can run.
+pub(crate) fn emulators(geometry: Geometry, rules: Rules) -> Vec<Emulator> {
+    SimdLevel::available()
+        .map(|level| Emulator::with_level(geometry, rules, level).unwrap())
+        .collect()
+}
+
+/// A small generator of numbers (SplitMix64), so that a test repeats.
+pub(crate) struct Random(pub u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+/// `count` wells of random play: games of HATETRIS Mild, and with every fourth piece any piece.
+pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<Well> {
+    let mut random = Random(seed);
+    let mut children = Children::new();
+    let mut wells = Vec::with_capacity(count);
+    let mut well = Well::EMPTY;
+    while wells.len() < count {
+        wells.push(well);
+        if random.below(4) == 0 {
+            emulator.children(&well, Piece::ALL[random.below(7)], &mut children);
+        } else {
+            emulator.expand(&well, &mut children);
+        }
+        well = match children.len() {
+            0 => Well::EMPTY,
+            n => children.wells()[random.below(n)],
+        };
+    }
+    wells
+}
+
+/// `count` wells of a greedy beam of `width`: at each depth the children with the fewest holes and
+/// the lowest stack are kept. Starts again from a random well when the beam ends.
+pub(crate) fn greedy_wells(emulator: &Emulator, count: usize, width: usize) -> Vec<Well> {
+    let mut children = Children::new();
+    let mut wells = Vec::with_capacity(count);
+    let mut frontier = vec![Well::EMPTY];
+    let mut seed = 1;
+    while wells.len() < count {
+        let mut next: Vec<(u32, Well)> = Vec::new();
+        for well in &frontier {
+            emulator.expand(well, &mut children);
+            next.extend(children.wells().iter().map(|child| (cost(child), *child)));
+        }
+        next.sort_unstable_by_key(|(cost, well)| (*cost, well.hash()));
+        next.dedup();
+        next.truncate(width);
+        frontier = next.into_iter().map(|(_, well)| well).collect();
+        if frontier.is_empty() {
+            seed += 1;
+            frontier = random_wells(emulator, 10, seed).split_off(9);
+        }
+        wells.extend(frontier.iter().take(count - wells.len()));
+    }
+    wells
+}
+
+/// Holes and height, the less the better.
+fn cost(well: &Well) -> u32 {
+    let (mut above, mut holes) = (0u16, 0);
+    for &row in well.rows().iter().rev() {
+        holes += (above & !row).count_ones();
+        above |= row;
+    }
+    holes * 4 + well.stack_height() as u32
+}

@@ -1,0 +1,148 @@
+//! The fast emulator, at every SIMD level, against the vectors and the oracle.
+
+#![allow(clippy::unwrap_used)] // a test's helpers may, too
+
+mod common;
+
+use common::{bench_wells, emulators, expansions, greedy_wells, random_wells};
+use hatebeam_game::reference::Reference;
+use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, Well};
+
+const STANDARD: Rules = Rules {
+    clear_above_bar: false,
+};
+const ABOVE_BAR: Rules = Rules {
+    clear_above_bar: true,
+};
+
+fn sorted(children: &Children) -> Vec<(Well, u8)> {
+    let mut all: Vec<_> = children
+        .iter()
+        .map(|(well, lines)| (*well, lines))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+/// Every emulator agrees with the oracle on the ratings, on the piece and on the children of the piece
+/// and of `also`; and with each other on their order.
+fn check(emulators: &[Emulator], well: &Well, also: Piece) {
+    let (geometry, rules) = (emulators[0].geometry(), emulators[0].rules());
+    let oracle = Reference::new(geometry, rules);
+    let ratings = Piece::ALL.map(|piece| oracle.rating(well, piece));
+    let piece = oracle.piece(well);
+    let outcomes = [piece, also].map(|piece| (piece, oracle.outcome(well, piece)));
+    let mut children = Children::new();
+    let mut first_order: Option<Vec<Well>> = None;
+    for emulator in emulators {
+        let name = format!("{} {geometry} {rules:?} {well:?}", emulator.level());
+        assert_eq!(emulator.ratings(well), ratings, "{name} ratings");
+        assert_eq!(emulator.piece(well), piece, "{name} piece");
+        for (piece, expected) in &outcomes {
+            emulator.children(well, *piece, &mut children);
+            assert_eq!(sorted(&children), expected.children, "{name} {piece}");
+            assert_eq!(
+                children.can_die(),
+                expected.can_die,
+                "{name} {piece} can die"
+            );
+        }
+        assert_eq!(emulator.expand(well, &mut children), piece, "{name} expand");
+        assert_eq!(sorted(&children), outcomes[0].1.children, "{name} expand");
+        assert_eq!(
+            children.can_die(),
+            outcomes[0].1.can_die,
+            "{name} expand can die"
+        );
+        let order = first_order.get_or_insert_with(|| children.wells().to_vec());
+        assert_eq!(children.wells(), order, "{name} order");
+    }
+}
+
+fn check_all(geometry: Geometry, rules: Rules, wells: &[Well]) {
+    let emulators = emulators(geometry, rules);
+    for (index, well) in wells.iter().enumerate() {
+        check(&emulators, well, Piece::ALL[index % 7]);
+    }
+}
+
+#[test]
+fn expansions_are_those_of_the_reference_implementation() {
+    for file in ["expand_records.jsonl", "expand_play.jsonl"] {
+        for expected in expansions(file) {
+            let well = Well::from_hex(Geometry::STANDARD, &expected.well).unwrap();
+            for emulator in emulators(Geometry::STANDARD, STANDARD) {
+                let mut children = Children::new();
+                let piece = emulator.expand(&well, &mut children);
+                let mut found: Vec<String> = sorted_text(&children);
+                found.sort();
+                let mut wanted = expected.children.clone();
+                wanted.sort();
+                assert_eq!(piece.letter(), expected.piece, "{}", expected.well);
+                assert_eq!(found, wanted, "{}", expected.well);
+                assert_eq!(children.can_die(), expected.can_die, "{}", expected.well);
+            }
+        }
+    }
+}
+
+fn sorted_text(children: &Children) -> Vec<String> {
+    let text = |(well, lines): (&Well, u8)| match lines {
+        0 => well.to_hex(Geometry::STANDARD),
+        _ => format!("{}+{lines}", well.to_hex(Geometry::STANDARD)),
+    };
+    children.iter().map(text).collect()
+}
+
+#[test]
+fn every_level_is_the_oracle_on_random_play() {
+    let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
+    check_all(
+        Geometry::STANDARD,
+        STANDARD,
+        &random_wells(&emulator, 30_000, 1),
+    );
+}
+
+#[test]
+fn every_level_is_the_oracle_on_a_greedy_beam() {
+    let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
+    check_all(
+        Geometry::STANDARD,
+        STANDARD,
+        &greedy_wells(&emulator, 40_000, 500),
+    );
+}
+
+#[test]
+fn every_level_is_the_oracle_on_the_benchmark_wells() {
+    check_all(
+        Geometry::STANDARD,
+        STANDARD,
+        &bench_wells("bench_random.txt"),
+    );
+    check_all(Geometry::STANDARD, STANDARD, &bench_wells("bench_beam.txt"));
+}
+
+#[test]
+fn every_level_is_the_oracle_in_every_geometry() {
+    for width in 4..=16 {
+        for height in 1..=16 {
+            let geometry = Geometry::new(width, height).unwrap();
+            for rules in [STANDARD, ABOVE_BAR] {
+                let emulator = Emulator::new(geometry, rules);
+                let mut wells = random_wells(&emulator, 60, (width * height) as u64);
+                wells.extend(greedy_wells(&emulator, 40, 10));
+                check_all(geometry, rules, &wells);
+            }
+        }
+    }
+}
+
+#[test]
+fn wells_with_an_empty_row_are_the_oracles() {
+    let text = "000000000000000000000000000000000000000001000003";
+    let well = Well::from_hex(Geometry::STANDARD, text).unwrap();
+    assert!(well.has_gap());
+    check_all(Geometry::STANDARD, STANDARD, &[well]);
+}

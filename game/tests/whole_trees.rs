@@ -1,0 +1,97 @@
+//! Whole game trees, level by level, against the published counts.
+
+#![allow(clippy::unwrap_used)] // a test's helpers may, too
+
+mod common;
+
+use common::vector;
+use hatebeam_game::{Children, Emulator, Geometry, Rules, Well};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The distinct (well, score) pairs one piece further on.
+fn next_level(emulator: &Emulator, level: &[(Well, u32)]) -> Vec<(Well, u32)> {
+    let mut children = Children::new();
+    let mut next = Vec::new();
+    for (well, score) in level {
+        emulator.expand(well, &mut children);
+        next.extend(
+            children
+                .iter()
+                .map(|(child, lines)| (*child, score + u32::from(lines))),
+        );
+    }
+    next.sort_unstable();
+    next.dedup();
+    next
+}
+
+#[test]
+fn perft() {
+    #[derive(Deserialize)]
+    struct Perft {
+        counts: Vec<usize>,
+    }
+    let expected: Perft = serde_json::from_str(&vector("perft.json")).unwrap();
+    let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+    let mut level = vec![(Well::EMPTY, 0)];
+    for (depth, &count) in expected.counts.iter().enumerate() {
+        if depth > 0 {
+            level = next_level(&emulator, &level);
+        }
+        assert_eq!(level.len(), count, "depth {depth}");
+    }
+}
+
+/// Best score, longest game in pieces, widest level.
+fn whole_tree(geometry: Geometry, rules: Rules) -> (u32, u32, usize) {
+    let emulator = Emulator::new(geometry, rules);
+    let mut level = vec![(Well::EMPTY, 0)];
+    let (mut best, mut longest, mut widest) = (0, 0, 0);
+    loop {
+        level = next_level(&emulator, &level);
+        let Some(score) = level.iter().map(|(_, score)| *score).max() else {
+            return (best, longest, widest);
+        };
+        best = best.max(score);
+        longest += 1;
+        widest = widest.max(level.len());
+    }
+}
+
+#[derive(Deserialize)]
+struct SmallWells {
+    real_rules: BTreeMap<String, (u32, u32, usize)>,
+    lines_clear_above_bar: BTreeMap<String, (u32, u32, usize)>,
+}
+
+fn check_small_wells(expected: &BTreeMap<String, (u32, u32, usize)>, rules: Rules) {
+    assert!(!expected.is_empty());
+    for (size, &expected) in expected {
+        let (width, height) = size.split_once('x').unwrap();
+        let geometry = Geometry::new(width.parse().unwrap(), height.parse().unwrap()).unwrap();
+        assert_eq!(whole_tree(geometry, rules), expected, "{size} {rules:?}");
+    }
+}
+
+#[test]
+fn small_wells_by_the_real_rules() {
+    let wells: SmallWells = serde_json::from_str(&vector("small_wells.json")).unwrap();
+    check_small_wells(
+        &wells.real_rules,
+        Rules {
+            clear_above_bar: false,
+        },
+    );
+}
+
+#[test]
+fn small_wells_with_lines_clearing_above_the_bar() {
+    let wells: SmallWells = serde_json::from_str(&vector("small_wells.json")).unwrap();
+    check_small_wells(
+        &wells.lines_clear_above_bar,
+        Rules {
+            clear_above_bar: true,
+        },
+    );
+}
