@@ -1,13 +1,21 @@
 #![doc = include_str!("../README.md")]
 
 mod emulator;
+mod enemy;
+mod game;
+mod path;
 mod piece;
 pub mod reference;
+mod replay;
 mod rules;
 mod well;
 
 pub use emulator::{Children, Emulator, SimdLevel, UnknownSimdLevel};
+pub use enemy::{Enemy, EnemyState, UnknownEnemy};
+pub use game::{Game, Pressed, Record, Turn, better_enemy, play};
+pub use path::{PathError, PathFinder, replay_of_wells};
 pub use piece::{Cells, Piece};
+pub use replay::{Encoding, ReplayError, UnknownEncoding, decode, encode};
 pub use rules::{Board, Key, Lock, Placement, Position, Rules};
 pub use well::{
     Geometry, GeometryError, MAX_HEIGHT, MAX_WIDTH, PackedWell, ROWS_ABOVE_BAR, Well, WellError,

@@ -177,7 +177,8 @@ macro_rules! with_backend {
 
 /// The emulator for one geometry. Cheap to clone: clones share their tables.
 ///
-/// Pieces are those of HATETRIS Mild, which depend on the well alone.
+/// Pieces are those of HATETRIS Mild, which depend on the well alone; the enemies that remember are
+/// in [`EnemyState`](crate::EnemyState).
 #[derive(Clone)]
 pub struct Emulator {
     reference: Reference,

@@ -1,0 +1,461 @@
+//! The enemies: who gives which piece.
+//!
+//! HATETRIS and Mild look at every lock that the player could reach with each piece; the other three
+//! look at the well as a whole or at nothing. All but Mild and LOVETRIS remember something of the
+//! game, so that a game holds an [`EnemyState`] and asks it once for each piece.
+//!
+//! **The loop rule, cheaply.** HATETRIS orders the pieces by fewest loops, then lowest rating, then
+//! `S Z O I L J T`. Nearly always the first by rating, which is the piece of Mild, has no loops, and
+//! nothing can come before it: one expansion and a look-up for each of its children suffice. Only
+//! otherwise are all pieces rated, walked in that order up to the first without loops; if every
+//! piece loops, the first of those with the fewest is the one that the full order puts first.
+
+use crate::emulator::{Children, Emulator};
+use crate::piece::Piece;
+use crate::well::Well;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Who chooses the pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Enemy {
+    /// HATETRIS with its loop rule, the enemy of the record games.
+    #[default]
+    Hatetris,
+    /// HATETRIS as it was before the loop rule: the worst piece for the next lock.
+    Mild,
+    /// LOVETRIS: always `I`.
+    Lovetris,
+    /// Burgiel (1997): `S` and `Z` in turn.
+    Burgiel,
+    /// Brzustowski (1992): `S` until a well comes back, then `Z` until one does, and so on, each
+    /// change announced one piece ahead.
+    Brzustowski,
+}
+
+/// A name that no enemy has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no enemy is called {0:?}: there are hatetris, mild, lovetris, burgiel and brzustowski")]
+pub struct UnknownEnemy(pub String);
+
+impl Enemy {
+    /// All enemies.
+    pub const ALL: [Enemy; 5] = [
+        Enemy::Hatetris,
+        Enemy::Mild,
+        Enemy::Lovetris,
+        Enemy::Burgiel,
+        Enemy::Brzustowski,
+    ];
+
+    /// The name, in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Enemy::Hatetris => "hatetris",
+            Enemy::Mild => "mild",
+            Enemy::Lovetris => "lovetris",
+            Enemy::Burgiel => "burgiel",
+            Enemy::Brzustowski => "brzustowski",
+        }
+    }
+}
+
+impl fmt::Display for Enemy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Enemy {
+    type Err = UnknownEnemy;
+
+    /// The enemy of this name, in capitals or not.
+    fn from_str(name: &str) -> Result<Enemy, UnknownEnemy> {
+        Enemy::ALL
+            .into_iter()
+            .find(|enemy| enemy.name().eq_ignore_ascii_case(name))
+            .ok_or_else(|| UnknownEnemy(name.to_owned()))
+    }
+}
+
+/// An enemy in the middle of a game: what it remembers of it. Its size grows with the game.
+#[derive(Clone, Debug)]
+pub struct EnemyState {
+    enemy: Enemy,
+    memory: Memory,
+}
+
+/// What the enemies remember.
+#[derive(Clone, Debug)]
+enum Memory {
+    Hatetris(Visits),
+    Mild,
+    Lovetris,
+    Burgiel { next: Piece },
+    Brzustowski { step: Step, list: HashSet<Well> },
+}
+
+/// How often each well has been seen: before each piece, the current one included.
+#[derive(Clone, Debug, Default)]
+struct Visits(HashMap<Well, u32>);
+
+/// Where Brzustowski's algorithm is. The step settles which piece is shown, the next to be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// 1: sends `S` and shows `S`.
+    Left,
+    /// 2: has shown `Z` once.
+    ToRight,
+    /// 3: sends `Z` and shows `Z`.
+    Right,
+    /// 4: has shown `S` once.
+    ToLeft,
+}
+
+impl EnemyState {
+    /// The enemy before a game's first piece.
+    pub fn new(enemy: Enemy) -> EnemyState {
+        let memory = match enemy {
+            Enemy::Hatetris => Memory::Hatetris(Visits::default()),
+            Enemy::Mild => Memory::Mild,
+            Enemy::Lovetris => Memory::Lovetris,
+            Enemy::Burgiel => Memory::Burgiel { next: Piece::S },
+            Enemy::Brzustowski => Memory::Brzustowski {
+                step: Step::Left,
+                list: HashSet::new(),
+            },
+        };
+        EnemyState { enemy, memory }
+    }
+
+    /// Which enemy it is.
+    pub fn enemy(&self) -> Enemy {
+        self.enemy
+    }
+
+    /// The piece given in `well`. To be called exactly once for each piece of a game, with the well
+    /// it comes into, the first one included, and always with an emulator of the same geometry and
+    /// rules.
+    ///
+    /// `children` is a buffer to work in; what it holds afterwards has no meaning.
+    pub fn next_piece(
+        &mut self,
+        emulator: &Emulator,
+        well: &Well,
+        children: &mut Children,
+    ) -> Piece {
+        match &mut self.memory {
+            Memory::Hatetris(visits) => visits.next_piece(emulator, well, children),
+            Memory::Mild => emulator.piece(well),
+            Memory::Lovetris => Piece::I,
+            Memory::Burgiel { next } => {
+                let other = if *next == Piece::S {
+                    Piece::Z
+                } else {
+                    Piece::S
+                };
+                std::mem::replace(next, other)
+            }
+            Memory::Brzustowski { step, list } => step.next_piece(list, well),
+        }
+    }
+}
+
+impl Visits {
+    /// The piece HATETRIS gives in `well`, which counts as seen from now on.
+    fn next_piece(&mut self, emulator: &Emulator, well: &Well, children: &mut Children) -> Piece {
+        *self.0.entry(*well).or_default() += 1;
+        let mild = emulator.expand(well, children);
+        if self.loops(children) == 0 {
+            return mild;
+        }
+        let ratings = emulator.ratings(well);
+        let mut order = Piece::ALL;
+        order.sort_by_key(|piece| ratings[piece.index()]); // stable: S Z O I L J T among equals
+        let mut fewest = u32::MAX;
+        let mut best = mild;
+        for piece in order {
+            emulator.children(well, piece, children);
+            let loops = self.loops(children);
+            if loops < fewest {
+                (fewest, best) = (loops, piece);
+            }
+            if loops == 0 {
+                break;
+            }
+        }
+        best
+    }
+
+    /// A piece's loops: how often that child of it has been seen which has been seen most often.
+    /// (Locks that end the game leave wells that no piece comes into: they are never seen.)
+    fn loops(&self, children: &Children) -> u32 {
+        let seen = |child| self.0.get(child).copied().unwrap_or(0);
+        children.wells().iter().map(seen).max().unwrap_or(0)
+    }
+}
+
+impl Step {
+    /// The piece shown; and on to the next step.
+    fn next_piece(&mut self, list: &mut HashSet<Well>, well: &Well) -> Piece {
+        let shown = match self {
+            Step::Left | Step::ToLeft => Piece::S,
+            Step::Right | Step::ToRight => Piece::Z,
+        };
+        *self = match self {
+            Step::Left if list.contains(well) => Step::ToRight,
+            Step::Right if list.contains(well) => Step::ToLeft,
+            Step::Left | Step::Right => {
+                list.insert(*well);
+                *self
+            }
+            Step::ToRight => {
+                list.clear();
+                Step::Right
+            }
+            Step::ToLeft => {
+                list.clear();
+                Step::Left
+            }
+        };
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::Reference;
+    use crate::rules::Rules;
+    use crate::well::Geometry;
+
+    /// HATETRIS straight from the text of the rules.
+    fn naive(oracle: &Reference, seen: &HashMap<Well, u32>, well: &Well) -> Piece {
+        let value = |piece: Piece| {
+            let (mut loops, mut rating) = (0, 0);
+            oracle.for_each_lock(well, piece, |_, lock| {
+                // The cells above the bar are part of a well, and no seen well has any.
+                let count = seen.get(&lock.board.well()).copied().unwrap_or(0);
+                loops = loops.max(if lock.over { 0 } else { count });
+                rating = rating.max(lock.board.rating());
+            });
+            (loops, rating, piece.index())
+        };
+        Piece::ALL
+            .into_iter()
+            .min_by_key(|&piece| value(piece))
+            .unwrap()
+    }
+
+    /// The pieces an enemy gives in these wells.
+    fn pieces(enemy: Enemy, wells: &[Well]) -> String {
+        let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+        let mut children = Children::new();
+        let mut state = EnemyState::new(enemy);
+        assert_eq!(state.enemy(), enemy);
+        let piece = |well| state.next_piece(&emulator, well, &mut children).letter();
+        wells.iter().map(piece).collect()
+    }
+
+    /// Three wells that differ.
+    fn abc() -> [Well; 3] {
+        ["...####...", ".####.....", "####......"]
+            .map(|picture| Well::from_picture(Geometry::STANDARD, picture).unwrap())
+    }
+
+    #[test]
+    fn names_are_read_in_any_case() {
+        for enemy in Enemy::ALL {
+            assert_eq!(enemy.to_string().parse(), Ok(enemy));
+            assert_eq!(enemy.name().to_uppercase().parse(), Ok(enemy));
+        }
+        let error = "tetris".parse::<Enemy>().unwrap_err().to_string();
+        assert!(
+            error.contains("\"tetris\"") && error.contains("brzustowski"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn lovetris_gives_i_and_burgiel_s_and_z_in_turn() {
+        let wells = [Well::EMPTY; 5];
+        assert_eq!(pieces(Enemy::Lovetris, &wells), "IIIII");
+        assert_eq!(pieces(Enemy::Burgiel, &wells), "SZSZS");
+    }
+
+    #[test]
+    fn mild_gives_the_same_piece_again_and_hatetris_does_so_where_nothing_loops() {
+        let wells = [Well::EMPTY; 3];
+        assert_eq!(pieces(Enemy::Mild, &wells), "SSS");
+        assert_eq!(pieces(Enemy::Hatetris, &wells), "SSS");
+    }
+
+    #[test]
+    fn brzustowski_turns_one_piece_after_a_well_comes_back() {
+        let [a, b, c] = abc();
+        assert_eq!(pieces(Enemy::Brzustowski, &[a, b, c]), "SSS");
+        // The second `a` is still given S; then Z is shown and given, whatever the well, and the
+        // list is empty. The same on the other side.
+        assert_eq!(
+            pieces(Enemy::Brzustowski, &[a, b, a, b, a, b, a, c, a, b, a]),
+            "SSSZZZZSSSS"
+        );
+        // In the steps between, the well neither counts nor joins the list.
+        assert_eq!(
+            pieces(Enemy::Brzustowski, &[a, a, b, b, c, c, a]),
+            "SSZZZZS"
+        );
+    }
+
+    /// A HATETRIS that has seen these wells so often.
+    fn having_seen(seen: &HashMap<Well, u32>) -> EnemyState {
+        EnemyState {
+            enemy: Enemy::Hatetris,
+            memory: Memory::Hatetris(Visits(seen.clone())),
+        }
+    }
+
+    /// One child of each piece, made seen so often.
+    fn one_child_each(oracle: &Reference, well: &Well, counts: [u32; 7]) -> HashMap<Well, u32> {
+        let child = |piece| oracle.outcome(well, piece).children[0].0;
+        Piece::ALL
+            .into_iter()
+            .map(child)
+            .zip(counts)
+            .filter(|&(_, count)| count > 0)
+            .collect()
+    }
+
+    #[test]
+    fn a_piece_that_loops_less_comes_first() {
+        let geometry = Geometry::STANDARD;
+        let oracle = Reference::new(geometry, Rules::default());
+        let emulator = Emulator::new(geometry, Rules::default());
+        let well = Well::EMPTY;
+        for (counts, expected) in [
+            ([0, 0, 0, 0, 0, 0, 0], Piece::S),
+            ([1, 0, 0, 0, 0, 0, 0], Piece::Z),
+            ([1, 1, 0, 0, 0, 0, 0], Piece::O),
+            ([1, 1, 1, 0, 0, 0, 0], Piece::L), // I is better for the player than L, J and T
+            ([1, 1, 1, 0, 1, 1, 1], Piece::I),
+            ([1, 1, 1, 1, 1, 1, 1], Piece::S), // all loop: by rating and order
+            ([2, 1, 1, 1, 1, 1, 1], Piece::Z), // counts matter, not membership alone
+            ([3, 2, 2, 2, 3, 1, 1], Piece::J),
+            ([3, 2, 2, 1, 3, 2, 2], Piece::I), // counts go before ratings
+        ] {
+            let seen = one_child_each(&oracle, &well, counts);
+            let piece = having_seen(&seen).next_piece(&emulator, &well, &mut Children::new());
+            assert_eq!(piece, expected, "{counts:?}");
+            assert_eq!(piece, naive(&oracle, &seen, &well), "{counts:?}");
+        }
+    }
+
+    /// A small generator of numbers; enough for choosing at random.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, n: usize) -> usize {
+            self.0 = self
+                .0
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (self.0 >> 33) as usize % n
+        }
+    }
+
+    #[test]
+    fn random_histories_agree_with_the_text_of_the_rules() {
+        let mut dice = Dice(1);
+        let mut fallbacks = 0;
+        for (width, height) in [(4, 6), (6, 6), (10, 16)] {
+            let geometry = Geometry::new(width, height).unwrap();
+            let oracle = Reference::new(geometry, Rules::default());
+            let emulator = Emulator::new(geometry, Rules::default());
+            let mut well = Well::EMPTY;
+            for _ in 0..200 {
+                // Children of the pieces at random: sometimes of all, sometimes of few.
+                let most = 1 + dice.below(3);
+                let counts = Piece::ALL.map(|_| (dice.below(most + 1) + most / 2) as u32);
+                let mut seen = HashMap::new();
+                for (piece, count) in Piece::ALL.into_iter().zip(counts) {
+                    let children = oracle.outcome(&well, piece).children;
+                    if count > 0 && !children.is_empty() {
+                        seen.insert(children[dice.below(children.len())].0, count);
+                    }
+                }
+                fallbacks += usize::from(seen.len() == 7);
+                let mut state = having_seen(&seen);
+                let piece = state.next_piece(&emulator, &well, &mut Children::new());
+                *seen.entry(well).or_default() += 1;
+                assert_eq!(piece, naive(&oracle, &seen, &well), "{well:?} {seen:?}");
+                let children = oracle.outcome(&well, piece).children;
+                well = match children.len() {
+                    0 => Well::EMPTY,
+                    n => children[dice.below(n)].0,
+                };
+            }
+        }
+        assert!(fallbacks > 50, "{fallbacks}");
+    }
+
+    /// The wells from which a player can go on for ever against Mild.
+    fn endless_wells(emulator: &Emulator) -> HashMap<Well, Vec<Well>> {
+        let mut children = Children::new();
+        let mut after: HashMap<Well, Vec<Well>> = HashMap::new();
+        let mut waiting = vec![Well::EMPTY];
+        while let Some(well) = waiting.pop() {
+            after.entry(well).or_insert_with(|| {
+                emulator.expand(&well, &mut children);
+                waiting.extend_from_slice(children.wells());
+                children.wells().to_vec()
+            });
+        }
+        loop {
+            let dead: Vec<_> = after.iter().filter(|(_, next)| next.is_empty()).collect();
+            let dead: HashSet<Well> = dead.into_iter().map(|(&well, _)| well).collect();
+            if dead.is_empty() {
+                return after;
+            }
+            after.retain(|well, _| !dead.contains(well));
+            after
+                .values_mut()
+                .for_each(|next| next.retain(|well| !dead.contains(well)));
+        }
+    }
+
+    #[test]
+    fn games_that_would_be_endless_agree_with_the_text_of_the_rules() {
+        let geometry = Geometry::new(4, 4).unwrap();
+        let oracle = Reference::new(geometry, Rules::default());
+        let emulator = Emulator::new(geometry, Rules::default());
+        let endless = endless_wells(&emulator);
+        let mut dice = Dice(7);
+        let mut children = Children::new();
+        let mut changed = 0;
+        for _ in 0..50 {
+            let mut state = EnemyState::new(Enemy::Hatetris);
+            let mut seen = HashMap::new();
+            let mut well = Well::EMPTY;
+            for _ in 0..200 {
+                *seen.entry(well).or_default() += 1;
+                let piece = state.next_piece(&emulator, &well, &mut children);
+                assert_eq!(piece, naive(&oracle, &seen, &well), "{well:?}");
+                changed += usize::from(piece != oracle.piece(&well));
+                let all = oracle.outcome(&well, piece).children;
+                let mut good = all.clone();
+                good.retain(|(child, _)| endless.contains_key(child));
+                let choice = if good.is_empty() { all } else { good };
+                match choice.len() {
+                    0 => break,
+                    n => well = choice[dice.below(n)].0,
+                }
+            }
+        }
+        assert!(
+            changed > 20,
+            "the loop rule changed the piece {changed} times only"
+        );
+    }
+}
