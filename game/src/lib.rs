@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod backward;
 mod emulator;
 mod enemy;
 mod game;
@@ -10,11 +11,13 @@ mod replay;
 mod rules;
 mod well;
 
+pub use backward::{Backward, Offer};
 pub use emulator::{Children, Emulator, SimdLevel, UnknownSimdLevel};
 pub use enemy::{Enemy, EnemyState, UnknownEnemy};
 pub use game::{Game, Pressed, Record, Turn, better_enemy, play};
 pub use path::{PathError, PathFinder, replay_of_wells};
 pub use piece::{Cells, Piece};
+pub use reference::Parent;
 pub use replay::{Encoding, ReplayError, UnknownEncoding, decode, encode};
 pub use rules::{Board, Key, Lock, Placement, Position, Rules};
 pub use well::{

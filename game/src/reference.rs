@@ -5,8 +5,8 @@
 //! that its shortcuts do not cover (see [`Emulator`](crate::Emulator)).
 
 use crate::piece::Piece;
-use crate::rules::{Board, Key, Lock, Position, Rules};
-use crate::well::{Geometry, Well};
+use crate::rules::{Board, Key, Lock, Placement, Position, Rules};
+use crate::well::{Geometry, ROWS_ABOVE_BAR, Well};
 
 /// The plain emulator for one geometry.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,17 @@ pub struct Outcome {
     pub children: Vec<(Well, u8)>,
     /// Whether some placement ends the game.
     pub can_die: bool,
+}
+
+/// A well another one can come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Parent {
+    /// Lines cleared on the way.
+    pub lines: u8,
+    /// The piece.
+    pub piece: Piece,
+    /// The well before.
+    pub well: Well,
 }
 
 impl Reference {
@@ -82,6 +93,78 @@ impl Reference {
             .into_iter()
             .min_by_key(|&piece| self.rating(well, piece)) // the first of equals
             .expect("there are seven pieces")
+    }
+
+    /// Calls `visit` with every live well without an empty row below its top that may be a parent of
+    /// `well`, judged by cells alone: the piece can be taken out of the well after `lines` full rows
+    /// were put back, each of which it touches. Whether the enemy gives the piece, and whether it can
+    /// get there and rest, is left to the caller. Some are visited twice.
+    pub fn for_each_removal(&self, well: &Well, mut visit: impl FnMut(Parent)) {
+        let board = Board::new(self.geometry, well);
+        // Where full rows were: none, or a set inside a window of four rows.
+        visit_removals(&board, 0, &mut visit);
+        for lowest in 0..self.geometry.depth() {
+            for more in 0..8usize {
+                let mut before = board;
+                let rows = (2 * more + 1) << lowest;
+                let bottom_up = (0..self.geometry.depth()).filter(|row| rows >> row & 1 == 1);
+                let put = bottom_up.clone().all(|row| before.put_full_row(row));
+                if put {
+                    visit_removals(&before, bottom_up.count() as u8, &mut visit);
+                }
+            }
+        }
+    }
+
+    /// All parents of a well, as [`Backward`](crate::Backward) has them, in which `offered` says that the
+    /// enemy may give the piece.
+    pub fn parents(&self, well: &Well, offered: impl Fn(&Well, Piece) -> bool) -> Vec<Parent> {
+        let mut parents = Vec::new();
+        self.for_each_removal(well, |parent| {
+            let Parent {
+                lines,
+                piece,
+                well: before,
+            } = parent;
+            if offered(&before, piece)
+                && self
+                    .outcome(&before, piece)
+                    .children
+                    .contains(&(*well, lines))
+            {
+                parents.push(parent);
+            }
+        });
+        parents.sort_unstable();
+        parents.dedup();
+        parents
+    }
+}
+
+/// See [`Reference::for_each_removal`]: `board` has its full rows put back.
+fn visit_removals(board: &Board, lines: u8, visit: &mut impl FnMut(Parent)) {
+    let geometry = board.geometry();
+    for piece in Piece::ALL {
+        for orientation in 0..4 {
+            for y in 0..geometry.depth() as i8 {
+                for x in -2..geometry.width() as i8 {
+                    let placement = Placement {
+                        piece,
+                        position: Position { orientation, x, y },
+                    };
+                    let Some(parent) = board.without(&placement) else {
+                        continue;
+                    };
+                    let well = parent.well();
+                    let live = parent.rating() >= ROWS_ABOVE_BAR as u8
+                        && well.check(geometry).is_ok()
+                        && !well.has_gap();
+                    if live {
+                        visit(Parent { lines, piece, well });
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -219,6 +219,34 @@ impl Board {
         let over = board.rows[ROWS_ABOVE_BAR - 1] != 0;
         Lock { board, lines, over }
     }
+
+    /// Puts a full row in at `row` rows above the floor, the rows from there on moving up. False, and
+    /// nothing done, if that is above the stack or if the topmost row is not empty.
+    pub(crate) fn put_full_row(&mut self, row: usize) -> bool {
+        let depth = self.geometry.depth();
+        let stack = depth - usize::from(self.rating());
+        if self.rows[0] != 0 || row > stack {
+            return false;
+        }
+        let y = depth - 1 - row;
+        self.rows.copy_within(1..=y, 0);
+        self.rows[y] = self.geometry.full_row();
+        true
+    }
+
+    /// The board without the cells of a placement, if all of them are there and filled.
+    pub(crate) fn without(&self, placement: &Placement) -> Option<Board> {
+        let mut board = *self;
+        let (width, depth) = (self.geometry.width() as i32, self.geometry.depth() as i32);
+        for (x, y) in placement.cells() {
+            let inside = (0..width).contains(&x) && (0..depth).contains(&y);
+            if !inside || self.rows[y as usize] >> x & 1 == 0 {
+                return None;
+            }
+            board.rows[y as usize] &= !(1 << x);
+        }
+        Some(board)
+    }
 }
 
 impl fmt::Debug for Board {

@@ -4,6 +4,7 @@
 //! covers widths 5 to 15 and wells without an empty row below their top, which are all wells that a
 //! game can reach. Everything else goes to the [oracle](crate::reference), at the oracle's speed.
 
+pub(crate) mod backward;
 mod children;
 mod core;
 mod simd;
@@ -16,13 +17,14 @@ mod avx512;
 
 pub use children::Children;
 
+use self::backward::{Search, collect};
 use self::core::{children, expand, piece};
 use self::simd::Portable;
 use self::tables::Tables;
 use crate::piece::Piece;
-use crate::reference::Reference;
+use crate::reference::{Parent, Reference};
 use crate::rules::Rules;
-use crate::well::{Geometry, ROWS_ABOVE_BAR, Well};
+use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -222,6 +224,10 @@ impl Emulator {
         self.backend.level()
     }
 
+    pub(crate) fn tables(&self) -> Option<&Tables> {
+        self.tables.as_deref()
+    }
+
     /// The piece HATETRIS Mild gives: the one whose best lock leaves the highest stack, the first of
     /// them in the order S Z O I L J T.
     #[inline]
@@ -277,6 +283,48 @@ impl Emulator {
             .as_deref()
             .and_then(|tables| core::ratings(Portable, tables, well));
         fast.unwrap_or_else(|| Piece::ALL.map(|piece| self.reference.rating(well, piece)))
+    }
+
+    pub(crate) fn reference(&self) -> &Reference {
+        &self.reference
+    }
+
+    /// Whether [`Emulator::collect_parents`] covers this well: all it may have been before lines were
+    /// cleared must fit sixteen rows.
+    pub(crate) fn handles_parents_of(&self, well: &Well) -> bool {
+        !self.rules.clear_above_bar
+            || self.geometry.height() + ROWS_ABOVE_BAR <= MAX_HEIGHT
+            || well.stack_height() + 4 <= self.geometry.height()
+    }
+
+    /// Appends candidates for parents of a well: see [`crate::Backward`]. With `worst_piece` those are
+    /// left out in which another piece is worse.
+    pub(crate) fn collect_parents(
+        &self,
+        back: &backward::Tables,
+        well: &Well,
+        worst_piece: bool,
+        out: &mut Vec<Parent>,
+    ) {
+        let Some(forward) = self.tables() else { return };
+        // A piece that reaches above the bar clears only where the rules say so.
+        let above = if self.rules.clear_above_bar {
+            ROWS_ABOVE_BAR
+        } else {
+            0
+        };
+        let limit = (self.geometry.height() + above).min(MAX_HEIGHT);
+        let search = &Search {
+            forward,
+            back,
+            well,
+            limit,
+            worst_piece,
+        };
+        with_backend!(
+            self.backend,
+            collect(search: &Search<'_>, out: &mut Vec<Parent>) -> ()
+        );
     }
 
     #[cold]

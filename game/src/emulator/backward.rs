@@ -1,0 +1,346 @@
+//! Candidates for parents, for all pieces at once: see [`crate::backward`].
+
+use super::core::blocked_by;
+use super::simd::Simd;
+use super::tables::{self, SHAPE_BOTTOM, Seven, for_each_position};
+use crate::piece::Piece;
+use crate::reference::Parent;
+use crate::well::{Geometry, MAX_HEIGHT, Well};
+
+/// Rows of a box and the ones above and below it.
+const PLACES: usize = 6;
+
+/// What the cells of a position's neighbour meet, its own cells left out.
+struct Neighbour {
+    /// Positions whose neighbour is outside the walls.
+    outside: Seven,
+    /// By the lower part of a row and its place (0 is the row above the box): positions whose
+    /// neighbour the row's filled cells block.
+    low: Box<[[Seven; PLACES]]>,
+    /// The same by the upper part.
+    high: Box<[[Seven; PLACES]]>,
+}
+
+pub(crate) struct Tables {
+    low_bits: u32,
+    /// One row down: the piece rests if it is blocked.
+    below: Neighbour,
+    /// The positions from which a key leads here: by D, L, R and U.
+    before: [Neighbour; 4],
+    /// By row of the box: positions with a cell there.
+    touches: [Seven; 4],
+}
+
+type PlacedCells = [(i32, i32); 4];
+
+impl Neighbour {
+    /// `of` gives a neighbour's cells for a piece, orientation and cells.
+    fn new(
+        geometry: Geometry,
+        low_bits: u32,
+        of: impl Fn(Piece, u32, &PlacedCells) -> PlacedCells,
+    ) -> Neighbour {
+        let width = geometry.width() as u32;
+        let entry = |value: usize, shift: u32| {
+            let bits = value << shift;
+            let mut entry = [Seven::ZERO; PLACES];
+            for_each_position(geometry, |piece, bit, cells| {
+                for (x, y) in of(piece, bit, cells) {
+                    let filled = (0..width as i32).contains(&x) && bits >> x & 1 == 1;
+                    if filled && !cells.contains(&(x, y)) {
+                        entry[(y + 1) as usize].0[piece.index()] |= 1 << bit;
+                    }
+                }
+            });
+            entry
+        };
+        let mut outside = Seven::ZERO;
+        for_each_position(geometry, |piece, bit, cells| {
+            if of(piece, bit, cells)
+                .iter()
+                .any(|(x, _)| !(0..width as i32).contains(x))
+            {
+                outside.0[piece.index()] |= 1 << bit;
+            }
+        });
+        Neighbour {
+            outside,
+            low: (0..1 << low_bits).map(|value| entry(value, 0)).collect(),
+            high: (0..1 << (width - low_bits))
+                .map(|value| entry(value, low_bits))
+                .collect(),
+        }
+    }
+
+    /// Positions whose neighbour is blocked.
+    #[inline(always)]
+    fn blocked<S: Simd>(&self, simd: S, low_bits: u32, rows: &[u16; PLACES]) -> S::Words {
+        let mut blocked = simd.load(&self.outside);
+        for (place, &row) in rows.iter().enumerate() {
+            let low = usize::from(row) & ((1 << low_bits) - 1);
+            let high = usize::from(row >> low_bits);
+            blocked = simd.or(blocked, simd.load(&self.low[low][place]));
+            blocked = simd.or(blocked, simd.load(&self.high[high][place]));
+        }
+        blocked
+    }
+}
+
+impl Tables {
+    pub(crate) fn new(geometry: Geometry) -> Tables {
+        let low_bits = tables::low_bits(geometry);
+        let moved = |dx: i32, dy: i32| {
+            Neighbour::new(geometry, low_bits, move |_, _, cells| {
+                cells.map(|(x, y)| (x + dx, y + dy))
+            })
+        };
+        let turned_before = |piece: Piece, bit: u32, _: &PlacedCells| {
+            let (orientation, x) = (bit / 16, (bit % 16) as i32 - 2);
+            let cells = piece.cells((orientation as u8).wrapping_sub(1) & 3);
+            cells.map(|(cx, cy)| (x + i32::from(cx), i32::from(cy)))
+        };
+        Tables {
+            low_bits,
+            below: moved(0, 1),
+            before: [
+                moved(0, -1),
+                moved(1, 0),
+                moved(-1, 0),
+                Neighbour::new(geometry, low_bits, turned_before),
+            ],
+            touches: std::array::from_fn(|row| {
+                tables::seven(geometry, |_, cells| {
+                    cells.iter().any(|&(_, y)| y == row as i32)
+                })
+            }),
+        }
+    }
+}
+
+/// Rows of padding below and above.
+const PAD: usize = 5;
+
+/// A well before its full rows were removed.
+struct Uncleared {
+    /// With full rows below the floor and empty ones above.
+    rows: [u16; PAD + MAX_HEIGHT + PAD],
+    stack: usize,
+    lines: u8,
+}
+
+impl Uncleared {
+    /// `well` with full rows put in at `lowest` and, for each bit `k` of `more`, at `lowest + k + 1`.
+    /// `None` if one would stand higher than the stack, or if the stack would be higher than `limit`.
+    #[inline(always)]
+    fn new(
+        well: &Well,
+        full_row: u16,
+        stack: usize,
+        full: Option<(usize, u32)>,
+        limit: usize,
+    ) -> Option<Uncleared> {
+        let put = full.map_or(0, |(lowest, more)| (2 * more + 1) << lowest);
+        let lines = put.count_ones() as usize;
+        let stack = stack + lines;
+        if stack > limit || put >> stack != 0 {
+            return None;
+        }
+        let mut rows = [0; PAD + MAX_HEIGHT + PAD];
+        rows[..PAD].fill(full_row);
+        let mut from = 0;
+        for (index, row) in rows[PAD..PAD + stack].iter_mut().enumerate() {
+            if put >> index & 1 == 1 {
+                *row = full_row;
+            } else {
+                *row = well.rows()[from];
+                from += 1;
+            }
+        }
+        Some(Uncleared {
+            rows,
+            stack,
+            lines: lines as u8,
+        })
+    }
+}
+
+/// Everything that [`collect`] needs to know.
+pub(super) struct Search<'a> {
+    pub(super) forward: &'a tables::Tables,
+    pub(super) back: &'a Tables,
+    pub(super) well: &'a Well,
+    /// Rows that the well may have had before its full rows were removed.
+    pub(super) limit: usize,
+    /// Whether the enemy gives the worst piece, so that in a parent with a higher stack every piece can
+    /// bring it down as far.
+    pub(super) worst_piece: bool,
+}
+
+/// Appends all candidates for parents of a well, some of them twice.
+#[inline(always)]
+pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Parent>) {
+    let Search { forward, well, .. } = *search;
+    let full_row = forward.geometry.full_row();
+    let stack = well.stack_height();
+    if let Some(rows) = Uncleared::new(well, full_row, stack, None, search.limit) {
+        for bottom in 0..rows.stack + 3 {
+            collect_level(simd, search, &rows, bottom, &[Seven([u64::MAX; 8])], out);
+        }
+    }
+    for lowest in 0..=stack {
+        for more in 0..8u32 {
+            let full = Some((lowest, more));
+            let Some(rows) = Uncleared::new(well, full_row, stack, full, search.limit) else {
+                continue;
+            };
+            // O cannot clear three lines. So the stack came down by less than it has lost, and the piece
+            // was on top of it.
+            if search.worst_piece && rows.lines >= 3 && lowest + 4 < rows.stack {
+                continue;
+            }
+            // The box must take in all rows put back: `highest` is the highest above the lowest.
+            let highest = (32 - more.leading_zeros()) as usize;
+            for below in 0..=3 - highest {
+                // The lowest row put back is row 3 - below of the box.
+                let mut touches = [Seven([u64::MAX; 8]); 4];
+                touches[0] = search.back.touches[3 - below];
+                for k in 0..3 {
+                    if more >> k & 1 == 1 {
+                        touches[k + 1] = search.back.touches[2 - k - below];
+                    }
+                }
+                collect_level(simd, search, &rows, lowest + 3 - below, &touches, out);
+            }
+        }
+    }
+}
+
+/// Candidates whose box has its bottom row at `bottom - 3` and whose cells meet all of `touches`.
+#[inline(always)]
+fn collect_level<S: Simd>(
+    simd: S,
+    search: &Search<'_>,
+    rows: &Uncleared,
+    bottom: usize,
+    touches: &[Seven],
+    out: &mut Vec<Parent>,
+) {
+    let Search { forward, back, .. } = *search;
+    let full_row = forward.geometry.full_row();
+    // Place 0 is the row above the box, place 5 the one below it.
+    let mut around = [0; PLACES];
+    for (place, row) in around.iter_mut().enumerate() {
+        *row = rows.rows[PAD + bottom + 1 - place];
+    }
+    let mut missing = simd.load(&Seven([0; 8]));
+    for y in 0..4 {
+        // Nothing can be taken out from under the floor.
+        let under = bottom < y;
+        let empty = if under {
+            full_row
+        } else {
+            !around[y + 1] & full_row
+        };
+        missing = simd.or(missing, blocked_by(simd, forward, empty, y));
+    }
+    let mut found = simd.and_not(missing, simd.load(&forward.inside));
+    for touch in touches {
+        found = simd.and(found, simd.load(touch));
+    }
+    if simd.non_zero(found) == 0 {
+        return;
+    }
+    found = simd.and(found, back.below.blocked(simd, back.low_bits, &around));
+    if simd.non_zero(found) == 0 {
+        return;
+    }
+    let mut stuck = back.before[0].blocked(simd, back.low_bits, &around);
+    for k in 1..4 {
+        stuck = simd.and(stuck, back.before[k].blocked(simd, back.low_bits, &around));
+    }
+    let found = simd.store(simd.and_not(stuck, found));
+    for (piece, &word) in found.0[..7].iter().enumerate() {
+        let mut left = fold(Piece::ALL[piece], word);
+        while left != 0 {
+            let bit = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if let Some(well) = remove(search, rows, bottom, piece, bit) {
+                out.push(Parent {
+                    lines: rows.lines,
+                    piece: Piece::ALL[piece],
+                    well,
+                });
+            }
+        }
+    }
+}
+
+/// Merges positions of one level that fill the same cells.
+#[inline(always)]
+fn fold(piece: Piece, word: u64) -> u64 {
+    const LANE: u64 = 0xffff;
+    match piece {
+        Piece::S | Piece::Z => (word | (word >> 33 & LANE)) & !(LANE << 32),
+        Piece::O => (word | word >> 16 | word >> 32 | word >> 48) & LANE,
+        Piece::I => (word | (word >> 49 & LANE) << 16) & !(LANE << 48),
+        Piece::L | Piece::J | Piece::T => word,
+    }
+}
+
+/// The well without the piece, if it can be a parent.
+#[inline(always)]
+fn remove(
+    search: &Search<'_>,
+    rows: &Uncleared,
+    bottom: usize,
+    piece: usize,
+    bit: usize,
+) -> Option<Well> {
+    let offset = SHAPE_BOTTOM + 3 - bottom;
+    let shape = &search.forward.shapes[piece][bit][offset..offset + MAX_HEIGHT];
+    let mut parent = [0; MAX_HEIGHT];
+    let mut filled = 0u32;
+    for row in 0..MAX_HEIGHT {
+        parent[row] = rows.rows[PAD + row] & !shape[row];
+        filled |= u32::from(parent[row] != 0) << row;
+    }
+    let stack = filled.trailing_ones() as usize;
+    if filled >> stack != 0 || stack > search.forward.geometry.height() {
+        return None;
+    }
+    // Rows by which the stack came down.
+    let drop = stack.saturating_sub(rows.stack - usize::from(rows.lines));
+    if search.worst_piece
+        && drop > 0
+        && !o_and_i_may_clear(&parent, search.forward.geometry.full_row(), drop)
+    {
+        return None;
+    }
+    Some(Well::from_rows(parent))
+}
+
+/// Whether O and I, the pieces that fit the fewest gaps, might each clear `lines` lines at once. What
+/// fills a row's last gap has come through it from above.
+#[inline(always)]
+fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> bool {
+    let mut empty = [full_row; MAX_HEIGHT + 2];
+    for (empty, row) in empty.iter_mut().zip(rows) {
+        *empty = !row & full_row;
+    }
+    let (mut one_by_o, mut two_by_o, mut by_i) = (false, false, false);
+    for row in 0..MAX_HEIGHT {
+        let (gap, above) = (empty[row], empty[row + 1]);
+        let first = gap & gap.wrapping_neg();
+        let open = gap & above;
+        let fits_o = gap == first.wrapping_mul(3);
+        one_by_o |= fits_o & (open == gap);
+        two_by_o |= fits_o & (above == gap) & (empty[row + 2] & gap == gap);
+        by_i |= ((gap == first) | (gap == first.wrapping_mul(15))) & (open != 0);
+    }
+    // O has two rows. (That I can clear two at once is not looked at: O has ruled out nearly all.)
+    by_i & match lines {
+        1 => one_by_o,
+        2 => two_by_o,
+        _ => false,
+    }
+}

@@ -1,0 +1,161 @@
+//! The emulator backwards: against the oracle, and against the emulator forwards.
+
+#![allow(clippy::unwrap_used)] // a test's helpers may, too
+
+mod common;
+
+use common::{bench_wells, emulators, greedy_wells, random_wells};
+use hatebeam_game::reference::Reference;
+use hatebeam_game::{Backward, Children, Emulator, Geometry, Offer, Parent, Piece, Rules, Well};
+
+const STANDARD: Rules = Rules {
+    clear_above_bar: false,
+};
+const ABOVE_BAR: Rules = Rules {
+    clear_above_bar: true,
+};
+
+/// Every child of the wells has its well among its parents, and each parent has it among its
+/// children.
+fn check_inverse(emulator: &Emulator, wells: &[Well]) {
+    let mut backward = Backward::new(emulator);
+    let (mut children, mut parents, mut grandchildren) =
+        (Children::new(), Vec::new(), Children::new());
+    for (index, well) in wells.iter().enumerate() {
+        let piece = emulator.expand(well, &mut children);
+        // One child in turn, and all that cleared lines: those are rare.
+        let turn = index % children.len().max(1);
+        for (at, (child, lines)) in children.iter().enumerate() {
+            if at != turn && lines == 0 {
+                continue;
+            }
+            backward.parents(child, &mut parents);
+            let wanted = Parent {
+                lines,
+                piece,
+                well: *well,
+            };
+            assert!(
+                parents.contains(&wanted),
+                "{child:?} lacks {wanted:?}: {parents:?}"
+            );
+            assert!(parents.is_sorted() && parents.windows(2).all(|pair| pair[0] != pair[1]));
+            for parent in &parents {
+                assert_eq!(
+                    emulator.expand(&parent.well, &mut grandchildren),
+                    parent.piece
+                );
+                let found = grandchildren
+                    .iter()
+                    .any(|other| other == (child, parent.lines));
+                assert!(found, "{parent:?} does not lead to {child:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn forwards_and_backwards_invert_each_other_in_random_play() {
+    let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
+    check_inverse(&emulator, &random_wells(&emulator, 60_000, 7));
+}
+
+#[test]
+fn forwards_and_backwards_invert_each_other_in_a_greedy_beam() {
+    let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
+    check_inverse(&emulator, &greedy_wells(&emulator, 60_000, 300));
+}
+
+#[test]
+fn forwards_and_backwards_invert_each_other_in_every_geometry() {
+    for (width, height) in (5..=15).flat_map(|w| [1, 2, 3, 5, 8, 12, 13, 16].map(|h| (w, h))) {
+        let geometry = Geometry::new(width, height).unwrap();
+        for rules in [STANDARD, ABOVE_BAR] {
+            // Wells that only the oracle covers take it a long time.
+            let slow = rules == ABOVE_BAR && height > 12;
+            let count = if slow { 3 } else { 150 };
+            let emulator = Emulator::new(geometry, rules);
+            check_inverse(&emulator, &random_wells(&emulator, count, 3));
+        }
+    }
+}
+
+#[test]
+fn parents_are_the_oracles_at_every_level() {
+    for (width, height) in [(10, 16), (10, 4), (7, 5), (5, 8), (15, 3), (4, 4), (16, 2)] {
+        let geometry = Geometry::new(width, height).unwrap();
+        for rules in [STANDARD, ABOVE_BAR] {
+            let oracle = Reference::new(geometry, rules);
+            let first = Emulator::new(geometry, rules);
+            let wells = random_wells(&first, 40, 11);
+            for well in wells.iter().step_by(7) {
+                let expected = oracle.parents(well, |parent, piece| oracle.piece(parent) == piece);
+                for emulator in emulators(geometry, rules) {
+                    let mut parents = Vec::new();
+                    Backward::new(&emulator).parents(well, &mut parents);
+                    assert_eq!(parents, expected, "{emulator:?} {well:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_level_finds_the_same_parents_of_beam_wells() {
+    let mut all: Vec<_> = emulators(Geometry::STANDARD, STANDARD)
+        .iter()
+        .map(Backward::new)
+        .collect();
+    for well in bench_wells("bench_beam.txt").iter().step_by(20) {
+        let mut expected: Option<Vec<Parent>> = None;
+        for backward in &mut all {
+            let mut parents = Vec::new();
+            backward.parents(well, &mut parents);
+            let expected = expected.get_or_insert_with(|| parents.clone());
+            assert_eq!(&parents, expected, "{well:?}");
+            assert!(!parents.is_empty());
+        }
+    }
+}
+
+#[test]
+fn other_enemies_offer_other_pieces() {
+    const OFFERED: &[Piece] = &[Piece::I, Piece::T];
+    for (width, height) in [(10, 16), (6, 5), (8, 4)] {
+        let geometry = Geometry::new(width, height).unwrap();
+        let emulator = Emulator::new(geometry, STANDARD);
+        let mut backward = Backward::new(&emulator);
+        let oracle = Reference::new(geometry, STANDARD);
+        let (mut children, mut parents) = (Children::new(), Vec::new());
+        for (index, well) in random_wells(&emulator, 4_000, 5).iter().enumerate() {
+            let piece = OFFERED[index % 2];
+            emulator.children(well, piece, &mut children);
+            // Those that cleared lines, and one of the rest now and then.
+            let clearing = children.iter().filter(|(_, lines)| *lines > 0);
+            let rest = children.iter().take(usize::from(index % 50 == 0));
+            for (child, lines) in clearing.chain(rest) {
+                backward.parents_by(child, Offer::AnyOf(OFFERED), &mut parents);
+                let wanted = Parent {
+                    lines,
+                    piece,
+                    well: *well,
+                };
+                assert!(parents.contains(&wanted), "{child:?} lacks {wanted:?}");
+                if index % 200 == 0 {
+                    let offered = |_: &Well, piece: Piece| OFFERED.contains(&piece);
+                    assert_eq!(parents, oracle.parents(child, offered));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_well_with_an_empty_row_has_no_parents() {
+    let text = "000000000000000000000000000000000000000001000003";
+    let well = Well::from_hex(Geometry::STANDARD, text).unwrap();
+    let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
+    let mut parents = vec![];
+    Backward::new(&emulator).parents(&well, &mut parents);
+    assert!(parents.is_empty());
+}
