@@ -1,0 +1,107 @@
+//! What must hold of every parser, whatever it is given. The fuzz targets and the bounded run in the
+//! test suite (`game/tests/fuzz.rs`) share these.
+
+use hatebeam_game::{
+    Encoding, Enemy, Geometry, Key, MAX_HEIGHT, MAX_WIDTH, Rules, Well, decode, encode,
+};
+
+/// The geometry that the first two bytes name, and the rest.
+fn geometry(data: &[u8]) -> Option<(Geometry, &[u8])> {
+    let [width, height, rest @ ..] = data else {
+        return None;
+    };
+    let width = 4 + usize::from(*width) % (MAX_WIDTH - 3);
+    let height = 1 + usize::from(*height) % MAX_HEIGHT;
+    Some((Geometry::new(width, height).ok()?, rest))
+}
+
+/// Whether `keys`, encoded and decoded, are the same again but for an encoding's padding.
+fn encoding_keeps(keys: &[Key], encoding: Encoding) -> bool {
+    let again = encoding
+        .decode(&encode(keys, encoding))
+        .expect("our own encoding is read back");
+    // Hex pads an odd number of keys with one D, the run-length code an odd number of runs with one L.
+    again.starts_with(keys) && again.len() <= keys.len() + 1
+}
+
+/// A replay in any encoding: an error, or keys that survive every encoding.
+pub(crate) fn replay(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Ok((keys, _)) = decode(text) {
+        for encoding in Encoding::ALL {
+            assert!(
+                keys.is_empty() || encoding_keeps(&keys, encoding),
+                "{encoding}: {keys:?}"
+            );
+        }
+    }
+}
+
+/// Keys pressed in a game of any geometry, rules and enemy: nothing panics, and the account adds up.
+pub(crate) fn play(data: &[u8]) {
+    let Some((geometry, rest)) = geometry(data) else {
+        return;
+    };
+    let [choice, rest @ ..] = rest else { return };
+    let enemy = Enemy::ALL[usize::from(*choice) % Enemy::ALL.len()];
+    let rules = Rules {
+        clear_above_bar: choice & 0x80 != 0,
+    };
+    // A game's length is bounded so that a run stays a short one.
+    let bytes = &rest[..rest.len().min(256)];
+    let keys: Vec<Key> = bytes
+        .iter()
+        .flat_map(|byte| [0, 2, 4, 6].map(|shift| Key::ALL[usize::from(byte >> shift & 3)]))
+        .collect();
+    let record = hatebeam_game::play(geometry, rules, enemy, &keys);
+    assert_eq!(record.keys_used + record.keys_unused, keys.len());
+    assert!(record.over || record.keys_unused == 0);
+    assert!(
+        record
+            .turns
+            .iter()
+            .all(|turn| turn.well.check(geometry).is_ok())
+    );
+}
+
+/// A well as hex digits: an error, or a well whose text is the one given.
+pub(crate) fn well_hex(data: &[u8]) {
+    let Some((geometry, rest)) = geometry(data) else {
+        return;
+    };
+    let Ok(text) = std::str::from_utf8(rest) else {
+        return;
+    };
+    if let Ok(well) = Well::from_hex(geometry, text) {
+        assert_eq!(well.check(geometry), Ok(()));
+        assert!(text.trim().to_lowercase().ends_with(&well.to_hex(geometry)));
+    }
+}
+
+/// A well as a picture: an error, or a well whose picture is read back.
+pub(crate) fn well_picture(data: &[u8]) {
+    let Some((geometry, rest)) = geometry(data) else {
+        return;
+    };
+    let Ok(text) = std::str::from_utf8(rest) else {
+        return;
+    };
+    if let Ok(well) = Well::from_picture(geometry, text) {
+        assert_eq!(
+            Well::from_picture(geometry, &well.picture(geometry)),
+            Ok(well)
+        );
+    }
+}
+
+/// A packed well: an error, or a well that packs into the bytes given.
+pub(crate) fn well_packed(data: &[u8]) {
+    let Some((geometry, rest)) = geometry(data) else {
+        return;
+    };
+    if let Ok(well) = Well::unpack(geometry, rest) {
+        assert_eq!(well.pack(geometry).as_bytes(), rest);
+    }
+}
