@@ -1,0 +1,250 @@
+//! The command line: every command, every option, and what `--help` says of it.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Parser, Subcommand};
+use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  hatebeam replay verify 'AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA A2'
+  hatebeam replay convert --to base2048 --file game.txt
+  hatebeam replay show --file game.txt
+  hatebeam perft --depth 6
+
+Exit codes: 0 done, 1 the input is bad (for `replay verify`: the replay is not valid) or something
+failed, 2 the command line is wrong.";
+
+const VERIFY_EXAMPLES: &str = "\
+A replay is valid if it can be read and makes sense as a game against the enemy. Keys after the
+game's end are ignored, with a warning. A game that is not over is valid too if it stops between two
+pieces, and this is said; a replay that stops in the middle of a piece is taken to be truncated.
+(Up to two keys into a piece are let pass: encodings pad.) A replay that makes sense only against
+another enemy is not valid, and it is said at which piece the two games part.
+
+Examples:
+  hatebeam replay verify --file game.txt
+  hatebeam replay verify --enemy mild --expect-score 165 --file loop.txt
+  hatebeam replay verify --json - < game.txt";
+
+const CONVERT_EXAMPLES: &str = "\
+Hex and the two bases hold whole pairs only: an odd key or run is followed by one more key (D in hex,
+L in the bases), which a game that is over ignores.
+
+Examples:
+  hatebeam replay convert --to raw --file game.txt
+  echo DDDDDDRDDLD | hatebeam replay convert --to base2048";
+
+const SHOW_EXAMPLES: &str = "\
+Keys: space pauses; right and left (n and p) go to the next and the previous piece, . and , one key
+on and back; + and - change the speed; g and a number jump to a piece, home and end to the start and
+the end; q quits.
+
+Where the output is no terminal, the wells are written out as text. NO_COLOR is respected.
+
+Examples:
+  hatebeam replay show --file game.txt
+  hatebeam replay show --well 57 --file game.txt
+  hatebeam replay show --every 10 --file game.txt | less";
+
+const WELL_EXAMPLES: &str = "\
+A well is its rows below the bar from the top down as hex digits, three a row at 10 columns, bit 0
+the leftmost column. The piece is the one that HATETRIS gives to a well it has no memory of.
+
+With --json each well makes one line: {\"well\":\"...\",\"piece\":\"S\",\"children\":[...],\"can_die\":false};
+the children are sorted, with \"+n\" where n lines were cleared. The first bad line ends the run.
+
+Examples:
+  hatebeam well 00000000000000000000000000000000000000000001800c
+  hatebeam well --height 4 00000000000c
+  hatebeam well --json < wells.txt";
+
+const PERFT_EXAMPLES: &str = "\
+Counts the distinct (well, score) pairs of live wells after each number of pieces, from the empty
+well and under HATETRIS Mild (which gives what HATETRIS gives until a well comes back).
+
+Examples:
+  hatebeam perft --depth 6
+  hatebeam perft --depth 12 --height 4 --json";
+
+/// Beam search for HATETRIS records.
+#[derive(Debug, Parser)]
+#[command(name = "hatebeam", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Verify, convert and show replays
+    #[command(arg_required_else_help = true, disable_help_subcommand = true)]
+    Replay {
+        #[command(subcommand)]
+        command: ReplayCommand,
+    },
+    /// Tell all about a well: picture, piece, children, parents
+    #[command(after_help = WELL_EXAMPLES)]
+    Well(WellArgs),
+    /// Count wells by number of pieces
+    #[command(after_help = PERFT_EXAMPLES)]
+    Perft(PerftArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReplayCommand {
+    /// Play a replay by the rules and tell what it comes to
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(VerifyArgs),
+    /// Write a replay in another encoding
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
+    /// Watch a replay in the terminal
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ShowArgs),
+}
+
+/// Where a replay comes from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReplayInput {
+    /// The replay in any encoding; `-` or nothing reads standard input
+    #[arg(value_name = "REPLAY", conflicts_with = "file")]
+    pub(crate) replay: Option<String>,
+    /// Read the replay from this file
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Take the replay to be in this encoding, rather than find out
+    #[arg(long, value_name = "ENCODING", value_parser = encoding_parser(), ignore_case = true)]
+    pub(crate) from: Option<Encoding>,
+}
+
+/// What is played, and against whom.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MatchArgs {
+    /// Who chose the pieces
+    #[arg(long, value_name = "ENEMY", default_value = Enemy::Hatetris.name())]
+    #[arg(value_parser = enemy_parser(), ignore_case = true)]
+    pub(crate) enemy: Enemy,
+    #[command(flatten)]
+    pub(crate) variant: VariantArgs,
+}
+
+/// The size of the well, and the rules.
+#[derive(Debug, clap::Args)]
+pub(crate) struct VariantArgs {
+    /// Columns of the well, 4 to 16
+    #[arg(long, value_name = "W", default_value = "10", value_parser = parse_width)]
+    width: usize,
+    /// Rows of the well below the bar, 1 to 16
+    #[arg(long, value_name = "H", default_value = "16", value_parser = parse_height)]
+    height: usize,
+    /// Clear full rows even where the piece reaches above the bar, as an emulator of 2022 did
+    #[arg(long)]
+    clear_above_bar: bool,
+}
+
+impl VariantArgs {
+    pub(crate) fn geometry(&self) -> anyhow::Result<Geometry> {
+        Ok(Geometry::new(self.width, self.height)?)
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            clear_above_bar: self.clear_above_bar,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) input: ReplayInput,
+    #[command(flatten)]
+    pub(crate) game: MatchArgs,
+    /// The replay is not valid unless it scores this many lines
+    #[arg(long, value_name = "LINES")]
+    pub(crate) expect_score: Option<u32>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConvertArgs {
+    #[command(flatten)]
+    pub(crate) input: ReplayInput,
+    /// The encoding to write
+    #[arg(long, value_name = "ENCODING", value_parser = encoding_parser(), ignore_case = true)]
+    pub(crate) to: Encoding,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) input: ReplayInput,
+    #[command(flatten)]
+    pub(crate) game: MatchArgs,
+    /// Print well number N as text: the one that piece N comes into
+    #[arg(long, value_name = "N", conflicts_with = "every")]
+    pub(crate) well: Option<NonZeroUsize>,
+    /// Print every Nth well as text, and the last
+    #[arg(long, value_name = "N")]
+    pub(crate) every: Option<NonZeroUsize>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct WellArgs {
+    /// The well in hex, 48 digits at 10x16; `-` or nothing reads wells from standard input, one a line
+    #[arg(value_name = "HEX")]
+    pub(crate) well: Option<String>,
+    #[command(flatten)]
+    pub(crate) variant: VariantArgs,
+    /// Print a line of JSON for each well: piece and children
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PerftArgs {
+    /// The number of pieces to count to, at most 1000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) depth: u32,
+    #[command(flatten)]
+    pub(crate) variant: VariantArgs,
+    /// Memory to use at most, in MiB; the count stops with an error where it does not suffice
+    #[arg(long, value_name = "MIB", default_value_t = 2048)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=16_777_216))]
+    pub(crate) memory: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn enemy_parser() -> impl TypedValueParser<Value = Enemy> {
+    PossibleValuesParser::new(Enemy::ALL.map(Enemy::name)).try_map(|name| name.parse::<Enemy>())
+}
+
+fn encoding_parser() -> impl TypedValueParser<Value = Encoding> {
+    PossibleValuesParser::new(Encoding::ALL.map(Encoding::name))
+        .try_map(|name| name.parse::<Encoding>())
+}
+
+fn parse_width(text: &str) -> anyhow::Result<usize> {
+    Ok(Geometry::new(text.parse()?, Geometry::STANDARD.height())?.width())
+}
+
+fn parse_height(text: &str) -> anyhow::Result<usize> {
+    Ok(Geometry::new(Geometry::STANDARD.width(), text.parse()?)?.height())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,36 @@
+//! `hatebeam`, the command line: what a person types and what he sees. All that it knows about the
+//! game is in the library `hatebeam-game`.
+
+mod args;
+mod input;
+mod output;
+mod perft;
+mod replay;
+mod show;
+mod well;
+
+use anyhow::Context;
+use args::{Args, Command, ReplayCommand};
+use clap::{CommandFactory, Parser};
+use output::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => Failure::report(&error),
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<()> {
+    match args.command {
+        None => Args::command().print_help().context(output::CANNOT_WRITE),
+        Some(Command::Replay { command }) => match command {
+            ReplayCommand::Verify(args) => replay::verify(&args),
+            ReplayCommand::Convert(args) => replay::convert(&args),
+            ReplayCommand::Show(args) => show::show(&args),
+        },
+        Some(Command::Well(args)) => well::well(&args),
+        Some(Command::Perft(args)) => perft::perft(&args),
+    }
+}

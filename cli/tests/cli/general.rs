@@ -1,0 +1,140 @@
+//! What holds for every command.
+
+use crate::support::{command, run};
+use std::io::Read;
+use std::process::Stdio;
+
+#[test]
+fn alone_it_prints_its_help() {
+    let alone = run(&[]).silent_results();
+    assert_eq!(alone, run(&["--help"]).silent_results());
+    assert!(
+        alone.contains("Examples:") && !alone.contains('\x1b'),
+        "{alone}"
+    );
+}
+
+#[test]
+fn every_help_has_examples() {
+    for words in [
+        &["replay", "verify"][..],
+        &["replay", "convert"],
+        &["replay", "show"],
+        &["well"],
+        &["perft"],
+    ] {
+        let help = run(&[words, &["--help"]].concat()).silent_results();
+        let example = format!("\n  hatebeam {}", words.join(" "));
+        assert!(
+            help.contains("Examples:") && help.contains(&example),
+            "{help}"
+        );
+    }
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let version = run(&["--version"]).silent_results();
+    assert_eq!(version, format!("hatebeam {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_wrong_command_line_is_code_2() {
+    for args in [
+        &["dance"][..],
+        &["replay", "verify", "--enemy", "tetris", "DD"],
+        &["replay", "verify", "DD", "--file", "x"],
+        &["replay", "convert", "DD"],
+        &["replay", "convert", "--to", "base64", "DD"],
+        &["replay", "show", "--well", "0", "DD"],
+        &["perft"],
+        &["perft", "--depth", "1001"],
+        &["perft", "--depth", "-1"],
+        &["perft", "--depth", "1", "--memory", "0"],
+    ] {
+        run(args).error(2);
+    }
+}
+
+#[test]
+fn sizes_out_of_range_are_named_with_their_limits() {
+    for (option, size, expected) in [
+        (
+            "--width",
+            "3",
+            "width 3 is out of range: a well has 4 to 16 columns",
+        ),
+        (
+            "--width",
+            "17",
+            "width 17 is out of range: a well has 4 to 16 columns",
+        ),
+        (
+            "--height",
+            "0",
+            "height 0 is out of range: a well has 1 to 16 rows below the bar",
+        ),
+        (
+            "--height",
+            "17",
+            "height 17 is out of range: a well has 1 to 16 rows below the bar",
+        ),
+    ] {
+        for command in [
+            &["well"][..],
+            &["perft", "--depth", "1"],
+            &["replay", "verify"],
+        ] {
+            let error = run(&[command, &[option, size]].concat()).error(2);
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_reader_who_goes_away_is_no_error() {
+    let long_replay = "LLLDDDDDDDDDDDDDDDDDDRRRDDDDDDDDDDDDDDDDDD".repeat(2000);
+    for args in [
+        &["perft", "--depth", "3"][..],
+        &["replay", "show", "--enemy", "lovetris", &long_replay],
+        &["replay", "convert", "--to", "raw", &long_replay],
+        &["--help"],
+    ] {
+        let mut child = command(args).stdin(Stdio::null()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut err = String::new();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut err)
+            .unwrap();
+        assert!(
+            !err.contains("error") && !err.contains("panicked"),
+            "{args:?}: {err}"
+        );
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    for args in [&["perft", "--depth", "1"][..], &["replay", "verify", "DD"]] {
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let output = command(args)
+            .stdin(Stdio::null())
+            .stdout(full)
+            .output()
+            .unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            err.contains("error: cannot write to standard output: No space left"),
+            "{err}"
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! The real binary, run as a user runs it.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
+mod film;
+mod general;
+mod perft;
+mod replay;
+mod support;
+mod well;

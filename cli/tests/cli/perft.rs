@@ -1,0 +1,83 @@
+//! `hatebeam perft`.
+
+use crate::support::{run, vector};
+use serde_json::Value;
+
+fn counts(args: &[&str]) -> Value {
+    let results = run(&[&["perft", "--json"], args].concat()).silent_results();
+    assert_eq!(results.lines().count(), 1);
+    serde_json::from_str::<Value>(&results).unwrap()["counts"].clone()
+}
+
+#[test]
+fn the_published_counts_come_out() {
+    let expected: Value = serde_json::from_str(&vector("perft.json")).unwrap();
+    let results = run(&["perft", "--depth", "6", "--json"]).silent_results();
+    let counts = &expected["counts"];
+    assert_eq!(
+        results,
+        format!("{{\"width\":10,\"height\":16,\"depth\":6,\"counts\":{counts}}}\n")
+    );
+}
+
+#[test]
+fn small_wells_are_as_long_and_as_wide_as_published() {
+    let expected: Value = serde_json::from_str(&vector("small_wells.json")).unwrap();
+    for (rules, option) in [
+        ("real_rules", None),
+        ("lines_clear_above_bar", Some("--clear-above-bar")),
+    ] {
+        for (size, facts) in expected[rules].as_object().unwrap() {
+            let (width, height) = size.split_once('x').unwrap();
+            let mut args = vec!["--depth", "20", "--width", width, "--height", height];
+            args.extend(option);
+            let counts: Vec<u64> = serde_json::from_value(counts(&args)).unwrap();
+            let longest = counts.iter().rposition(|&count| count > 0).unwrap();
+            assert_eq!(counts.len(), 21);
+            assert_eq!(longest as u64, facts[1].as_u64().unwrap(), "{rules} {size}");
+            assert_eq!(
+                counts.iter().max().copied(),
+                facts[2].as_u64(),
+                "{rules} {size}"
+            );
+        }
+    }
+}
+
+#[test]
+fn shards_change_nothing_but_memory() {
+    // A MiB is room for a quarter of the children of the last level.
+    assert_eq!(
+        counts(&["--depth", "4", "--memory", "1"]),
+        counts(&["--depth", "4", "--memory", "100"])
+    );
+}
+
+#[test]
+fn as_text_the_counts_end_where_all_games_have() {
+    let results = run(&["perft", "--depth", "100", "--height", "2"]).silent_results();
+    let lines: Vec<&str> = results.lines().map(str::trim_start).collect();
+    assert_eq!(
+        lines,
+        [
+            "pieces  wells",
+            "0  1",
+            "1  8",
+            "2  21",
+            "3  20",
+            "4  2",
+            "5  0"
+        ]
+    );
+}
+
+#[test]
+fn too_little_memory_is_told_with_the_ways_out() {
+    let (out, error) = run(&["perft", "--depth", "6", "--memory", "2"]).late_error();
+    assert!(out.ends_with("\n     3  2339\n     4  25195\n"), "{out}");
+    assert_eq!(
+        error,
+        "level 5 does not fit into 2 MiB: allow more with --memory, or stop at --depth 5"
+    );
+    run(&["perft", "--depth", "6", "--memory", "2", "--json"]).error(1);
+}

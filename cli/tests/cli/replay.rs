@@ -1,0 +1,333 @@
+//! `hatebeam replay`.
+
+use crate::support::{file, game, games, run, run_with_input};
+use serde_json::{Value, json};
+use std::fs::File;
+
+/// Nine pieces dropped where they come in: a whole game.
+fn nine_drops() -> String {
+    "D".repeat(90)
+}
+
+fn verify_json(args: &[&str]) -> (i32, Value) {
+    let run = run(&[&["replay", "verify", "--json"], args].concat());
+    assert_eq!(run.out.lines().count(), 1, "{run:?}");
+    (run.code, serde_json::from_str(&run.out).unwrap())
+}
+
+#[test]
+fn the_public_games_are_valid() {
+    for game in games() {
+        for (encoding, replay) in &game.replays {
+            let (code, report) = verify_json(&["--enemy", game.enemy(), replay]);
+            let expected = json!({
+                "valid": true,
+                "enemy": game.enemy(),
+                "score": game.score,
+                "pieces": game.pieces.len(),
+                "keys": game.keys,
+                "over": game.ends_in_game_over,
+            });
+            assert_eq!((code, report), (0, expected), "{} {encoding}", game.name);
+        }
+    }
+}
+
+#[test]
+fn as_text_a_valid_game_is_summed_up() {
+    let game = game("knewjade (4)");
+    let results = run(&["replay", "verify", &game.replays["Base2048"]]).silent_results();
+    assert_eq!(
+        results,
+        "valid\nencoding   base2048\nenemy      hatetris\nscore      66\npieces     192\n\
+         keys       2523 of 2523\ngame over  yes\n"
+    );
+}
+
+#[test]
+fn a_replay_may_come_from_a_file_or_standard_input() {
+    let replay = format!("\n {} \r\n", nine_drops());
+    let path = file("nine_drops.txt", replay.as_bytes());
+    let expected = run(&["replay", "verify", &nine_drops()]).silent_results();
+    for args in [&["--file", &path][..], &["-f", &path]] {
+        assert_eq!(
+            run(&[&["replay", "verify"], args].concat()).silent_results(),
+            expected
+        );
+    }
+    for args in [&["-"][..], &[], &["--file", "-"]] {
+        let args = [&["replay", "verify"], args].concat();
+        assert_eq!(
+            run_with_input(&args, replay.as_bytes()).silent_results(),
+            expected
+        );
+    }
+}
+
+#[test]
+fn keys_after_the_end_are_a_warning() {
+    for (extra, counted) in [("L", "1 key"), ("LLLUU", "5 keys")] {
+        let run = run(&["replay", "verify", &(nine_drops() + extra)]);
+        assert_eq!(
+            run.err,
+            format!(
+                "warning: {counted} after the end of the game, ignored: the game is over after key \
+                 90\n"
+            )
+        );
+        assert!(
+            run.results()
+                .contains(&format!("keys       90 of {}\n", 90 + extra.len()))
+        );
+    }
+}
+
+#[test]
+fn a_game_that_is_not_over_is_valid_between_two_pieces() {
+    let run = run(&["replay", "verify", &"D".repeat(18)]);
+    assert_eq!(
+        run.err,
+        "note: the game is not over: the replay ends with piece 2 under way\n"
+    );
+    let results = run.results();
+    assert!(
+        results.contains("pieces     2 (the last one is under way)\n"),
+        "{results}"
+    );
+    assert!(results.contains("game over  no\n"), "{results}");
+}
+
+#[test]
+fn a_truncated_replay_is_not_valid() {
+    let expected = "the replay is truncated: it ends in the middle of piece 2, 12 keys into it, and \
+                    the game is not over (it was read as raw)";
+    let replay = "D".repeat(30);
+    assert_eq!(run(&["replay", "verify", &replay]).error(1), expected);
+    let (code, report) = verify_json(&[&replay]);
+    let expected = json!({
+        "valid": false,
+        "enemy": "hatetris",
+        "score": 0,
+        "pieces": 2,
+        "keys": 30,
+        "over": false,
+        "error": expected,
+    });
+    assert_eq!((code, report), (1, expected));
+}
+
+#[test]
+fn a_cut_is_never_taken_for_another_enemys_game() {
+    let game = game("chromeyhex");
+    for length in (1..game.replays["hex"].len()).step_by(37) {
+        let run = run(&["replay", "verify", &game.replays["hex"][..length]]);
+        let truncated = run.code == 1 && run.err.contains("the replay is truncated");
+        let unfinished = run.code == 0 && run.err.contains("the game is not over");
+        assert!(truncated || unfinished, "{length}: {run:?}");
+    }
+}
+
+#[test]
+fn a_replay_for_another_enemy_is_recognised() {
+    let whole = game("knewjade loop");
+    let basis = game("knewjade loop basis");
+    let cut = &whole.replay()[..6000];
+    for (enemy, replay, expected) in [
+        (
+            "hatetris",
+            whole.replay(),
+            "the replay does not fit hatetris: that game is over after 4510 of 6489 keys, with a \
+             score of 107; it seems to be a game against mild, with a score of 165 (the two part \
+             at piece 282)",
+        ),
+        (
+            "hatetris",
+            cut,
+            "the replay does not fit hatetris: that game is over after 4510 of 6000 keys, with a \
+             score of 107; it seems to be a game against mild, with a score of 152 (the two part \
+             at piece 282)",
+        ),
+        (
+            "mild",
+            basis.replay(),
+            "the replay does not fit mild: that game is not over after all 4461 keys, with a score \
+             of 106; it seems to be a game against hatetris, with a score of 107 (the two part at \
+             piece 282)",
+        ),
+    ] {
+        assert_eq!(
+            run(&["replay", "verify", "--enemy", enemy, replay]).error(1),
+            expected
+        );
+        let (code, report) = verify_json(&["--enemy", enemy, replay]);
+        assert_eq!((code, &report["valid"]), (1, &json!(false)));
+        assert_eq!(report["error"], expected);
+    }
+}
+
+#[test]
+fn every_game_is_recognised_under_every_wrong_enemy() {
+    // The nine pieces of the game without a line can be Burgiel's as well.
+    for game in games().iter().filter(|game| game.score > 0) {
+        for enemy in ["lovetris", "burgiel", "brzustowski"] {
+            let error = run(&["replay", "verify", "--enemy", enemy, game.replay()]).error(1);
+            let expected = format!("it seems to be a game against {}", game.enemy());
+            assert!(error.contains(&expected), "{}: {error}", game.name);
+        }
+    }
+}
+
+#[test]
+fn an_expected_score_is_compared() {
+    run(&["replay", "verify", "--expect-score", "0", &nine_drops()]).silent_results();
+    let error = run(&["replay", "verify", "--expect-score", "7", &nine_drops()]).error(1);
+    assert_eq!(error, "the score is 0, not the 7 expected");
+}
+
+#[test]
+fn text_that_is_no_replay_is_named() {
+    let path = file("bad_text.txt", b"DDRR\nDDLLx\n");
+    let empty = file("empty.txt", b"");
+    let binary = file("binary.txt", b"DD\xc3(");
+    for (path, expected) in [
+        (&path, "character 5, '\\n', has no place in a replay"),
+        (&empty, "the replay is empty: there is not one key in it"),
+        (&binary, "byte 3 (0xc3) is not valid UTF-8"),
+    ] {
+        let expected = format!("{path}: {expected}");
+        for command in ["verify", "show"] {
+            let error = run(&["replay", command, "--file", path]).error(1);
+            assert!(error.starts_with(&expected), "{error}");
+        }
+        let error = run(&["replay", "convert", "--to", "hex", "--file", path]).error(1);
+        assert!(error.starts_with(&expected), "{error}");
+        let (code, report) = verify_json(&["--file", path]);
+        assert_eq!(
+            (code, &report["valid"], &report["keys"]),
+            (1, &json!(false), &json!(0))
+        );
+        assert!(
+            report["error"].as_str().unwrap().starts_with(&expected),
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn files_that_cannot_be_replays_are_refused() {
+    let folder = env!("CARGO_TARGET_TMPDIR");
+    let error = run(&["replay", "verify", "--file", folder]).error(1);
+    assert_eq!(
+        error,
+        format!("{folder} is a directory: name a file with one replay in it")
+    );
+
+    let error = run(&["replay", "verify", "--file", "no/such/file"]).error(1);
+    assert!(error.starts_with("cannot open no/such/file: "), "{error}");
+
+    let path = file("huge.txt", b"");
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(1 << 30)
+        .unwrap();
+    let error = run(&["replay", "verify", "--file", &path]).error(1);
+    let expected = "has 1024 MiB: no replay is that long (at most 4 MiB are read)";
+    assert_eq!(error, format!("{path} {expected}"));
+
+    let error = run_with_input(&["replay", "verify"], &vec![b'D'; 5 << 20]).error(1);
+    assert!(
+        error.starts_with("standard input has more than 4 MiB"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_file_name_in_place_of_a_replay_gets_a_hint() {
+    let path = file("hint.txt", b"DD");
+    let error = run(&["replay", "verify", &path]).error(1);
+    assert!(error.starts_with("REPLAY (there is a file of this name: --file reads it): "));
+}
+
+#[test]
+fn conversions_agree_with_the_published_texts() {
+    for game in games() {
+        for replay in game.replays.values() {
+            for (encoding, expected) in &game.replays {
+                let encoding = encoding.to_lowercase();
+                let text = run(&["replay", "convert", "--to", &encoding, replay]).silent_results();
+                let keys =
+                    |text: &str| run(&["replay", "convert", "--to", "raw", text]).silent_results();
+                // Each conversion may have added a key.
+                let (found, expected) = (keys(text.trim_end()), keys(expected));
+                assert_eq!(
+                    found[..game.keys],
+                    expected[..game.keys],
+                    "{} {encoding}",
+                    game.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_short_text_that_reads_as_another_encoding_is_warned_of() {
+    let converted = run(&["replay", "convert", "--to", "hex", "URUR"]);
+    assert!(
+        converted.err.contains("read it with --from hex"),
+        "{converted:?}"
+    );
+    assert_eq!(converted.results(), "DD\n");
+    let back = run(&["replay", "convert", "--from", "hex", "--to", "raw", "DD"]);
+    assert_eq!(back.silent_results(), "URUR\n");
+}
+
+#[test]
+fn shown_where_there_is_no_terminal_a_game_is_text() {
+    let text = run(&["replay", "show", &nine_drops()]).silent_results();
+    let headings: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("well"))
+        .collect();
+    assert_eq!(headings.len(), 10);
+    assert_eq!(headings[0], "well 1 of 10: piece S, score 0, 0 keys");
+    assert_eq!(headings[9], "well 10 of 10: game over, score 0, 90 keys");
+
+    let some = run(&["replay", "show", "--every", "4", &nine_drops()]).silent_results();
+    let headings: Vec<&str> = some
+        .lines()
+        .filter(|line| line.starts_with("well"))
+        .collect();
+    assert_eq!(headings.len(), 4);
+    assert!(headings[1].starts_with("well 5 ") && headings[3].starts_with("well 10 "));
+}
+
+#[test]
+fn one_well_is_shown_by_its_number() {
+    let text = run(&["replay", "show", "--well", "2", &nine_drops()]).silent_results();
+    let empty = "..........\n".repeat(14);
+    let expected =
+        format!("well 2 of 10: piece S, score 0, 18 keys\n{empty}.....##...\n....##....\n");
+    assert_eq!(text, expected);
+    // The last one is over the bar.
+    let text = run(&["replay", "show", "--well", "10", &nine_drops()]).silent_results();
+    assert_eq!(text.lines().count(), 21);
+
+    let error = run(&["replay", "show", "--well", "11", &nine_drops()]).error(2);
+    assert_eq!(
+        error,
+        "there is no well 11: this replay has 10 wells, from 1 on"
+    );
+}
+
+#[test]
+fn a_replay_that_is_not_valid_is_shown_with_a_warning() {
+    let run = run(&["replay", "show", &"D".repeat(30)]);
+    assert!(
+        run.err.starts_with("warning: the replay is truncated"),
+        "{run:?}"
+    );
+    assert!(run.results().starts_with("well 1 of 2: piece S"));
+}

@@ -1,0 +1,153 @@
+//! `hatebeam well`.
+
+use crate::support::{run, run_with_input, vector};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+const EMPTY: &str = "000000000000000000000000000000000000000000000000";
+
+/// The wells of an `expand_*.jsonl` file, a line each.
+fn wells_of(expansions: &str) -> String {
+    let well = |line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        format!("{}\n", line["well"].as_str().unwrap())
+    };
+    expansions.lines().map(well).collect()
+}
+
+#[test]
+fn json_is_byte_for_byte_that_of_the_vectors() {
+    for name in ["expand_play.jsonl", "expand_records.jsonl"] {
+        let expected = vector(name);
+        let results = run_with_input(&["well", "--json"], wells_of(&expected).as_bytes());
+        assert!(results.silent_results() == expected, "{name}");
+    }
+}
+
+#[test]
+fn one_well_by_argument() {
+    let expected = vector("expand_play.jsonl");
+    let first = format!("{}\n", expected.lines().next().unwrap());
+    assert_eq!(run(&["well", "--json", EMPTY]).silent_results(), first);
+    let input = format!("{EMPTY}\r\n");
+    assert_eq!(
+        run_with_input(&["well", "--json", "-"], input.as_bytes()).silent_results(),
+        first
+    );
+}
+
+#[test]
+fn a_well_is_described_for_people() {
+    let well = "00000000000000000000000000000000000000000001800c";
+    let text = run(&["well", well]).silent_results();
+    let start = format!(
+        "{well}\n{}...##.....\n..##......\n\npiece     S\ncan die   no\n\
+         children  18 (0 with lines cleared)\n  00000000000000000000000000000000000000000001e00f\n",
+        "..........\n".repeat(14)
+    );
+    assert!(text.starts_with(&start), "{text}");
+    assert!(
+        text.ends_with(&format!("parents   1\n  S {EMPTY}\n")),
+        "{text}"
+    );
+}
+
+#[test]
+fn other_sizes() {
+    let text = run(&["well", "--width", "4", "--height", "2", "07"]).silent_results();
+    assert!(text.starts_with("07\n....\n###.\n"), "{text}");
+    // The rows above the bar may be given too, if they are empty.
+    let whole = run(&["well", "--width", "4", "--height", "2", "000007"]).silent_results();
+    assert_eq!(whole, text);
+}
+
+#[test]
+fn bad_wells_are_named_with_what_is_wrong() {
+    let width_5 = ["--width", "5", "--height", "2"];
+    for (options, hex, expected) in [
+        (&[][..], "0000", "a 10x16 well takes 48 hex digits, not 4"),
+        (&[], "", "a 10x16 well takes 48 hex digits, not 0"),
+        (
+            &[],
+            &EMPTY.replacen('0', "x", 1),
+            "unexpected character 'x' at position 1",
+        ),
+        (
+            &[],
+            &EMPTY.replacen("000", "400", 1),
+            "row 1 has cells outside the 10 columns",
+        ),
+        (
+            &[],
+            &format!("{}3ff", &EMPTY[3..]),
+            "row 16 is full: the game removes such a row",
+        ),
+        (
+            &[],
+            &format!("000000000001{EMPTY}"),
+            "row 4 is above the bar and not empty",
+        ),
+        (&width_5, "0020", "row 2 has cells outside the 5 columns"),
+        (&width_5, "1f00", "row 1 is full"),
+    ] {
+        let args = [&["well"], options, &[hex]].concat();
+        let error = run(&args).error(1);
+        assert!(error.starts_with(&format!("HEX: {expected}")), "{error}");
+    }
+}
+
+#[test]
+fn the_first_bad_line_ends_the_run_and_is_named() {
+    let good = run(&["well", "--json", EMPTY]).silent_results();
+    let long = "0".repeat(100_000);
+    for (bad, expected) in [
+        (&b"0123"[..], "a 10x16 well takes 48 hex digits, not 4"),
+        (b"", "a 10x16 well takes 48 hex digits, not 0"),
+        (b"00\xff00", "byte 3 (0xff) is not valid UTF-8"),
+        (
+            long.as_bytes(),
+            "it has more than 1024 bytes: no well is that long",
+        ),
+    ] {
+        let line = format!("{EMPTY}\n");
+        let input = [
+            line.as_bytes(),
+            line.as_bytes(),
+            bad,
+            b"\n",
+            line.as_bytes(),
+        ]
+        .concat();
+        let (out, error) = run_with_input(&["well", "--json"], &input).late_error();
+        assert_eq!(out, good.repeat(2));
+        assert_eq!(error, format!("standard input, line 3: {expected}"));
+    }
+}
+
+#[test]
+fn empty_input_is_an_error() {
+    let error = run(&["well", "--json"]).error(1);
+    assert_eq!(
+        error,
+        "standard input is empty: there should be a well on each line"
+    );
+}
+
+#[test]
+fn each_well_is_answered_before_the_next_is_asked_for() {
+    let mut child = crate::support::command(&["well", "--json"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    for line in vector("expand_play.jsonl").lines().take(3) {
+        stdin.write_all(wells_of(line).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stdout.read_line(&mut answer).unwrap();
+        assert_eq!(answer.trim_end(), line);
+    }
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
