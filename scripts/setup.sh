@@ -1,0 +1,28 @@
+# Sourced by ./run and ./test: finds what they need, installs what is missing where that can be done,
+# and says what to type where it cannot.
+
+need_rust="1.89"
+
+fail() {
+    printf 'error: %s\n' "$1" >&2
+    exit 1
+}
+
+# Debian's packages, as root or not at all.
+install_packages() {
+    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+        echo "Installing Debian packages: $*"
+        apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
+    else
+        fail "missing: $*. Type: sudo apt-get install $*"
+    fi
+}
+
+command -v cc >/dev/null || install_packages gcc libc6-dev
+command -v cargo >/dev/null ||
+    fail "no cargo. Install Rust $need_rust or later: https://rustup.rs, or Debian's rustup package"
+
+have_rust=$(rustc --version | cut -d' ' -f2)
+oldest=$(printf '%s\n%s\n' "$need_rust" "$have_rust" | sort -V | head -n 1)
+[ "$oldest" = "$need_rust" ] ||
+    fail "Rust $have_rust is too old, $need_rust is needed. Type: rustup update stable"
