@@ -290,12 +290,15 @@ impl Landings {
         mut blocked: u64,
     ) {
         while reached != 0 {
+            // Two steps, then a test: fewer exits to guess (random play: 90 ns a well against 102 with one,
+            // 92 with three; in `down`, above, a second step gains nothing).
             loop {
-                let more = spread(reached) & !blocked;
-                if more == reached {
+                let once = spread(reached) & !blocked;
+                let more = spread(once) & !blocked;
+                reached = more;
+                if more == once {
                     break;
                 }
-                reached = more;
             }
             blocked = blocked_piece(tables, piece, rows, self.levels + 1);
             self.words[self.levels] = reached & blocked;
