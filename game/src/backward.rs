@@ -84,8 +84,8 @@ impl Backward {
     /// then of the pieces (S Z O I L J T), then of the rows from the bottom up (the lesser value
     /// first). The order is part of the format of stored frontiers: an index into it names a parent.
     ///
-    /// A well of a game has at least one parent, the empty well apart, which has a parent if four
-    /// cells can complete rows. A well with an empty row below its top has none.
+    /// Every well of a game but the first has at least one. A well with an empty row below its top has
+    /// none, and neither has one that is no live well of the geometry.
     pub fn parents_by(&mut self, well: &Well, offer: Offer, out: &mut Vec<Parent>) {
         out.clear();
         self.candidates.clear();
