@@ -3,7 +3,7 @@
 
 use super::children::{CAPACITY, Children};
 use super::simd::{Drawing, Simd, WORD, remove_full_rows};
-use super::tables::{SHAPE_BOTTOM, Seven, Shape};
+use super::tables::{Seven, Shape};
 use crate::well::Well;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -146,9 +146,10 @@ pub(super) type List = [MaybeUninit<u16>; CAPACITY + WORD];
 /// at most [`CAPACITY`].
 #[inline(always)]
 pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u16] {
+    job.check();
     let mut count = 0;
     for (level, &word) in job.landings[..job.levels].iter().enumerate() {
-        let slide = (SHAPE_BOTTOM + level - job.stack) * size_of::<u16>();
+        let slide = job.first_row(level) * size_of::<u16>();
         // Four at a time, whether there are as many or not: fewer branches to guess than with one a
         // bit. What is written too much is written over by the next level, or is behind the end.
         let mut left = word;

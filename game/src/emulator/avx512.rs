@@ -9,7 +9,7 @@ use super::avx2::{Avx2, List, draw_list, list_landings, written};
 use super::children::{CAPACITY, Children};
 use super::simd::WORD;
 use super::simd::{Drawing, Simd};
-use super::tables::{SHAPE_BOTTOM, SHAPE_ROWS, Seven, Shape};
+use super::tables::{SHAPE_ROWS, Seven, Shape};
 use crate::well::Well;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
@@ -132,14 +132,16 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
         }
         offsets
     };
+    job.check();
     let mut count = 0;
     for (level, &word) in job.landings[..job.levels].iter().enumerate() {
-        let slide = (SHAPE_BOTTOM + level - job.stack) * size_of::<u16>();
+        let slide = job.first_row(level) * size_of::<u16>();
         let (low, high) = (word as u32, (word >> 32) as u32);
-        debug_assert!(count + WORD <= list.len());
-        // SAFETY: the instructions are there. A store writes 32 lanes from `count` or from at most
-        // 32 further; a well has at most CAPACITY children (see there), so `count` is no more than
-        // that before this word's second half is added and the list has WORD lanes to spare.
+        if count > CAPACITY {
+            break; // it never is: a well has no more children
+        }
+        // SAFETY: the instructions are there. A store writes 32 lanes from `count`, which is at most
+        // CAPACITY, or from at most 32 further: the list has WORD lanes more than that.
         unsafe {
             let slide = _mm512_set1_epi16(slide as i16);
             let offsets = _mm512_loadu_si512(OFFSETS.as_ptr().cast());

@@ -42,9 +42,26 @@ pub(crate) struct Drawing<'a> {
     /// Rows of the well's stack.
     pub(crate) stack: usize,
     pub(crate) landings: &'a Levels,
-    /// Levels in use, less than 24.
+    /// Levels in use: those of a box that is not wholly under the floor.
     pub(crate) levels: usize,
     pub(crate) shapes: &'a [Shape; 64],
+}
+
+impl Drawing<'_> {
+    /// Panics unless sixteen rows of a shape can be read from [`Drawing::first_row`] of every level:
+    /// what reads them without a check relies on it.
+    #[inline(always)]
+    pub(crate) fn check(&self) {
+        const _: () = assert!(SHAPE_BOTTOM >= MAX_HEIGHT);
+        const _: () = assert!(SHAPE_BOTTOM + 3 + MAX_HEIGHT <= SHAPE_ROWS);
+        assert!(self.stack <= MAX_HEIGHT && self.levels <= self.stack + 4);
+    }
+
+    /// The row of a shape that falls on the well's bottom row at a level.
+    #[inline(always)]
+    pub(crate) fn first_row(&self, level: usize) -> usize {
+        SHAPE_BOTTOM + level - self.stack
+    }
 }
 
 /// No special instructions: 64-bit words, one after another.
@@ -108,7 +125,7 @@ impl Simd for Portable {
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool {
         let mut any_lines = false;
         for (level, &landings) in job.landings[..job.levels].iter().enumerate() {
-            let offset = SHAPE_BOTTOM + level - job.stack;
+            let offset = job.first_row(level);
             let mut left = landings;
             while left != 0 {
                 let shape = &job.shapes[left.trailing_zeros() as usize];
