@@ -85,19 +85,6 @@ impl Geometry {
     pub const fn text_len(self) -> usize {
         self.digits_per_row() * self.height()
     }
-
-    /// The least number of pieces after which a well can come back: cells are conserved (4 come
-    /// with a piece, `width` go with a line), so it is `lcm(width, 4) / 4`. 5 when the width is 10.
-    pub const fn loop_period(self) -> usize {
-        let width = self.width();
-        if width.is_multiple_of(4) {
-            width / 4
-        } else if width.is_multiple_of(2) {
-            width / 2
-        } else {
-            width
-        }
-    }
 }
 
 impl Default for Geometry {

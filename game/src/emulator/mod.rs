@@ -26,9 +26,7 @@ use crate::reference::{Parent, Reference};
 use crate::rules::Rules;
 use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
-use thiserror::Error;
 
 /// Which instructions the emulator uses. The results are the same, well for well and in the same
 /// order.
@@ -53,7 +51,7 @@ impl SimdLevel {
         SimdLevel::Avx512Vbmi2,
     ];
 
-    /// The level's name as it is written in settings and reports.
+    /// The level's name.
     pub const fn name(self) -> &'static str {
         match self {
             SimdLevel::Portable => "portable",
@@ -74,22 +72,6 @@ impl SimdLevel {
 impl fmt::Display for SimdLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// A name that is no [`SimdLevel`]'s.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no such SIMD level: {0:?} (there are portable, avx2, avx512 and avx512-vbmi2)")]
-pub struct UnknownSimdLevel(pub String);
-
-impl FromStr for SimdLevel {
-    type Err = UnknownSimdLevel;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = SimdLevel::ALL
-            .into_iter()
-            .find(|level| level.name() == name);
-        found.ok_or_else(|| UnknownSimdLevel(name.to_owned()))
     }
 }
 

@@ -29,9 +29,6 @@ impl Seven {
 /// The most columns that fit a lane.
 pub(crate) const MAX_FAST_WIDTH: usize = 15;
 
-/// Runs of one to four empty cells that a single piece can fill, and number 0 for none.
-const MAX_RUNS: usize = 4 * MAX_FAST_WIDTH - 6 + 1;
-
 /// Rows of a shape with room to slide: see [`Tables::shapes`].
 pub(crate) const SHAPE_ROWS: usize = 40;
 /// Where the box's bottom row stands in a shape.
@@ -177,7 +174,8 @@ impl Tables {
     }
 }
 
-/// The run of every row value, and the positions that fill each run.
+/// The run of every row value, and the positions that fill each run: one to four empty cells side by
+/// side, numbered from 1 (54 of them at 15 columns).
 fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
     let mut run_of = vec![0; 1 << geometry.width()];
     let mut completes = vec![[Seven::ZERO; 4]];
@@ -193,7 +191,6 @@ fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
             }));
         }
     }
-    debug_assert!(completes.len() <= MAX_RUNS);
     (run_of.into(), completes.into())
 }
 
