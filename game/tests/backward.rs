@@ -4,9 +4,11 @@
 
 mod common;
 
-use common::{bench_wells, emulators, greedy_wells, random_wells};
+use common::{Random, bench_wells, emulators, greedy_wells, random_wells};
 use hatebeam_game::reference::Reference;
-use hatebeam_game::{Backward, Children, Emulator, Geometry, Offer, Parent, Piece, Rules, Well};
+use hatebeam_game::{
+    Backward, Children, Emulator, Enemy, EnemyState, Geometry, Offer, Parent, Piece, Rules, Well,
+};
 
 const STANDARD: Rules = Rules {
     clear_above_bar: false,
@@ -146,6 +148,33 @@ fn other_enemies_offer_other_pieces() {
                     assert_eq!(parents, oracle.parents(child, offered));
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn what_an_enemy_gives_is_what_it_is_said_to_offer() {
+    let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
+    let mut backward = Backward::new(&emulator);
+    let (mut children, mut parents) = (Children::new(), Vec::new());
+    for enemy in Enemy::ALL {
+        let mut random = Random(enemy as u64);
+        let (mut state, mut well) = (EnemyState::new(enemy), Well::EMPTY);
+        for _ in 0..300 {
+            let piece = state.next_piece(&emulator, &well, &mut children);
+            emulator.children(&well, piece, &mut children);
+            if children.is_empty() {
+                (state, well) = (EnemyState::new(enemy), Well::EMPTY);
+                continue;
+            }
+            let at = random.below(children.len());
+            let (child, lines) = (children.wells()[at], children.lines()[at]);
+            backward.parents_by(&child, Offer::of(enemy), &mut parents);
+            assert!(
+                parents.contains(&Parent { lines, piece, well }),
+                "{enemy}: {well:?} to {child:?}"
+            );
+            well = child;
         }
     }
 }
