@@ -6,7 +6,7 @@ mod common;
 
 use common::{bench_wells, emulators, expansions, greedy_wells, random_wells};
 use hatebeam_game::reference::Reference;
-use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, Well};
+use hatebeam_game::{Children, Clears, Emulator, Geometry, Piece, Rules, Well};
 
 const STANDARD: Rules = Rules {
     clear_above_bar: false,
@@ -32,6 +32,18 @@ fn check(emulators: &[Emulator], well: &Well, also: Piece) {
     let ratings = Piece::ALL.map(|piece| oracle.rating(well, piece));
     let piece = oracle.piece(well);
     let outcomes = [piece, also].map(|piece| (piece, oracle.outcome(well, piece)));
+    let mut clears = Clears::default();
+    for piece in Piece::ALL {
+        oracle.for_each_lock(well, piece, |_, lock| {
+            clears.pieces |= u8::from(lock.lines > 0) << piece.index();
+            clears.several |= u8::from(lock.lines > 1) << piece.index();
+        });
+    }
+    let single = clears.single().map(|piece| {
+        let mut after = oracle.outcome(well, piece).children;
+        after.retain(|&(_, lines)| lines > 0);
+        after
+    });
     let mut children = Children::new();
     let mut first_order: Option<Vec<Well>> = None;
     for emulator in emulators {
@@ -46,6 +58,11 @@ fn check(emulators: &[Emulator], well: &Well, also: Piece) {
                 expected.can_die,
                 "{name} {piece} can die"
             );
+        }
+        assert_eq!(emulator.clears(well, 0, None), clears, "{name} clears");
+        emulator.clears(well, 0, Some(&mut children));
+        if let Some(single) = &single {
+            assert_eq!(&sorted(&children), single, "{name} after single lines");
         }
         assert_eq!(emulator.expand(well, &mut children), piece, "{name} expand");
         assert_eq!(sorted(&children), outcomes[0].1.children, "{name} expand");

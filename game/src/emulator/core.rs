@@ -515,3 +515,90 @@ pub(super) fn children<S: Simd>(
     draw(simd, tables, well, &rows, piece.index(), landings, out);
     true
 }
+
+/// Which pieces can clear lines and, if `out` is given, what the first of them leaves that can clear
+/// exactly one line and no more. See [`super::Clears`].
+#[inline(always)]
+pub(super) fn clears<S: Simd>(
+    simd: S,
+    tables: &Tables,
+    well: &Well,
+    lowest: usize,
+    out: Option<&mut Children>,
+) -> Option<super::Clears> {
+    let rows = Rows::new(simd, tables, well)?;
+    let stack = rows.stack;
+    // By row of the stack: the number of its run. Only rows that can be reached matter.
+    let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
+    let mut deepest = stack;
+    for row in (lowest..stack).rev() {
+        let run = tables.run[usize::from(well.rows()[row])];
+        runs[FLOOR + row] = run;
+        if run != 0 {
+            deepest = row;
+        }
+    }
+    let mut clears = super::Clears::default();
+    if deepest == stack {
+        return Some(clears);
+    }
+    // The last level at which the box still meets that row.
+    let last = stack - deepest + 3;
+    let mut words = [Seven::ZERO; 24];
+    let zero = simd.load(&Seven::ZERO);
+    let (mut once, mut twice) = (zero, zero);
+    let mut reached = simd.load(&tables.inside);
+    let mut level = 0;
+    while level <= last {
+        let next = blocked(simd, tables, &rows, level + 1);
+        let (landings, further) = down(simd, reached, next);
+        let top = stack + FLOOR + 3 - level;
+        let mut here = zero;
+        let mut any = false;
+        for y in 0..4 {
+            let run = usize::from(runs[top - y]);
+            if run != 0 {
+                any = true;
+                let fills = simd.and(landings, simd.load(&tables.completes[run][y]));
+                twice = simd.or(twice, simd.and(here, fills));
+                here = simd.or(here, fills);
+            }
+        }
+        if any {
+            // Positions that reach above the bar clear nothing. (Two lines at once are judged by the
+            // same words: a piece that is dead has no bit in `landings` that counts.)
+            let above = (stack + 4)
+                .saturating_sub(level + tables.geometry.height())
+                .min(4);
+            let dead = simd.load(&tables.dead[above]);
+            here = simd.and_not(dead, here);
+            if above > 0 {
+                twice = simd.and_not(dead, twice);
+            }
+            once = simd.or(once, here);
+            words[level] = simd.store(here);
+        }
+        reached = further;
+        level += 1;
+        if simd.non_zero(reached) == 0 {
+            break;
+        }
+    }
+    clears.pieces = simd.non_zero(once);
+    clears.several = simd.non_zero(twice);
+    let single = clears.pieces & !clears.several;
+    if let Some(out) = out
+        && single != 0
+    {
+        let piece = single.trailing_zeros() as usize;
+        let mut landings = Landings {
+            words: [0; 24],
+            levels: level.min(stack + 4),
+        };
+        for (word, level) in landings.words.iter_mut().zip(&words[..level]) {
+            *word = level.0[piece];
+        }
+        draw(simd, tables, well, &rows, piece, landings, out);
+    }
+    Some(clears)
+}

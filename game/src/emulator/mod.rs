@@ -18,7 +18,7 @@ mod avx512;
 pub use children::Children;
 
 use self::backward::{Search, collect};
-use self::core::{children, expand, piece};
+use self::core::{children, clears, expand, piece};
 use self::simd::Portable;
 use self::tables::Tables;
 use crate::piece::Piece;
@@ -159,6 +159,23 @@ macro_rules! with_backend {
     };
 }
 
+/// Which pieces can clear lines in a well: a bit a piece, in enemy order, the lowest S.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clears {
+    /// Pieces with a reachable lock that clears a line.
+    pub pieces: u8,
+    /// Those of them with one that clears two or more.
+    pub several: u8,
+}
+
+impl Clears {
+    /// The first piece that can clear exactly one line and no more.
+    pub fn single(self) -> Option<Piece> {
+        let single = self.pieces & !self.several;
+        (single != 0).then(|| Piece::ALL[single.trailing_zeros() as usize])
+    }
+}
+
 /// The emulator for one geometry. Cheap to clone: clones share their tables.
 ///
 /// Pieces are those of HATETRIS Mild, which depend on the well alone; the enemies that remember are
@@ -254,6 +271,51 @@ impl Emulator {
         } else {
             self.children_by_reference(well, piece, out);
         }
+    }
+
+    /// Which pieces can clear lines.
+    ///
+    /// `lowest` is a row (0 the bottom) below which nothing can be reached, as far as the caller
+    /// knows: 0 is always right, more saves time. If `out` is given and [`Clears::single`] names a
+    /// piece, the wells that its line-clearing locks leave are put there, each once; otherwise it is
+    /// left as it was.
+    #[inline]
+    pub fn clears(&self, well: &Well, lowest: usize, out: Option<&mut Children>) -> Clears {
+        let mut out = out;
+        let fast = self
+            .tables
+            .as_deref()
+            .filter(|_| !self.rules.clear_above_bar)
+            .and_then(|tables| {
+                let out = out.as_deref_mut();
+                with_backend!(
+                    self.backend,
+                    clears(
+                        tables: &Tables, well: &Well, lowest: usize, out: Option<&mut Children>
+                    ) -> Option<Clears>
+                )
+            });
+        fast.unwrap_or_else(|| self.clears_by_reference(well, out))
+    }
+
+    #[cold]
+    fn clears_by_reference(&self, well: &Well, out: Option<&mut Children>) -> Clears {
+        let mut clears = Clears::default();
+        for piece in Piece::ALL {
+            self.reference.for_each_lock(well, piece, |_, lock| {
+                clears.pieces |= u8::from(lock.lines > 0) << piece.index();
+                clears.several |= u8::from(lock.lines > 1) << piece.index();
+            });
+        }
+        if let (Some(out), Some(piece)) = (out, clears.single()) {
+            out.clear();
+            for (well, lines) in self.reference.outcome(well, piece).children {
+                if lines > 0 {
+                    out.push(well, lines);
+                }
+            }
+        }
+        clears
     }
 
     /// The best rating of each piece, in enemy order: the row (0 the top of the well, above the bar)
