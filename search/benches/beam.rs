@@ -1,0 +1,142 @@
+//! `cargo bench -p hatebeam-search`: what scoring a child and a step of the beam cost on one thread,
+//! with the parts of a step beside the whole. `-- --width N` sets the beam's width (250,000).
+
+use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
+use hatebeam_search::{
+    Evaluator, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Instant;
+
+const GEOMETRY: Geometry = Geometry::STANDARD;
+
+fn spec(kind: Kind, quiescence: Quiescence) -> EvaluatorSpec {
+    EvaluatorSpec {
+        kind,
+        weights: Weights::default(),
+        quiescence,
+    }
+}
+
+/// The children of the benchmark's wells.
+fn children(emulator: &Emulator) -> Vec<Well> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../game/tests/vectors/bench_beam.txt"
+    );
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let mut children = Children::new();
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let well = Well::from_hex(GEOMETRY, line).expect("a vector is a live well");
+        emulator.expand(&well, &mut children);
+        all.extend_from_slice(children.wells());
+    }
+    all
+}
+
+fn scoring(level: SimdLevel) {
+    let emulator =
+        Emulator::with_level(GEOMETRY, Rules::default(), level).expect("the level is available");
+    let wells = children(&emulator);
+    let game_scores = vec![0; wells.len()];
+    for quiescence in Quiescence::ALL {
+        for kind in [Kind::Knewjade, Kind::PlainHoles] {
+            let mut evaluator =
+                Evaluator::new(&emulator, &spec(kind, quiescence)).expect("weights are good");
+            let mut scores = Vec::new();
+            let mut times: Vec<f64> = (0..7)
+                .map(|_| {
+                    let start = Instant::now();
+                    for (wells, game_scores) in wells.chunks(450).zip(game_scores.chunks(450)) {
+                        evaluator.score(wells, game_scores, &mut scores);
+                        black_box(&scores);
+                    }
+                    start.elapsed().as_nanos() as f64 / wells.len() as f64
+                })
+                .collect();
+            times.sort_by(f64::total_cmp);
+            println!(
+                "score  {level:14} {:12} quiescence {:7} {:7.1} ns a child",
+                kind.name(),
+                quiescence.name(),
+                times[3]
+            );
+        }
+    }
+}
+
+fn beam(width: usize, kind: Kind, quiescence: Quiescence) {
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let spec = spec(kind, quiescence);
+    let step = Step::new(&emulator, spec, width, 1).expect("weights are good");
+    let root = Node {
+        score: 0,
+        well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
+        game_score: 0,
+        hint: 0,
+    };
+    let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut frontier = Frontier::new(0, [root], width);
+    let (mut children, mut seconds) = (0, 0.0);
+    let mut last = Frontier::default();
+    while frontier.depth < 30 {
+        let start = Instant::now();
+        let (next, stats) = step
+            .run(&frontier, &cancel, &progress)
+            .expect("nobody stops it");
+        if frontier.depth >= 20 {
+            children += stats.children;
+            seconds += start.elapsed().as_secs_f64();
+        }
+        last = std::mem::replace(&mut frontier, next);
+    }
+    let whole = seconds * 1e9 / children as f64;
+    // Expanding and scoring alone, on the last frontier but one.
+    let mut evaluator = Evaluator::new(&emulator, &spec).expect("weights are good");
+    let (mut out, mut scores, mut made) = (Children::new(), Vec::new(), 0);
+    let start = Instant::now();
+    let (mut wells, mut game_scores) = (Vec::new(), Vec::new());
+    for nodes in last.parts.iter().flat_map(|part| part.chunks(32)) {
+        wells.clear();
+        game_scores.clear();
+        for node in nodes {
+            let well = node
+                .well
+                .unpack(GEOMETRY)
+                .expect("a frontier's wells are good");
+            emulator.expand(&well, &mut out);
+            wells.extend_from_slice(out.wells());
+            let lines = out.lines().iter().map(|&n| node.game_score + u16::from(n));
+            game_scores.extend(lines);
+        }
+        made += wells.len();
+        evaluator.score(&wells, &game_scores, &mut scores);
+        black_box(&scores);
+    }
+    let generate = start.elapsed().as_nanos() as f64 / made as f64;
+    println!(
+        "step   width {width:8} {:12} quiescence {:7} {whole:6.1} ns a child, \
+         {generate:6.1} of it to expand and score, {:5.2} M children a second",
+        kind.name(),
+        quiescence.name(),
+        1e3 / whole
+    );
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let width = args
+        .iter()
+        .position(|arg| arg == "--width")
+        .and_then(|at| args.get(at + 1)?.parse().ok())
+        .unwrap_or(250_000);
+    for level in SimdLevel::available() {
+        scoring(level);
+    }
+    for quiescence in [Quiescence::Off, Quiescence::Forced] {
+        beam(width, Kind::Knewjade, quiescence);
+    }
+    beam(width, Kind::PlainHoles, Quiescence::Off);
+}

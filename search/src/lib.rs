@@ -1,0 +1,15 @@
+//! The search: what a well is worth, one step of a beam on one machine, and searches that leave
+//! nothing out.
+//!
+//! Nothing here knows where frontiers are kept or who asked for them: no files but a complete search's
+//! own scratch, no network, no RocksDB.
+
+mod evaluator;
+mod features;
+mod node;
+mod step;
+
+pub use evaluator::{Evaluator, EvaluatorSpec, Kind, Quiescence, SCALE, WeightError, Weights};
+pub use features::{Features, LANES, count as count_features};
+pub use node::{Digest, Node, NodeWell, WELL_BYTES};
+pub use step::{Cancelled, Frontier, Step, StepStats};

@@ -1,0 +1,143 @@
+//! What a frontier is made of.
+
+use hatebeam_game::{Geometry, PackedWell, Well, WellError};
+use std::fmt;
+
+/// The bytes of a packed well that a [`Node`] has room for: a 10 × 16 well, or any of at most 160
+/// cells.
+pub const WELL_BYTES: usize = 20;
+
+/// Odd numbers without a pattern.
+const ODD: [u64; 4] = [
+    0x9e37_79b9_7f4a_7c15,
+    0xbf58_476d_1ce4_e5b9,
+    0x94d0_49bb_1331_11eb,
+    0xd6e8_feb8_6659_fd93,
+];
+
+/// The two halves of the product, mixed.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// A well of at most 160 cells in its packed form ([`Well::pack`]), filled up with zeros.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(transparent)]
+pub struct NodeWell(pub [u8; WELL_BYTES]);
+
+impl NodeWell {
+    /// Whether wells of this geometry fit.
+    pub fn fits(geometry: Geometry) -> bool {
+        geometry.packed_len() <= WELL_BYTES
+    }
+
+    /// Packs a well. The geometry must [fit](NodeWell::fits).
+    #[inline]
+    pub fn pack(geometry: Geometry, well: &Well) -> NodeWell {
+        let packed: PackedWell = well.pack(geometry);
+        let mut bytes = [0; WELL_BYTES];
+        bytes[..geometry.packed_len()].copy_from_slice(packed.as_bytes());
+        NodeWell(bytes)
+    }
+
+    /// A 64-bit hash of the packed form, the same everywhere: shards are named by its upper half and
+    /// ties broken by its lower one.
+    #[inline]
+    pub fn hash(&self) -> u64 {
+        let [a, b, c] = self.words();
+        fold(fold(a ^ ODD[0], b ^ ODD[1]) ^ ODD[2], c ^ ODD[3])
+    }
+
+    /// The bytes as little-endian words, the last with the upper half empty.
+    #[inline]
+    fn words(&self) -> [u64; 3] {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| self.0[at + i]));
+        [word(0), word(8), word(12) >> 32]
+    }
+
+    /// Unpacks and checks it.
+    ///
+    /// # Errors
+    /// What [`Well::unpack`] says of bytes that are no live well.
+    #[inline]
+    pub fn unpack(&self, geometry: Geometry) -> Result<Well, WellError> {
+        Well::unpack(geometry, &self.0[..geometry.packed_len()])
+    }
+}
+
+impl fmt::Debug for NodeWell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NodeWell({:02x?})", self.0)
+    }
+}
+
+/// One well of a frontier: 28 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Node {
+    /// What the search judges it by: the greater, the better.
+    pub score: i32,
+    /// The well.
+    pub well: NodeWell,
+    /// Lines cleared since the run's first well, those before it included.
+    pub game_score: u16,
+    /// The parent hint: the lowest byte of [`Well::hash`] of the parent that the best path came
+    /// from. It singles out one of the well's few parents nearly always, and costs nothing when a
+    /// child is made, where the parent's place among all parents would cost a search backwards.
+    pub hint: u8,
+}
+
+const _: () = assert!(size_of::<Node>() == 28);
+
+/// A digest of a set of nodes, the same in whatever order and however divided they come.
+///
+/// The sum modulo 2^128 of a 128-bit mix of each node, all its fields included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Digest(pub u128);
+
+impl Digest {
+    /// Adds a node.
+    #[inline]
+    pub fn add(&mut self, node: &Node) {
+        let [a, b, c] = node.well.words();
+        let rest = c | u64::from(node.score as u32) << 32;
+        let more = u64::from(node.game_score) << 8 | u64::from(node.hint);
+        let low = fold(a ^ ODD[0], b ^ ODD[1]);
+        let high = fold(rest ^ ODD[2], more ^ ODD[3]);
+        let first = fold(low ^ ODD[2], high ^ ODD[0]);
+        let second = fold(low ^ ODD[1], high.rotate_left(29) ^ ODD[3]);
+        self.0 = self
+            .0
+            .wrapping_add(u128::from(first) << 64 | u128::from(second));
+    }
+
+    /// The digest of these nodes.
+    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Digest {
+        let mut digest = Digest::default();
+        for node in nodes {
+            digest.add(node);
+        }
+        digest
+    }
+
+    /// Adds another part of the same set.
+    pub fn join(&mut self, other: Digest) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl std::str::FromStr for Digest {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Digest, Self::Err> {
+        u128::from_str_radix(text, 16).map(Digest)
+    }
+}
