@@ -18,7 +18,15 @@ install_packages() {
     fi
 }
 
-command -v cc >/dev/null || install_packages gcc libc6-dev
+missing=()
+command -v cc >/dev/null || missing+=(gcc libc6-dev)
+# RocksDB is C++, and its bindings are made with libclang.
+if [ -n "${needs_rocksdb-yes}" ]; then
+    command -v c++ >/dev/null || missing+=(g++)
+    [ -n "${LIBCLANG_PATH:-}" ] || ls /usr/lib/llvm*/lib/libclang*.so* >/dev/null 2>&1 ||
+        ldconfig -p 2>/dev/null | grep -q libclang || missing+=(libclang-dev)
+fi
+[ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 command -v cargo >/dev/null ||
     fail "no cargo. Install Rust $need_rust or later: https://rustup.rs, or Debian's rustup package"
 

@@ -1,5 +1,6 @@
 //! The command line: every command, every option, and what `--help` says of it.
 
+use crate::run::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
@@ -78,6 +79,12 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Search for a game by beam search, and go on with a search that was interrupted
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Go on with a run by its name
+    #[command(after_help = RESUME_EXAMPLES)]
+    Resume(ResumeArgs),
     /// Verify, convert and show replays
     #[command(arg_required_else_help = true, disable_help_subcommand = true)]
     Replay {

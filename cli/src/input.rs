@@ -61,6 +61,15 @@ impl Replay {
     }
 }
 
+/// Reads and decodes the replay in a file, in whatever encoding.
+pub(crate) fn read_replay(path: &Path) -> anyhow::Result<Replay> {
+    Replay::read(&ReplayInput {
+        replay: None,
+        file: Some(path.to_owned()),
+        from: None,
+    })
+}
+
 fn source(input: &ReplayInput) -> anyhow::Result<Source<'_>> {
     match (&input.file, &input.replay) {
         (Some(path), _) if path.as_os_str() != "-" => Ok(Source::File(path)),

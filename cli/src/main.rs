@@ -3,10 +3,14 @@
 
 mod args;
 mod input;
+mod interrupt;
+mod machine;
 mod output;
 mod perft;
 mod replay;
+mod run;
 mod show;
+mod state;
 mod well;
 
 use anyhow::Context;
@@ -25,6 +29,8 @@ fn main() -> ExitCode {
 fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         None => Args::command().print_help().context(output::CANNOT_WRITE),
+        Some(Command::Run(args)) => run::run(&args),
+        Some(Command::Resume(args)) => run::resume(&args),
         Some(Command::Replay { command }) => match command {
             ReplayCommand::Verify(args) => replay::verify(&args),
             ReplayCommand::Convert(args) => replay::convert(&args),

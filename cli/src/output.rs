@@ -1,5 +1,6 @@
 //! What goes to the terminal that is not a result, how a run fails, and the exit codes.
 
+use crate::interrupt::EXIT_CODE;
 use anyhow::Context;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -15,6 +16,9 @@ pub(crate) enum Failure {
     /// What is wrong is part of the results, and has been printed with them.
     #[error("not valid")]
     Printed,
+    /// It was told to stop, and has said what that means.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl Failure {
@@ -25,13 +29,13 @@ impl Failure {
             return ExitCode::SUCCESS;
         }
         let failure = error.downcast_ref::<Failure>();
-        if !matches!(failure, Some(Failure::Printed)) {
+        if !matches!(failure, Some(Failure::Printed | Failure::Interrupted)) {
             message("error", format_args!("{error:#}"));
         }
-        ExitCode::from(if matches!(failure, Some(Failure::Usage(_))) {
-            2
-        } else {
-            1
+        ExitCode::from(match failure {
+            Some(Failure::Usage(_)) => 2,
+            Some(Failure::Interrupted) => EXIT_CODE,
+            _ => 1,
         })
     }
 }

@@ -1,0 +1,377 @@
+//! `hatebeam run` and `hatebeam resume`.
+
+mod args;
+pub(crate) mod screen;
+mod spec;
+
+pub(crate) use args::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
+
+use crate::interrupt;
+use crate::machine::{available_memory, peak_rss};
+use crate::output::{self, Failure, count};
+use crate::state::State;
+use anyhow::{Context, bail};
+use args::HowArgs;
+use hatebeam_game::{Encoding, Geometry, encode};
+use hatebeam_store::{StoreError, free_bytes, write_whole};
+use hatebeam_worker::{BestGame, End, GameError, Keep, Run, RunError, Settings, Start, best_game};
+use screen::{Screen, bytes, duration};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bytes of memory a well of width takes at most, and the process besides.
+const MEMORY: (u64, u64) = (100, 200 << 20);
+/// Bytes of disk a well takes in a table, roughly.
+const WELL_ON_DISK: f64 = 12.0;
+/// How many depths a run has, where nothing tells.
+const DEPTHS: u32 = 300;
+
+/// What there is to say of a run at its end; `--json` prints it as it is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Summary {
+    run: String,
+    /// `over`, `max-depth` or `interrupted`.
+    end: String,
+    /// Lines of the best game; `None` if it was not read back.
+    best_score: Option<u32>,
+    /// Its pieces.
+    pieces: Option<usize>,
+    /// The last depth.
+    depth: u32,
+    /// The digest of its wells.
+    digest: String,
+    /// The best game in Base2048.
+    replay: Option<String>,
+    /// Its file.
+    replay_file: Option<PathBuf>,
+    /// The piece that HATETRIS changed in a better game, where there was one.
+    parted_at: Option<usize>,
+    /// Distinct children of each well, added up over all depths.
+    children: u64,
+    /// Seconds of searching, added up over all depths.
+    seconds: f64,
+    /// Seconds it took to read the best game back and to play it.
+    replay_seconds: f64,
+    peak_rss_bytes: Option<u64>,
+    stored_bytes: u64,
+    folder: PathBuf,
+}
+
+/// Runs `hatebeam run`.
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
+    let spec = spec::spec(args)?;
+    let state = args.how.state.state()?;
+    let name = args.name.clone().unwrap_or_else(|| spec.name());
+    let dir = state.runs().join(&name);
+    let is_new = !dir.exists();
+    if is_new {
+        check_limits(
+            spec.width,
+            spec.start_depth(),
+            &args.how,
+            args.how.keep,
+            &state,
+        )?;
+    }
+    fs::create_dir_all(state.runs())
+        .with_context(|| format!("cannot keep runs in {}", state.runs().display()))?;
+    let run = match Run::open_or_create(&dir, &spec, args.how.keep) {
+        Err(error @ RunError::OtherSpec { .. }) => {
+            return Err(error)
+                .context("give the run another --name, or remove the one that lies there");
+        }
+        run => opened(run, &name)?,
+    };
+    search(run, &args.how, &state)
+}
+
+/// Runs `hatebeam resume`.
+pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<()> {
+    let state = args.how.state.state()?;
+    let dir = state.find(&args.run)?;
+    let run = opened(Run::open(&dir, args.how.keep), &args.run)?;
+    search(run, &args.how, &state)
+}
+
+fn opened(run: Result<Run, RunError>, name: &str) -> anyhow::Result<Run> {
+    match run {
+        Err(error @ RunError::Store(StoreError::InUse { .. })) => Err(error).context(format!(
+            "another process searches it: wait for it, or stop it; `hatebeam runs show {name}` can look \
+             at it meanwhile"
+        )),
+        run => Ok(run?),
+    }
+}
+
+/// Refuses what cannot fit, before it has begun.
+fn check_limits(
+    width: u64,
+    start: u32,
+    how: &HowArgs,
+    keep: Option<Keep>,
+    state: &State,
+) -> anyhow::Result<()> {
+    let memory = width * MEMORY.0 + MEMORY.1;
+    let depths = how
+        .max_depth
+        .map_or(DEPTHS, |max| max.saturating_sub(start))
+        .max(1);
+    let disk =
+        |keep: Keep| (width as f64 * WELL_ON_DISK * f64::from(depths) * keep.part(depths)) as u64;
+    let keep = keep.unwrap_or(Keep::All);
+    let free = free_bytes(state.root())?;
+    if !how.quiet && !how.json {
+        output::note(format_args!(
+            "a run of {width} wells takes up to {} of memory, and {} of disk if it has {depths} depths; {} are free",
+            bytes(memory),
+            bytes(disk(keep)),
+            bytes(free)
+        ));
+    }
+    if how.ignore_limits {
+        return Ok(());
+    }
+    if let Some(available) = available_memory()
+        && memory > available
+    {
+        let most = available.saturating_sub(MEMORY.1) / MEMORY.0;
+        bail!(
+            "a width of {width} needs {} of memory, and {} are available: --width {most} fits \
+             (--ignore-limits starts anyway)",
+            bytes(memory),
+            bytes(available)
+        );
+    }
+    if disk(keep) > free {
+        let thriftier = [Keep::Every(2), Keep::Every(4), Keep::Every(6), Keep::Last]
+            .into_iter()
+            .find(|&other| other.part(depths) < keep.part(depths) && disk(other) <= free);
+        let way_out = thriftier.map_or(String::new(), |keep| {
+            format!("--keep {keep} takes {}; ", bytes(disk(keep)))
+        });
+        bail!(
+            "{depths} depths of {width} wells take {} of disk, and {} are free in {}: {way_out}--state \
+             names another folder (--ignore-limits starts anyway; a full disk loses nothing committed)",
+            bytes(disk(keep)),
+            bytes(free),
+            state.root().display()
+        );
+    }
+    Ok(())
+}
+
+fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
+    let threads = how.threads.map_or_else(
+        || std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+        usize::from,
+    );
+    let settings = Settings {
+        threads,
+        max_depth: how.max_depth,
+    };
+    let name = name_of(run.store().dir());
+    // A run that is over has nothing to search.
+    let before = run
+        .store()
+        .result()
+        .map(|result| serde_json::from_value::<Summary>(result.clone()));
+    if let Some(Ok(summary)) = before
+        && summary.end == "over"
+    {
+        return tell(&run, &summary, how);
+    }
+    let cancel = interrupt::flag()?;
+    let depths = run.store().depths();
+    let stored = depths.iter().map(|record| record.bytes).sum();
+    if let Some(last) = depths.last()
+        && !how.json
+        && !how.quiet
+    {
+        output::note(format_args!(
+            "run {name} goes on after depth {}",
+            last.depth
+        ));
+    }
+    let mut screen = Screen::new(how.json, how.quiet, run.spec().width, how.max_depth, stored);
+    let searched = run.search(&settings, &cancel, &mut screen);
+    screen.close()?;
+    let (mut run, end) = searched.with_context(|| {
+        format!(
+            "run {name} stops here, with all that was committed; go on with: hatebeam resume {name}"
+        )
+    })?;
+    let summary = summarise(&run, end, &name, state)?;
+    if end == End::Interrupted {
+        if how.json {
+            print_json(&summary)?;
+        } else {
+            output::note(format_args!(
+                "run {name} stops after depth {}; go on with: hatebeam resume {name}",
+                summary.depth
+            ));
+        }
+        return Err(Failure::Interrupted.into());
+    }
+    run.store_mut().finish(&serde_json::to_value(&summary)?)?;
+    tell(&run, &summary, how)
+}
+
+/// The run's name as a person gives it.
+fn name_of(dir: &Path) -> String {
+    dir.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Works out what there is to say of a run, and puts its best game where finished games are.
+fn summarise(run: &Run, end: End, name: &str, state: &State) -> anyhow::Result<Summary> {
+    let started = std::time::Instant::now();
+    let game = if end == End::Interrupted {
+        None
+    } else {
+        match best_game(run) {
+            Err(GameError::Store(StoreError::Dropped { .. } | StoreError::TooMany { .. })) => None,
+            game => Some(game?),
+        }
+    };
+    let replay = game
+        .as_ref()
+        .map(|game| encode(&game.keys, Encoding::Base2048));
+    let replay_file = match (&game, &replay) {
+        (Some(game), Some(replay)) => Some(keep_replay(game, replay, name, state)?),
+        _ => None,
+    };
+    let depths = run.store().depths();
+    let last = depths.last().context("the run has no depth")?;
+    Ok(Summary {
+        run: name.to_owned(),
+        end: match end {
+            End::Over => "over",
+            End::MaxDepth => "max-depth",
+            End::Interrupted => "interrupted",
+        }
+        .to_owned(),
+        best_score: game.as_ref().map(|game| game.score),
+        pieces: game.as_ref().map(|game| game.wells.len()),
+        depth: last.depth,
+        digest: last.digest.clone(),
+        replay,
+        replay_file,
+        parted_at: game.as_ref().and_then(|game| game.parted_at),
+        children: depths.iter().map(|record| record.children).sum(),
+        seconds: depths.iter().map(|record| record.seconds).sum(),
+        replay_seconds: started.elapsed().as_secs_f64(),
+        peak_rss_bytes: peak_rss(),
+        stored_bytes: run.store().stored_bytes(),
+        folder: run.store().dir().to_owned(),
+    })
+}
+
+fn keep_replay(
+    game: &BestGame,
+    replay: &str,
+    name: &str,
+    state: &State,
+) -> anyhow::Result<PathBuf> {
+    let folder = state.replays();
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot keep replays in {}", folder.display()))?;
+    let path = folder.join(format!("{}-points-{name}.txt", game.score));
+    write_whole(&path, format!("{replay}\n").as_bytes())?;
+    Ok(path)
+}
+
+fn print_json(summary: &Summary) -> anyhow::Result<()> {
+    output::print(&format_args!("{}\n", serde_json::to_string(summary)?))
+}
+
+/// Tells the result of a run.
+fn tell(run: &Run, summary: &Summary, how: &HowArgs) -> anyhow::Result<()> {
+    if let Some(piece) = summary.parted_at {
+        output::warn(format_args!(
+            "in a better game HATETRIS changes piece {piece}, because a well comes back; this is the \
+             best game that holds"
+        ));
+    }
+    if how.json {
+        return print_json(summary);
+    }
+    output::print(&text(run, summary))
+}
+
+fn text(run: &Run, summary: &Summary) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| text.push_str(&format!("{name:<9} {value}\n"));
+    match (&summary.best_score, &summary.pieces) {
+        (Some(score), Some(pieces)) => line(
+            "score",
+            format!(
+                "{score} in {}, played through the exact rules{}",
+                count(*pieces, "piece"),
+                match run.spec().start {
+                    Start::Well { .. } => " from the well that was given",
+                    _ => "",
+                }
+            ),
+        ),
+        _ => line(
+            "score",
+            format!(
+                "{} (no replay: the wells of too many depths were not kept)",
+                run.store()
+                    .depths()
+                    .iter()
+                    .map(|record| record.best_game_score)
+                    .max()
+                    .unwrap_or(0)
+            ),
+        ),
+    }
+    let why = match summary.end.as_str() {
+        "over" => "no well has a child that is alive",
+        "max-depth" => "the depth to stop at",
+        _ => "it was interrupted",
+    };
+    line("depth", format!("{}: {why}", summary.depth));
+    line("digest", summary.digest.clone());
+    line("children", summary.children.to_string());
+    let seconds = Duration::from_secs_f64(summary.seconds.clamp(0.0, 1e12));
+    let read_back = Duration::from_secs_f64(summary.replay_seconds.clamp(0.0, 1e12));
+    line(
+        "time",
+        format!(
+            "{}, and {} to read the game back",
+            duration(seconds),
+            duration(read_back)
+        ),
+    );
+    if let Some(peak) = summary.peak_rss_bytes {
+        line("memory", bytes(peak));
+    }
+    line("stored", bytes(summary.stored_bytes));
+    line("folder", summary.folder.display().to_string());
+    if let Some(file) = &summary.replay_file {
+        line("replay", file.display().to_string());
+    }
+    if let Some(replay) = &summary.replay {
+        text.push_str(&format!("\n{}\n{replay}\n", picture(run)));
+    }
+    text
+}
+
+/// The well with the most lines, as it was when it had them.
+fn picture(run: &Run) -> String {
+    let geometry: Geometry = run.store().geometry();
+    let best = run
+        .store()
+        .depths()
+        .iter()
+        .max_by_key(|record| (record.best_game_score, record.depth));
+    let well =
+        best.and_then(|record| hatebeam_game::Well::from_hex(geometry, &record.best_well).ok());
+    well.map_or_else(String::new, |well| well.picture(geometry))
+}

@@ -1,0 +1,324 @@
+//! What a person sees of a run while it goes on: a row a depth, and below them, on a terminal, a bar.
+//! All of it goes to standard error; with `--json` a line a depth goes to standard output.
+
+use crate::output;
+use hatebeam_store::{DepthRecord, StoreError};
+use hatebeam_worker::Observer;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often the bar moves.
+const TICK: Duration = Duration::from_millis(100);
+/// Where there is no bar, or depths are quick, a row appears at most so often.
+const ROW_EVERY: Duration = Duration::from_secs(1);
+/// Rows between two heads.
+const HEAD_EVERY: u32 = 40;
+/// Depths from which the end is judged.
+const JUDGED: usize = 6;
+
+/// The line of `--json` for a depth.
+#[derive(Debug, Serialize)]
+struct DepthLine<'a> {
+    depth: u32,
+    wells: u64,
+    points: u16,
+    best: i32,
+    median: i32,
+    cut: i32,
+    children: u64,
+    children_per_second: f64,
+    seconds: f64,
+    bytes: u64,
+    digest: &'a str,
+}
+
+/// Shows a run.
+pub(crate) struct Screen {
+    json: bool,
+    shows_rows: bool,
+    bar: Option<Bar>,
+    width: u64,
+    max_depth: Option<u32>,
+    begun: Instant,
+    /// When the depth before was committed.
+    last: Instant,
+    shown: Option<Instant>,
+    rows: u32,
+    stored: u64,
+    recent: Vec<(u32, u64, f64)>,
+    /// The first failure to write a line of JSON: the run goes on, and says so at its end.
+    failed: Option<anyhow::Error>,
+}
+
+impl Screen {
+    /// A screen for a run of this width whose depths so far take `stored` bytes.
+    pub(crate) fn new(
+        json: bool,
+        quiet: bool,
+        width: u64,
+        max_depth: Option<u32>,
+        stored: u64,
+    ) -> Screen {
+        let shows_rows = !quiet;
+        Screen {
+            json,
+            shows_rows,
+            bar: (shows_rows && io::stderr().is_terminal()).then(Bar::new),
+            width,
+            max_depth,
+            begun: Instant::now(),
+            last: Instant::now(),
+            shown: None,
+            rows: 0,
+            stored,
+            recent: Vec::new(),
+            failed: None,
+        }
+    }
+
+    /// Takes the bar away, and gives what went wrong in writing.
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        if let Some(bar) = self.bar {
+            bar.close();
+        }
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.bar.suspend(|| write_line(text)),
+            None => write_line(text),
+        }
+    }
+
+    fn row(&mut self, record: &DepthRecord, took: Duration) {
+        // Enough rows to see it move, never so many that they fly by.
+        let due = self.shown.is_none_or(|shown| shown.elapsed() >= ROW_EVERY);
+        if !due {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        if self.rows.is_multiple_of(HEAD_EVERY) {
+            self.line(" depth       wells  points       best     median        cut  Mchild/s    stored     depth    elapsed");
+        }
+        self.rows += 1;
+        self.line(&format!(
+            "{:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>9}  {:>8.2}  {:>8}  {:>8}  {:>9}",
+            record.depth,
+            record.count,
+            record.best_game_score,
+            record.best_score,
+            record.median_score,
+            record.worst_score,
+            record.children as f64 / took.as_secs_f64().max(1e-9) / 1e6,
+            bytes(self.stored),
+            duration(took),
+            duration(self.begun.elapsed()),
+        ));
+    }
+
+    /// When the run may end, as far as that can be judged: with a depth to stop at, or where the wells
+    /// get fewer from depth to depth.
+    fn end(&self) -> Option<String> {
+        let (&(from, first, _), &(depth, last, _)) = (self.recent.first()?, self.recent.last()?);
+        let seconds: f64 = self.recent.iter().map(|(_, _, seconds)| seconds).sum();
+        let each = seconds / self.recent.len() as f64;
+        let by_limit = self.max_depth.map(|max| max.saturating_sub(depth));
+        let shrinks = self.recent.len() == JUDGED
+            && self.recent.windows(2).all(|pair| pair[1].1 < pair[0].1)
+            && last < self.width;
+        let by_shrinking = shrinks.then(|| {
+            let rate = (first as f64 / last as f64).ln() / f64::from(depth - from);
+            ((last as f64).ln() / rate).ceil() as u32
+        });
+        let depths = match (by_limit, by_shrinking) {
+            (Some(a), Some(b)) => a.min(b),
+            (a, b) => a.or(b)?,
+        };
+        // What shrinks by the same part each depth takes, all told, this much.
+        let seconds = match by_shrinking {
+            Some(_) => each * f64::from(depths) / 2.0,
+            None => each * f64::from(depths),
+        };
+        let left = Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
+        Some(format!("end in about {} ({depths} depths)", duration(left)))
+    }
+}
+
+impl Observer for Screen {
+    fn begun(&mut self, depth: u32, parents: u64, expanded: &Arc<AtomicU64>) {
+        let end = self.end();
+        if let Some(bar) = &self.bar {
+            let end = end.unwrap_or_else(|| "end not in sight".to_owned());
+            bar.begin(parents, expanded, format!("depth {depth}  {end}"));
+        }
+    }
+
+    fn committed(&mut self, record: &DepthRecord) {
+        let took = Duration::from_secs_f64(record.seconds.max(0.0));
+        self.last = Instant::now();
+        self.stored += record.bytes;
+        if self.recent.len() == JUDGED {
+            self.recent.remove(0);
+        }
+        self.recent
+            .push((record.depth, record.count, record.seconds));
+        if self.json && self.failed.is_none() {
+            let line = DepthLine {
+                depth: record.depth,
+                wells: record.count,
+                points: record.best_game_score,
+                best: record.best_score,
+                median: record.median_score,
+                cut: record.worst_score,
+                children: record.children,
+                children_per_second: record.children as f64 / record.seconds.max(1e-9),
+                seconds: record.seconds,
+                bytes: record.bytes,
+                digest: &record.digest,
+            };
+            let printed = serde_json::to_string(&line)
+                .map_err(anyhow::Error::from)
+                .and_then(|text| output::print(&format_args!("{text}\n")));
+            self.failed = printed.err();
+        }
+        if self.shows_rows {
+            self.row(record, took);
+        }
+    }
+
+    fn damaged(&mut self, depth: u32, error: &StoreError) {
+        self.line(&format!(
+            "warning: {error}; depth {depth} is searched again, from the last one that is whole"
+        ));
+    }
+}
+
+fn write_line(text: &str) {
+    // If even standard error is closed, there is nobody left to tell.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// What the bar shows the progress of.
+type Shown = Arc<Mutex<Option<Arc<AtomicU64>>>>;
+
+/// A bar that moves by itself.
+struct Bar {
+    bar: ProgressBar,
+    shown: Shown,
+    stop: Arc<AtomicBool>,
+    mover: JoinHandle<()>,
+}
+
+impl Bar {
+    fn new() -> Bar {
+        let bar = ProgressBar::new(0);
+        let style = ProgressStyle::with_template(
+            "{spinner} {msg}  {wide_bar} {percent:>3}%  {human_pos}/{human_len} wells",
+        );
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        let shown = Shown::default();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mover = std::thread::spawn({
+            let (bar, shown, stop) = (bar.clone(), Arc::clone(&shown), Arc::clone(&stop));
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    if let Some(expanded) = lock(&shown).as_ref() {
+                        bar.set_position(expanded.load(Ordering::Relaxed));
+                    }
+                    bar.tick();
+                    std::thread::sleep(TICK);
+                }
+            }
+        });
+        Bar {
+            bar,
+            shown,
+            stop,
+            mover,
+        }
+    }
+
+    fn begin(&self, parents: u64, expanded: &Arc<AtomicU64>, message: String) {
+        self.bar.set_length(parents);
+        self.bar.set_message(message);
+        *lock(&self.shown) = Some(Arc::clone(expanded));
+    }
+
+    fn close(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // It cannot fail in a way that matters: it only draws.
+        let _ = self.mover.join();
+        self.bar.finish_and_clear();
+    }
+}
+
+fn lock(shown: &Shown) -> std::sync::MutexGuard<'_, Option<Arc<AtomicU64>>> {
+    shown.lock().unwrap_or_else(|poison| poison.into_inner())
+}
+
+/// "1.5 GB".
+pub(crate) fn bytes(number: u64) -> String {
+    let (mut value, mut unit) = (number as f64, "B");
+    for next in ["kB", "MB", "GB", "TB", "PB"] {
+        if value < 999.5 {
+            break;
+        }
+        (value, unit) = (value / 1000.0, next);
+    }
+    if unit == "B" || value >= 99.95 {
+        format!("{value:.0} {unit}")
+    } else {
+        format!("{value:.1} {unit}")
+    }
+}
+
+/// "83 ms", "5.2 s", "12:05", "3:04:05".
+pub(crate) fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0 => format!("{} ms", time.as_millis()),
+        1..=59 => format!("{:.1} s", time.as_secs_f64()),
+        60..=3599 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        _ => format!(
+            "{}:{:02}:{:02}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (number, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (99_960, "100 kB"),
+            (999_600, "1.0 MB"),
+            (12_345_678_901, "12.3 GB"),
+        ] {
+            assert_eq!(bytes(number), text);
+        }
+        for (millis, text) in [
+            (83, "83 ms"),
+            (5_240, "5.2 s"),
+            (725_000, "12:05"),
+            (11_045_000, "3:04:05"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(millis)), text);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! From the command line and a weights file to the specification of a run.
+
+use super::args::RunArgs;
+use crate::input::read_replay;
+use crate::output::Failure;
+use anyhow::{Context, bail};
+use hatebeam_game::{Encoding, Geometry, Rules, encode};
+use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
+use hatebeam_worker::{RunSpec, Start, WellSpec};
+use serde::Deserialize;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// The longest weights file: some fifty times what one needs.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+
+/// A weights file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    evaluator: Option<Kind>,
+    quiescence: Option<Quiescence>,
+    #[serde(default)]
+    weights: toml::Table,
+}
+
+/// What is to be searched, checked.
+pub(crate) fn spec(args: &RunArgs) -> anyhow::Result<RunSpec> {
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let geometry = Geometry::new(args.columns, args.rows).map_err(|error| usage(&error))?;
+    let rules = Rules {
+        clear_above_bar: args.clear_above_bar,
+    };
+    let spec = RunSpec {
+        width: args.width,
+        well: WellSpec::new(geometry, rules),
+        start: start(args)?,
+        evaluator: evaluator(args)?,
+    };
+    spec.check()?;
+    Ok(spec)
+}
+
+fn start(args: &RunArgs) -> anyhow::Result<Start> {
+    if let Some(hex) = &args.start_well {
+        return Ok(Start::Well {
+            hex: hex.trim().to_owned(),
+        });
+    }
+    let (Some(path), Some(piece)) = (&args.start_replay, args.from_piece) else {
+        return Ok(Start::Empty);
+    };
+    let replay = read_replay(path)?;
+    Ok(Start::Replay {
+        base2048: encode(&replay.keys, Encoding::Base2048),
+        piece,
+    })
+}
+
+fn evaluator(args: &RunArgs) -> anyhow::Result<EvaluatorSpec> {
+    let file = match &args.weights {
+        Some(path) => read(path)?,
+        None => File::default(),
+    };
+    let mut weights = serde_json::to_value(Weights::default())?;
+    for (name, value) in &file.weights {
+        let number = match value {
+            toml::Value::Float(number) => Some(*number),
+            toml::Value::Integer(number) => Some(*number as f64),
+            _ => None,
+        };
+        let place = || {
+            args.weights
+                .as_deref()
+                .map_or(String::new(), |path| path.display().to_string())
+        };
+        let number =
+            number.with_context(|| format!("{}: the weight of {name} is no number", place()))?;
+        set(&mut weights, name, number).with_context(place)?;
+    }
+    for text in &args.weight {
+        let pair = text.split_once('=');
+        let parsed = pair.and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
+        let Some((name, number)) = parsed else {
+            let text = format!("--weight {text}: it is NAME=VALUE, such as holes=12.5");
+            return Err(Failure::Usage(text).into());
+        };
+        set(&mut weights, name, number).with_context(|| format!("--weight {text}"))?;
+    }
+    Ok(EvaluatorSpec {
+        kind: args.evaluator.or(file.evaluator).unwrap_or(Kind::Knewjade),
+        quiescence: args
+            .quiescence
+            .or(file.quiescence)
+            .unwrap_or(Quiescence::Off),
+        weights: serde_json::from_value(weights)?,
+    })
+}
+
+/// Sets a weight that there is.
+fn set(weights: &mut Value, name: &str, value: f64) -> anyhow::Result<()> {
+    let Some(known) = weights.as_object_mut() else {
+        bail!("weights are no table");
+    };
+    let Some(number) = serde_json::Number::from_f64(value) else {
+        bail!("the weight of {name} is {value}: it must be a number");
+    };
+    match known.get_mut(name) {
+        Some(weight) => *weight = Value::Number(number),
+        None => {
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            bail!(
+                "there is no weight {name:?}: there are {}",
+                names.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    let name = || path.display().to_string();
+    let length = fs::metadata(path).with_context(name)?.len();
+    if length > MAX_FILE_BYTES {
+        bail!(
+            "{} has {length} bytes: no weights file is that long",
+            name()
+        );
+    }
+    let text = fs::read_to_string(path).with_context(name)?;
+    toml::from_str(&text).with_context(name)
+}

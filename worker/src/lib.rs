@@ -1,0 +1,13 @@
+//! A run of the beam search: what is searched ([`RunSpec`]), the search from depth to depth with every
+//! frontier committed ([`Run`]), and the best game, read back and played through the exact rules
+//! ([`Run::best_game`]).
+//!
+//! Who asked, and how it looks to him, is not known here: an [`Observer`] is told.
+
+mod game;
+mod run;
+mod spec;
+
+pub use game::{BestGame, GameError, best_game, bring_to_end};
+pub use run::{End, Keep, MAX_GAP, Observer, Run, RunError, Settings};
+pub use spec::{MAX_WIDTH, RunSpec, SpecError, Springboard, Start, WellSpec};
