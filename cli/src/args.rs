@@ -1,6 +1,8 @@
 //! The command line: every command, every option, and what `--help` says of it.
 
+use crate::keyframes::{KEYFRAMES_EXAMPLES, KeyframesArgs};
 use crate::run::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
+use crate::runs::{RUNS_EXAMPLES, RunsArgs};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
@@ -85,6 +87,12 @@ pub(crate) enum Command {
     /// Go on with a run by its name
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(ResumeArgs),
+    /// Read a game back from a run, by look-ups
+    #[command(after_help = KEYFRAMES_EXAMPLES)]
+    Keyframes(KeyframesArgs),
+    /// List, show, report and remove runs
+    #[command(after_help = RUNS_EXAMPLES, disable_help_subcommand = true)]
+    Runs(RunsArgs),
     /// Verify, convert and show replays
     #[command(arg_required_else_help = true, disable_help_subcommand = true)]
     Replay {

@@ -4,11 +4,13 @@
 mod args;
 mod input;
 mod interrupt;
+mod keyframes;
 mod machine;
 mod output;
 mod perft;
 mod replay;
 mod run;
+mod runs;
 mod show;
 mod state;
 mod well;
@@ -31,6 +33,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         None => Args::command().print_help().context(output::CANNOT_WRITE),
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Resume(args)) => run::resume(&args),
+        Some(Command::Keyframes(args)) => keyframes::keyframes(&args),
+        Some(Command::Runs(args)) => runs::runs(&args),
         Some(Command::Replay { command }) => match command {
             ReplayCommand::Verify(args) => replay::verify(&args),
             ReplayCommand::Convert(args) => replay::convert(&args),

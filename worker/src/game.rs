@@ -92,7 +92,7 @@ pub fn best_game(run: &Run) -> Result<BestGame, GameError> {
                 source,
             }
         })?;
-        let (wells, lookups) = wells_to(run, record.depth, &well)?;
+        let GameTo { wells, lookups, .. } = game_to(run, record.depth, &well)?;
         match loops_at(run, &wells) {
             None => return finish(run, wells, record.depth, lookups, parted_at),
             Some(piece) => {
@@ -111,13 +111,32 @@ pub fn best_game(run: &Run) -> Result<BestGame, GameError> {
     Err(GameError::Nothing)
 }
 
-/// All wells of the game to a well of a depth, and the look-ups it took to find them.
-fn wells_to(run: &Run, depth: u32, well: &Well) -> Result<(Vec<Well>, u64), GameError> {
+/// A game that was read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GameTo {
+    /// Its wells, from the first (of the search, where the start is a well) to the one asked for.
+    pub wells: Vec<Well>,
+    /// Its lines.
+    pub score: u32,
+    /// How many look-ups it took.
+    pub lookups: u64,
+}
+
+/// The game to a well of a depth, under HATETRIS Mild.
+///
+/// # Errors
+/// What [`path_to`] says.
+pub fn game_to(run: &Run, depth: u32, well: &Well) -> Result<GameTo, StoreError> {
     let mut backward = Backward::new(run.emulator());
     let packed = NodeWell::pack(run.store().geometry(), well);
     let Path { wells, lookups } = path_to(run.store(), &mut backward, depth, &packed)?;
     let before = &run.start().wells[..run.start().wells.len() - 1];
-    Ok((before.iter().copied().chain(wells).collect(), lookups))
+    let wells: Vec<Well> = before.iter().copied().chain(wells).collect();
+    Ok(GameTo {
+        score: score_of(run, &wells),
+        wells,
+        lookups,
+    })
 }
 
 /// The number of the first piece that HATETRIS changes in this game, because a well came back.

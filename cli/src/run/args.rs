@@ -1,10 +1,13 @@
 //! What `hatebeam run` and `hatebeam resume` are told.
 
 use crate::state::StateArgs;
+use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_search::{Kind, Quiescence};
 use hatebeam_worker::{Keep, MAX_WIDTH};
 use std::path::PathBuf;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
 
 pub(crate) const RUN_EXAMPLES: &str = "\
 The same command goes on with a run that was interrupted, or tells its result again: a run is known by
@@ -122,6 +125,48 @@ pub(crate) struct HowArgs {
     /// Show no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// Log to standard error, in place of the progress; HATEBEAM_LOG can name levels and modules, such
+    /// as debug or hatebeam_store=debug
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+impl HowArgs {
+    /// Whether nothing but logs and results is written.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet || self.log_format.is_some()
+    }
+
+    /// Sends what is logged to standard error. Without a format that is warnings only.
+    pub(crate) fn start_logs(&self) -> anyhow::Result<()> {
+        let level = match self.log_format {
+            Some(_) => LevelFilter::INFO,
+            None => LevelFilter::WARN,
+        };
+        let filter = EnvFilter::builder()
+            .with_default_directive(level.into())
+            .with_env_var("HATEBEAM_LOG")
+            .from_env()
+            .context("HATEBEAM_LOG")?;
+        let logs = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(false);
+        let started = match self.log_format {
+            Some(LogFormat::Json) => logs.json().flatten_event(true).try_init(),
+            _ => logs.try_init(),
+        };
+        started.map_err(|error| anyhow::anyhow!("logs cannot be started: {error}"))
+    }
 }
 
 /// A number of wells: `10000`, `10k`, `2.5M`.

@@ -62,6 +62,7 @@ pub(crate) struct Summary {
 
 /// Runs `hatebeam run`.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
+    args.how.start_logs()?;
     let spec = spec::spec(args)?;
     let state = args.how.state.state()?;
     let name = args.name.clone().unwrap_or_else(|| spec.name());
@@ -90,6 +91,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
 
 /// Runs `hatebeam resume`.
 pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<()> {
+    args.how.start_logs()?;
     let state = args.how.state.state()?;
     let dir = state.find(&args.run)?;
     let run = opened(Run::open(&dir, args.how.keep), &args.run)?;
@@ -123,7 +125,7 @@ fn check_limits(
         |keep: Keep| (width as f64 * WELL_ON_DISK * f64::from(depths) * keep.part(depths)) as u64;
     let keep = keep.unwrap_or(Keep::All);
     let free = free_bytes(state.root())?;
-    if !how.quiet && !how.json {
+    if !how.is_quiet() && !how.json {
         output::note(format_args!(
             "a run of {width} wells takes up to {} of memory, and {} of disk if it has {depths} depths; {} are free",
             bytes(memory),
@@ -183,19 +185,26 @@ fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
     {
         return tell(&run, &summary, how);
     }
+    tracing::info!(run = name, threads, "search begins");
     let cancel = interrupt::flag()?;
     let depths = run.store().depths();
     let stored = depths.iter().map(|record| record.bytes).sum();
     if let Some(last) = depths.last()
         && !how.json
-        && !how.quiet
+        && !how.is_quiet()
     {
         output::note(format_args!(
             "run {name} goes on after depth {}",
             last.depth
         ));
     }
-    let mut screen = Screen::new(how.json, how.quiet, run.spec().width, how.max_depth, stored);
+    let mut screen = Screen::new(
+        how.json,
+        how.is_quiet(),
+        run.spec().width,
+        how.max_depth,
+        stored,
+    );
     let searched = run.search(&settings, &cancel, &mut screen);
     screen.close()?;
     let (mut run, end) = searched.with_context(|| {
@@ -215,6 +224,13 @@ fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
         }
         return Err(Failure::Interrupted.into());
     }
+    tracing::info!(
+        run = name,
+        score = summary.best_score,
+        depth = summary.depth,
+        end = summary.end,
+        "search ends"
+    );
     run.store_mut().finish(&serde_json::to_value(&summary)?)?;
     tell(&run, &summary, how)
 }

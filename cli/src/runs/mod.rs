@@ -1,0 +1,285 @@
+//! `hatebeam runs`: what runs there are, one of them, away with one, and a report of one.
+
+mod report;
+
+use crate::output::{self, Failure};
+use crate::run::screen::{bytes, duration};
+use crate::state::StateArgs;
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use hatebeam_store::{RunStore, list_runs};
+use hatebeam_worker::Run;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) const RUNS_EXAMPLES: &str = "\
+A run is named as `hatebeam runs` lists it, by the beginning of that name, or by the path of its folder.
+All but `rm` can look at a run that another process is searching.
+
+Examples:
+  hatebeam runs
+  hatebeam runs show knewjade-1000000
+  hatebeam runs show knewjade-1000000 --verify
+  hatebeam runs report knewjade-1000000 --out report.html
+  hatebeam runs rm knewjade-1000-686dc88d --yes";
+
+/// `hatebeam runs`, without a subcommand `list`.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// List the runs
+    List(ListArgs),
+    /// Show a run: what is searched, how far it is, its depths
+    Show(ShowArgs),
+    /// Write a run's plots and its best game into one HTML file
+    Report(report::ReportArgs),
+    /// Remove a run and all that it stored, but for its replay
+    Rm(RmArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    state: StateArgs,
+    /// Print a line of JSON for each run
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// The run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Read all that is stored and check it
+    #[arg(long)]
+    verify: bool,
+    #[command(flatten)]
+    state: StateArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct RmArgs {
+    /// The run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+/// Runs `hatebeam runs`.
+pub(crate) fn runs(args: &RunsArgs) -> anyhow::Result<()> {
+    match &args.command {
+        None => list(&args.list),
+        Some(RunsCommand::List(args)) => list(args),
+        Some(RunsCommand::Show(args)) => show(args),
+        Some(RunsCommand::Report(args)) => report::report(args),
+        Some(RunsCommand::Rm(args)) => remove(args),
+    }
+}
+
+/// A run in a list.
+#[derive(Debug, Serialize)]
+struct Line {
+    run: String,
+    /// `over`, or as far as it is.
+    end: String,
+    depth: Option<u32>,
+    points: u16,
+    width: Option<u64>,
+    stored_bytes: u64,
+    folder: String,
+}
+
+fn line(dir: &Path, name: &str) -> Option<Line> {
+    // One that cannot be opened is listed all the same: somebody may want to remove it.
+    let store = RunStore::open_read_only(dir).ok();
+    let depths = store.as_ref().map_or(&[][..], RunStore::depths);
+    let end = store.as_ref().map(|store| match store.result() {
+        Some(result) => result["end"].as_str().unwrap_or("over").to_owned(),
+        None => "not finished".to_owned(),
+    });
+    Some(Line {
+        run: name.to_owned(),
+        end: end.unwrap_or_else(|| "cannot be read".to_owned()),
+        depth: depths.last().map(|record| record.depth),
+        points: depths
+            .iter()
+            .map(|record| record.best_game_score)
+            .max()
+            .unwrap_or(0),
+        width: store
+            .as_ref()
+            .and_then(|store| store.spec()["search"]["width"].as_u64()),
+        stored_bytes: store.as_ref().map_or(0, RunStore::stored_bytes),
+        folder: dir.display().to_string(),
+    })
+}
+
+fn list(args: &ListArgs) -> anyhow::Result<()> {
+    let folder = args.state.state()?.runs();
+    let lines: Vec<Line> = list_runs(&folder)
+        .iter()
+        .filter_map(|summary| line(&summary.dir, &summary.name))
+        .collect();
+    if args.json {
+        for line in &lines {
+            output::print(&format_args!("{}\n", serde_json::to_string(line)?))?;
+        }
+        return Ok(());
+    }
+    if lines.is_empty() {
+        output::note(format_args!(
+            "there are no runs in {}; `hatebeam run` makes one",
+            folder.display()
+        ));
+        return Ok(());
+    }
+    let longest = lines.iter().map(|line| line.run.len()).max().unwrap_or(0);
+    let mut text = format!(
+        "{:<longest$}  {:>6}  {:>6}  {:>9}  end\n",
+        "run", "points", "depth", "stored"
+    );
+    for line in &lines {
+        let depth = line.depth.map_or("-".to_owned(), |depth| depth.to_string());
+        let stored = bytes(line.stored_bytes);
+        let _ = writeln!(
+            text,
+            "{:<longest$}  {:>6}  {depth:>6}  {stored:>9}  {}",
+            line.run, line.points, line.end
+        );
+    }
+    output::print(&text)
+}
+
+fn show(args: &ShowArgs) -> anyhow::Result<()> {
+    let dir = args.state.state()?.find(&args.run)?;
+    let run = Run::open_read_only(&dir).with_context(|| dir.display().to_string())?;
+    let store = run.store();
+    let damaged = if args.verify {
+        store.verify()
+    } else {
+        Vec::new()
+    };
+    if args.json {
+        let damaged: Vec<_> = damaged
+            .iter()
+            .map(|(depth, error)| serde_json::json!({"depth": depth, "error": error.to_string()}))
+            .collect();
+        let object = serde_json::json!({
+            "folder": dir, "spec": run.spec(), "keep": run.keep(), "depths": store.depths(),
+            "result": store.result(), "stored_bytes": store.stored_bytes(),
+            "damaged": if args.verify { serde_json::json!(damaged) } else { serde_json::Value::Null },
+        });
+        output::print(&format_args!("{object}\n"))?;
+    } else {
+        output::print(&text(&run, &dir))?;
+        if args.verify && damaged.is_empty() {
+            output::print(&"verified  all that is stored is whole\n")?;
+        }
+    }
+    match damaged.as_slice() {
+        [] => Ok(()),
+        _ if args.json => Err(Failure::Printed.into()),
+        [(_, first), rest @ ..] => bail!(
+            "{first}{}; resuming the run redoes it if it is the last, and keyframes get stuck there",
+            match rest.len() {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            }
+        ),
+    }
+}
+
+fn text(run: &Run, dir: &Path) -> String {
+    let store = run.store();
+    let spec = serde_json::to_string(run.spec()).unwrap_or_default();
+    let mut text = format!(
+        "folder    {}\nsearch    {spec}\nkeep      {}\nstored    {}\n",
+        dir.display(),
+        run.keep(),
+        bytes(store.stored_bytes())
+    );
+    let end = match store.result() {
+        Some(result) => result["end"].as_str().unwrap_or("over").to_owned(),
+        None => "not finished".to_owned(),
+    };
+    let _ = writeln!(text, "end       {end}");
+    if let Some(replay) = store
+        .result()
+        .and_then(|result| result["replay_file"].as_str())
+    {
+        let _ = writeln!(text, "replay    {replay}");
+    }
+    text.push_str(
+        "\n depth       wells  points       best     median        cut  Mchild/s     bytes      time\n",
+    );
+    for record in store.depths() {
+        let kept = match record.kept {
+            true => bytes(record.bytes),
+            false => "-".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "{:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>9}  {:>8.2}  {kept:>8}  {:>8}",
+            record.depth,
+            record.count,
+            record.best_game_score,
+            record.best_score,
+            record.median_score,
+            record.worst_score,
+            record.children as f64 / record.seconds.max(1e-9) / 1e6,
+            duration(Duration::from_secs_f64(record.seconds.clamp(0.0, 1e9))),
+        );
+    }
+    text
+}
+
+fn remove(args: &RmArgs) -> anyhow::Result<()> {
+    let dir = args.state.state()?.find(&args.run)?;
+    // Whoever removes a run holds it, so that nobody is searching it.
+    let store = RunStore::open(&dir).with_context(|| dir.display().to_string())?;
+    if !args.yes {
+        if !io::stdin().is_terminal() {
+            let text = "nobody can be asked here: --yes removes without asking".to_owned();
+            return Err(Failure::Usage(text).into());
+        }
+        let _ = write!(
+            io::stderr(),
+            "remove {} with {}? [y/N] ",
+            dir.display(),
+            bytes(store.stored_bytes())
+        );
+        let mut answer = String::new();
+        io::stdin()
+            .lock()
+            .read_line(&mut answer)
+            .context("cannot read the answer")?;
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            output::note("nothing was removed");
+            return Ok(());
+        }
+    }
+    fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+    drop(store);
+    output::note(format_args!("removed {}", dir.display()));
+    Ok(())
+}
