@@ -356,7 +356,8 @@ impl Shards {
     fn cut(&self, width: usize) -> u64 {
         let mut ranks = Vec::new();
         let total: usize = self.all.iter().map(|table| lock(table).len).sum();
-        if total <= width {
+        // Just as many as wanted may be what is left of more: then there is a cut.
+        if total < width {
             return 0;
         }
         ranks.reserve_exact(total);

@@ -106,6 +106,22 @@ fn a_step_is_the_brute_force() {
     }
 }
 
+/// What is left of a full table may be just as many wells as are wanted, or one more, or one less.
+#[test]
+fn a_step_of_any_width_is_the_brute_force() {
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let spec = spec(Kind::Knewjade, Quiescence::Off);
+    for width in (1..=300).step_by(7) {
+        let fast = Step::new(&emulator, spec, width, 2).unwrap();
+        let mut frontier = Frontier::new(0, [root()], width);
+        for _ in 0..20 {
+            let expected = brute_force(&emulator, &spec, &sorted(&frontier), width);
+            frontier = step(&fast, &frontier);
+            assert_eq!(sorted(&frontier), expected, "{width}, {}", frontier.depth);
+        }
+    }
+}
+
 #[test]
 fn threads_instructions_and_room_change_nothing() {
     let spec = spec(Kind::Knewjade, Quiescence::Forced);
