@@ -104,6 +104,9 @@ fn opened(run: Result<Run, RunError>, name: &str) -> anyhow::Result<Run> {
             "another process searches it: wait for it, or stop it; `hatebeam runs show {name}` can look \
              at it meanwhile"
         )),
+        Err(error @ RunError::Store(StoreError::DiskFull { .. })) => Err(error).context(format!(
+            "nothing that was committed is lost; make room, and go on with: hatebeam resume {name}"
+        )),
         run => Ok(run?),
     }
 }

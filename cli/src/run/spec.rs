@@ -10,6 +10,7 @@ use hatebeam_worker::{RunSpec, Start, WellSpec};
 use serde::Deserialize;
 use serde_json::Value;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 /// The longest weights file: some fifty times what one needs.
@@ -121,13 +122,18 @@ fn set(weights: &mut Value, name: &str, value: f64) -> anyhow::Result<()> {
 
 fn read(path: &Path) -> anyhow::Result<File> {
     let name = || path.display().to_string();
-    let length = fs::metadata(path).with_context(name)?.len();
-    if length > MAX_FILE_BYTES {
+    let file = fs::File::open(path).with_context(name)?;
+    let mut text = String::new();
+    // Bounded as it is read: a device has no length.
+    file.take(MAX_FILE_BYTES + 1)
+        .read_to_string(&mut text)
+        .with_context(name)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        let limit = MAX_FILE_BYTES >> 10;
         bail!(
-            "{} has {length} bytes: no weights file is that long",
+            "{} has more than {limit} KiB: no weights file is that long",
             name()
         );
     }
-    let text = fs::read_to_string(path).with_context(name)?;
     toml::from_str(&text).with_context(name)
 }

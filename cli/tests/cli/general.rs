@@ -22,6 +22,10 @@ fn every_help_has_examples() {
         &["replay", "show"],
         &["well"],
         &["perft"],
+        &["run"],
+        &["resume"],
+        &["keyframes"],
+        &["runs"],
     ] {
         let help = run(&[words, &["--help"]].concat()).silent_results();
         let example = format!("\n  hatebeam {}", words.join(" "));

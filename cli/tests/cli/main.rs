@@ -6,5 +6,6 @@ mod film;
 mod general;
 mod perft;
 mod replay;
+mod run;
 mod support;
 mod well;
