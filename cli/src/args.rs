@@ -3,6 +3,7 @@
 use crate::keyframes::{KEYFRAMES_EXAMPLES, KeyframesArgs};
 use crate::run::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
 use crate::runs::{RUNS_EXAMPLES, RunsArgs};
+use crate::solve::{SOLVE_EXAMPLES, SolveArgs};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
@@ -93,6 +94,9 @@ pub(crate) enum Command {
     /// List, show, report and remove runs
     #[command(after_help = RUNS_EXAMPLES, disable_help_subcommand = true)]
     Runs(RunsArgs),
+    /// Search the whole game tree of a small well
+    #[command(after_help = SOLVE_EXAMPLES)]
+    Solve(SolveArgs),
     /// Verify, convert and show replays
     #[command(arg_required_else_help = true, disable_help_subcommand = true)]
     Replay {
@@ -236,7 +240,7 @@ pub(crate) struct PerftArgs {
     pub(crate) json: bool,
 }
 
-fn enemy_parser() -> impl TypedValueParser<Value = Enemy> {
+pub(crate) fn enemy_parser() -> impl TypedValueParser<Value = Enemy> {
     PossibleValuesParser::new(Enemy::ALL.map(Enemy::name)).try_map(|name| name.parse::<Enemy>())
 }
 

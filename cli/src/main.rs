@@ -12,6 +12,7 @@ mod replay;
 mod run;
 mod runs;
 mod show;
+mod solve;
 mod state;
 mod well;
 
@@ -35,6 +36,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Resume(args)) => run::resume(&args),
         Some(Command::Keyframes(args)) => keyframes::keyframes(&args),
         Some(Command::Runs(args)) => runs::runs(&args),
+        Some(Command::Solve(args)) => solve::run(&args),
         Some(Command::Replay { command }) => match command {
             ReplayCommand::Verify(args) => replay::verify(&args),
             ReplayCommand::Convert(args) => replay::convert(&args),

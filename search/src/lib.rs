@@ -4,6 +4,7 @@
 //! Nothing here knows where frontiers are kept or who asked for them: no files but a complete search's
 //! own scratch, no network, no RocksDB.
 
+pub mod complete;
 mod evaluator;
 mod features;
 mod node;

@@ -8,7 +8,7 @@ use std::fmt;
 pub const WELL_BYTES: usize = 20;
 
 /// Odd numbers without a pattern.
-const ODD: [u64; 4] = [
+pub(crate) const ODD: [u64; 4] = [
     0x9e37_79b9_7f4a_7c15,
     0xbf58_476d_1ce4_e5b9,
     0x94d0_49bb_1331_11eb,

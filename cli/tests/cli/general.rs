@@ -26,6 +26,7 @@ fn every_help_has_examples() {
         &["resume"],
         &["keyframes"],
         &["runs"],
+        &["solve"],
     ] {
         let help = run(&[words, &["--help"]].concat()).silent_results();
         let example = format!("\n  hatebeam {}", words.join(" "));

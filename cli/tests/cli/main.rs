@@ -7,5 +7,6 @@ mod general;
 mod perft;
 mod replay;
 mod run;
+mod solve;
 mod support;
 mod well;

@@ -1,0 +1,127 @@
+//! Wells as numbers: the bottom row has the highest bits, so that wells which differ near the top only
+//! are neighbours.
+
+use super::rows_of;
+use hatebeam_game::{Geometry, Well};
+
+/// A number that wells of some geometries fit into.
+pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
+    /// The least.
+    const LEAST: Self;
+    /// One that is no well: all bits.
+    const NONE: Self;
+
+    fn pack(geometry: Geometry, well: &Well) -> Self;
+
+    fn unpack(self, geometry: Geometry) -> Well {
+        rows_of(geometry, self.bits())
+    }
+
+    fn bits(self) -> u128;
+
+    /// The cells that are filled.
+    fn filled(self) -> u32;
+
+    /// Appends the difference to a lesser number, seven bits a byte, the lowest first.
+    fn write_from(self, before: Self, bytes: &mut Vec<u8>);
+
+    /// Reads the number with this difference to `before`; `None` if the bytes end or are too many.
+    fn read_from(before: Self, bytes: &[u8], at: &mut usize) -> Option<Self>;
+}
+
+macro_rules! key {
+    ($number:ty) => {
+        impl Key for $number {
+            const LEAST: Self = 0;
+            const NONE: Self = <$number>::MAX;
+
+            #[inline]
+            fn pack(geometry: Geometry, well: &Well) -> Self {
+                let mut bits: $number = 0;
+                for &row in &well.rows()[..geometry.height()] {
+                    bits = bits << geometry.width() | <$number>::from(row);
+                }
+                bits
+            }
+
+            #[inline]
+            fn bits(self) -> u128 {
+                u128::from(self)
+            }
+
+            #[inline]
+            fn filled(self) -> u32 {
+                self.count_ones()
+            }
+
+            #[inline]
+            fn write_from(self, before: Self, bytes: &mut Vec<u8>) {
+                let mut rest = self.wrapping_sub(before);
+                while rest >= 0x80 {
+                    bytes.push(rest as u8 | 0x80);
+                    rest >>= 7;
+                }
+                bytes.push(rest as u8);
+            }
+
+            #[inline]
+            fn read_from(before: Self, bytes: &[u8], at: &mut usize) -> Option<Self> {
+                let mut value: $number = 0;
+                let mut shift = 0;
+                loop {
+                    let byte = *bytes.get(*at)?;
+                    *at += 1;
+                    value |= <$number>::from(byte & 0x7f).checked_shl(shift)?;
+                    if byte < 0x80 {
+                        return before.checked_add(value);
+                    }
+                    shift += 7;
+                }
+            }
+        }
+    };
+}
+
+key!(u64);
+key!(u128);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip<K: Key + std::fmt::Debug>(numbers: &[K]) {
+        let (mut bytes, mut before) = (Vec::new(), K::LEAST);
+        for &number in numbers {
+            number.write_from(before, &mut bytes);
+            before = number;
+        }
+        let (mut at, mut before) = (0, K::LEAST);
+        for &number in numbers {
+            before = K::read_from(before, &bytes, &mut at).expect("it was written");
+            assert_eq!(before, number);
+        }
+        assert_eq!(
+            (at, K::read_from(before, &bytes, &mut at)),
+            (bytes.len(), None)
+        );
+    }
+
+    #[test]
+    fn differences_give_the_numbers_back() {
+        round_trip(&[0u64, 1, 128, 1 << 40, u64::MAX - 1, u64::MAX]);
+        round_trip(&[5u128, 6, 1 << 70, (1 << 70) + 127, u128::MAX]);
+        assert_eq!(u64::read_from(0, &[0xff; 20], &mut 0), None);
+        assert_eq!(u64::read_from(u64::MAX, &[1], &mut 0), None);
+    }
+
+    #[test]
+    fn wells_are_their_numbers() {
+        let geometry = Geometry::new(10, 7).expect("there is such a well");
+        let mut rows = [0; 16];
+        rows[..7].copy_from_slice(&[1, 0x3fe, 5, 0, 0x200, 7, 0x155]);
+        let well = Well::from_rows(rows);
+        let key = u128::pack(geometry, &well);
+        assert_eq!(key.unpack(geometry), well);
+        assert_eq!(key.filled(), well.filled());
+    }
+}

@@ -1,0 +1,205 @@
+//! Whole trees against the published ones and against a search that keeps everything in a set.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
+use hatebeam_game::{
+    Children, Emulator, Enemy, Geometry, Piece, Rules, Well, play, replay_of_wells,
+};
+use hatebeam_search::complete::{
+    Game, MIN_MEMORY, Progress, Resources, Solution, SolveError, check_scratch, solve,
+};
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+fn game(width: usize, height: usize) -> Game {
+    Game {
+        geometry: Geometry::new(width, height).unwrap(),
+        rules: Rules::default(),
+        enemy: Enemy::Hatetris,
+    }
+}
+
+fn resources(threads: usize) -> Resources {
+    Resources {
+        threads,
+        memory: 1 << 30,
+        scratch: std::env::temp_dir(),
+    }
+}
+
+fn solved_with(game: Game, resources: &Resources) -> Result<Solution, SolveError> {
+    let cancel = AtomicBool::new(false);
+    let mut told = Vec::new();
+    let mut tell = |level: usize, wells: u64| {
+        assert_eq!(level, told.len());
+        told.push(wells);
+    };
+    let solution = solve(game, resources, &cancel, &Progress::default(), &mut tell)?;
+    assert_eq!(told, solution.levels);
+    assert!(solution.bytes > 0);
+    // How well differences are coded depends on where sections are cut.
+    Ok(Solution {
+        bytes: 0,
+        ..solution
+    })
+}
+
+fn solved(game: Game) -> Solution {
+    solved_with(game, &resources(2)).unwrap()
+}
+
+/// Each level as a set.
+fn brute_force(game: Game) -> Vec<u64> {
+    let emulator = Emulator::new(game.geometry, game.rules);
+    let mut children = Children::new();
+    let mut level = HashSet::from([Well::EMPTY]);
+    let mut counts = Vec::new();
+    while !level.is_empty() {
+        let mut next = HashSet::new();
+        for well in &level {
+            match game.enemy {
+                Enemy::Lovetris => emulator.children(well, Piece::I, &mut children),
+                Enemy::Burgiel => {
+                    let piece = [Piece::S, Piece::Z][counts.len() % 2];
+                    emulator.children(well, piece, &mut children);
+                }
+                _ => {
+                    emulator.expand(well, &mut children);
+                }
+            }
+            next.extend(children.wells().iter().copied());
+        }
+        counts.push(level.len() as u64);
+        level = next;
+    }
+    counts
+}
+
+/// Plays a game's wells by the exact rules: its lines.
+fn played(game: Game, wells: &[Well]) -> u32 {
+    let Game {
+        geometry,
+        rules,
+        enemy,
+    } = game;
+    let keys = replay_of_wells(geometry, rules, enemy, wells, false).unwrap();
+    let record = play(geometry, rules, enemy, &keys);
+    assert!(!record.over);
+    assert_eq!(record.wells().collect::<Vec<_>>(), wells);
+    record.score
+}
+
+#[derive(Deserialize)]
+struct SmallWells {
+    real_rules: BTreeMap<String, (u32, usize, u64)>,
+    lines_clear_above_bar: BTreeMap<String, (u32, usize, u64)>,
+}
+
+#[test]
+fn small_wells_are_as_published() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../game/tests/vectors/small_wells.json"
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let published: SmallWells = serde_json::from_str(&text).unwrap();
+    for (table, clear_above_bar) in [
+        (published.real_rules, false),
+        (published.lines_clear_above_bar, true),
+    ] {
+        assert!(table.len() > 10);
+        for (size, (best, longest, widest)) in table {
+            let (width, height) = size.split_once('x').unwrap();
+            let mut game = game(width.parse().unwrap(), height.parse().unwrap());
+            game.rules = Rules { clear_above_bar };
+            let solution = solved(game);
+            let found = (
+                solution.best_score,
+                solution.longest.len() - 1,
+                *solution.levels.iter().max().unwrap(),
+            );
+            assert_eq!(found, (best, longest, widest), "{size} {clear_above_bar}");
+            assert_eq!(played(game, &solution.best), best, "{size}");
+            played(game, &solution.longest);
+        }
+    }
+}
+
+#[test]
+fn levels_are_those_of_the_brute_force() {
+    for (width, height) in [(4, 3), (5, 4), (7, 4), (9, 4), (16, 3), (8, 5), (16, 2)] {
+        let game = game(width, height);
+        assert_eq!(solved(game).levels, brute_force(game), "{width} x {height}");
+    }
+    for (width, height) in [(5, 4), (6, 3), (10, 2), (10, 3)] {
+        for enemy in [Enemy::Mild, Enemy::Burgiel, Enemy::Lovetris] {
+            if (width, enemy) == (5, Enemy::Lovetris) {
+                continue; // has no end
+            }
+            let mut game = game(width, height);
+            game.enemy = enemy;
+            let solution = solved(game);
+            assert_eq!(solution.levels, brute_force(game), "{enemy}");
+            assert_eq!(played(game, &solution.best), solution.best_score);
+            played(game, &solution.longest);
+        }
+    }
+}
+
+#[test]
+fn neither_threads_nor_memory_change_anything() {
+    let game = game(10, 5);
+    let expected = solved(game);
+    for threads in [1, 8] {
+        assert_eq!(solved_with(game, &resources(threads)).unwrap(), expected);
+    }
+    // Buffers so small that every level takes many runs, and all is put into files.
+    for threads in [2, 300] {
+        let tight = Resources {
+            threads,
+            memory: MIN_MEMORY,
+            scratch: std::env::temp_dir(),
+        };
+        assert_eq!(solved_with(game, &tight).unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_game_without_end_is_an_error() {
+    for (enemy, width) in [(Enemy::Lovetris, 5), (Enemy::Burgiel, 8)] {
+        let mut endless = game(width, 4);
+        endless.enemy = enemy;
+        let error = solved_with(endless, &resources(2)).unwrap_err();
+        assert!(matches!(error, SolveError::Endless { .. }), "{error}");
+    }
+}
+
+#[test]
+fn what_cannot_be_searched_is_an_error() {
+    let mut forgetful = game(10, 4);
+    forgetful.enemy = Enemy::Brzustowski;
+    let error = solved_with(forgetful, &resources(1)).unwrap_err();
+    assert!(matches!(error, SolveError::Enemy(_)), "{error}");
+    let error = solved_with(game(10, 16), &resources(1)).unwrap_err();
+    assert!(
+        matches!(error, SolveError::TooLarge { cells: 160 }),
+        "{error}"
+    );
+    let mut poor = resources(1);
+    poor.memory = 1000;
+    let error = solved_with(game(10, 4), &poor).unwrap_err();
+    assert!(matches!(error, SolveError::Memory(1000)), "{error}");
+    let error = check_scratch(Path::new("/nowhere/at/all")).unwrap_err();
+    assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+    let (cancel, progress) = (AtomicBool::new(true), Progress::default());
+    let stopped = solve(
+        game(10, 6),
+        &resources(2),
+        &cancel,
+        &progress,
+        &mut |_, _| {},
+    );
+    assert!(matches!(stopped, Err(SolveError::Cancelled)));
+}
