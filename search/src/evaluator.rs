@@ -27,8 +27,16 @@ pub struct Weights {
     pub enclosed_lines: f64,
     /// A row that the surface is higher: [`Features::surface_height`].
     pub surface_height: f64,
+    /// A row that the stack is higher: [`Features::stack_height`]. Not among the published ones.
+    pub stack_height: f64,
+    /// A row that neighbouring columns differ by: [`Features::bumpiness`]. Not among the published
+    /// ones.
+    pub bumpiness: f64,
     /// A piece that can clear a line: [`hatebeam_game::Clears::pieces`].
     pub erasability: f64,
+    /// The same, counted once more for S and Z, which HATETRIS gives most. Not among the published
+    /// ones.
+    pub erasability_sz: f64,
     /// A point of the game.
     pub score: f64,
 }
@@ -40,7 +48,10 @@ impl Weights {
         enclosed: 83.7646,
         enclosed_lines: 83.7646,
         surface_height: -83.7646,
+        stack_height: 0.0,
+        bumpiness: 0.0,
         erasability: -83.7646,
+        erasability_sz: 0.0,
         score: -332.2211,
     };
 }
@@ -139,6 +150,9 @@ pub struct WeightError {
     pub limit: f64,
 }
 
+/// S and Z in [`hatebeam_game::Clears::pieces`].
+const S_AND_Z: u8 = 0b11;
+
 /// Weights in fixed point.
 #[derive(Clone, Copy, Debug)]
 struct Fixed {
@@ -146,7 +160,10 @@ struct Fixed {
     enclosed: i32,
     enclosed_lines: i32,
     surface_height: i32,
+    stack_height: i32,
+    bumpiness: i32,
     erasability: i32,
+    erasability_sz: i32,
     score: i32,
     everywhere: bool,
 }
@@ -163,7 +180,10 @@ impl Fixed {
             score,
             enclosed_lines: 0,
             surface_height: 0,
+            stack_height: 0,
+            bumpiness: 0,
             erasability: 0,
+            erasability_sz: 0,
             everywhere: true,
         };
         // A point must outweigh all holes: at most 3 × 256 of them.
@@ -185,14 +205,21 @@ impl Fixed {
             enclosed: fixed("enclosed", weights.enclosed)?,
             enclosed_lines: fixed("enclosed_lines", weights.enclosed_lines)?,
             surface_height: fixed("surface_height", weights.surface_height)?,
+            stack_height: fixed("stack_height", weights.stack_height)?,
+            bumpiness: fixed("bumpiness", weights.bumpiness)?,
             erasability: fixed("erasability", weights.erasability)?,
+            erasability_sz: fixed("erasability_sz", weights.erasability_sz)?,
             score: fixed("score", weights.score)?,
             everywhere: false,
         })
     }
 
+    fn uses_clears(&self) -> bool {
+        self.erasability != 0 || self.erasability_sz != 0
+    }
+
     #[inline]
-    fn sum(&self, features: &Features, erasable: u32, game_score: u16) -> i32 {
+    fn sum(&self, features: &Features, clearing: u8, game_score: u16) -> i32 {
         let [holes, enclosed, lines] = if self.everywhere {
             features.all
         } else {
@@ -202,7 +229,10 @@ impl Fixed {
             + self.enclosed * i32::from(enclosed)
             + self.enclosed_lines * i32::from(lines)
             + self.surface_height * i32::from(features.surface_height)
-            + self.erasability * erasable as i32;
+            + self.stack_height * i32::from(features.stack_height)
+            + self.bumpiness * i32::from(features.bumpiness)
+            + self.erasability * clearing.count_ones() as i32
+            + self.erasability_sz * (clearing & S_AND_Z).count_ones() as i32;
         part.saturating_add(self.score.saturating_mul(i32::from(game_score)))
     }
 }
@@ -284,16 +314,16 @@ impl Evaluator {
 
     fn score_generation(&mut self, out: &mut [i32]) {
         let geometry = self.emulator.geometry();
-        let wants_clears = self.quiescence != Quiescence::Off || self.weights.erasability != 0;
+        let wants_clears = self.quiescence != Quiescence::Off || self.weights.uses_clears();
         for (wells, pending) in self.wells.chunks(LANES).zip(self.pending.chunks(LANES)) {
             features::count(self.level, geometry, wells, &mut self.features);
             for ((well, at), features) in wells.iter().zip(pending).zip(&self.features) {
-                let mut erasable = 0;
+                let mut clearing = 0;
                 if wants_clears {
                     let quiet = (self.quiescence != Quiescence::Off).then_some(&mut self.children);
                     let lowest = usize::from(features.surface_height);
                     let clears = self.emulator.clears(well, lowest, quiet);
-                    erasable = clears.pieces.count_ones();
+                    clearing = clears.pieces;
                     if self.quiescence.goes_on(clears) {
                         let seen = &mut self.seen[at.root as usize];
                         for (child, lines) in self.children.iter() {
@@ -308,7 +338,7 @@ impl Evaluator {
                         }
                     }
                 }
-                let score = self.weights.sum(features, erasable, at.game_score);
+                let score = self.weights.sum(features, clearing, at.game_score);
                 let best = &mut out[at.root as usize];
                 *best = (*best).max(score);
             }

@@ -24,6 +24,10 @@ pub struct Features {
     pub enclosed_lines: u16,
     /// The lowest row with an open cell, 0 the bottom: how high the surface is.
     pub surface_height: u16,
+    /// By how many rows the heights of neighbouring columns differ, added up.
+    pub bumpiness: u16,
+    /// The rows up to the topmost filled cell.
+    pub stack_height: u16,
     /// Holes and enclosed cells in all rows, and rows with enclosed cells.
     pub all: [u16; 3],
 }
@@ -152,6 +156,8 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
     let mut totals = [[0u16; LANES]; 3];
     let mut surface = [[0u16; LANES]; 3];
     let mut lowest = [height as u16; LANES];
+    let (mut bumps, mut high) = ([0u16; LANES], [0u16; LANES]);
+    let inner = full >> 1;
     for y in (0..height).rev() {
         let (row, here, reached) = (&rows[y], &empty[y], &open[y]);
         let covered = lanes!(cover, here => cover & here);
@@ -173,6 +179,11 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
             totals[kind] = sum;
         }
         cover = lanes!(cover, row => cover | row);
+        // In each row, neighbours of which just one is under the top of its column.
+        let steps = lanes!(cover => (cover ^ (cover >> 1)) & inner);
+        let steps = ones(&steps);
+        bumps = lanes!(bumps, steps => bumps + steps);
+        high = lanes!(high, cover => high + u16::from(cover != 0));
     }
     for lane in 0..LANES {
         out[lane] = Features {
@@ -180,6 +191,8 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
             enclosed: surface[1][lane],
             enclosed_lines: surface[2][lane],
             surface_height: lowest[lane],
+            bumpiness: bumps[lane],
+            stack_height: high[lane],
             all: [totals[0][lane], totals[1][lane], totals[2][lane]],
         };
     }

@@ -49,11 +49,17 @@ fn by_definition(geometry: Geometry, well: &Well) -> Features {
         [holes, enclosed, lines]
     };
     let [holes, enclosed, enclosed_lines] = count(lowest);
+    let heights: Vec<usize> = (0..width)
+        .map(|x| (0..height).rfind(|&y| filled(x, y)).map_or(0, |y| y + 1))
+        .collect();
+    let differences = heights.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
     Features {
         holes,
         enclosed,
         enclosed_lines,
         surface_height: lowest as u16,
+        bumpiness: differences.sum::<usize>() as u16,
+        stack_height: heights.iter().copied().max().unwrap_or(0) as u16,
         all: count(0),
     }
 }

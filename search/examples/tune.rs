@@ -1,0 +1,141 @@
+//! Looks for better weights: changes some at random, runs beams of several widths to their end, and
+//! keeps what lasts longer on the whole.
+//!
+//! ```text
+//! cargo run --release -p hatebeam-search --example tune -- MINUTES SEED QUIESCENCE WIDTH... [NAME=VALUE...]
+//! ```
+//!
+//! How long a game lasts in a beam is a chaotic function of the weights: one width tells little, and
+//! the sum over some widths somewhat more. What is kept must also do better at widths between those
+//! that were given. Each success is printed, with the points at all widths.
+
+use hatebeam_game::{Emulator, Geometry, Rules, Well};
+use hatebeam_search::{EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights};
+use serde_json::Value;
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration, Instant};
+
+/// The most pieces of a game: far beyond what any of these weights reach.
+const MAX_PIECES: u32 = 5000;
+
+/// By how much a weight is changed at a time, roughly.
+fn step_of(name: &str) -> f64 {
+    match name {
+        "score" => 150.0,
+        "holes" => 8.0,
+        "bumpiness" => 4.0,
+        "surface_height" | "stack_height" => 20.0,
+        _ => 40.0,
+    }
+}
+
+/// Points and pieces of a beam's best game.
+fn beam(spec: EvaluatorSpec, width: usize, threads: usize) -> Result<(u16, u32), Box<dyn Error>> {
+    let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+    let step = Step::new(&emulator, spec, width, threads)?;
+    let root = Node {
+        score: 0,
+        well: NodeWell::pack(Geometry::STANDARD, &Well::EMPTY),
+        game_score: 0,
+        hint: 0,
+    };
+    let mut frontier = Frontier::new(0, [root], width);
+    let mut best = 0;
+    while !frontier.is_empty() && frontier.depth < MAX_PIECES {
+        let points = frontier.nodes().map(|node| node.game_score).max();
+        best = best.max(points.unwrap_or(0));
+        let (next, _) = step
+            .run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0))
+            .map_err(|_| "nobody stops it")?;
+        frontier = next;
+    }
+    Ok((best, frontier.depth))
+}
+
+struct Tuner {
+    quiescence: Quiescence,
+    threads: usize,
+}
+
+impl Tuner {
+    /// Pieces on the average, and the points of each width.
+    fn judge(&self, weights: &Value, widths: &[usize]) -> Result<(f64, Vec<u16>), Box<dyn Error>> {
+        let spec = EvaluatorSpec {
+            kind: Kind::Knewjade,
+            weights: serde_json::from_value(weights.clone())?,
+            quiescence: self.quiescence,
+        };
+        let (mut pieces, mut points) = (0, Vec::new());
+        for &width in widths {
+            let (best, depth) = beam(spec, width, self.threads)?;
+            pieces += depth;
+            points.push(best);
+        }
+        Ok((f64::from(pieces) / widths.len() as f64, points))
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [minutes, seed, quiescence, rest @ ..] = args.as_slice() else {
+        return Err("give MINUTES SEED QUIESCENCE WIDTH... [NAME=VALUE...]".into());
+    };
+    let time = Duration::from_secs_f64(60.0 * minutes.parse::<f64>()?);
+    let mut state = seed.parse::<u64>()? | 1;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let mut weights = serde_json::to_value(Weights::default())?;
+    let mut widths = Vec::new();
+    for text in rest {
+        match text.split_once('=') {
+            Some((name, value)) => weights[name] = value.parse::<f64>()?.into(),
+            None => widths.push(text.parse::<usize>()?),
+        }
+    }
+    // The second half is asked only where the first was no worse.
+    let between: Vec<usize> = widths.iter().map(|width| width * 9 / 8).collect();
+    let tuner = Tuner {
+        quiescence: *Quiescence::ALL
+            .iter()
+            .find(|mode| mode.name() == quiescence)
+            .ok_or("no such quiescence")?,
+        threads: std::thread::available_parallelism()?.get(),
+    };
+    let names: Vec<String> = weights
+        .as_object()
+        .ok_or("weights are a table")?
+        .keys()
+        .cloned()
+        .collect();
+    let (mut first, mut points) = tuner.judge(&weights, &widths)?;
+    let (mut second, more) = tuner.judge(&weights, &between)?;
+    points.extend(more);
+    println!("{first:.1} {second:.1} {points:?} {weights}");
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        let mut changed = weights.clone();
+        for _ in 0..1 + (3.0 * random()) as usize {
+            let name = &names[(random() * names.len() as f64) as usize % names.len()];
+            let change = ((0..6).map(|_| random()).sum::<f64>() - 3.0) * step_of(name);
+            let value = changed[name].as_f64().unwrap_or(0.0) + change;
+            changed[name] = ((value * 10.0).round() / 10.0).into();
+        }
+        let (here, mut points) = tuner.judge(&changed, &widths)?;
+        if here < first {
+            continue;
+        }
+        let (there, more) = tuner.judge(&changed, &between)?;
+        points.extend(more);
+        if here + there > first + second {
+            (first, second, weights) = (here, there, changed);
+            let seconds = begun.elapsed().as_secs();
+            println!("{seconds} s: {first:.1} {second:.1} {points:?} {weights}");
+        }
+    }
+    Ok(())
+}
