@@ -25,6 +25,24 @@ pub(crate) fn peak_rss() -> Option<u64> {
     kib_of(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
+/// Has the allocator give large blocks back to the system as soon as they are free. By itself glibc
+/// stops doing so once it has seen a few, and then keeps them in one arena a thread: a search, whose
+/// threads come and go with each depth, would take twice the memory it needs.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[allow(unsafe_code)]
+pub(crate) fn return_large_blocks() {
+    const LARGE: libc::c_int = 1 << 20;
+    // SAFETY: the call takes two numbers, and is made before any other thread is.
+    let done = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+    if done == 0 {
+        tracing::debug!("the allocator keeps its own threshold");
+    }
+}
+
+/// Other allocators do as they please.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn return_large_blocks() {}
+
 /// The number in the line that begins with `name`, in bytes.
 fn kib_of(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -23,6 +23,7 @@ use output::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    machine::return_large_blocks();
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => Failure::report(&error),

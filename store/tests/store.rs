@@ -1,0 +1,462 @@
+//! What is committed comes back; what cannot be is refused; what a crash leaves is swept away; what is
+//! damaged is named.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
+use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
+use hatebeam_search::{
+    Digest, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+};
+use hatebeam_store::{DepthRecord, RunStore, StoreError, list_runs, path_to, write_whole};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+fn frontiers(geometry: Geometry, width: usize, depths: u32) -> Vec<Frontier> {
+    let emulator = Emulator::new(geometry, Rules::default());
+    let spec = EvaluatorSpec {
+        kind: Kind::Knewjade,
+        weights: Weights::default(),
+        quiescence: Quiescence::Off,
+    };
+    let step = Step::new(&emulator, spec, width, 2).unwrap();
+    let root = Node {
+        score: 0,
+        well: NodeWell::pack(geometry, &Well::EMPTY),
+        game_score: 0,
+        hint: 0,
+    };
+    let mut all = vec![Frontier::new(0, [root], width)];
+    for _ in 0..depths {
+        let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+        let (next, _) = step.run(all.last().unwrap(), &cancel, &progress).unwrap();
+        if next.is_empty() {
+            break;
+        }
+        all.push(next);
+    }
+    all
+}
+
+fn record(geometry: Geometry, frontier: &Frontier) -> DepthRecord {
+    let best = frontier.nodes().max_by_key(|node| node.game_score).unwrap();
+    DepthRecord {
+        depth: frontier.depth,
+        count: frontier.len() as u64,
+        digest: frontier.digest().to_string(),
+        best_score: 0,
+        median_score: 0,
+        worst_score: 0,
+        best_game_score: best.game_score,
+        best_well: best.well.unpack(geometry).unwrap().to_hex(geometry),
+        children: 7,
+        seconds: 0.5,
+        bytes: 0,
+        kept: false,
+    }
+}
+
+fn shards(frontier: &Frontier) -> Vec<&[Node]> {
+    frontier.parts.iter().map(Vec::as_slice).collect()
+}
+
+fn commit(store: &mut RunStore, frontier: &Frontier) -> Result<(), StoreError> {
+    let record = record(store.geometry(), frontier);
+    store.commit(record, &shards(frontier), 2)
+}
+
+fn filled(dir: &Path, geometry: Geometry, frontiers: &[Frontier]) -> RunStore {
+    let mut store = RunStore::create(dir, geometry, &json!({"of": "a test"})).unwrap();
+    for frontier in frontiers {
+        commit(&mut store, frontier).unwrap();
+    }
+    store
+}
+
+fn sorted(nodes: impl IntoIterator<Item = Node>) -> Vec<Node> {
+    let mut nodes: Vec<Node> = nodes.into_iter().collect();
+    nodes.sort_by_key(|node| node.well);
+    nodes
+}
+
+fn check(store: &RunStore, frontiers: &[Frontier]) {
+    assert_eq!(store.depths().len(), frontiers.len());
+    for frontier in frontiers {
+        let loaded = store.load(frontier.depth).unwrap();
+        assert_eq!(loaded, sorted(frontier.nodes().copied()));
+    }
+    assert_eq!(store.verify().len(), 0);
+}
+
+fn tables(dir: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir.join("db"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sst"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn what_is_committed_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for (width, height, beam) in [(10, 16, 5000), (4, 5, 300), (6, 8, 300), (15, 10, 100)] {
+        let geometry = Geometry::new(width, height).unwrap();
+        let frontiers = frontiers(geometry, beam, 14);
+        let dir = folder.path().join(geometry.to_string());
+        let store = filled(&dir, geometry, &frontiers);
+        check(&store, &frontiers);
+        drop(store);
+        let store = RunStore::open(&dir).unwrap();
+        assert_eq!(
+            (store.geometry(), store.spec()),
+            (geometry, &json!({"of": "a test"}))
+        );
+        check(&store, &frontiers);
+        for frontier in &frontiers {
+            let nodes: Vec<Node> = frontier.nodes().copied().collect();
+            let mut wells: Vec<NodeWell> = nodes.iter().map(|node| node.well).step_by(13).collect();
+            wells.push(NodeWell([0xff; 20]));
+            let found = store.multi_get(frontier.depth, &wells).unwrap();
+            let expected: Vec<Option<Node>> = nodes.iter().copied().step_by(13).map(Some).collect();
+            assert_eq!(found[..expected.len()], expected[..]);
+            assert_eq!(found.last(), Some(&None));
+            let one = store.get(frontier.depth, &nodes[0].well).unwrap();
+            assert_eq!(one, Some(nodes[0]));
+        }
+        let reader = RunStore::open_read_only(&dir).unwrap();
+        check(&reader, &frontiers);
+    }
+    assert_eq!(list_runs(folder.path()).len(), 4);
+}
+
+#[test]
+fn what_is_no_next_depth_is_refused_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let geometry = Geometry::STANDARD;
+    let frontiers = frontiers(geometry, 5000, 9);
+    let mut store = filled(&dir, geometry, &frontiers[..8]);
+    let next = &frontiers[8];
+    let good = record(geometry, next);
+    let mut refused = |record: DepthRecord, shards: &[&[Node]]| {
+        let error = store.commit(record, shards, 2).unwrap_err();
+        check(&store, &frontiers[..8]);
+        error
+    };
+    let error = refused(record(geometry, &frontiers[9]), &shards(&frontiers[9]));
+    assert!(matches!(
+        error,
+        StoreError::NotNext {
+            expected: 8,
+            found: 9
+        }
+    ));
+    let error = refused(record(geometry, &frontiers[7]), &shards(&frontiers[7]));
+    assert!(matches!(error, StoreError::NotNext { .. }));
+    for change in [
+        |record: &mut DepthRecord| record.count += 1,
+        |record: &mut DepthRecord| record.digest = "1".to_owned(),
+        |record: &mut DepthRecord| record.digest = "no".to_owned(),
+        |record: &mut DepthRecord| record.seconds = f64::NAN,
+    ] {
+        let mut bad = good.clone();
+        change(&mut bad);
+        let error = refused(bad, &shards(next));
+        assert!(matches!(error, StoreError::BadRecord { .. }), "{error}");
+    }
+    let mut swapped = next.clone();
+    swapped.parts[3].swap(5, 6);
+    let error = refused(good.clone(), &shards(&swapped));
+    assert!(
+        matches!(
+            error,
+            StoreError::Unsorted {
+                shard: 3,
+                index: 6,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let mut twice = good.clone();
+    let mut parts = shards(next);
+    let again = [next.parts[0][0]];
+    parts.push(&again);
+    twice.count += 1;
+    let mut digest = next.digest();
+    digest.add(&again[0]);
+    twice.digest = digest.to_string();
+    let error = refused(twice, &parts);
+    assert!(matches!(error, StoreError::Twice { .. }), "{error}");
+    commit(&mut store, next).unwrap();
+    check(&store, &frontiers[..9]);
+    let mut reader = RunStore::open_read_only(&dir).unwrap();
+    let error = commit(&mut reader, &frontiers[9]).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+}
+
+#[test]
+fn what_a_crash_leaves_is_swept_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let frontiers = frontiers(Geometry::STANDARD, 3000, 10);
+    drop(filled(&dir, Geometry::STANDARD, &frontiers));
+    let records = dir.join("depths.jsonl");
+    let whole = fs::read(&records).unwrap();
+    // The record of a depth whose tables were ingested is missing, whole or in part.
+    let before = whole[..whole.len() - 1]
+        .iter()
+        .rposition(|&byte| byte == b'\n');
+    let before = before.unwrap() + 1;
+    for end in [before, before + 1, before + 40, whole.len() - 1] {
+        fs::write(&records, &whole[..end]).unwrap();
+        fs::write(dir.join("tables/10-0.sst"), b"half a table").unwrap();
+        fs::write(dir.join("manifest.json.tmp"), b"{").unwrap();
+        let reader = RunStore::open_read_only(&dir).unwrap();
+        check(&reader, &frontiers[..10]);
+        let mut store = RunStore::open(&dir).unwrap();
+        check(&store, &frontiers[..10]);
+        assert_eq!(fs::read_dir(dir.join("tables")).unwrap().count(), 0);
+        commit(&mut store, &frontiers[10]).unwrap();
+        check(&store, &frontiers);
+    }
+    // A last line that was changed is what a crash may leave; one before it is not.
+    let mut changed = fs::read(&records).unwrap();
+    changed[30] ^= 1;
+    fs::write(&records, changed).unwrap();
+    let error = RunStore::open(&dir).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+    assert!(error.to_string().contains("line 1"), "{error}");
+}
+
+#[test]
+fn damaged_tables_are_found_and_named_and_can_be_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let frontiers = frontiers(Geometry::STANDARD, 3000, 12);
+    let store = filled(&dir, Geometry::STANDARD, &frontiers);
+    drop(store);
+    let last = tables(&dir).pop().unwrap();
+    let whole = fs::read(&last).unwrap();
+    let mut damages: Vec<Option<Vec<u8>>> = vec![None];
+    for at in (0..whole.len()).step_by(whole.len() / 60) {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x10;
+        damages.push(Some(changed));
+    }
+    for length in [0, 1, 100, whole.len() / 2, whole.len() - 1] {
+        damages.push(Some(whole[..length].to_vec()));
+    }
+    let mut found = 0;
+    for damage in &damages {
+        match damage {
+            Some(bytes) => fs::write(&last, bytes).unwrap(),
+            None => fs::remove_file(&last).unwrap(),
+        }
+        // Some bytes mean nothing to a reader; what is read is right or an error, never something else.
+        let store = RunStore::open(&dir).unwrap();
+        match store.load(12) {
+            Ok(nodes) => assert_eq!(nodes, sorted(frontiers[12].nodes().copied())),
+            Err(error) => {
+                assert!(
+                    matches!(error, StoreError::DamagedDepth { depth: 12, .. }),
+                    "{error}"
+                );
+                found += 1;
+                let damaged: Vec<u32> = store.verify().iter().map(|(depth, _)| *depth).collect();
+                assert_eq!(damaged, [12], "{error}");
+            }
+        }
+        for node in frontiers[12].nodes().step_by(101) {
+            if let Ok(Some(read)) = store.get(12, &node.well) {
+                assert_eq!(read, *node);
+            }
+        }
+        assert_eq!(
+            store.load(11).unwrap(),
+            sorted(frontiers[11].nodes().copied())
+        );
+    }
+    assert!(found > damages.len() / 2, "{found} of {}", damages.len());
+
+    let mut store = RunStore::open(&dir).unwrap();
+    store.truncate(11).unwrap();
+    check(&store, &frontiers[..12]);
+    commit(&mut store, &frontiers[12]).unwrap();
+    check(&store, &frontiers);
+    drop(store);
+    check(&RunStore::open(&dir).unwrap(), &frontiers);
+}
+
+#[test]
+fn depths_can_be_forgotten_and_their_wells_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let geometry = Geometry::STANDARD;
+    let frontiers = frontiers(geometry, 2000, 40);
+    let mut store = filled(&dir, geometry, &frontiers);
+    let bytes = store.stored_bytes();
+    for depth in (1..40).filter(|depth| depth % 4 != 0) {
+        store.drop_tables(depth).unwrap();
+        store.drop_tables(depth).unwrap();
+    }
+    assert!(store.stored_bytes() < bytes / 2);
+    drop(store);
+    let mut store = RunStore::open(&dir).unwrap();
+    assert!(matches!(
+        store.load(5),
+        Err(StoreError::Dropped { depth: 5 })
+    ));
+    assert!(matches!(
+        store.load(41),
+        Err(StoreError::NoDepth { depth: 41 })
+    ));
+    assert_eq!(store.verify().len(), 0);
+    let emulator = Emulator::new(geometry, Rules::default());
+    let mut backward = Backward::new(&emulator);
+    let mut children = Children::new();
+    // From depths that are kept, and from one that is not.
+    for frontier in [&frontiers[40], &frontiers[36], &frontiers[39]] {
+        for node in frontier.nodes().step_by(271) {
+            let path = path_to(&store, &mut backward, frontier.depth, &node.well).unwrap();
+            assert_eq!(path.wells.len(), frontier.depth as usize + 1);
+            for pair in path.wells.windows(2) {
+                emulator.expand(&pair[0], &mut children);
+                assert!(children.wells().contains(&pair[1]));
+            }
+        }
+    }
+    store.finish(&json!({"score": 3})).unwrap();
+    assert!(list_runs(folder.path())[0].finished);
+    store.truncate(20).unwrap();
+    assert_eq!((store.depths().len(), store.result()), (21, None));
+    store.clear().unwrap();
+    assert_eq!((store.depths().len(), tables(&dir).len()), (0, 0));
+    commit(&mut store, &frontiers[7]).unwrap();
+    drop(store);
+    let store = RunStore::open(&dir).unwrap();
+    assert_eq!(store.depths()[0].depth, 7);
+}
+
+#[test]
+fn hints_make_it_about_one_look_up_a_depth() {
+    let folder = tempfile::tempdir().unwrap();
+    let geometry = Geometry::STANDARD;
+    let frontiers = frontiers(geometry, 4000, 50);
+    let store = filled(&folder.path().join("run"), geometry, &frontiers);
+    let emulator = Emulator::new(geometry, Rules::default());
+    let mut backward = Backward::new(&emulator);
+    let (mut lookups, mut depths) = (0, 0);
+    for node in frontiers[50].nodes().step_by(97) {
+        lookups += path_to(&store, &mut backward, 50, &node.well)
+            .unwrap()
+            .lookups;
+        depths += 51;
+    }
+    assert!(
+        lookups * 10 < depths * 11,
+        "{lookups} look-ups for {depths} depths"
+    );
+    let error = path_to(&store, &mut backward, 50, &NodeWell::default()).unwrap_err();
+    assert!(matches!(error, StoreError::NoWell { .. }), "{error}");
+}
+
+#[test]
+fn folders_that_hold_something_else_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let create = || RunStore::create(&dir, Geometry::STANDARD, &Value::Null);
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("precious"), b"mine").unwrap();
+    assert!(matches!(create(), Err(StoreError::Exists { .. })));
+    assert_eq!(fs::read(dir.join("precious")).unwrap(), b"mine");
+    fs::remove_file(dir.join("precious")).unwrap();
+    assert!(matches!(
+        RunStore::open(&dir),
+        Err(StoreError::NoRun { .. })
+    ));
+    assert_eq!(
+        fs::read_dir(&dir).unwrap().count(),
+        0,
+        "opening made something"
+    );
+    let store = create().unwrap();
+    for error in [create().unwrap_err(), RunStore::open(&dir).unwrap_err()] {
+        let in_use = matches!(error, StoreError::InUse { .. } | StoreError::Exists { .. });
+        assert!(in_use, "{error}");
+    }
+    drop(store);
+    assert!(matches!(create(), Err(StoreError::Exists { .. })));
+
+    let manifest = dir.join("manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    for (from, to, expected) in [
+        ("\"format\": 1", "\"format\": 2", "format 2"),
+        ("\"format\"", "\"form\"", "names no format"),
+        ("\"width\": 10", "\"width\": 99", "damaged"),
+        ("{", "", "damaged"),
+    ] {
+        write_whole(&manifest, text.replacen(from, to, 1).as_bytes()).unwrap();
+        let error = RunStore::open(&dir).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(list_runs(folder.path()), []);
+    }
+    let too_large = Geometry::new(16, 16).unwrap();
+    let error = RunStore::create(&folder.path().join("x"), too_large, &Value::Null).unwrap_err();
+    assert!(matches!(error, StoreError::DoesNotFit { .. }), "{error}");
+    let below_a_file = manifest.join("run");
+    let error = RunStore::create(&below_a_file, Geometry::STANDARD, &Value::Null).unwrap_err();
+    assert!(error.to_string().contains("manifest.json"), "{error}");
+}
+
+/// Whatever the files of a run hold, opening it says what is wrong or reads what was written.
+#[test]
+fn files_full_of_anything_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let frontiers = frontiers(Geometry::STANDARD, 50, 6);
+    drop(filled(&dir, Geometry::STANDARD, &frontiers));
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    for name in ["depths.jsonl", "manifest.json"] {
+        let path = dir.join(name);
+        let whole = fs::read(&path).unwrap();
+        for round in 0..150 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + round % 5 {
+                let at = random() as usize % bytes.len();
+                match random() % 4 {
+                    0 => bytes[at] = random() as u8,
+                    1 => bytes.truncate(at.max(1)),
+                    2 => bytes.insert(at, b'"'),
+                    _ => drop(bytes.drain(at..bytes.len().min(at + 7))),
+                }
+                if bytes.is_empty() {
+                    bytes.push(b'{');
+                }
+            }
+            let mut file = fs::File::create(&path).unwrap();
+            file.write_all(&bytes).unwrap();
+            if let Ok(store) = RunStore::open_read_only(&dir) {
+                for record in store.depths() {
+                    let nodes = store.load(record.depth);
+                    if let Ok(nodes) = nodes {
+                        assert_eq!(record.digest.parse(), Ok(Digest::of(&nodes)));
+                    }
+                }
+            }
+            list_runs(folder.path());
+        }
+        fs::write(&path, whole).unwrap();
+    }
+    check(&RunStore::open(&dir).unwrap(), &frontiers);
+}
