@@ -1,5 +1,6 @@
 //! The command line: every command, every option, and what `--help` says of it.
 
+use crate::endgame::{ENDGAME_EXAMPLES, EndgameArgs};
 use crate::keyframes::{KEYFRAMES_EXAMPLES, KeyframesArgs};
 use crate::run::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
 use crate::runs::{RUNS_EXAMPLES, RunsArgs};
@@ -97,6 +98,9 @@ pub(crate) enum Command {
     /// Search the whole game tree of a small well
     #[command(after_help = SOLVE_EXAMPLES)]
     Solve(SolveArgs),
+    /// Search the last moves of a game to the end
+    #[command(after_help = ENDGAME_EXAMPLES)]
+    Endgame(EndgameArgs),
     /// Verify, convert and show replays
     #[command(arg_required_else_help = true, disable_help_subcommand = true)]
     Replay {

@@ -2,6 +2,7 @@
 //! game is in the library `hatebeam-game`.
 
 mod args;
+mod endgame;
 mod input;
 mod interrupt;
 mod keyframes;
@@ -38,6 +39,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Keyframes(args)) => keyframes::keyframes(&args),
         Some(Command::Runs(args)) => runs::runs(&args),
         Some(Command::Solve(args)) => solve::run(&args),
+        Some(Command::Endgame(args)) => endgame::run(&args),
         Some(Command::Replay { command }) => match command {
             ReplayCommand::Verify(args) => replay::verify(&args),
             ReplayCommand::Convert(args) => replay::convert(&args),

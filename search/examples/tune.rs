@@ -24,7 +24,7 @@ fn step_of(name: &str) -> f64 {
     match name {
         "score" => 150.0,
         "holes" => 8.0,
-        "bumpiness" => 4.0,
+        "bumpiness" | "steps" => 4.0,
         "surface_height" | "stack_height" => 20.0,
         _ => 40.0,
     }

@@ -32,6 +32,11 @@ pub struct Weights {
     /// A row that neighbouring columns differ by: [`Features::bumpiness`]. Not among the published
     /// ones.
     pub bumpiness: f64,
+    /// A run of empty cells in a row that can be cleared: [`Features::gaps`]. Not among the published
+    /// ones.
+    pub gaps: f64,
+    /// A cell that differs from the one above it: [`Features::steps`]. Not among the published ones.
+    pub steps: f64,
     /// A piece that can clear a line: [`hatebeam_game::Clears::pieces`].
     pub erasability: f64,
     /// The same, counted once more for S and Z, which HATETRIS gives most. Not among the published
@@ -50,6 +55,8 @@ impl Weights {
         surface_height: -83.7646,
         stack_height: 0.0,
         bumpiness: 0.0,
+        gaps: 0.0,
+        steps: 0.0,
         erasability: -83.7646,
         erasability_sz: 0.0,
         score: -332.2211,
@@ -162,6 +169,8 @@ struct Fixed {
     surface_height: i32,
     stack_height: i32,
     bumpiness: i32,
+    gaps: i32,
+    steps: i32,
     erasability: i32,
     erasability_sz: i32,
     score: i32,
@@ -182,6 +191,8 @@ impl Fixed {
             surface_height: 0,
             stack_height: 0,
             bumpiness: 0,
+            gaps: 0,
+            steps: 0,
             erasability: 0,
             erasability_sz: 0,
             everywhere: true,
@@ -207,6 +218,8 @@ impl Fixed {
             surface_height: fixed("surface_height", weights.surface_height)?,
             stack_height: fixed("stack_height", weights.stack_height)?,
             bumpiness: fixed("bumpiness", weights.bumpiness)?,
+            gaps: fixed("gaps", weights.gaps)?,
+            steps: fixed("steps", weights.steps)?,
             erasability: fixed("erasability", weights.erasability)?,
             erasability_sz: fixed("erasability_sz", weights.erasability_sz)?,
             score: fixed("score", weights.score)?,
@@ -231,6 +244,8 @@ impl Fixed {
             + self.surface_height * i32::from(features.surface_height)
             + self.stack_height * i32::from(features.stack_height)
             + self.bumpiness * i32::from(features.bumpiness)
+            + self.gaps * i32::from(features.gaps)
+            + self.steps * i32::from(features.steps)
             + self.erasability * clearing.count_ones() as i32
             + self.erasability_sz * (clearing & S_AND_Z).count_ones() as i32;
         part.saturating_add(self.score.saturating_mul(i32::from(game_score)))

@@ -28,6 +28,10 @@ pub struct Features {
     pub bumpiness: u16,
     /// The rows up to the topmost filled cell.
     pub stack_height: u16,
+    /// Runs of empty cells in rows below the top of the stack that have no enclosed cell.
+    pub gaps: u16,
+    /// Cells that differ from the one above them, in rows up to the top of the stack.
+    pub steps: u16,
     /// Holes and enclosed cells in all rows, and rows with enclosed cells.
     pub all: [u16; 3],
 }
@@ -157,6 +161,7 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
     let mut surface = [[0u16; LANES]; 3];
     let mut lowest = [height as u16; LANES];
     let (mut bumps, mut high) = ([0u16; LANES], [0u16; LANES]);
+    let (mut gaps, mut steps, mut over) = ([0u16; LANES], [0u16; LANES], [0u16; LANES]);
     let inner = full >> 1;
     for y in (0..height).rev() {
         let (row, here, reached) = (&rows[y], &empty[y], &open[y]);
@@ -180,9 +185,20 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
         }
         cover = lanes!(cover, row => cover | row);
         // In each row, neighbours of which just one is under the top of its column.
-        let steps = lanes!(cover => (cover ^ (cover >> 1)) & inner);
-        let steps = ones(&steps);
-        bumps = lanes!(bumps, steps => bumps + steps);
+        let bump = lanes!(cover => (cover ^ (cover >> 1)) & inner);
+        let bump = ones(&bump);
+        bumps = lanes!(bumps, bump => bumps + bump);
+        // The left ends of runs of empty cells.
+        let ends = lanes!(here, shut, cover => {
+            let counts = (u16::from(shut == 0) & u16::from(cover != 0)).wrapping_neg();
+            here & !(here << 1) & counts
+        });
+        let ends = ones(&ends);
+        gaps = lanes!(gaps, ends => gaps + ends);
+        let step = lanes!(row, over => row ^ over);
+        let step = ones(&step);
+        steps = lanes!(steps, step => steps + step);
+        over = *row;
         high = lanes!(high, cover => high + u16::from(cover != 0));
     }
     for lane in 0..LANES {
@@ -193,6 +209,8 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
             surface_height: lowest[lane],
             bumpiness: bumps[lane],
             stack_height: high[lane],
+            gaps: gaps[lane],
+            steps: steps[lane],
             all: [totals[0][lane], totals[1][lane], totals[2][lane]],
         };
     }

@@ -5,6 +5,7 @@
 //! own scratch, no network, no RocksDB.
 
 pub mod complete;
+pub mod endgame;
 mod evaluator;
 mod features;
 mod node;

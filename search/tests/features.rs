@@ -53,13 +53,28 @@ fn by_definition(geometry: Geometry, well: &Well) -> Features {
         .map(|x| (0..height).rfind(|&y| filled(x, y)).map_or(0, |y| y + 1))
         .collect();
     let differences = heights.windows(2).map(|pair| pair[0].abs_diff(pair[1]));
+    let stack_height = heights.iter().copied().max().unwrap_or(0);
+    let (mut gaps, mut steps) = (0, 0);
+    for y in 0..stack_height {
+        let is_empty = |x: usize| !filled(x, y);
+        if (0..width).all(|x| filled(x, y) || open[y][x]) {
+            gaps += (0..width)
+                .filter(|&x| is_empty(x) && (x == 0 || !is_empty(x - 1)))
+                .count();
+        }
+        steps += (0..width)
+            .filter(|&x| filled(x, y) != (y + 1 < height && filled(x, y + 1)))
+            .count();
+    }
     Features {
         holes,
         enclosed,
         enclosed_lines,
         surface_height: lowest as u16,
         bumpiness: differences.sum::<usize>() as u16,
-        stack_height: heights.iter().copied().max().unwrap_or(0) as u16,
+        stack_height: stack_height as u16,
+        gaps: gaps as u16,
+        steps: steps as u16,
         all: count(0),
     }
 }
