@@ -42,7 +42,7 @@ fn scoring(level: SimdLevel) {
     let wells = children(&emulator);
     let game_scores = vec![0; wells.len()];
     for quiescence in Quiescence::ALL {
-        for kind in [Kind::Knewjade, Kind::PlainHoles] {
+        for kind in [Kind::Knewjade, Kind::PlainHoles, Kind::Patterns] {
             let mut evaluator =
                 Evaluator::new(&emulator, &spec(kind, quiescence)).expect("weights are good");
             let mut scores = Vec::new();
@@ -137,6 +137,7 @@ fn main() {
     }
     for quiescence in [Quiescence::Off, Quiescence::Forced] {
         beam(width, Kind::Knewjade, quiescence);
+        beam(width, Kind::Patterns, quiescence);
     }
     beam(width, Kind::PlainHoles, Quiescence::Off);
 }

@@ -4,8 +4,9 @@
 //! change a frontier. Weights are decimals in files and on the command line; inside they are
 //! multiples of 1/256, rounded to the nearest.
 
-use crate::features::{self, Features, LANES};
-use hatebeam_game::{Children, Clears, Emulator, SimdLevel, Well};
+use crate::features::{self, Features, LANES, Rows};
+use crate::patterns::Patterns;
+use hatebeam_game::{Children, Clears, Emulator, MAX_HEIGHT, SimdLevel, Well};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -79,11 +80,18 @@ pub enum Kind {
     Plain,
     /// The same without the lines.
     PlainHoles,
+    /// Learned tables of small patterns: scores far more than the others at the same width.
+    Patterns,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Knewjade, Kind::Plain, Kind::PlainHoles];
+    pub const ALL: [Kind; 4] = [
+        Kind::Knewjade,
+        Kind::Plain,
+        Kind::PlainHoles,
+        Kind::Patterns,
+    ];
 
     /// The name in a run specification.
     pub const fn name(self) -> &'static str {
@@ -91,6 +99,7 @@ impl Kind {
             Kind::Knewjade => "knewjade",
             Kind::Plain => "plain",
             Kind::PlainHoles => "plain-holes",
+            Kind::Patterns => "patterns",
         }
     }
 }
@@ -200,7 +209,8 @@ impl Fixed {
         // A point must outweigh all holes: at most 3 × 256 of them.
         match spec.kind {
             Kind::Plain => return Ok(plain(1_000_000)),
-            Kind::PlainHoles => return Ok(plain(0)),
+            // Patterns have weights of their own.
+            Kind::PlainHoles | Kind::Patterns => return Ok(plain(0)),
             Kind::Knewjade => {}
         }
         let fixed = |name, value: f64| {
@@ -264,9 +274,11 @@ pub struct Evaluator {
     emulator: Emulator,
     level: SimdLevel,
     weights: Fixed,
+    patterns: Option<&'static Patterns>,
     quiescence: Quiescence,
     children: Children,
     features: [Features; LANES],
+    open: Rows,
     wells: Vec<Well>,
     pending: Vec<Pending>,
     next_wells: Vec<Well>,
@@ -289,9 +301,11 @@ impl Evaluator {
             emulator: emulator.clone(),
             level,
             weights: Fixed::new(spec)?,
+            patterns: (spec.kind == Kind::Patterns).then(Patterns::standard),
             quiescence: spec.quiescence,
             children: Children::new(),
             features: [Features::default(); LANES],
+            open: [[0; LANES]; MAX_HEIGHT],
             wells: Vec::new(),
             pending: Vec::new(),
             next_wells: Vec::new(),
@@ -329,16 +343,24 @@ impl Evaluator {
 
     fn score_generation(&mut self, out: &mut [i32]) {
         let geometry = self.emulator.geometry();
-        let wants_clears = self.quiescence != Quiescence::Off || self.weights.uses_clears();
+        let wants_clears = self.quiescence != Quiescence::Off
+            || self.patterns.is_some()
+            || self.weights.uses_clears();
         for (wells, pending) in self.wells.chunks(LANES).zip(self.pending.chunks(LANES)) {
-            features::count(self.level, geometry, wells, &mut self.features);
-            for ((well, at), features) in wells.iter().zip(pending).zip(&self.features) {
-                let mut clearing = 0;
+            features::count_open(
+                self.level,
+                geometry,
+                wells,
+                &mut self.features,
+                &mut self.open,
+            );
+            let judged = wells.iter().zip(pending).zip(&self.features);
+            for (lane, ((well, at), features)) in judged.enumerate() {
+                let mut clears = Clears::default();
                 if wants_clears {
                     let quiet = (self.quiescence != Quiescence::Off).then_some(&mut self.children);
                     let lowest = usize::from(features.surface_height);
-                    let clears = self.emulator.clears(well, lowest, quiet);
-                    clearing = clears.pieces;
+                    clears = self.emulator.clears(well, lowest, quiet);
                     if self.quiescence.goes_on(clears) {
                         let seen = &mut self.seen[at.root as usize];
                         for (child, lines) in self.children.iter() {
@@ -353,7 +375,12 @@ impl Evaluator {
                         }
                     }
                 }
-                let score = self.weights.sum(features, clearing, at.game_score);
+                let score = match self.patterns {
+                    Some(patterns) => {
+                        patterns.sum(well, &self.open, lane, features, clears, at.game_score)
+                    }
+                    None => self.weights.sum(features, clears.pieces, at.game_score),
+                };
                 let best = &mut out[at.root as usize];
                 *best = (*best).max(score);
             }

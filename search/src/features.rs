@@ -39,10 +39,22 @@ pub struct Features {
 type Lane = [u16; LANES];
 
 /// The same row of thirty-two wells.
-type Rows = [Lane; MAX_HEIGHT];
+pub(crate) type Rows = [Lane; MAX_HEIGHT];
 
 /// Counts for all of `wells` (at most [`LANES`]), in their order.
 pub fn count(level: SimdLevel, geometry: Geometry, wells: &[Well], out: &mut [Features; LANES]) {
+    count_open(level, geometry, wells, out, &mut [[0; LANES]; MAX_HEIGHT]);
+}
+
+/// The same, and which cells are open: a bit a column, by row and well. A row of a well that has
+/// columns less than 16 has no bits for the others.
+pub(crate) fn count_open(
+    level: SimdLevel,
+    geometry: Geometry,
+    wells: &[Well],
+    out: &mut [Features; LANES],
+    open: &mut Rows,
+) {
     assert!(wells.len() <= LANES, "at most {LANES} wells at a time");
     let mut rows: Rows = [[0; LANES]; MAX_HEIGHT];
     for (lane, well) in wells.iter().enumerate() {
@@ -50,33 +62,45 @@ pub fn count(level: SimdLevel, geometry: Geometry, wells: &[Well], out: &mut [Fe
             row[lane] = bits;
         }
     }
-    compiled(level, &rows, geometry, out);
+    compiled(level, &rows, geometry, out, open);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-fn compiled(level: SimdLevel, rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
+fn compiled(
+    level: SimdLevel,
+    rows: &Rows,
+    geometry: Geometry,
+    out: &mut [Features; LANES],
+    open: &mut Rows,
+) {
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn avx2(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
-        count_lanes(rows, geometry, out);
+    fn avx2(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], open: &mut Rows) {
+        count_lanes(rows, geometry, out, open);
     }
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn avx512(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
-        count_lanes(rows, geometry, out);
+    fn avx512(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], open: &mut Rows) {
+        count_lanes(rows, geometry, out, open);
     }
     match level {
-        SimdLevel::Portable => count_lanes(rows, geometry, out),
+        SimdLevel::Portable => count_lanes(rows, geometry, out, open),
         // SAFETY: an emulator has a level only where the processor has its instructions; the caller
         // got it from one, and it is asserted where an evaluator is made.
-        SimdLevel::Avx2 => unsafe { avx2(rows, geometry, out) },
+        SimdLevel::Avx2 => unsafe { avx2(rows, geometry, out, open) },
         // SAFETY: as above.
-        SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(rows, geometry, out) },
+        SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(rows, geometry, out, open) },
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn compiled(_: SimdLevel, rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
-    count_lanes(rows, geometry, out);
+fn compiled(
+    _: SimdLevel,
+    rows: &Rows,
+    geometry: Geometry,
+    out: &mut [Features; LANES],
+    open: &mut Rows,
+) {
+    count_lanes(rows, geometry, out, open);
 }
 
 /// `f` of each lane.
@@ -123,11 +147,10 @@ fn ones(lane: &Lane) -> Lane {
 }
 
 #[inline(always)]
-fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES]) {
+fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], open: &mut Rows) {
     let full = geometry.full_row();
     let height = geometry.height();
     let mut empty = [[0u16; LANES]; MAX_HEIGHT];
-    let mut open = [[0u16; LANES]; MAX_HEIGHT];
     let mut above = [full; LANES];
     for y in (0..height).rev() {
         let row = &rows[y];

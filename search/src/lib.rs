@@ -9,6 +9,7 @@ pub mod endgame;
 mod evaluator;
 mod features;
 mod node;
+mod patterns;
 mod step;
 
 pub use evaluator::{Evaluator, EvaluatorSpec, Kind, Quiescence, SCALE, WeightError, Weights};
