@@ -18,9 +18,9 @@ well is its rows below the bar from the top down as hex digits, as `hatebeam wel
 With --json one object: depth, score, wells (hex, from the start on), keys, lookups, seconds.
 
 Examples:
-  hatebeam keyframes knewjade-1000000
-  hatebeam keyframes knewjade-1000000 --depth 120 --every 10
-  hatebeam keyframes knewjade-1000000 --replay > game.txt";
+  hatebeam keyframes patterns-1000000
+  hatebeam keyframes patterns-1000000 --depth 120 --every 10
+  hatebeam keyframes patterns-1000000 --replay > game.txt";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyframesArgs {

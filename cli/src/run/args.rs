@@ -24,6 +24,9 @@ units of 1/256 of a weight) of the first, the middle and the last well kept.
 
 With --json a line for each depth, then one for the run, whose `best_score` is the game's, in lines.
 
+Evaluators: `patterns` is a sum over learned tables, and scores most; `knewjade` is a sum of features with
+weights; `plain` and `plain-holes` are simpler ones to compare with.
+
 A weights file is TOML; what it leaves out stays as published, and what is on the command line wins:
   evaluator = \"knewjade\"
   quiescence = \"off\"
@@ -34,7 +37,7 @@ A weights file is TOML; what it leaves out stays as published, and what is on th
 Examples:
   hatebeam run
   hatebeam run --width 1M --keep 4
-  hatebeam run --width 100k --weight holes=15 --weight score=-400
+  hatebeam run --width 100k --evaluator knewjade --weight holes=15 --weight score=-400
   hatebeam run --width 250k --start-replay game.txt --from-piece 100
   hatebeam run --width 1000 --columns 6 --rows 8
   hatebeam run --width 10k --json > depths.jsonl";
@@ -43,9 +46,9 @@ pub(crate) const RESUME_EXAMPLES: &str = "\
 The run is named as `hatebeam runs` lists it, by the beginning of that name, or by the path of its folder.
 
 Examples:
-  hatebeam resume knewjade-1000000-5f3a9c1e
-  hatebeam resume knewjade-1000 --threads 8
-  hatebeam resume /data/runs/knewjade-1000000-5f3a9c1e --json";
+  hatebeam resume patterns-1000000-5f3a9c1e
+  hatebeam resume patterns-1000 --threads 8
+  hatebeam resume /data/runs/patterns-1000000-5f3a9c1e --json";
 
 /// What to search.
 #[derive(Debug, clap::Args)]
@@ -53,7 +56,7 @@ pub(crate) struct RunArgs {
     /// The beam's width: the wells kept of each depth; k, M and G stand for thousands, millions …
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     pub(crate) width: u64,
-    /// What a well is worth [default: knewjade, or what the weights file says]
+    /// What a well is worth [default: what the weights file says; else knewjade where weights are given, and patterns]
     #[arg(long, value_name = "NAME", value_parser = kind_parser(), ignore_case = true)]
     pub(crate) evaluator: Option<Kind>,
     /// Whether to judge a well by what it can reach by clearing lines in a row [default: off, or what
@@ -205,7 +208,7 @@ fn parse_name(text: &str) -> Result<String, String> {
 fn kind_parser() -> impl TypedValueParser<Value = Kind> {
     PossibleValuesParser::new(Kind::ALL.map(Kind::name)).map(|name| {
         let named = |kind: &Kind| kind.name().eq_ignore_ascii_case(&name);
-        Kind::ALL.into_iter().find(named).unwrap_or(Kind::Knewjade)
+        Kind::ALL.into_iter().find(named).unwrap_or(Kind::Patterns)
     })
 }
 

@@ -89,8 +89,22 @@ fn evaluator(args: &RunArgs) -> anyhow::Result<EvaluatorSpec> {
         };
         set(&mut weights, name, number).with_context(|| format!("--weight {text}"))?;
     }
+    let are_given = !file.weights.is_empty() || !args.weight.is_empty();
+    let default = if are_given {
+        Kind::Knewjade
+    } else {
+        Kind::Patterns
+    };
+    let kind = args.evaluator.or(file.evaluator).unwrap_or(default);
+    if are_given && kind != Kind::Knewjade {
+        let text = format!(
+            "weights are for --evaluator knewjade: {} has none to set",
+            kind.name()
+        );
+        return Err(Failure::Usage(text).into());
+    }
     Ok(EvaluatorSpec {
-        kind: args.evaluator.or(file.evaluator).unwrap_or(Kind::Knewjade),
+        kind,
         quiescence: args
             .quiescence
             .or(file.quiescence)

@@ -22,10 +22,10 @@ All but `rm` can look at a run that another process is searching.
 
 Examples:
   hatebeam runs
-  hatebeam runs show knewjade-1000000
-  hatebeam runs show knewjade-1000000 --verify
-  hatebeam runs report knewjade-1000000 --out report.html
-  hatebeam runs rm knewjade-1000-686dc88d --yes";
+  hatebeam runs show patterns-1000000
+  hatebeam runs show patterns-1000000 --verify
+  hatebeam runs report patterns-1000000 --out report.html
+  hatebeam runs rm patterns-1000-686dc88d --yes";
 
 /// `hatebeam runs`, without a subcommand `list`.
 #[derive(Debug, clap::Args)]

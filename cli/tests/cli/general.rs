@@ -26,6 +26,7 @@ fn every_help_has_examples() {
         &["resume"],
         &["keyframes"],
         &["runs"],
+        &["endgame"],
         &["solve"],
     ] {
         let help = run(&[words, &["--help"]].concat()).silent_results();

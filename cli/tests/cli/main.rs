@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+mod endgame;
 mod film;
 mod general;
 mod perft;

@@ -83,7 +83,7 @@ fn a_run_ends_with_a_replay_that_verifies() {
     assert!(again.out.contains(replay) && !again.err.contains("depth"));
     let (depths, told) = search(&state, "500");
     assert_eq!((depths.len(), &told), (0, &summary));
-    let (_, resumed) = json(with_state(&["resume", "knewjade-500-", "--json"], &state));
+    let (_, resumed) = json(with_state(&["resume", "patterns-500-", "--json"], &state));
     assert_eq!(resumed, summary);
 }
 
@@ -199,7 +199,7 @@ fn runs_are_listed_shown_and_removed() {
     let name = name_of(&summary);
     let shown = with_state(&["runs", "show", &name, "--verify"], &state).silent_results();
     assert!(shown.contains("all that is stored is whole"), "{shown}");
-    let error = with_state(&["runs", "show", "knewjade"], &state).error(1);
+    let error = with_state(&["runs", "show", "patterns"], &state).error(1);
     assert!(error.contains("give more of the name"), "{error}");
     let error = with_state(&["runs", "show", "other"], &state).error(1);
     assert!(error.contains("there is no run \"other\""), "{error}");
@@ -230,6 +230,11 @@ fn what_cannot_be_run_is_refused() {
         (&["--keep", "7"], 2, "2 to 6"),
         (&["--name", "../x"], 2, "a name is"),
         (&["--weight", "holes"], 2, "NAME=VALUE"),
+        (
+            &["--weight", "holes=1", "--evaluator", "patterns"],
+            2,
+            "patterns has none to set",
+        ),
         (
             &["--weight", "hole=1"],
             1,
