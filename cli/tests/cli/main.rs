@@ -7,6 +7,7 @@ mod film;
 mod general;
 mod perft;
 mod replay;
+mod report;
 mod run;
 mod solve;
 mod support;

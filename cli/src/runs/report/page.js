@@ -1,0 +1,82 @@
+"use strict";
+// Values under the pointer.
+for (const figure of document.querySelectorAll(".plots .card")) {
+  const svg = figure.querySelector("svg"), out = figure.querySelector("output"), hair = svg.querySelector(".hair");
+  const lines = [...svg.querySelectorAll(".line")].map(line => ({
+    name: line.dataset.name,
+    values: line.dataset.values.split(",").map(pair => pair.split(/:(.*)/s).slice(0, 2)),
+  }));
+  const first = +lines[0].values[0][0], last = Math.max(first + 1, +lines[0].values.at(-1)[0]);
+  const left = 58, right = 448;
+  svg.addEventListener("pointermove", event => {
+    const box = svg.getBoundingClientRect();
+    const x = (event.clientX - box.left) / box.width * 460;
+    const wanted = first + (x - left) / (right - left) * (last - first);
+    let best = 0;
+    lines[0].values.forEach(([depth], index) => {
+      if (Math.abs(depth - wanted) < Math.abs(lines[0].values[best][0] - wanted)) best = index;
+    });
+    const depth = +lines[0].values[best][0];
+    const at = left + (depth - first) / (last - first) * (right - left);
+    hair.setAttribute("d", `M${at} 14V226`);
+    const many = lines.length > 1;
+    out.textContent = `depth ${depth}: ` + lines.map(line => (many ? line.name + " " : "") + line.values[best][1]).join(", ");
+  });
+  svg.addEventListener("pointerleave", () => { hair.setAttribute("d", ""); out.textContent = ""; });
+}
+// Copying the replay.
+const copy = document.getElementById("copy");
+if (copy) copy.addEventListener("click", async () => {
+  const replay = document.getElementById("replay");
+  try {
+    await navigator.clipboard.writeText(replay.textContent);
+    copy.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(replay);
+    copy.textContent = "Selected: press Ctrl-C";
+  }
+});
+// The player.
+const player = document.getElementById("player");
+if (player) {
+  const wells = player.dataset.wells.split(" "), columns = +player.dataset.columns, rows = +player.dataset.rows;
+  const path = player.querySelector("path"), out = player.querySelector("output");
+  const slider = player.querySelector("input"), play = player.querySelector("[data-go=play]");
+  const digits = wells[0].length / rows;
+  const bits = (well, y) => parseInt(well.slice(y * digits, (y + 1) * digits), 16);
+  const filled = well => {
+    let count = 0;
+    for (let y = 0; y < rows; y++) for (let row = bits(well, y); row; row &= row - 1) count++;
+    return count;
+  };
+  const before = filled(wells[0]);
+  let timer = 0;
+  const draw = () => {
+    const index = +slider.value, well = wells[index];
+    let d = "";
+    for (let y = 0; y < rows; y++) {
+      const row = bits(well, y);
+      for (let x = 0; x < columns; x++) if (row >> x & 1) d += `M${x + 0.04} ${y + 0.04}h.92v.92h-.92z`;
+    }
+    path.setAttribute("d", d);
+    out.textContent = `${index} of ${wells.length - 1} pieces, ${(before + 4 * index - filled(well)) / columns} points`;
+  };
+  const stop = () => { clearInterval(timer); timer = 0; play.textContent = "Play"; };
+  const go = by => {
+    slider.value = +slider.value + by;
+    if (+slider.value === wells.length - 1) stop();
+    draw();
+  };
+  player.addEventListener("click", event => {
+    const what = event.target.dataset.go;
+    if (what === "play") {
+      if (timer) return stop();
+      if (+slider.value === wells.length - 1) slider.value = 0;
+      play.textContent = "Pause";
+      timer = setInterval(go, 150, 1);
+    } else if (what) { stop(); go(+what); }
+  });
+  slider.addEventListener("input", draw);
+  player.hidden = false;
+  draw();
+}

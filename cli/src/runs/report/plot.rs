@@ -1,0 +1,253 @@
+//! Plots as SVG.
+
+use super::escaped;
+use std::fmt::Write as _;
+
+/// The size of a plot, and the room for its labels.
+const SIZE: (f64, f64) = (460.0, 260.0);
+const LEFT: f64 = 58.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = 34.0;
+/// Bars of a histogram.
+const BARS: usize = 80;
+
+/// One line of a plot.
+pub(super) struct Series {
+    pub(super) name: &'static str,
+    /// Depth and value.
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// Lines over depth.
+pub(super) struct Plot {
+    pub(super) title: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) series: Vec<Series>,
+}
+
+/// Round numbers that span a range: some five.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let span = (high - low).max(1e-9);
+    let rough = span / 5.0;
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| *step >= rough)
+        .unwrap_or(10.0 * power);
+    let first = (low / step).ceil() as i64;
+    (first..)
+        .map(|index| index as f64 * step)
+        .take_while(|tick| *tick <= high + span * 1e-9)
+        .take(12)
+        .collect()
+}
+
+/// "1.2 M".
+fn short(value: f64) -> String {
+    let size = value.abs();
+    let (scaled, unit) = match size {
+        _ if size >= 1e12 => (value / 1e12, " T"),
+        _ if size >= 1e9 => (value / 1e9, " G"),
+        _ if size >= 1e6 => (value / 1e6, " M"),
+        _ if size >= 1e4 => (value / 1e3, " k"),
+        _ => (value, ""),
+    };
+    let text = match scaled.abs() {
+        large if large >= 100.0 || large.fract() == 0.0 => format!("{scaled:.0}"),
+        large if large >= 1.0 => format!("{scaled:.1}"),
+        _ => format!("{scaled:.3}"),
+    };
+    text + unit
+}
+
+/// A frame with axes, and how values become places in it.
+struct Frame {
+    x: (f64, f64),
+    y: (f64, f64),
+}
+
+impl Frame {
+    fn x(&self, value: f64) -> f64 {
+        let part = (value - self.x.0) / (self.x.1 - self.x.0).max(1e-9);
+        LEFT + part * (SIZE.0 - LEFT - RIGHT)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let part = (value - self.y.0) / (self.y.1 - self.y.0).max(1e-9);
+        SIZE.1 - BOTTOM - part * (SIZE.1 - TOP - BOTTOM)
+    }
+
+    fn begin(&self, page: &mut String, title: &str, below: &str) {
+        let _ = writeln!(
+            page,
+            "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">",
+            SIZE.0,
+            SIZE.1,
+            escaped(title)
+        );
+        for tick in ticks(self.y.0, self.y.1) {
+            let y = self.y(tick);
+            let _ = writeln!(
+                page,
+                "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/><text class=\"y\" x=\"{}\" \
+                 y=\"{:.1}\">{}</text>",
+                SIZE.0 - RIGHT,
+                LEFT - 6.0,
+                y + 4.0,
+                short(tick)
+            );
+        }
+        for tick in ticks(self.x.0, self.x.1) {
+            let _ = writeln!(
+                page,
+                "<text class=\"x\" x=\"{:.1}\" y=\"{}\">{}</text>",
+                self.x(tick),
+                SIZE.1 - BOTTOM + 16.0,
+                short(tick)
+            );
+        }
+        let _ = writeln!(
+            page,
+            "<text class=\"x\" x=\"{}\" y=\"{}\">{}</text>",
+            LEFT + (SIZE.0 - LEFT - RIGHT) / 2.0,
+            SIZE.1 - 3.0,
+            escaped(below)
+        );
+    }
+}
+
+/// The least and the greatest, with zero where it is near.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    if !low.is_finite() || !high.is_finite() {
+        return (0.0, 1.0);
+    }
+    let low = if low > 0.0 && low < high / 2.0 {
+        0.0
+    } else {
+        low
+    };
+    if high - low > 1e-9 {
+        (low, high)
+    } else {
+        (low, low + 1.0)
+    }
+}
+
+impl Plot {
+    /// Appends the plot with its title and legend.
+    pub(super) fn draw(&self, page: &mut String, first: f64) {
+        let all = || self.series.iter().flat_map(|series| &series.points);
+        let last = all().map(|(x, _)| *x).fold(first, f64::max);
+        let frame = Frame {
+            x: (first, last.max(first + 1.0)),
+            y: range(all().map(|(_, y)| *y)),
+        };
+        let _ = writeln!(
+            page,
+            "<figure class=\"card\"><figcaption>{} <small>({})</small>",
+            escaped(self.title),
+            escaped(self.unit)
+        );
+        for (index, series) in self.series.iter().enumerate() {
+            if self.series.len() > 1 {
+                let name = escaped(series.name);
+                let _ = write!(page, " <span class=\"key s{index}\">{name}</span>");
+            }
+        }
+        page.push_str("<output></output></figcaption>\n");
+        frame.begin(page, self.title, "depth");
+        for (index, series) in self.series.iter().enumerate() {
+            let mut line = String::new();
+            let mut values = String::new();
+            for (at, (x, y)) in series.points.iter().enumerate() {
+                let letter = if at == 0 { 'M' } else { 'L' };
+                let _ = write!(line, "{letter}{:.1} {:.1}", frame.x(*x), frame.y(*y));
+                let comma = if at == 0 { "" } else { "," };
+                let _ = write!(values, "{comma}{x}:{}", short(*y));
+            }
+            let _ = writeln!(
+                page,
+                "<path class=\"line s{index}\" d=\"{line}\" data-name=\"{}\" data-values=\"{values}\"/>",
+                escaped(series.name)
+            );
+        }
+        page.push_str("<path class=\"hair\" d=\"\"/></svg></figure>\n");
+    }
+}
+
+/// Appends the distribution of scores, with the median marked.
+pub(super) fn histogram(page: &mut String, scores: &[i32], median: i32, scale: f64) {
+    let low = scores.iter().copied().min().unwrap_or(0);
+    let high = scores.iter().copied().max().unwrap_or(0);
+    let span = (i64::from(high) - i64::from(low) + 1) as u64;
+    let mut bars = [0u64; BARS];
+    for score in scores {
+        let offset = (i64::from(*score) - i64::from(low)) as u64;
+        bars[(u128::from(offset) * BARS as u128 / u128::from(span)) as usize] += 1;
+    }
+    let most = bars.iter().copied().max().unwrap_or(1);
+    let frame = Frame {
+        x: (
+            f64::from(low) / scale,
+            f64::from(high).max(f64::from(low) + scale) / scale,
+        ),
+        y: (0.0, most as f64),
+    };
+    page.push_str("<figure class=\"card wide\">\n");
+    frame.begin(
+        page,
+        "Distribution of scores",
+        "score; the cut is on the left, the line is the median",
+    );
+    let width = (SIZE.0 - LEFT - RIGHT) / BARS as f64;
+    let mut path = String::new();
+    for (index, count) in bars.iter().enumerate() {
+        let (x, y) = (LEFT + index as f64 * width, frame.y(*count as f64));
+        let height = SIZE.1 - BOTTOM - y;
+        let _ = write!(
+            path,
+            "M{x:.1} {y:.1}h{:.1}v{height:.1}h-{:.1}z",
+            width * 0.9,
+            width * 0.9
+        );
+    }
+    let _ = writeln!(
+        page,
+        "<path class=\"bars\" d=\"{path}\"/><path class=\"median\" d=\"M{:.1} {TOP}V{}\"/></svg></figure>",
+        frame.x(f64::from(median) / scale),
+        SIZE.1 - BOTTOM
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        assert_eq!(ticks(0.0, 10.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(ticks(0.0, 1.0).len(), 6);
+        for (low, high) in [(0.0, 0.0), (-5.0, 1e12), (3.0, 3.1), (-1e9, -1.0)] {
+            let ticks = ticks(low, high);
+            assert!(!ticks.is_empty() && ticks.len() <= 12, "{ticks:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.25, "0.250"),
+            (1500.0, "1500"),
+            (2.5e6, "2.5 M"),
+            (-3e9, "-3 G"),
+        ] {
+            assert_eq!(short(value), text);
+        }
+    }
+}
