@@ -132,7 +132,6 @@ impl Quiescence {
     }
 
     fn goes_on(self, clears: Clears) -> bool {
-        const ALL_PIECES: u8 = 0x7f;
         match self {
             Quiescence::Off => false,
             Quiescence::Single => clears.single().is_some(),
@@ -166,7 +165,9 @@ pub struct WeightError {
     pub limit: f64,
 }
 
-/// S and Z in [`hatebeam_game::Clears::pieces`].
+/// All seven pieces in [`hatebeam_game::Clears::pieces`].
+const ALL_PIECES: u8 = 0x7f;
+/// S and Z there.
 const S_AND_Z: u8 = 0b11;
 
 /// Weights in fixed point.
@@ -241,8 +242,9 @@ impl Fixed {
         self.erasability != 0 || self.erasability_sz != 0
     }
 
+    /// What a well is worth but for the pieces that can clear lines.
     #[inline]
-    fn sum(&self, features: &Features, clearing: u8, game_score: u16) -> i32 {
+    fn sum(&self, features: &Features, game_score: u16) -> i32 {
         let [holes, enclosed, lines] = if self.everywhere {
             features.all
         } else {
@@ -255,10 +257,15 @@ impl Fixed {
             + self.stack_height * i32::from(features.stack_height)
             + self.bumpiness * i32::from(features.bumpiness)
             + self.gaps * i32::from(features.gaps)
-            + self.steps * i32::from(features.steps)
-            + self.erasability * clearing.count_ones() as i32
-            + self.erasability_sz * (clearing & S_AND_Z).count_ones() as i32;
+            + self.steps * i32::from(features.steps);
         part.saturating_add(self.score.saturating_mul(i32::from(game_score)))
+    }
+
+    /// What the pieces that can clear lines add.
+    #[inline]
+    fn of_clears(&self, clears: Clears) -> i32 {
+        self.erasability * clears.pieces.count_ones() as i32
+            + self.erasability_sz * (clears.pieces & S_AND_Z).count_ones() as i32
     }
 }
 
@@ -275,6 +282,7 @@ pub struct Evaluator {
     level: SimdLevel,
     weights: Fixed,
     patterns: Option<&'static Patterns>,
+    most_of_clears: i32,
     quiescence: Quiescence,
     children: Children,
     features: [Features; LANES],
@@ -297,11 +305,17 @@ impl Evaluator {
             SimdLevel::available().any(|has| has == level),
             "an emulator exists only at a level the processor has"
         );
+        let weights = Fixed::new(spec)?;
+        let patterns = (spec.kind == Kind::Patterns).then(Patterns::standard);
         Ok(Evaluator {
             emulator: emulator.clone(),
             level,
-            weights: Fixed::new(spec)?,
-            patterns: (spec.kind == Kind::Patterns).then(Patterns::standard),
+            weights,
+            patterns,
+            most_of_clears: most_of_clears(|clears| match patterns {
+                Some(patterns) => patterns.of_clears(clears),
+                None => weights.of_clears(clears),
+            }),
             quiescence: spec.quiescence,
             children: Children::new(),
             features: [Features::default(); LANES],
@@ -316,6 +330,23 @@ impl Evaluator {
 
     /// The scores of `wells`, each with the game's score so far, into `out` (emptied first).
     pub fn score(&mut self, wells: &[Well], game_scores: &[u16], out: &mut Vec<i32>) {
+        self.score_from(i32::MIN, wells, game_scores, out);
+    }
+
+    /// The same where only scores of `floor` and more matter: what is worth less may be given as
+    /// [`i32::MIN`], which is less work.
+    pub fn score_from(
+        &mut self,
+        floor: i32,
+        wells: &[Well],
+        game_scores: &[u16],
+        out: &mut Vec<i32>,
+    ) {
+        // With quiescence even the worst may come to something.
+        let floor = match self.quiescence {
+            Quiescence::Off => floor,
+            _ => i32::MIN,
+        };
         assert_eq!(wells.len(), game_scores.len(), "a game score a well");
         out.clear();
         out.resize(wells.len(), i32::MIN);
@@ -333,7 +364,7 @@ impl Evaluator {
         // Breadth first, so that features are always counted for many wells at a time. What becomes
         // of one child does not depend on the others in the batch.
         while !self.wells.is_empty() {
-            self.score_generation(out);
+            self.score_generation(floor, out);
             std::mem::swap(&mut self.wells, &mut self.next_wells);
             std::mem::swap(&mut self.pending, &mut self.next);
             self.next_wells.clear();
@@ -341,7 +372,7 @@ impl Evaluator {
         }
     }
 
-    fn score_generation(&mut self, out: &mut [i32]) {
+    fn score_generation(&mut self, floor: i32, out: &mut [i32]) {
         let geometry = self.emulator.geometry();
         let wants_clears = self.quiescence != Quiescence::Off
             || self.patterns.is_some()
@@ -356,11 +387,23 @@ impl Evaluator {
             );
             let judged = wells.iter().zip(pending).zip(&self.features);
             for (lane, ((well, at), features)) in judged.enumerate() {
-                let mut clears = Clears::default();
+                let mut score = match self.patterns {
+                    Some(patterns) => patterns.sum(well, &self.open, lane, features, at.game_score),
+                    None => self.weights.sum(features, at.game_score),
+                };
+                // Which pieces can clear a line is half of the work: it is asked only where the answer
+                // could matter.
+                if score.saturating_add(self.most_of_clears) < floor {
+                    continue;
+                }
                 if wants_clears {
                     let quiet = (self.quiescence != Quiescence::Off).then_some(&mut self.children);
                     let lowest = usize::from(features.surface_height);
-                    clears = self.emulator.clears(well, lowest, quiet);
+                    let clears = self.emulator.clears(well, lowest, quiet);
+                    score = score.saturating_add(match self.patterns {
+                        Some(patterns) => patterns.of_clears(clears),
+                        None => self.weights.of_clears(clears),
+                    });
                     if self.quiescence.goes_on(clears) {
                         let seen = &mut self.seen[at.root as usize];
                         for (child, lines) in self.children.iter() {
@@ -375,15 +418,18 @@ impl Evaluator {
                         }
                     }
                 }
-                let score = match self.patterns {
-                    Some(patterns) => {
-                        patterns.sum(well, &self.open, lane, features, clears, at.game_score)
-                    }
-                    None => self.weights.sum(features, clears.pieces, at.game_score),
-                };
                 let best = &mut out[at.root as usize];
                 *best = (*best).max(score);
             }
         }
     }
+}
+
+/// The most that any set of clearing pieces adds.
+fn most_of_clears(of_clears: impl Fn(Clears) -> i32) -> i32 {
+    let sets = (0..=ALL_PIECES).flat_map(|pieces| {
+        let several = (0..=ALL_PIECES).filter(move |several| several & !pieces == 0);
+        several.map(move |several| Clears { pieces, several })
+    });
+    sets.map(of_clears).max().unwrap_or(0)
 }

@@ -23,11 +23,14 @@ const PAIR: usize = 1 << (2 * 5);
 const TRIPLES: usize = COLUMNS - 4 + 1;
 const TRIPLE: usize = 1 << (3 * 4);
 /// Plain counts, in the order of [`Patterns::sum`].
-const COUNTS: usize = 13;
+const COUNTS: usize = 8;
+/// Counts of pieces that can clear lines, in the order of [`Patterns::of_clears`].
+const CLEARS: usize = 5;
 
 /// Learned weights, in units of one over 256.
 pub(crate) struct Patterns {
     counts: [i32; COUNTS],
+    clears: [i32; CLEARS],
     /// By the height of the stack.
     stack: [i32; MAX_HEIGHT + 1],
     /// By the row, if all its empty cells are open.
@@ -64,8 +67,13 @@ impl Patterns {
         let (numbers, rest) = bytes.as_chunks::<2>();
         let mut numbers = numbers.iter().map(|&two| i16::from_le_bytes(two));
         let mut next = || numbers.next().expect("the file has all tables");
+        // In the file the game's score comes after the pieces that can clear lines.
+        let first: [i32; COUNTS + CLEARS] = std::array::from_fn(|_| i32::from(next()));
         let patterns = Patterns {
-            counts: std::array::from_fn(|_| i32::from(next())),
+            counts: std::array::from_fn(|at| {
+                first[if at < COUNTS - 1 { at } else { first.len() - 1 }]
+            }),
+            clears: std::array::from_fn(|at| first[COUNTS - 1 + at]),
             stack: std::array::from_fn(|_| i32::from(next())),
             clean: table(&mut next),
             rows: tables(&mut next),
@@ -79,7 +87,24 @@ impl Patterns {
         patterns
     }
 
-    /// What a well is worth, the greater the better; `open` and `lane` say which cells are open.
+    /// What the pieces that can clear lines add.
+    pub(crate) fn of_clears(&self, clears: Clears) -> i32 {
+        const ALL_PIECES: u8 = 0x7f;
+        const S_AND_Z: u8 = 0b11;
+        let counts: [u16; CLEARS] = [
+            clears.pieces.count_ones() as u16,
+            u16::from(clears.pieces == ALL_PIECES),
+            u16::from(clears.pieces & S_AND_Z == S_AND_Z),
+            clears.several.count_ones() as u16,
+            u16::from(clears.pieces != 0),
+        ];
+        let weighted = self.clears.iter().zip(counts);
+        weighted
+            .map(|(weight, count)| weight * i32::from(count))
+            .sum()
+    }
+
+    /// What a well is worth but for that, the greater the better; `open` and `lane` say which cells are open.
     #[inline]
     pub(crate) fn sum(
         &self,
@@ -87,11 +112,8 @@ impl Patterns {
         open: &Rows,
         lane: usize,
         features: &Features,
-        clears: Clears,
         game_score: u16,
     ) -> i32 {
-        const ALL_PIECES: u8 = 0x7f;
-        const S_AND_Z: u8 = 0b11;
         let counts: [u16; COUNTS] = [
             features.holes,
             features.enclosed,
@@ -100,11 +122,6 @@ impl Patterns {
             features.all[0],
             features.all[1],
             features.all[2],
-            clears.pieces.count_ones() as u16,
-            u16::from(clears.pieces == ALL_PIECES),
-            u16::from(clears.pieces & S_AND_Z == S_AND_Z),
-            clears.several.count_ones() as u16,
-            u16::from(clears.pieces != 0),
             game_score,
         ];
         let stack = usize::from(features.stack_height);

@@ -215,6 +215,8 @@ struct Worker<'a> {
     hints: Vec<u8>,
     scores: Vec<i32>,
     out: Vec<Vec<Candidate>>,
+    /// No shard takes a child of a lesser score any more.
+    floor: i32,
     made: u64,
     offered: u64,
 }
@@ -232,6 +234,7 @@ impl<'a> Worker<'a> {
             hints: Vec::new(),
             scores: Vec::new(),
             out: vec![Vec::with_capacity(BATCH); shards.all.len()],
+            floor: i32::MIN,
             made: 0,
             offered: 0,
         }
@@ -239,6 +242,7 @@ impl<'a> Worker<'a> {
 
     fn expand(&mut self, parents: &[Node]) {
         let geometry = self.emulator.geometry();
+        self.floor = self.shards.least_score();
         // Thirty-two parents have some 450 children: enough for full vectors, little enough for the
         // nearest cache.
         for parents in parents.chunks(32) {
@@ -259,8 +263,9 @@ impl<'a> Worker<'a> {
                 self.hints.resize(self.wells.len(), hint);
             }
             self.made += self.wells.len() as u64;
+            let (floor, scores) = (self.floor, &mut self.scores);
             self.evaluator
-                .score(&self.wells, &self.game_scores, &mut self.scores);
+                .score_from(floor, &self.wells, &self.game_scores, scores);
             for index in 0..self.wells.len() {
                 let well = NodeWell::pack(geometry, &self.wells[index]);
                 let hash = well.hash();
@@ -299,6 +304,10 @@ impl<'a> Worker<'a> {
 /// How the greatest are told: by score, then by hash.
 fn rank(score: i32, hash: u64) -> u64 {
     u64::from(score as u32 ^ 1 << 31) << 32 | (hash & 0xffff_ffff)
+}
+
+fn score_of(rank: u64) -> i32 {
+    ((rank >> 32) as u32 ^ 1 << 31) as i32
 }
 
 fn shard_of(hash: u64, count: usize) -> usize {
@@ -350,6 +359,15 @@ impl Shards {
             table.insert(candidate);
         }
         self.floors[shard].store(table.floor, Ordering::Relaxed);
+    }
+
+    /// The least score that some shard still takes. It only rises.
+    fn least_score(&self) -> i32 {
+        let floors = self
+            .floors
+            .iter()
+            .map(|floor| floor.load(Ordering::Relaxed));
+        score_of(floors.min().unwrap_or(0))
     }
 
     /// The rank of the last that survives; 0 if all do.
