@@ -31,7 +31,7 @@ pub(crate) fn peak_rss() -> Option<u64> {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(unsafe_code)]
 pub(crate) fn return_large_blocks() {
-    const LARGE: libc::c_int = 1 << 20;
+    const LARGE: libc::c_int = 256 << 10;
     // SAFETY: the call takes two numbers, and is made before any other thread is.
     let done = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
     if done == 0 {

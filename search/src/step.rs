@@ -21,8 +21,8 @@
 use crate::evaluator::{Evaluator, EvaluatorSpec, WeightError};
 use crate::node::{Digest, Node, NodeWell};
 use hatebeam_game::{Children, Emulator, Well};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// The wells of one depth, in parts by hash, each part sorted by packed well.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +81,8 @@ pub struct StepStats {
 const CHUNK: usize = 256;
 /// Children that are handed to a shard at a time.
 const BATCH: usize = 64;
+/// Bins that scores are counted in to find the cut.
+const BINS: usize = 1 << 16;
 /// Wells of width that a shard is made for: its table then fits a second-level cache.
 const SHARD_WIDTH: usize = 16_384;
 
@@ -139,6 +141,37 @@ impl Step {
         cancel: &AtomicBool,
         progress: &AtomicU64,
     ) -> Result<(Frontier, StepStats), Cancelled> {
+        let depth = frontier.depth + 1;
+        let (shards, cut, stats) = self.gather(frontier, cancel, progress)?;
+        let parts = shards.select(self.width, cut, self.threads);
+        Ok((Frontier { depth, parts }, stats))
+    }
+
+    /// The same; the frontier is let go before the next one is made, so that the two need not be in
+    /// memory at once.
+    ///
+    /// # Errors
+    /// As for [`Step::run`].
+    pub fn advance(
+        &self,
+        frontier: Arc<Frontier>,
+        cancel: &AtomicBool,
+        progress: &AtomicU64,
+    ) -> Result<(Frontier, StepStats), Cancelled> {
+        let depth = frontier.depth + 1;
+        let (shards, cut, stats) = self.gather(&frontier, cancel, progress)?;
+        drop(frontier);
+        let parts = shards.select(self.width, cut, self.threads);
+        Ok((Frontier { depth, parts }, stats))
+    }
+
+    /// The shards with all that may survive, and the rank of the last that does.
+    fn gather(
+        &self,
+        frontier: &Frontier,
+        cancel: &AtomicBool,
+        progress: &AtomicU64,
+    ) -> Result<(Shards, u64, StepStats), Cancelled> {
         let mut stats = StepStats::default();
         let mut sigmas = self.sigmas;
         loop {
@@ -148,14 +181,11 @@ impl Step {
             stats.children = children;
             stats.offered = offered;
             let cut = shards.cut(self.width);
-            if shards.dropped_above(cut) {
-                stats.repeats += 1;
-                sigmas = sigmas * 2.0 + 8.0;
-                continue;
+            if !shards.dropped_above(cut) {
+                return Ok((shards, cut, stats));
             }
-            let parts = shards.select(self.width, cut, self.threads);
-            let depth = frontier.depth + 1;
-            return Ok((Frontier { depth, parts }, stats));
+            stats.repeats += 1;
+            sigmas = sigmas * 2.0 + 8.0;
         }
     }
 
@@ -372,17 +402,39 @@ impl Shards {
 
     /// The rank of the last that survives; 0 if all do.
     fn cut(&self, width: usize) -> u64 {
-        let mut ranks = Vec::new();
         let total: usize = self.all.iter().map(|table| lock(table).len).sum();
         // Just as many as wanted may be what is left of more: then there is a cut.
         if total < width {
             return 0;
         }
-        ranks.reserve_exact(total);
-        for table in &self.all {
-            ranks.extend(lock(table).nodes().map(|n| rank(n.score, n.well.hash())));
+        let each_score = |take: &mut dyn FnMut(i32)| {
+            for table in &self.all {
+                lock(table).nodes().for_each(|node| take(node.score));
+            }
+        };
+        let (mut low, mut high) = (i32::MAX, i32::MIN);
+        each_score(&mut |score| (low, high) = (low.min(score), high.max(score)));
+        // Counted in bins by score, so that no list of all ranks is needed but of one bin's.
+        let span = (i64::from(high) - i64::from(low) + 1) as u64;
+        let bin_of = |score: i32| {
+            let offset = (i64::from(score) - i64::from(low)) as u64;
+            (offset * BINS as u64 / span) as usize
+        };
+        let mut bins = vec![0usize; BINS];
+        each_score(&mut |score| bins[bin_of(score)] += 1);
+        let mut above = 0;
+        let mut bin = BINS - 1;
+        while above + bins[bin] < width {
+            above += bins[bin];
+            bin -= 1;
         }
-        let at = total - width;
+        let mut ranks = Vec::with_capacity(bins[bin]);
+        for table in &self.all {
+            let table = lock(table);
+            let inside = table.nodes().filter(|node| bin_of(node.score) == bin);
+            ranks.extend(inside.map(|node| rank(node.score, node.well.hash())));
+        }
+        let at = ranks.len() - (width - above);
         *ranks.select_nth_unstable(at).1
     }
 
@@ -427,19 +479,25 @@ impl Shards {
                         if part >= parts {
                             return;
                         }
-                        let mut nodes = Vec::new();
-                        for table in &tables[part * each..(part + 1) * each] {
+                        let mine = &tables[part * each..(part + 1) * each];
+                        let survives = |node: &Node| {
+                            let rank = rank(node.score, node.well.hash());
+                            rank > cut || rank == cut && tied.binary_search(&node.well).is_ok()
+                        };
+                        // Counted first: a vector that grows takes up to three times the memory.
+                        let count_in = |table: &Mutex<Option<Mutex<Table>>>| {
+                            let table = lock(table);
+                            let table = table.as_ref().map(lock);
+                            table.map_or(0, |table| table.nodes().filter(survives).count())
+                        };
+                        let mut nodes = Vec::with_capacity(mine.iter().map(count_in).sum());
+                        for table in mine {
                             // Each table is freed as soon as it was read.
                             let Some(table) = lock(table).take() else {
                                 continue;
                             };
-                            let table = lock(&table);
-                            nodes.extend(table.nodes().filter(|node| {
-                                let rank = rank(node.score, node.well.hash());
-                                rank > cut || rank == cut && tied.binary_search(&node.well).is_ok()
-                            }));
+                            nodes.extend(lock(&table).nodes().filter(survives));
                         }
-                        nodes.shrink_to_fit();
                         sort(&mut nodes);
                         *lock(&results[part]) = nodes;
                     }

@@ -31,8 +31,9 @@ const VALUE_LEN: usize = 7;
 pub(crate) const DEPTH_LEN: usize = 4;
 /// The most bytes of a key.
 const KEY_ROOM: usize = DEPTH_LEN + size_of::<NodeWell>();
-/// A table has at most about as many wells: some 200 MB.
-const MOST_IN_A_TABLE: u64 = 1 << 24;
+/// A table has at most about as many wells, some 10 MB: each thread that writes one holds all that its
+/// filter is made from, 30 bytes a well.
+const MOST_IN_A_TABLE: u64 = 1 << 20;
 /// No table is cut for the sake of threads that would have fewer wells than these.
 const LEAST_IN_A_TABLE: u64 = 1 << 16;
 /// How many wells are looked at to find where to cut.

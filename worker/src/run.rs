@@ -290,7 +290,7 @@ impl Run {
             let begun = Instant::now();
             let expanded = Arc::new(AtomicU64::new(0));
             observer.begun(frontier.depth + 1, frontier.len() as u64, &expanded);
-            let next = step.run(&frontier, cancel, &expanded);
+            let next = step.advance(frontier, cancel, &expanded);
             if let Some(commit) = commit.take() {
                 store = Some(commit.finish(observer)?);
             }
