@@ -28,7 +28,8 @@ however it ends. Ten columns and six rows take seconds, seven rows some minutes,
 each row more takes some thirty times as much.
 
 With --json one object: best_score, longest (pieces, the fatal one not counted), widest, levels (the wells
-after 0, 1, 2 ... pieces), best_replay, longest_replay (Base2048), seconds, peak_rss_bytes, stored_bytes.
+after 0, 1, 2 ... pieces), best_replay, longest_replay (Base2048), seconds, peak_rss_bytes,
+stored_bytes (all levels), scratch_bytes (the most there was in files).
 
 Examples:
   hatebeam solve --width 10 --height 5
@@ -72,6 +73,7 @@ struct Report {
     seconds: f64,
     peak_rss_bytes: Option<u64>,
     stored_bytes: u64,
+    scratch_bytes: u64,
 }
 
 /// Runs `hatebeam solve`.
@@ -130,13 +132,14 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<()> {
         seconds: started.elapsed().as_secs_f64(),
         peak_rss_bytes: peak_rss(),
         stored_bytes: solution.bytes,
+        scratch_bytes: solution.scratch_bytes,
     };
     if args.json {
         return output::print(&format_args!("{}\n", serde_json::to_string(&report)?));
     }
     output::print(&format_args!(
         "\nbest score  {}\nlongest     {} pieces\nwidest      {} wells\nwells       {}\ntime        {}\n\
-         memory      {}\nput aside   {}\nbest        {}\nlongest     {}\n",
+         memory      {}\nput aside   {}\nin files    {}\nbest        {}\nlongest     {}\n",
         report.best_score,
         report.longest,
         report.widest,
@@ -144,6 +147,7 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<()> {
         duration(Duration::from_secs_f64(report.seconds)),
         report.peak_rss_bytes.map_or("unknown".to_owned(), bytes),
         bytes(report.stored_bytes),
+        bytes(report.scratch_bytes),
         report.best_replay,
         report.longest_replay,
     ))

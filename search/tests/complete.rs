@@ -39,9 +39,12 @@ fn solved_with(game: Game, resources: &Resources) -> Result<Solution, SolveError
     let solution = solve(game, resources, &cancel, &Progress::default(), &mut tell)?;
     assert_eq!(told, solution.levels);
     assert!(solution.bytes > 0);
+    // A game without pieces would have no replay.
+    assert!(solution.best.len() > 1);
     // How well differences are coded depends on where sections are cut.
     Ok(Solution {
         bytes: 0,
+        scratch_bytes: 0,
         ..solution
     })
 }
@@ -155,7 +158,8 @@ fn neither_threads_nor_memory_change_anything() {
     for threads in [1, 8] {
         assert_eq!(solved_with(game, &resources(threads)).unwrap(), expected);
     }
-    // Buffers so small that every level takes many runs, and all is put into files.
+    // As little as is allowed, in total and a thread. That what is put into files comes back is
+    // tested where limits can be lower still.
     for threads in [2, 300] {
         let tight = Resources {
             threads,
@@ -168,9 +172,19 @@ fn neither_threads_nor_memory_change_anything() {
 
 #[test]
 fn a_game_without_end_is_an_error() {
-    for (enemy, width) in [(Enemy::Lovetris, 5), (Enemy::Burgiel, 8)] {
-        let mut endless = game(width, 4);
-        endless.enemy = enemy;
+    let mut shallow = game(4, 3);
+    shallow.rules.clear_above_bar = true;
+    let with_enemy = |enemy, width| Game {
+        enemy,
+        ..game(width, 4)
+    };
+    for endless in [
+        game(4, 4),
+        game(4, 6),
+        shallow,
+        with_enemy(Enemy::Lovetris, 5),
+        with_enemy(Enemy::Burgiel, 8),
+    ] {
         let error = solved_with(endless, &resources(2)).unwrap_err();
         assert!(matches!(error, SolveError::Endless { .. }), "{error}");
     }

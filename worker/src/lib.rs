@@ -1,6 +1,6 @@
 //! A run of the beam search: what is searched ([`RunSpec`]), the search from depth to depth with every
 //! frontier committed ([`Run`]), and the best game, read back and played through the exact rules
-//! ([`Run::best_game`]).
+//! ([`best_game`]).
 //!
 //! Who asked, and how it looks to him, is not known here: an [`Observer`] is told.
 

@@ -16,6 +16,8 @@
 
 mod key;
 mod section;
+#[cfg(test)]
+mod tests;
 
 use crate::node::ODD;
 use hatebeam_game::{
@@ -34,6 +36,9 @@ use thiserror::Error;
 pub const MAX_CELLS: usize = 128;
 /// The least memory, in bytes: below it buffers are too small to be of use.
 pub const MIN_MEMORY: u64 = 64 << 20;
+
+/// The least that a thread has to gather, sort and merge in.
+const LEAST_BUFFER_BYTES: u64 = 512 << 10;
 
 /// What is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +88,8 @@ pub struct Solution {
     pub longest: Vec<Well>,
     /// Bytes that were put aside for all levels together.
     pub bytes: u64,
+    /// The most bytes that scratch files had at a time.
+    pub scratch_bytes: u64,
 }
 
 /// Why a tree was not searched.
@@ -114,6 +121,17 @@ pub enum SolveError {
     /// It was told to stop.
     #[error("interrupted")]
     Cancelled,
+    /// The disk is full.
+    #[error(
+        "the scratch folder {} is full: the search needs more than {bytes} bytes there",
+        folder.display()
+    )]
+    Full {
+        /// The folder.
+        folder: PathBuf,
+        /// Bytes of all scratch files at that time, and of what was to be added.
+        bytes: u64,
+    },
     /// A scratch file could not be made, written or read.
     #[error("the scratch folder {}", folder.display())]
     Scratch {
@@ -143,13 +161,16 @@ pub fn solve(
         return Err(SolveError::Memory(resources.memory));
     }
     let cells = game.geometry.width() * game.geometry.height();
+    let threads = resources.threads.clamp(1, 1 << 10);
     let search = Search {
         game,
         emulator: Emulator::new(game.geometry, game.rules),
-        resources,
+        threads,
+        scratch: &resources.scratch,
         cancel,
         progress,
         store: Store::new(&resources.scratch, resources.memory / 2),
+        buffer_bytes: (resources.memory / 2 / threads as u64).max(LEAST_BUFFER_BYTES),
     };
     match cells {
         0..=64 => search.run::<u64>(told),
@@ -193,10 +214,13 @@ impl<K: Key> Level<K> {
 struct Search<'a> {
     game: Game,
     emulator: Emulator,
-    resources: &'a Resources,
+    threads: usize,
+    scratch: &'a Path,
     cancel: &'a AtomicBool,
     progress: &'a Progress,
     store: Store,
+    /// What each thread has to gather, sort and merge in.
+    buffer_bytes: u64,
 }
 
 impl Search<'_> {
@@ -235,8 +259,8 @@ impl Search<'_> {
             (4 * level as u32).saturating_sub(levels[level].fewest.0) / geometry.width() as u32
         };
         let last = levels.len() - 1;
-        // Of games with the same score the shortest.
-        let best = (0..=last)
+        // Of games with the same score the shortest that has any pieces: no keys are no replay.
+        let best = (last.min(1)..=last)
             .max_by_key(|&level| (score(level), std::cmp::Reverse(level)))
             .unwrap_or(0);
         Ok(Solution {
@@ -245,13 +269,20 @@ impl Search<'_> {
             longest: self.way_to(&levels, last)?,
             levels: levels.iter().map(|level| level.count).collect(),
             bytes: levels.iter().map(Level::bytes).sum(),
+            scratch_bytes: self.store.most_on_disk(),
         })
     }
 
     fn scratch(&self) -> impl Fn(io::Error) -> SolveError + '_ {
-        |source| SolveError::Scratch {
-            folder: self.resources.scratch.clone(),
-            source,
+        |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SolveError::Full {
+                folder: self.scratch.to_owned(),
+                bytes: self.store.most_on_disk(),
+            },
+            _ => SolveError::Scratch {
+                folder: self.scratch.to_owned(),
+                source,
+            },
         }
     }
 
@@ -270,11 +301,11 @@ impl Search<'_> {
         self.progress
             .level
             .store(number as u64 + 1, Ordering::Relaxed);
-        let threads = self.resources.threads.clamp(1, 1 << 10);
+        let threads = self.threads;
         // Half of the memory is for what was put aside. Of the rest each thread has a part, first as
         // a buffer, then to merge in: sorting takes up to as much again.
-        let room = self.resources.memory / 2 / threads as u64 / 2 / size_of::<K>() as u64;
-        let room = usize::try_from(room).unwrap_or(usize::MAX).max(1 << 14);
+        let room = self.buffer_bytes / 2 / size_of::<K>() as u64;
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
         // Children differ from their parents in the upper rows, which count least: the ranges of the
         // parents are good ranges for them.
         let cuts = cuts(level, 8 * threads);

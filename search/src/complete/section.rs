@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex};
 
 /// Numbers in a block, which is read as one. The first of them is in the index.
 const BLOCK: u64 = 1024;
-/// A section that is being written goes to the file in pieces of this size.
-const PIECE: usize = 4 << 20;
+/// A section that is being written goes to the file in pieces of this size. In this crate's own tests
+/// it is so small that the sections of small trees have several.
+const PIECE: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
 /// A scratch file that has as many bytes is followed by another, so that the disk is given back as
 /// sections go away.
-const FILE_BYTES: u64 = 1 << 30;
+const FILE_BYTES: u64 = if cfg!(test) { 100_000 } else { 1 << 30 };
 
 /// Where sections are put: in memory up to a limit, in scratch files beyond. The files have no name:
 /// whatever ends the process, nothing is left of them.
@@ -22,7 +23,38 @@ pub(super) struct Store {
     folder: PathBuf,
     limit: u64,
     used: Arc<AtomicU64>,
-    file: Mutex<Option<(Arc<File>, u64)>>,
+    file: Mutex<Option<(Arc<ScratchFile>, u64)>>,
+    on_disk: Arc<OnDisk>,
+}
+
+/// Bytes of all scratch files there are.
+#[derive(Default)]
+struct OnDisk {
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+/// A file without a name. Its bytes are counted until it goes away.
+struct ScratchFile {
+    file: File,
+    bytes: AtomicU64,
+    on_disk: Arc<OnDisk>,
+}
+
+impl ScratchFile {
+    /// Counts bytes that are about to be written.
+    fn count(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let now = self.on_disk.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.on_disk.most.fetch_max(now, Ordering::Relaxed);
+    }
+}
+
+impl Drop for ScratchFile {
+    fn drop(&mut self) {
+        let bytes = *self.bytes.get_mut();
+        self.on_disk.now.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 /// Bytes in memory, counted until they go away.
@@ -41,7 +73,7 @@ impl Drop for Held {
 enum Piece {
     Memory(Held),
     File {
-        file: Arc<File>,
+        file: Arc<ScratchFile>,
         at: u64,
         len: usize,
     },
@@ -62,7 +94,13 @@ impl Store {
             limit,
             used: Arc::default(),
             file: Mutex::new(None),
+            on_disk: Arc::default(),
         }
+    }
+
+    /// The most bytes that scratch files had at a time, those that could not be written included.
+    pub(super) fn most_on_disk(&self) -> u64 {
+        self.on_disk.most.load(Ordering::Relaxed)
     }
 
     pub(super) fn writer<K: Key>(&self) -> io::Result<Writer<'_, K>> {
@@ -91,7 +129,12 @@ impl Store {
                 .lock()
                 .unwrap_or_else(|poison| poison.into_inner());
             if current.as_ref().is_none_or(|(_, end)| *end >= FILE_BYTES) {
-                *current = Some((Arc::new(tempfile::tempfile_in(&self.folder)?), 0));
+                let file = ScratchFile {
+                    file: tempfile::tempfile_in(&self.folder)?,
+                    bytes: AtomicU64::new(0),
+                    on_disk: Arc::clone(&self.on_disk),
+                };
+                *current = Some((Arc::new(file), 0));
             }
             let Some((file, end)) = current.as_mut() else {
                 unreachable!("it was just made");
@@ -100,7 +143,8 @@ impl Store {
             *end += len;
             (Arc::clone(file), at)
         };
-        file.write_all_at(&bytes, at)?;
+        file.count(len);
+        file.file.write_all_at(&bytes, at)?;
         Ok(Piece::File {
             file,
             at,
@@ -197,7 +241,7 @@ impl<K: Key> Section<K> {
             }
             Piece::File { file, at, len } => {
                 let mut bytes = vec![0; to.unwrap_or(*len) - from];
-                file.read_exact_at(&mut bytes, at + from as u64)?;
+                file.file.read_exact_at(&mut bytes, at + from as u64)?;
                 decode_block(first, &bytes, count, keys)
             }
         }
