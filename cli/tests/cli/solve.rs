@@ -11,6 +11,7 @@ fn a_small_well_is_solved() {
     assert_eq!(solved["longest"], 13);
     assert_eq!(solved["widest"], 12380);
     assert_eq!(solved["levels"].as_array().unwrap().len(), 14);
+    assert_eq!(solved["scratch_bytes"], 0);
     for (replay, score) in [("best_replay", Some("3")), ("longest_replay", None)] {
         let replay = solved[replay].as_str().unwrap();
         let mut args = vec!["replay", "verify", replay, "--width", "8", "--height", "5"];
@@ -26,6 +27,15 @@ fn a_small_well_is_solved() {
         told.contains("best score  2") && told.contains("longest     8 pieces"),
         "{told}"
     );
+}
+
+#[test]
+fn a_best_game_without_lines_has_a_replay_too() {
+    let solved = run(&["solve", "--width", "4", "--height", "3", "--json"]).silent_results();
+    let solved: Value = serde_json::from_str(&solved).unwrap();
+    assert_eq!(solved["best_score"], 0);
+    let replay = solved["best_replay"].as_str().unwrap();
+    run(&["replay", "verify", replay, "--width", "4", "--height", "3"]).results();
 }
 
 #[test]
