@@ -23,8 +23,12 @@ command -v cc >/dev/null || missing+=(gcc libc6-dev)
 # RocksDB is C++, and its bindings are made with libclang.
 if [ -n "${needs_rocksdb-yes}" ]; then
     command -v c++ >/dev/null || missing+=(g++)
-    [ -n "${LIBCLANG_PATH:-}" ] || ls /usr/lib/llvm*/lib/libclang*.so* >/dev/null 2>&1 ||
-        ldconfig -p 2>/dev/null | grep -q libclang || missing+=(libclang-dev)
+    # libclang-cpp, which Debian ships apart, is another library and does not help.
+    [ -n "${LIBCLANG_PATH:-}" ] ||
+        compgen -G '/usr/lib/llvm*/lib/libclang.so*' >/dev/null ||
+        compgen -G '/usr/lib/llvm*/lib/libclang-[0-9]*.so*' >/dev/null ||
+        ldconfig -p 2>/dev/null | grep -E 'libclang(-[0-9.]+)?\.so' >/dev/null ||
+        missing+=(libclang-dev)
 fi
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 command -v cargo >/dev/null ||
