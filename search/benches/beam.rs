@@ -1,9 +1,10 @@
 //! `cargo bench -p hatebeam-search`: what scoring a child and a step of the beam cost on one thread,
-//! with the parts of a step beside the whole. `-- --width N` sets the beam's width (250,000).
+//! with the parts of a step beside the whole. `-- --width N` sets the beam's width (250,000), `-- --step
+//! EVALUATOR` runs its step alone, without quiescence.
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+    Division, Evaluator, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
 };
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -70,7 +71,7 @@ fn scoring(level: SimdLevel) {
 fn beam(width: usize, kind: Kind, quiescence: Quiescence) {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = spec(kind, quiescence);
-    let step = Step::new(&emulator, spec, width, 1).expect("weights are good");
+    let step = Step::new(&emulator, spec, Division::local(width), 1).expect("weights are good");
     let root = Node {
         score: 0,
         well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
@@ -78,7 +79,7 @@ fn beam(width: usize, kind: Kind, quiescence: Quiescence) {
         hint: 0,
     };
     let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let mut frontier = Frontier::new(0, [root], width);
+    let mut frontier = Frontier::new(0, [root], Division::local(width));
     let (mut children, mut seconds) = (0, 0.0);
     let mut last = Frontier::default();
     while frontier.depth < 30 {
@@ -98,7 +99,7 @@ fn beam(width: usize, kind: Kind, quiescence: Quiescence) {
     let (mut out, mut scores, mut made) = (Children::new(), Vec::new(), 0);
     let start = Instant::now();
     let (mut wells, mut game_scores) = (Vec::new(), Vec::new());
-    for nodes in last.parts.iter().flat_map(|part| part.chunks(32)) {
+    for nodes in last.shards.iter().flat_map(|part| part.chunks(32)) {
         wells.clear();
         game_scores.clear();
         for node in nodes {
@@ -132,6 +133,13 @@ fn main() {
         .position(|arg| arg == "--width")
         .and_then(|at| args.get(at + 1)?.parse().ok())
         .unwrap_or(250_000);
+    let only = args.iter().position(|arg| arg == "--step");
+    if let Some(kind) =
+        only.and_then(|at| Kind::ALL.iter().find(|kind| kind.name() == args[at + 1]))
+    {
+        beam(width, *kind, Quiescence::Off);
+        return;
+    }
     for level in SimdLevel::available() {
         scoring(level);
     }

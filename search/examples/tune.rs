@@ -10,7 +10,9 @@
 //! that were given. Each success is printed, with the points at all widths.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
-use hatebeam_search::{EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights};
+use hatebeam_search::{
+    Division, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+};
 use serde_json::Value;
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -33,14 +35,14 @@ fn step_of(name: &str) -> f64 {
 /// Points and pieces of a beam's best game.
 fn beam(spec: EvaluatorSpec, width: usize, threads: usize) -> Result<(u16, u32), Box<dyn Error>> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
-    let step = Step::new(&emulator, spec, width, threads)?;
+    let step = Step::new(&emulator, spec, Division::local(width), threads)?;
     let root = Node {
         score: 0,
         well: NodeWell::pack(Geometry::STANDARD, &Well::EMPTY),
         game_score: 0,
         hint: 0,
     };
-    let mut frontier = Frontier::new(0, [root], width);
+    let mut frontier = Frontier::new(0, [root], Division::local(width));
     let mut best = 0;
     while !frontier.is_empty() && frontier.depth < MAX_PIECES {
         let points = frontier.nodes().map(|node| node.game_score).max();

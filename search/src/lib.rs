@@ -15,4 +15,7 @@ mod step;
 pub use evaluator::{Evaluator, EvaluatorSpec, Kind, Quiescence, SCALE, WeightError, Weights};
 pub use features::{Features, LANES, count as count_features};
 pub use node::{Digest, Node, NodeWell, WELL_BYTES};
-pub use step::{Cancelled, Frontier, Step, StepStats};
+pub use step::{
+    Cancelled, Candidates, Cut, CutSearch, DIGIT_VALUES, DIGITS, Division, Exchange, Frontier,
+    MAX_SHARDS, Outlet, Owner, Question, SIGMAS, Sorted, Step, StepStats, Ties, more_sigmas,
+};

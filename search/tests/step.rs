@@ -5,7 +5,9 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+    Cancelled, Candidates, CutSearch, DIGIT_VALUES, Digest, Division, Evaluator, EvaluatorSpec,
+    Exchange, Frontier, Kind, Node, NodeWell, Outlet, Owner, Quiescence, SIGMAS, Sorted, Step,
+    Ties, Weights,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -86,8 +88,8 @@ fn a_step_is_the_brute_force() {
         for quiescence in [Quiescence::Off, Quiescence::Forced] {
             for width in [1, 37, 5000] {
                 let spec = spec(kind, quiescence);
-                let fast = Step::new(&emulator, spec, width, 2).unwrap();
-                let mut frontier = Frontier::new(0, [root()], width);
+                let fast = Step::new(&emulator, spec, Division::local(width), 2).unwrap();
+                let mut frontier = Frontier::new(0, [root()], Division::local(width));
                 for _ in 0..14 {
                     let expected = brute_force(&emulator, &spec, &sorted(&frontier), width);
                     frontier = step(&fast, &frontier);
@@ -97,7 +99,7 @@ fn a_step_is_the_brute_force() {
                         "{kind:?} {quiescence:?} {width} depth {}",
                         frontier.depth
                     );
-                    for part in &frontier.parts {
+                    for part in &frontier.shards {
                         assert!(part.is_sorted_by_key(|node| node.well));
                     }
                 }
@@ -112,8 +114,8 @@ fn a_step_of_any_width_is_the_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = spec(Kind::Knewjade, Quiescence::Off);
     for width in (1..=300).step_by(7) {
-        let fast = Step::new(&emulator, spec, width, 2).unwrap();
-        let mut frontier = Frontier::new(0, [root()], width);
+        let fast = Step::new(&emulator, spec, Division::local(width), 2).unwrap();
+        let mut frontier = Frontier::new(0, [root()], Division::local(width));
         for _ in 0..20 {
             let expected = brute_force(&emulator, &spec, &sorted(&frontier), width);
             frontier = step(&fast, &frontier);
@@ -127,10 +129,10 @@ fn threads_instructions_and_room_change_nothing() {
     let spec = spec(Kind::Knewjade, Quiescence::Forced);
     let digests = |level: SimdLevel, threads: usize, sigmas: f64| {
         let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
-        let fast = Step::new(&emulator, spec, 6000, threads)
+        let fast = Step::new(&emulator, spec, Division::local(6000), threads)
             .unwrap()
             .with_sigmas(sigmas);
-        let mut frontier = Frontier::new(0, [root()], 6000);
+        let mut frontier = Frontier::new(0, [root()], Division::local(6000));
         let mut digests = Vec::new();
         let mut repeats = 0;
         for _ in 0..25 {
@@ -161,8 +163,8 @@ fn threads_instructions_and_room_change_nothing() {
 fn a_step_can_be_stopped() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = spec(Kind::Plain, Quiescence::Off);
-    let fast = Step::new(&emulator, spec, 10, 1).unwrap();
-    let frontier = Frontier::new(0, [root()], 10);
+    let fast = Step::new(&emulator, spec, Division::local(10), 1).unwrap();
+    let frontier = Frontier::new(0, [root()], Division::local(10));
     let stopped = fast.run(&frontier, &AtomicBool::new(true), &AtomicU64::new(0));
     assert!(stopped.is_err());
 }
@@ -175,5 +177,105 @@ fn weights_out_of_range_are_refused() {
         spec.weights.enclosed = bad;
         let error = Evaluator::new(&emulator, &spec).err().unwrap();
         assert_eq!(error.name, "enclosed");
+    }
+}
+
+/// Machines that own shards and hand each other children, in one process.
+struct Mesh<'a> {
+    /// What each has.
+    all: &'a [Candidates],
+    from: usize,
+}
+
+impl Outlet for Mesh<'_> {
+    fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled> {
+        let to = &self.all[usize::from(peer)];
+        to.offer_nodes(children, &mut Sorted::default());
+        let from = &self.all[self.from];
+        for shard in 0..to.division().shards() {
+            if shard % self.all.len() == usize::from(peer) {
+                from.raise_floor(shard, to.floor(shard));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn shards_and_machines_change_nothing() {
+    const WIDTH: usize = 6000;
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+    for kind in [Kind::Patterns, Kind::PlainHoles] {
+        let spec = spec(kind, Quiescence::Off);
+        let expected: Vec<_> = {
+            let alone = Step::new(&emulator, spec, Division::local(WIDTH), 1).unwrap();
+            let mut frontier = Frontier::new(0, [root()], Division::local(WIDTH));
+            let next = |_| {
+                frontier = step(&alone, &frontier);
+                frontier.digest()
+            };
+            (0..15).map(next).collect()
+        };
+        for (machines, shards) in [(1, 1), (2, 7), (3, 64), (5, 5), (2, 1)] {
+            let division = Division::new(WIDTH, shards);
+            let step = Step::new(&emulator, spec, division, 2).unwrap();
+            let owner = |shard: usize| shard % machines;
+            let mut frontiers: Vec<Frontier> = (0..machines)
+                .map(|at| {
+                    let mine = (owner(division.shard_of(&root().well)) == at).then(root);
+                    Frontier::new(0, mine, division)
+                })
+                .collect();
+            for (depth, expected) in expected.iter().enumerate() {
+                let all: Vec<Candidates> = (0..machines)
+                    .map(|_| Candidates::new(division, SIGMAS))
+                    .collect();
+                for (at, frontier) in frontiers.iter().enumerate() {
+                    let owners: Vec<Owner> = (0..shards)
+                        .map(|shard| match owner(shard) {
+                            here if here == at => Owner::Here,
+                            peer => Owner::Peer(peer as u16),
+                        })
+                        .collect();
+                    let exchange = Exchange {
+                        owners: &owners,
+                        outlet: &Mesh {
+                            all: &all,
+                            from: at,
+                        },
+                        peers: machines as u16,
+                    };
+                    step.expand(frontier, &all[at], Some(exchange), &cancel, &progress)
+                        .unwrap();
+                }
+                let mut search = CutSearch::new(WIDTH);
+                while let Some(question) = search.question() {
+                    let mut counts = vec![0; DIGIT_VALUES];
+                    for candidates in &all {
+                        let more = candidates.count(question, 2);
+                        counts.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
+                    }
+                    search.answer(&counts);
+                }
+                let mut cut = search.cut();
+                assert!(!all.iter().any(|here| here.dropped_above(cut.rank)));
+                if let Ties::First(count) = cut.ties {
+                    let mut tied: Vec<NodeWell> =
+                        all.iter().flat_map(|here| here.tied(cut.rank)).collect();
+                    tied.sort_unstable();
+                    tied.truncate(count as usize);
+                    cut.ties = Ties::These(tied);
+                }
+                let mut digest = Digest::default();
+                for (candidates, frontier) in all.iter().zip(&mut frontiers) {
+                    let depth = frontier.depth + 1;
+                    let shards = candidates.select(&cut, 2);
+                    *frontier = Frontier { depth, shards };
+                    digest.join(frontier.digest());
+                }
+                assert_eq!(digest, *expected, "{machines} {shards} depth {depth}");
+            }
+        }
     }
 }

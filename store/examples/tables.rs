@@ -8,7 +8,9 @@
 //! The wells are a frontier of a beam of that width (200,000) after 40 pieces.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
-use hatebeam_search::{EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights};
+use hatebeam_search::{
+    Division, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+};
 use rocksdb::{BlockBasedOptions, DBCompressionType, Options, SstFileWriter};
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -23,14 +25,14 @@ fn frontier(width: usize) -> Result<Vec<Node>, Box<dyn Error>> {
         weights: Weights::default(),
         quiescence: Quiescence::Off,
     };
-    let step = Step::new(&emulator, spec, width, 2)?;
+    let step = Step::new(&emulator, spec, Division::local(width), 2)?;
     let root = Node {
         score: 0,
         well: NodeWell::pack(Geometry::STANDARD, &Well::EMPTY),
         game_score: 0,
         hint: 0,
     };
-    let mut frontier = Frontier::new(0, [root], width);
+    let mut frontier = Frontier::new(0, [root], Division::local(width));
     while frontier.depth < DEPTH {
         let next = step.run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0));
         frontier = next.map_err(|_| "nobody stops it")?.0;

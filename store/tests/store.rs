@@ -5,7 +5,7 @@
 
 use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
-    Digest, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+    Digest, Division, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
 };
 use hatebeam_store::{DepthRecord, RunStore, StoreError, list_runs, path_to, write_whole};
 use serde_json::{Value, json};
@@ -21,14 +21,14 @@ fn frontiers(geometry: Geometry, width: usize, depths: u32) -> Vec<Frontier> {
         weights: Weights::default(),
         quiescence: Quiescence::Off,
     };
-    let step = Step::new(&emulator, spec, width, 2).unwrap();
+    let step = Step::new(&emulator, spec, Division::local(width), 2).unwrap();
     let root = Node {
         score: 0,
         well: NodeWell::pack(geometry, &Well::EMPTY),
         game_score: 0,
         hint: 0,
     };
-    let mut all = vec![Frontier::new(0, [root], width)];
+    let mut all = vec![Frontier::new(0, [root], Division::local(width))];
     for _ in 0..depths {
         let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
         let (next, _) = step.run(all.last().unwrap(), &cancel, &progress).unwrap();
@@ -59,7 +59,7 @@ fn record(geometry: Geometry, frontier: &Frontier) -> DepthRecord {
 }
 
 fn shards(frontier: &Frontier) -> Vec<&[Node]> {
-    frontier.parts.iter().map(Vec::as_slice).collect()
+    frontier.shards.iter().map(Vec::as_slice).collect()
 }
 
 fn commit(store: &mut RunStore, frontier: &Frontier) -> Result<(), StoreError> {
@@ -169,7 +169,7 @@ fn what_is_no_next_depth_is_refused_and_changes_nothing() {
         assert!(matches!(error, StoreError::BadRecord { .. }), "{error}");
     }
     let mut swapped = next.clone();
-    swapped.parts[3].swap(5, 6);
+    swapped.shards[3].swap(5, 6);
     let error = refused(good.clone(), &shards(&swapped));
     assert!(
         matches!(
@@ -184,7 +184,7 @@ fn what_is_no_next_depth_is_refused_and_changes_nothing() {
     );
     let mut twice = good.clone();
     let mut parts = shards(next);
-    let again = [next.parts[0][0]];
+    let again = [next.shards[0][0]];
     parts.push(&again);
     twice.count += 1;
     let mut digest = next.digest();

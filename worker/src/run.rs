@@ -6,7 +6,7 @@
 
 use crate::spec::{RunSpec, SpecError, Springboard};
 use hatebeam_game::{Emulator, Geometry};
-use hatebeam_search::{Cancelled, Digest, Frontier, Node, NodeWell, Step, WeightError};
+use hatebeam_search::{Cancelled, Digest, Division, Frontier, Node, NodeWell, Step, WeightError};
 use hatebeam_store::{DepthRecord, RunStore, StoreError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -279,7 +279,12 @@ impl Run {
     ) -> Result<(Run, End), RunError> {
         let width = usize::try_from(self.spec.width).unwrap_or(usize::MAX);
         let threads = settings.threads.max(1);
-        let step = Step::new(&self.emulator, self.spec.evaluator, width, threads)?;
+        let step = Step::new(
+            &self.emulator,
+            self.spec.evaluator,
+            Division::local(width),
+            threads,
+        )?;
         let mut frontier = Arc::new(self.head(threads, observer)?);
         let mut commit: Option<Commit> = None;
         let mut store = Some(self.store);
@@ -342,7 +347,7 @@ impl Run {
                     {
                         self.store.truncate(depth)?;
                     }
-                    return Ok(Frontier::new(depth, nodes, width));
+                    return Ok(Frontier::new(depth, nodes, Division::local(width)));
                 }
                 Err(error @ StoreError::DamagedDepth { .. }) => {
                     tracing::warn!(depth, %error, "the wells of a depth are damaged");
@@ -365,8 +370,8 @@ impl Run {
             game_score: self.start.game_score,
             hint: 0,
         };
-        let frontier = Frontier::new(depth, [node], width);
-        let shards: Vec<&[Node]> = frontier.parts.iter().map(Vec::as_slice).collect();
+        let frontier = Frontier::new(depth, [node], Division::local(width));
+        let shards: Vec<&[Node]> = frontier.shards.iter().map(Vec::as_slice).collect();
         let record = record(geometry, &frontier, 0, 0.0);
         self.store.commit(record, &shards, threads)?;
         Ok(frontier)
@@ -394,7 +399,7 @@ impl Commit {
     ) -> Commit {
         let thread = std::thread::spawn(move || {
             let record = record(&frontier);
-            let shards: Vec<&[Node]> = frontier.parts.iter().map(Vec::as_slice).collect();
+            let shards: Vec<&[Node]> = frontier.shards.iter().map(Vec::as_slice).collect();
             let committed = commit(&mut store, record, &shards, threads, keep);
             (store, committed)
         });

@@ -1,0 +1,85 @@
+//! How a frontier is divided: into shards by hash, a shard into tables.
+
+use crate::node::NodeWell;
+
+/// Wells of width that a table is made for: it then fits a second-level cache.
+const TABLE_WIDTH: usize = 16_384;
+/// The most shards a frontier is divided into.
+pub const MAX_SHARDS: usize = 4096;
+
+/// How the wells of a frontier are divided. A shard is what has one owner and one table on disk; it
+/// is divided further into tables of a size that a core's cache holds. Both by the upper bits of the
+/// hash, so that a table lies in one shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Division {
+    width: usize,
+    shards: usize,
+    tables: usize,
+}
+
+impl Division {
+    /// Of a beam `width` wells wide into so many shards, 1 to [`MAX_SHARDS`].
+    pub fn new(width: usize, shards: usize) -> Division {
+        let (width, shards) = (width.max(1), shards.clamp(1, MAX_SHARDS));
+        // A few tables even where one would do, lest threads wait for each other.
+        let least = if shards == 1 {
+            1
+        } else {
+            16usize.div_ceil(shards)
+        };
+        Division {
+            width,
+            shards,
+            tables: shards * (width / shards / TABLE_WIDTH).max(least),
+        }
+    }
+
+    /// As one machine divides it by itself: a shard a file.
+    pub fn local(width: usize) -> Division {
+        Division::new(width, if width < 4096 { 1 } else { 8 })
+    }
+
+    /// The beam's width.
+    pub fn width(self) -> usize {
+        self.width
+    }
+
+    /// How many shards there are.
+    pub fn shards(self) -> usize {
+        self.shards
+    }
+
+    /// The shard a well belongs to.
+    #[inline]
+    pub fn shard_of(self, well: &NodeWell) -> usize {
+        scale(well.hash(), self.shards)
+    }
+
+    pub(super) fn tables(self) -> usize {
+        self.tables
+    }
+
+    pub(super) fn tables_a_shard(self) -> usize {
+        self.tables / self.shards
+    }
+
+    #[inline]
+    pub(super) fn table_of(self, hash: u64) -> usize {
+        scale(hash, self.tables)
+    }
+
+    /// Wells that a table keeps when it is full: its share of the width, and `sigmas` standard
+    /// deviations more.
+    pub(super) fn room(self, sigmas: f64) -> usize {
+        if self.tables == 1 {
+            return self.width;
+        }
+        let share = self.width as f64 / self.tables as f64;
+        ((share + sigmas * share.sqrt() + 16.0) as usize).min(self.width)
+    }
+}
+
+#[inline]
+fn scale(hash: u64, count: usize) -> usize {
+    ((u128::from(hash) * count as u128) >> 64) as usize
+}
