@@ -1,0 +1,229 @@
+//! Children on their way from one worker to another.
+//!
+//! A batch is a flag (0: as it is, 1: LZ4), the number of children (32 bits), and then, column by column,
+//! the scores (32 bits each), the game scores (16 bits), the hints (8 bits) and the packed wells, all
+//! little endian. A column has more in common with itself than a child with the next.
+
+use hatebeam_game::Geometry;
+use hatebeam_search::{Node, NodeWell};
+use thiserror::Error;
+
+/// The most children of a batch.
+pub const MAX_CHILDREN: usize = 16_384;
+/// Bytes before the columns.
+const HEAD: usize = 5;
+/// Bytes of a child besides its well.
+const BESIDE_WELL: usize = 7;
+/// The most bytes of a batch, whatever the geometry: more is refused unread.
+pub const MAX_BYTES: usize = HEAD + MAX_CHILDREN * (BESIDE_WELL + hatebeam_search::WELL_BYTES);
+
+const RAW: u8 = 0;
+const LZ4: u8 = 1;
+
+/// Why a batch is refused.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BatchError {
+    /// It has another length than its head says.
+    #[error("the batch is cut off: {found} bytes where {expected} should be")]
+    Length {
+        /// What its head says.
+        expected: usize,
+        /// What there is.
+        found: usize,
+    },
+    /// It is too long.
+    #[error("the batch has {0} children: at most {MAX_CHILDREN} may come at once")]
+    TooMany(usize),
+    /// Its flag means nothing.
+    #[error("the batch is packed in an unknown way ({0})")]
+    Packing(u8),
+    /// It cannot be unpacked.
+    #[error("the batch cannot be unpacked")]
+    Damaged,
+    /// It holds bytes that are no well.
+    #[error("child {0} of the batch is no well of the geometry")]
+    Well(usize),
+}
+
+/// Packs children, [`MAX_CHILDREN`] at most, with LZ4 if that makes the batch smaller.
+pub fn pack(geometry: Geometry, nodes: &[Node], compress: bool) -> Vec<u8> {
+    let nodes = &nodes[..nodes.len().min(MAX_CHILDREN)];
+    let packed = geometry.packed_len();
+    let mut columns = Vec::with_capacity(nodes.len() * (BESIDE_WELL + packed));
+    nodes
+        .iter()
+        .for_each(|node| columns.extend(node.score.to_le_bytes()));
+    nodes
+        .iter()
+        .for_each(|node| columns.extend(node.game_score.to_le_bytes()));
+    nodes.iter().for_each(|node| columns.push(node.hint));
+    nodes
+        .iter()
+        .for_each(|node| columns.extend(&node.well.0[..packed]));
+    let mut flag = RAW;
+    if compress {
+        let smaller = lz4_flex::block::compress(&columns);
+        if smaller.len() < columns.len() {
+            columns = smaller;
+            flag = LZ4;
+        }
+    }
+    let mut batch = Vec::with_capacity(HEAD + columns.len());
+    batch.push(flag);
+    batch.extend((nodes.len() as u32).to_le_bytes());
+    batch.extend(columns);
+    batch
+}
+
+/// Unpacks children and checks every well, and gives them to `nodes` in place of what was there.
+///
+/// # Errors
+/// [`BatchError`] names what is wrong; `nodes` is then empty.
+pub fn unpack(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Result<(), BatchError> {
+    nodes.clear();
+    let unpacked = unpack_into(geometry, batch, nodes);
+    if unpacked.is_err() {
+        nodes.clear();
+    }
+    unpacked
+}
+
+fn unpack_into(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Result<(), BatchError> {
+    let short = || BatchError::Length {
+        expected: HEAD,
+        found: batch.len(),
+    };
+    let (&flag, rest) = batch.split_first().ok_or_else(short)?;
+    let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+    let count = u32::from_le_bytes(*count) as usize;
+    if count > MAX_CHILDREN {
+        return Err(BatchError::TooMany(count));
+    }
+    let packed = geometry.packed_len();
+    let expected = count * (BESIDE_WELL + packed);
+    let mut room;
+    let columns = match flag {
+        RAW => rest,
+        LZ4 => {
+            room = vec![0; expected];
+            let found = lz4_flex::block::decompress_into(rest, &mut room)
+                .map_err(|_| BatchError::Damaged)?;
+            &room[..found]
+        }
+        other => return Err(BatchError::Packing(other)),
+    };
+    if columns.len() != expected {
+        return Err(BatchError::Length {
+            expected,
+            found: columns.len(),
+        });
+    }
+    let (scores, rest) = columns.split_at(4 * count);
+    let (game_scores, rest) = rest.split_at(2 * count);
+    let (hints, wells) = rest.split_at(count);
+    let scores = scores.chunks_exact(4);
+    let game_scores = game_scores.chunks_exact(2);
+    let wells = wells.chunks_exact(packed);
+    for (((score, game_score), &hint), bytes) in scores.zip(game_scores).zip(hints).zip(wells) {
+        let mut well = NodeWell::default();
+        well.0[..packed].copy_from_slice(bytes);
+        let game_score = u16::from_le_bytes([game_score[0], game_score[1]]);
+        // The greatest game score marks a free slot where children are kept.
+        if game_score == u16::MAX || well.unpack(geometry).is_err() {
+            return Err(BatchError::Well(nodes.len()));
+        }
+        nodes.push(Node {
+            score: i32::from_le_bytes([score[0], score[1], score[2], score[3]]),
+            well,
+            game_score,
+            hint,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::{Children, Emulator, Rules, Well};
+    use proptest::prelude::*;
+
+    fn nodes(count: usize) -> Vec<Node> {
+        let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
+        let mut children = Children::new();
+        let mut wells = vec![Well::EMPTY];
+        for at in 0.. {
+            if wells.len() >= count {
+                break;
+            }
+            emulator.expand(&wells[at].clone(), &mut children);
+            wells.extend_from_slice(children.wells());
+        }
+        let node = |(at, well): (usize, &Well)| Node {
+            score: at as i32 * 7919 - 100_000,
+            well: NodeWell::pack(Geometry::STANDARD, well),
+            game_score: (at % 17) as u16,
+            hint: at as u8,
+        };
+        wells.iter().take(count).enumerate().map(node).collect()
+    }
+
+    #[test]
+    fn what_was_packed_comes_back() {
+        for count in [0, 1, 1000, MAX_CHILDREN] {
+            for compress in [false, true] {
+                let nodes = nodes(count);
+                let batch = pack(Geometry::STANDARD, &nodes, compress);
+                assert!(batch.len() <= HEAD + count * 27);
+                let mut back = Vec::new();
+                unpack(Geometry::STANDARD, &batch, &mut back).unwrap();
+                assert_eq!(back, nodes);
+            }
+        }
+    }
+
+    #[test]
+    fn bad_batches_are_refused() {
+        let good = pack(Geometry::STANDARD, &nodes(100), false);
+        let mut back = Vec::new();
+        let mut refused = |batch: &[u8]| {
+            let error = unpack(Geometry::STANDARD, batch, &mut back).unwrap_err();
+            assert!(back.is_empty());
+            error
+        };
+        for end in 0..good.len() {
+            assert!(matches!(refused(&good[..end]), BatchError::Length { .. }));
+        }
+        let mut other = good.clone();
+        other[0] = 9;
+        assert_eq!(refused(&other), BatchError::Packing(9));
+        let mut other = good.clone();
+        other[1..5].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(refused(&other), BatchError::TooMany(u32::MAX as usize));
+        let mut other = good.clone();
+        let full_rows = HEAD + 100 * BESIDE_WELL;
+        other[full_rows..full_rows + 20].fill(0xff);
+        assert_eq!(refused(&other), BatchError::Well(0));
+    }
+
+    proptest! {
+        /// Whatever comes, it is refused or it is what its packing would give.
+        #[test]
+        fn anything_can_be_unpacked(
+            flag in 0u8..3,
+            count in 0u32..40,
+            rest in prop::collection::vec(any::<u8>(), 0..600),
+        ) {
+            let mut batch = vec![flag];
+            batch.extend(count.to_le_bytes());
+            batch.extend(rest);
+            let mut nodes = Vec::new();
+            if unpack(Geometry::STANDARD, &batch, &mut nodes).is_ok() {
+                let mut again = Vec::new();
+                unpack(Geometry::STANDARD, &pack(Geometry::STANDARD, &nodes, false), &mut again).unwrap();
+                prop_assert_eq!(nodes, again);
+            }
+        }
+    }
+}
