@@ -101,7 +101,9 @@ mod tests {
 
     #[test]
     fn sums_in_pieces_as_at_once() {
-        let bytes: Vec<u8> = (0..100_000u32).map(|n| (n * n >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..100_000u32)
+            .map(|n| (n.wrapping_mul(n) >> 3) as u8)
+            .collect();
         let mut summing = Summing::new();
         for piece in bytes.chunks(777) {
             summing.add(piece);

@@ -110,7 +110,7 @@ mod tests {
                 let names: Vec<_> = path.components().collect();
                 prop_assert!(names.iter().all(|name| matches!(name, Component::Normal(_))));
                 prop_assert_eq!(names.len(), 2 + key.matches('/').count());
-                prop_assert_eq!(path.to_str(), Some(format!("root/{key}").as_str()));
+                prop_assert_eq!(path.to_str().unwrap(), format!("root/{key}"));
             }
         }
 

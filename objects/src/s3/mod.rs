@@ -16,15 +16,21 @@ use crate::options::{Encryption, Options};
 use crate::stats::{Counters, count};
 use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider};
+use aws_config::provider_config::ProviderConfig;
 use aws_config::{BehaviorVersion, Region, environment::EnvironmentVariableRegionProvider};
 use aws_sdk_s3::config::interceptors::{
     BeforeSerializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
 };
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
-use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents, StalledStreamProtectionConfig};
+use aws_sdk_s3::config::{
+    ConfigBag, Intercept, RequestChecksumCalculation, RuntimeComponents, SharedHttpClient,
+    StalledStreamProtectionConfig,
+};
 use aws_sdk_s3::error::{BoxError, ProvideErrorMetadata, SdkError};
-use aws_sdk_s3::types::{Delete, ObjectIdentifier, ServerSideEncryption, StorageClass};
+use aws_sdk_s3::types::{
+    ChecksumAlgorithm, Delete, ObjectIdentifier, ServerSideEncryption, StorageClass,
+};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use std::error::Error;
 use std::sync::Arc;
@@ -41,6 +47,9 @@ pub(crate) struct S3 {
     encryption: Option<ServerSideEncryption>,
     kms_key: Option<String>,
     storage_class: Option<StorageClass>,
+    /// The checksum of parts, to be announced when an upload begins; none where the environment or
+    /// the profile says that the server knows none.
+    part_checksum: Option<ChecksumAlgorithm>,
     options: Options,
     counters: Arc<Counters>,
 }
@@ -63,12 +72,16 @@ impl S3 {
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
             .build_https();
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
-            .http_client(http)
+            .http_client(http.clone())
             .timeout_config(timeouts)
             .retry_config(retries)
             // The timeout of a try, and ours for a silent body, are kinder to a busy machine.
-            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-            .region(region(options).await);
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
+        if let Some(region) = &options.region {
+            loader = loader.region(Region::new(region.clone()));
+        } else if options.endpoint.is_some() {
+            loader = loader.region(region_of_no_machine(options));
+        }
         if let Some(profile) = &options.profile {
             loader = loader.profile_name(profile);
         }
@@ -76,7 +89,7 @@ impl S3 {
             loader = loader.endpoint_url(endpoint);
         }
         if options.credentials_file.is_some() {
-            loader = loader.credentials_provider(credentials(options));
+            loader = loader.credentials_provider(credentials(options, http));
         }
         let config = loader.load().await;
         if config.region().is_none() {
@@ -84,6 +97,10 @@ impl S3 {
                 reason: "no region is known: give one, or set AWS_REGION".to_owned(),
             });
         }
+        let part_checksum = match config.request_checksum_calculation() {
+            Some(RequestChecksumCalculation::WhenRequired) => None,
+            _ => Some(ChecksumAlgorithm::Crc32),
+        };
         let config = aws_sdk_s3::config::Builder::from(&config)
             .force_path_style(options.path_style)
             .interceptor(CountRequests(counters.clone()))
@@ -100,6 +117,7 @@ impl S3 {
             encryption,
             kms_key,
             storage_class: options.storage_class.as_deref().map(StorageClass::from),
+            part_checksum,
             options: options.clone(),
             counters,
         })
@@ -276,21 +294,16 @@ impl S3 {
     }
 }
 
-/// The region asked for, or where to look for it.
-async fn region(options: &Options) -> Option<Region> {
-    let given = options.region.clone().map(Region::new);
+/// Where to look for the region of a server other than AWS: such a one seldom cares, and the machine
+/// need not be asked.
+fn region_of_no_machine(options: &Options) -> RegionProviderChain {
     let mut profile = ProfileFileRegionProvider::builder();
     if let Some(name) = &options.profile {
         profile = profile.profile_name(name);
     }
-    let chain = RegionProviderChain::first_try(given)
-        .or_else(EnvironmentVariableRegionProvider::new())
-        .or_else(profile.build());
-    match options.endpoint {
-        // Servers other than AWS seldom care, and no machine knows their region.
-        Some(_) => chain.or_else("us-east-1").region().await,
-        None => chain.or_default_provider().region().await,
-    }
+    RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
+        .or_else(profile.build())
+        .or_else("us-east-1")
 }
 
 /// Credentials out of the one file asked for.
@@ -298,13 +311,15 @@ async fn region(options: &Options) -> Option<Region> {
     deprecated,
     reason = "the new names are in a crate that would be a dependency for these two words alone"
 )]
-fn credentials(options: &Options) -> ProfileFileCredentialsProvider {
+fn credentials(options: &Options, http: SharedHttpClient) -> ProfileFileCredentialsProvider {
     use aws_config::profile::profile_file::{ProfileFileKind, ProfileFiles};
     let mut files = ProfileFiles::builder();
     if let Some(path) = &options.credentials_file {
         files = files.with_file(ProfileFileKind::Credentials, path);
     }
-    let mut provider = ProfileFileCredentialsProvider::builder().profile_files(files.build());
+    let mut provider = ProfileFileCredentialsProvider::builder()
+        .configure(&ProviderConfig::without_region().with_http_client(http))
+        .profile_files(files.build());
     if let Some(profile) = &options.profile {
         provider = provider.profile_name(profile);
     }

@@ -146,6 +146,7 @@ impl S3 {
             .bucket(&self.bucket)
             .key(self.full(key))
             .metadata(MARK, &mark)
+            .set_checksum_algorithm(self.part_checksum.clone())
             .set_server_side_encryption(self.encryption.clone())
             .set_ssekms_key_id(self.kms_key.clone())
             .set_storage_class(self.storage_class.clone())
