@@ -1,0 +1,133 @@
+//! Where a store is.
+
+use crate::error::ObjectError;
+use crate::key::check_key;
+use std::path::PathBuf;
+
+/// The longest prefix in a bucket: with the longest key it makes less than the 1,024 bytes of S3.
+const MAX_PREFIX_BYTES: usize = 120;
+
+/// Where a store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// A folder.
+    Folder(PathBuf),
+    /// A bucket, and what stands before each key in it: nothing, or a name with a slash behind it.
+    S3 { bucket: String, prefix: String },
+}
+
+impl Location {
+    pub(crate) fn parse(text: &str) -> Result<Location, ObjectError> {
+        let wrong = |location: &str, reason: &str| {
+            Err(ObjectError::Location {
+                location: location.to_owned(),
+                reason: reason.to_owned(),
+            })
+        };
+        if text.is_empty() {
+            return wrong(text, "it is empty; give a folder or s3://bucket/prefix");
+        }
+        if text.contains('\0') {
+            return wrong("", "it has a NUL in it");
+        }
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return Ok(Location::Folder(PathBuf::from(text)));
+        };
+        if rest.contains('@') {
+            // It is not repeated: a password may stand in it.
+            return wrong(
+                scheme,
+                "it has an '@' in it; credentials do not belong there",
+            );
+        }
+        if scheme != "s3" {
+            return wrong(text, "only folders and s3://bucket/prefix are known");
+        }
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if !is_bucket(bucket) {
+            let reason = "a bucket has 3 to 63 small letters, digits, dots and hyphens, as s3://bucket/prefix";
+            return wrong(text, reason);
+        }
+        let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
+        if prefix.is_empty() {
+            return Ok(Location::S3 {
+                bucket: bucket.to_owned(),
+                prefix: String::new(),
+            });
+        }
+        if prefix.len() > MAX_PREFIX_BYTES {
+            return wrong(text, "its prefix is longer than 120 bytes");
+        }
+        if let Err(ObjectError::Key { reason, .. }) = check_key(prefix) {
+            return wrong(text, &format!("its prefix cannot be used: {reason}"));
+        }
+        Ok(Location::S3 {
+            bucket: bucket.to_owned(),
+            prefix: format!("{prefix}/"),
+        })
+    }
+}
+
+fn is_bucket(name: &str) -> bool {
+    let at_ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (3..=63).contains(&name.len())
+        && name.chars().all(|c| at_ends(c) || c == '.' || c == '-')
+        && name.starts_with(at_ends)
+        && name.ends_with(at_ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s3(bucket: &str, prefix: &str) -> Location {
+        Location::S3 {
+            bucket: bucket.to_owned(),
+            prefix: prefix.to_owned(),
+        }
+    }
+
+    #[test]
+    fn reads_folders_and_buckets() {
+        for (text, location) in [
+            ("runs", Location::Folder("runs".into())),
+            ("/mnt/all/runs", Location::Folder("/mnt/all/runs".into())),
+            ("s3://bucket", s3("bucket", "")),
+            ("s3://bucket/", s3("bucket", "")),
+            (
+                "s3://my.bucket-1/hatetris/runs",
+                s3("my.bucket-1", "hatetris/runs/"),
+            ),
+            ("s3://bucket/runs/", s3("bucket", "runs/")),
+        ] {
+            assert_eq!(Location::parse(text).unwrap(), location, "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_with_a_reason() {
+        let long = format!("s3://bucket/{}", "a".repeat(121));
+        for (text, word) in [
+            ("", "empty"),
+            ("s3://", "bucket"),
+            ("s3:///runs", "bucket"),
+            ("s3://Bucket/runs", "small letters"),
+            ("s3://bucket//runs", "slashes"),
+            ("s3://bucket/../runs", "dot"),
+            (&long, "120"),
+            ("gs://bucket/runs", "only folders and s3://"),
+            ("file:///runs", "only folders"),
+        ] {
+            let message = Location::parse(text).unwrap_err().to_string();
+            assert!(message.contains(word), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_password_in_a_location_is_not_repeated() {
+        let message = Location::parse("s3://key:secret@bucket")
+            .unwrap_err()
+            .to_string();
+        assert!(!message.contains("secret"), "{message}");
+    }
+}

@@ -1,0 +1,135 @@
+//! What the client and the server say of a failure, in plain words.
+
+use crate::error::ObjectError;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use std::error::Error;
+use std::io;
+
+/// Makes an error of one that came up with an object.
+pub(super) fn explain<E>(store: String, key: String, error: &SdkError<E>) -> ObjectError
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    match error {
+        SdkError::TimeoutError(_) => ObjectError::Unavailable {
+            store,
+            key,
+            reason: "no answer in time".to_owned(),
+        },
+        SdkError::DispatchFailure(failure) => match failure.as_connector_error() {
+            Some(connector) if connector.is_timeout() => ObjectError::Unavailable {
+                store,
+                key,
+                reason: "no connection in time".to_owned(),
+            },
+            Some(connector) => not_sent(store, key, connector),
+            None => not_sent(store, key, error),
+        },
+        SdkError::ResponseError(_) => ObjectError::Unavailable {
+            store,
+            key,
+            reason: format!("the answer cannot be read: {}", root_cause(error)),
+        },
+        SdkError::ServiceError(service) => answered(store, key, service.err(), service.raw()),
+        // Not sent at all, and so will it be the next time.
+        error => ObjectError::Refused {
+            store,
+            key,
+            reason: root_cause(error),
+        },
+    }
+}
+
+/// The request did not get through.
+fn not_sent(store: String, key: String, error: &(dyn Error + 'static)) -> ObjectError {
+    // The error of missing credentials is known by its name alone: its type is in another crate.
+    if chain(error).any(|cause| format!("{cause:?}").starts_with("CredentialsNotLoaded")) {
+        return ObjectError::Denied {
+            store,
+            key,
+            reason: "no credentials were found in the environment, the profile or the machine"
+                .to_owned(),
+        };
+    }
+    ObjectError::Unavailable {
+        store,
+        key,
+        reason: root_cause(error),
+    }
+}
+
+/// The server answered, and not as hoped.
+fn answered<E: ProvideErrorMetadata>(
+    store: String,
+    key: String,
+    error: &E,
+    raw: &aws_sdk_s3::config::http::HttpResponse,
+) -> ObjectError {
+    let status = raw.status().as_u16();
+    let code = error.code().unwrap_or_default();
+    let said = match (code, error.message().unwrap_or_default()) {
+        ("", "") => format!("HTTP status {status}"),
+        (code, "") => format!("{code} (HTTP status {status})"),
+        (code, message) => format!("{code} (HTTP status {status}): {message}"),
+    };
+    let region = raw.headers().get("x-amz-bucket-region");
+    match (status, region) {
+        // Answers to HEAD have no body, and with it no code.
+        (301 | 307 | 400, Some(region)) => ObjectError::WrongRegion {
+            store,
+            reason: format!("it is in {region} ({said})"),
+        },
+        (404, _) if code != "NoSuchBucket" && code != "NoSuchUpload" => {
+            ObjectError::NotFound { store, key }
+        }
+        (401 | 403, _) => ObjectError::Denied {
+            store,
+            key,
+            reason: said,
+        },
+        (412, _) => ObjectError::Changed { store, key },
+        (408 | 429 | 500.., _) if status != 501 => ObjectError::Unavailable {
+            store,
+            key,
+            reason: said,
+        },
+        _ => of_code(store, key, code, said),
+    }
+}
+
+/// What the server means by a code.
+pub(super) fn of_code(store: String, key: String, code: &str, reason: String) -> ObjectError {
+    match code {
+        "NoSuchBucket" => ObjectError::NoBucket { store },
+        "AccessDenied"
+        | "InvalidAccessKeyId"
+        | "SignatureDoesNotMatch"
+        | "ExpiredToken"
+        | "InvalidToken" => ObjectError::Denied { store, key, reason },
+        "PermanentRedirect" | "AuthorizationHeaderMalformed" => {
+            ObjectError::WrongRegion { store, reason }
+        }
+        "RequestTimeout"
+        | "SlowDown"
+        | "InternalError"
+        | "ServiceUnavailable"
+        | "ConditionalRequestConflict"
+        | "OperationAborted" => ObjectError::Unavailable { store, key, reason },
+        _ => ObjectError::Refused { store, key, reason },
+    }
+}
+
+/// The innermost cause: the outer ones say no more than that something failed.
+pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let innermost = chain(error).last().unwrap_or(error);
+    match innermost.downcast_ref::<io::Error>().map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
+        Some(io::ErrorKind::ConnectionReset) => "the connection was cut".to_owned(),
+        _ => innermost.to_string(),
+    }
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let inner = |error: &&'a (dyn Error + 'static)| (*error).source();
+    std::iter::successors(Some(error), inner)
+}

@@ -1,0 +1,131 @@
+//! The folder.
+
+use crate::suite::{conforms, measure, names_in};
+use bytes::Bytes;
+use hatebeam_objects::{Condition, ObjectError, Objects, Options, Probe};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+const CONDITIONAL: Probe = Probe {
+    if_absent: true,
+    if_is: true,
+};
+
+async fn open(dir: &Path) -> Objects {
+    Objects::open(dir.to_str().unwrap(), &Options::default())
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_conforms() {
+    let dir = tempfile::tempdir().unwrap();
+    let objects = open(&dir.path().join("made/when/opened")).await;
+    conforms(&objects, 1500, CONDITIONAL).await;
+    let root = dir.path().join("made/when/opened");
+    assert_eq!(names_in(&root), [".lock", ".tmp"]);
+    assert!(names_in(&root.join(".tmp")).is_empty());
+}
+
+#[tokio::test]
+#[ignore = "measures; run it with --nocapture"]
+async fn throughput_of_a_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    measure("folder", &open(dir.path()).await).await;
+}
+
+#[tokio::test]
+async fn what_is_no_place_is_refused_with_a_reason() {
+    let error = Objects::open("gs://bucket", &Options::default())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ObjectError::Location { .. }), "{error}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = Objects::open(file.path().to_str().unwrap(), &Options::default()).await;
+    assert!(matches!(error.unwrap_err(), ObjectError::Io { .. }));
+    #[cfg(not(feature = "s3"))]
+    {
+        let error = Objects::open("s3://bucket", &Options::default())
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("without S3"), "{error}");
+    }
+}
+
+/// Deletions take folders away that writers have just made.
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_and_deleters_do_not_disturb_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let objects = open(dir.path()).await;
+    let mut tasks = JoinSet::new();
+    for task in 0..4 {
+        let objects = objects.clone();
+        tasks.spawn(async move {
+            for n in 0..50 {
+                let key = format!("deep/er/{task}-{n}");
+                objects.put(&key, Bytes::from("x")).await.unwrap();
+                match task {
+                    0 => objects.delete(&key).await.unwrap(),
+                    1 => drop(objects.delete_prefix("deep").await.unwrap()),
+                    _ => {}
+                }
+            }
+        });
+    }
+    tasks.join_all().await;
+    objects.delete_prefix("deep").await.unwrap();
+    assert_eq!(names_in(dir.path()), [".lock", ".tmp"]);
+}
+
+const RACERS: usize = 4;
+const ROUNDS: usize = 25;
+const RACE_DIR: &str = "HATEBEAM_TEST_RACE_DIR";
+
+/// One of the processes of the next test, which starts it.
+#[tokio::test]
+#[ignore = "started by processes_race_for_a_key"]
+async fn racer() {
+    let Some(dir) = std::env::var_os(RACE_DIR) else {
+        return;
+    };
+    let objects = open(Path::new(&dir)).await;
+    for round in 0..ROUNDS {
+        // All are there before anybody runs.
+        let me = format!("at/{round}/{}", std::process::id());
+        objects.put(&me, Bytes::new()).await.unwrap();
+        while objects.list(&format!("at/{round}")).await.unwrap().len() < RACERS {
+            tokio::time::sleep(Duration::from_micros(200)).await;
+        }
+        let race = format!("race/{round}");
+        let won = objects.put_if(&race, Bytes::from(me), &Condition::Absent);
+        match won.await {
+            Ok(_) => objects
+                .put(&format!("won/{round}/{}", std::process::id()), Bytes::new())
+                .await
+                .unwrap(),
+            Err(error) => assert!(error.is_changed(), "{error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn processes_race_for_a_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut children: Vec<_> = (0..RACERS)
+        .map(|_| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", "folder::racer", "--ignored"]);
+            command.env(RACE_DIR, dir.path()).spawn().unwrap()
+        })
+        .collect();
+    for child in &mut children {
+        assert!(child.wait().unwrap().success());
+    }
+    let objects = open(dir.path()).await;
+    for round in 0..ROUNDS {
+        let winners = objects.list(&format!("won/{round}")).await.unwrap();
+        assert_eq!(winners.len(), 1, "round {round}: {winners:?}");
+    }
+}

@@ -1,0 +1,201 @@
+//! S3 servers.
+
+use crate::suite::{conforms, measure, noise};
+use crate::support::servers::{Server, free_port};
+use bytes::Bytes;
+use hatebeam_objects::{ObjectError, Objects, Options, Probe, Stored};
+use std::time::{Duration, Instant};
+
+/// Options with which a file of some megabytes has parts.
+fn in_parts(server: &Server) -> Options {
+    Options {
+        part_bytes: 5 << 20,
+        parallel_parts: 2,
+        ..server.options()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn moto_conforms() {
+    let Some(server) = Server::moto() else { return };
+    let options = in_parts(&server);
+    let probe = Probe {
+        if_absent: true,
+        if_is: true,
+    };
+    for prefix in ["", "some/prefix/"] {
+        let objects = Objects::open(&server.location(prefix), &options)
+            .await
+            .unwrap();
+        conforms(&objects, 1100, probe).await;
+    }
+}
+
+/// Garage takes conditions and does not heed them. Should this fail, a newer one may.
+#[tokio::test(flavor = "multi_thread")]
+async fn garage_conforms_but_for_conditions() {
+    let Some(server) = Server::garage() else {
+        return;
+    };
+    let options = in_parts(&server);
+    let probe = Probe {
+        if_absent: false,
+        if_is: false,
+    };
+    for prefix in ["", "some/prefix/"] {
+        let objects = Objects::open(&server.location(prefix), &options)
+            .await
+            .unwrap();
+        conforms(&objects, 1100, probe).await;
+        assert_eq!(objects.stats().retries, 0);
+        assert_eq!(objects.stats().errors, 2 + 8);
+    }
+}
+
+#[tokio::test]
+#[ignore = "measures; run it with --nocapture"]
+async fn throughput_of_servers() {
+    for (name, server) in [("garage", Server::garage()), ("moto", Server::moto())] {
+        if let Some(server) = server {
+            let objects = Objects::open(&server.location("a"), &server.options()).await;
+            measure(name, &objects.unwrap()).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn prefixes_of_one_bucket_do_not_see_each_other() {
+    let Some(server) = Server::moto() else { return };
+    let open = |prefix| {
+        let location = server.location(prefix);
+        let options = server.options();
+        async move { Objects::open(&location, &options).await.unwrap() }
+    };
+    let (one, other, all) = (open("a").await, open("ab").await, open("").await);
+    one.put("key", Bytes::from("1")).await.unwrap();
+    other.put("key", Bytes::from("2")).await.unwrap();
+    assert_eq!(one.list("").await.unwrap().len(), 1);
+    assert_eq!(one.get("key").await.unwrap().0, "1");
+    assert_eq!(all.list_dirs("").await.unwrap(), ["a", "ab"]);
+}
+
+#[tokio::test]
+async fn wrong_credentials_are_denied_and_not_told() {
+    let Some(server) = Server::garage() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("credentials");
+    let secret = "ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100";
+    for id in ["GK0123456789abcdef01234567", "GKffffffffffffffffffffffff"] {
+        let text =
+            format!("[default]\naws_access_key_id = {id}\naws_secret_access_key = {secret}\n");
+        std::fs::write(&file, text).unwrap();
+        let options = Options {
+            credentials_file: Some(file.clone()),
+            ..server.options()
+        };
+        let objects = Objects::open(&server.location("a"), &options)
+            .await
+            .unwrap();
+        let error = objects.put("key", Bytes::from("x")).await.unwrap_err();
+        assert!(matches!(error, ObjectError::Denied { .. }), "{error}");
+        assert!(!error.is_transient());
+        assert!(!error.to_string().contains(secret));
+        assert!(!format!("{objects:?}").contains(secret));
+    }
+}
+
+#[tokio::test]
+async fn missing_credentials_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("credentials");
+    std::fs::write(&file, "").unwrap();
+    let options = Options {
+        endpoint: Some("http://127.0.0.1:9".to_owned()),
+        credentials_file: Some(file),
+        ..Options::default()
+    };
+    let objects = Objects::open("s3://bucket/a", &options).await.unwrap();
+    let error = objects.get("key").await.unwrap_err();
+    assert!(matches!(error, ObjectError::Denied { .. }), "{error}");
+    assert!(error.to_string().contains("credentials"), "{error}");
+}
+
+#[tokio::test]
+async fn a_missing_bucket_is_told() {
+    for server in [Server::garage(), Server::moto()].into_iter().flatten() {
+        let objects = Objects::open("s3://no-such-bucket/a", &server.options())
+            .await
+            .unwrap();
+        let put = objects.put("key", Bytes::from("x")).await.unwrap_err();
+        assert!(
+            matches!(
+                put,
+                ObjectError::NoBucket { .. } | ObjectError::Denied { .. }
+            ),
+            "{put}"
+        );
+        let list = objects.list("").await.unwrap_err();
+        assert!(
+            matches!(
+                list,
+                ObjectError::NoBucket { .. } | ObjectError::Denied { .. }
+            ),
+            "{list}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_closed_port_is_told_in_bounded_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("credentials");
+    std::fs::write(
+        &file,
+        "[default]\naws_access_key_id = a\naws_secret_access_key = b\n",
+    )
+    .unwrap();
+    let options = Options {
+        endpoint: Some(format!("http://127.0.0.1:{}", free_port())),
+        credentials_file: Some(file),
+        max_attempts: 3,
+        first_wait: Duration::from_millis(20),
+        ..Options::default()
+    };
+    let objects = Objects::open("s3://bucket/a", &options).await.unwrap();
+    let begin = Instant::now();
+    let error = objects.get("key").await.unwrap_err();
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(error.is_transient(), "{error}");
+    assert!(error.to_string().contains("connection refused"), "{error}");
+    assert_eq!((objects.stats().requests, objects.stats().retries), (3, 2));
+}
+
+/// Nothing but the length and our checksum stands between a manifest and an object of another run.
+#[tokio::test]
+async fn an_object_in_place_of_another_is_found() {
+    let Some(server) = Server::garage() else {
+        return;
+    };
+    let objects = Objects::open(&server.location("a"), &in_parts(&server))
+        .await
+        .unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+    std::fs::write(&from, noise(6 << 20, 3)).unwrap();
+    let stored = objects.put_file("key", &from).await.unwrap();
+    let mut other = noise(6 << 20, 3);
+    other[4_000_000] ^= 4;
+    std::fs::write(&from, &other).unwrap();
+    assert_eq!(
+        objects.put_file("key", &from).await.unwrap(),
+        Stored::of(&other)
+    );
+    let error = objects
+        .get_to_file("key", &to, Some(&stored))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ObjectError::Damaged { .. }), "{error}");
+    assert!(!to.exists());
+}
