@@ -132,12 +132,11 @@ async fn carry(mut client: TcpStream, server: SocketAddr, state: Arc<Mutex<State
             return;
         }
         Some(Fault::SlowDown) => {
-            let mut head = [0; 4096];
             // A connection that is closed before it is used does not count.
-            if client.read(&mut head).await.is_ok_and(|read| read > 0) && strikes(&state) {
+            if client.peek(&mut [0]).await.is_ok_and(|read| read > 0) && strikes(&state) {
                 slow_down(client).await;
+                return;
             }
-            return;
         }
         _ => {}
     }
