@@ -10,6 +10,7 @@
 //! What fails for the moment is tried again, a bounded number of times; what still fails is an
 //! [`ObjectError`] that says in words what to look at.
 
+#[cfg(feature = "s3")]
 mod backoff;
 mod checksum;
 mod error;

@@ -2,14 +2,16 @@
 
 use crate::suite::{names_in, noise};
 use crate::support::proxy::{Fault, Proxy};
-use crate::support::servers::Server;
+use crate::support::servers::{Server, free_port};
 use bytes::Bytes;
 use hatebeam_objects::{Condition, ObjectError, Objects, Options, Stored};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const FILE_BYTES: usize = 12 << 20;
+const SLOW_DOWN: Fault = Fault::Answer(503, "SlowDown");
 const ALWAYS: usize = usize::MAX;
 
 /// A server behind a proxy, and a file.
@@ -128,7 +130,7 @@ impl Bad {
 
     async fn all(&self) {
         self.survives(Fault::Close, 2).await;
-        self.survives(Fault::SlowDown, 3).await;
+        self.survives(SLOW_DOWN, 3).await;
         self.survives(Fault::Delay(Duration::from_millis(20)), 10)
             .await;
         self.survives(Fault::Silence, 1).await;
@@ -137,11 +139,11 @@ impl Bad {
         // It always is cut, but each time it gets on.
         self.survives(Fault::CutAnswer(2 << 20), ALWAYS).await;
         self.upload_fails(Fault::Close, "").await;
-        self.upload_fails(Fault::SlowDown, "SlowDown").await;
+        self.upload_fails(SLOW_DOWN, "SlowDown").await;
         self.upload_fails(Fault::CutRequest(3 << 20), "").await;
         self.download_fails(Fault::Silence, "no answer in time")
             .await;
-        self.download_fails(Fault::SlowDown, "SlowDown").await;
+        self.download_fails(SLOW_DOWN, "SlowDown").await;
         self.download_fails(Fault::CutAnswer(100_000), "stopped at byte")
             .await;
     }
@@ -236,5 +238,100 @@ async fn an_object_written_anew_while_it_is_read_is_not_read_on() {
             Ok(stored) => assert!([Stored::of(&bad.content), Stored::of(&anew)].contains(&stored)),
             Err(error) => assert!(error.is_transient(), "{error}"),
         }
+    }
+}
+
+/// Two conditional writes at the same moment: S3 may ask to try again.
+#[tokio::test]
+async fn a_conditional_write_in_conflict_is_tried_again() {
+    let Some(server) = Server::moto() else { return };
+    let bad = Bad::start("moto", server).await;
+    let conflict = Fault::Answer(409, "ConditionalRequestConflict");
+    let put = || {
+        bad.objects
+            .put_if("key", Bytes::from("x"), &Condition::Absent)
+    };
+    bad.proxy.set(conflict, 2);
+    put().await.unwrap();
+    assert_eq!(bad.proxy.clear(), 2);
+    bad.proxy.set(conflict, ALWAYS);
+    assert!(put().await.unwrap_err().is_transient());
+    bad.proxy.clear();
+    assert!(put().await.unwrap_err().is_changed());
+}
+
+/// Parts that nobody will put together cost money.
+#[tokio::test]
+async fn an_upload_that_is_given_up_is_aborted() {
+    let Some(server) = Server::moto() else { return };
+    let bad = Bad::start("moto", server).await;
+    bad.proxy
+        .set(Fault::Delay(Duration::from_millis(200)), ALWAYS);
+    let (objects, from) = (bad.objects.clone(), bad.from());
+    let putting = tokio::spawn(async move { objects.put_file("file", &from).await });
+    let uploads = async |some: bool| {
+        let begin = Instant::now();
+        while bad
+            .server
+            .plain_request("GET", "?uploads")
+            .unwrap()
+            .contains("<UploadId>")
+            != some
+        {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{some}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    uploads(true).await;
+    // The second request is a part: now the client knows of the upload.
+    while bad.objects.stats().requests < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    putting.abort();
+    assert!(putting.await.unwrap_err().is_cancelled());
+    uploads(false).await;
+}
+
+/// What a server says is told apart by what to do about it, and only what may pass is tried again.
+#[tokio::test]
+async fn what_a_server_says_is_told() {
+    let nobody = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let proxy = Proxy::start(nobody).await;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("credentials");
+    std::fs::write(
+        &file,
+        "[default]\naws_access_key_id = a\naws_secret_access_key = b\n",
+    )
+    .unwrap();
+    let options = Options {
+        endpoint: Some(proxy.endpoint()),
+        path_style: true,
+        credentials_file: Some(file),
+        max_attempts: 3,
+        first_wait: Duration::from_millis(1),
+        ..Options::default()
+    };
+    let objects = Objects::open("s3://bucket/a", &options).await.unwrap();
+    for (status, code, kind, tries) in [
+        (403, "AccessDenied", "Denied", 1),
+        (403, "SignatureDoesNotMatch", "Denied", 1),
+        (404, "NoSuchBucket", "NoBucket", 1),
+        (404, "NoSuchKey", "NotFound", 1),
+        (301, "PermanentRedirect", "WrongRegion", 1),
+        (400, "AuthorizationHeaderMalformed", "WrongRegion", 1),
+        (400, "InvalidArgument", "Refused", 1),
+        (501, "NotImplemented", "Refused", 1),
+        (500, "InternalError", "Unavailable", 3),
+        (503, "SlowDown", "Unavailable", 3),
+    ] {
+        proxy.set(Fault::Answer(status, code), ALWAYS);
+        let error = objects.get("key").await.unwrap_err();
+        assert!(
+            format!("{error:?}").starts_with(kind),
+            "{error:?} should be {kind}"
+        );
+        assert_eq!(error.is_transient(), tries > 1, "{error}");
+        assert_eq!(proxy.clear(), tries, "{code}");
     }
 }

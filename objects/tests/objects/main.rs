@@ -1,5 +1,7 @@
 //! What must hold of every store, a folder or a server, and of the way to a server when it is bad.
 
+#![allow(clippy::unwrap_used)] // in helpers of tests
+
 #[cfg(feature = "s3")]
 mod faults;
 mod folder;

@@ -3,6 +3,7 @@
 //! `tempfile` and tokio with `io-util`, `net`, `rt`, `sync` and `time`.
 // Not every crate that includes it needs all of it.
 #![allow(dead_code)]
+#![allow(clippy::unwrap_used)] // for tests
 
 pub(crate) mod proxy;
 pub(crate) mod servers;

@@ -8,9 +8,6 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinHandle};
 
-const SLOW_DOWN: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\
-    <Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>";
-
 /// What goes wrong on a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
@@ -18,8 +15,8 @@ pub(crate) enum Fault {
     Close,
     /// It is made, and then nothing comes.
     Silence,
-    /// The first request is answered with 503, and the server does not see it.
-    SlowDown,
+    /// The first request is answered with this status and code, and the server does not see it.
+    Answer(u16, &'static str),
     /// Each piece of an answer is late.
     Delay(Duration),
     /// It is cut when so many bytes of answers have come.
@@ -131,12 +128,11 @@ async fn carry(mut client: TcpStream, server: SocketAddr, state: Arc<Mutex<State
             let _ = tokio::io::copy(&mut client, &mut tokio::io::sink()).await;
             return;
         }
-        Some(Fault::SlowDown) => {
-            let mut head = [0; 4096];
-            // A connection that is closed before it is used does not count.
-            if client.read(&mut head).await.is_ok_and(|read| read > 0) && strikes(&state) {
-                slow_down(client).await;
-            }
+        // A connection that is closed before it is used does not count.
+        Some(Fault::Answer(status, code))
+            if client.peek(&mut [0]).await.is_ok_and(|read| read > 0) && strikes(&state) =>
+        {
+            answer(client, status, code).await;
             return;
         }
         _ => {}
@@ -153,10 +149,11 @@ async fn carry(mut client: TcpStream, server: SocketAddr, state: Arc<Mutex<State
     }
 }
 
-async fn slow_down(mut client: TcpStream) {
+async fn answer(mut client: TcpStream, status: u16, code: &str) {
+    let xml = format!("<Error><Code>{code}</Code><Message>As the test will.</Message></Error>");
     let answer = format!(
-        "HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{SLOW_DOWN}",
-        SLOW_DOWN.len()
+        "HTTP/1.1 {status} Fault\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{xml}",
+        xml.len()
     );
     if client.write_all(answer.as_bytes()).await.is_ok() {
         // What is not read makes the operating system take the answer back.

@@ -1,0 +1,60 @@
+# Sourced, or run, before the tests that need S3 servers: finds Garage, a real server, and moto, a
+# mock that knows conditional writes, installs what is missing, and sets HATEBEAM_GARAGE and
+# HATEBEAM_MOTO to the programs. What it cannot get it says aloud; the tests then skip it. They are kept
+# outside the checkout, where HATEBEAM_TOOLS says.
+
+s3_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
+s3_garage_version=2.5.0
+s3_moto_version=5.2
+
+# Compiled from crates.io, without features that would need a system's libraries.
+s3_find_garage() {
+    local root=$s3_tools/garage-$s3_garage_version log=$s3_tools/garage.log
+    if [ ! -x "$root/bin/garage" ]; then
+        if ! command -v cargo >/dev/null; then
+            echo "skipped: the tests with Garage (no cargo to compile it with)"
+            return
+        fi
+        echo "Compiling Garage $s3_garage_version into $root: about ten minutes, once"
+        # A failure half-way leaves no program: cargo puts it in its place at the end. The folder with
+        # what was compiled is of no use after.
+        if ! CARGO_TARGET_DIR=$root/build cargo install garage --version "$s3_garage_version" --locked \
+            --no-default-features --features bundled-libs,sqlite --root "$root" >"$log" 2>&1; then
+            tail -n 5 "$log"
+            echo "skipped: the tests with Garage (it could not be compiled, see $log)"
+            return
+        fi
+        rm -rf "$root/build"
+    fi
+    export HATEBEAM_GARAGE=$root/bin/garage
+    echo "Garage: $HATEBEAM_GARAGE"
+}
+
+# In a Python environment of its own.
+s3_find_moto() {
+    local root=$s3_tools/moto-$s3_moto_version log=$s3_tools/moto.log
+    if [ ! -e "$root/done" ]; then
+        if ! command -v python3 >/dev/null; then
+            echo "skipped: the tests with moto (no python3)"
+            return
+        fi
+        echo "Installing moto $s3_moto_version into $root"
+        rm -rf "$root"
+        if ! { python3 -m venv "$root" &&
+            "$root/bin/pip" install "moto[s3,server]==$s3_moto_version.*"; } >"$log" 2>&1; then
+            tail -n 5 "$log"
+            echo "skipped: the tests with moto (it could not be installed, see $log)"
+            return
+        fi
+        touch "$root/done"
+    fi
+    export HATEBEAM_MOTO=$root/bin/moto_server
+    echo "moto: $HATEBEAM_MOTO"
+}
+
+if mkdir -p "$s3_tools"; then
+    [ -n "${HATEBEAM_GARAGE:-}" ] || s3_find_garage
+    [ -n "${HATEBEAM_MOTO:-}" ] || s3_find_moto
+else
+    echo "skipped: the tests with S3 servers (cannot write to $s3_tools)"
+fi
