@@ -13,10 +13,12 @@ mod files;
 mod path;
 mod records;
 mod run;
+mod shards;
 mod table;
 
 pub use error::StoreError;
 pub use files::{free_bytes, write_whole};
-pub use path::{MAX_CANDIDATES, Path, path_to};
+pub use path::{Lookup, MAX_CANDIDATES, Path, path_to};
 pub use records::DepthRecord;
 pub use run::{FORMAT, RunStore, RunSummary, list_runs};
+pub use shards::{ShardTable, ShardTables};

@@ -9,10 +9,36 @@
 //! descent after the other, until one of them is in the nearest kept table.
 
 use crate::error::StoreError;
-use crate::run::{RunStore, hex_of};
-use hatebeam_game::{Backward, Parent, Well};
+use crate::records::DepthRecord;
+use crate::run::hex_of;
+use hatebeam_game::{Backward, Geometry, Parent, Well};
 use hatebeam_search::{Node, NodeWell};
 use std::collections::HashSet;
+
+/// Where the wells of a run are looked up.
+pub trait Lookup {
+    /// The size of its wells.
+    fn geometry(&self) -> Geometry;
+
+    /// The records of the committed depths, ascending without a gap.
+    fn depths(&self) -> &[DepthRecord];
+
+    /// The nodes of a depth that have these wells, in their order.
+    ///
+    /// # Errors
+    /// [`StoreError::NoDepth`], [`StoreError::Dropped`] if its wells were not kept, and what reading
+    /// them may meet.
+    fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError>;
+
+    /// The node of a depth that has this well.
+    ///
+    /// # Errors
+    /// As for [`Lookup::multi_get`].
+    fn get(&self, depth: u32, well: &NodeWell) -> Result<Option<Node>, StoreError> {
+        let found = self.multi_get(depth, std::slice::from_ref(well))?;
+        Ok(found.into_iter().flatten().next())
+    }
+}
 
 /// How many wells are tried at most to get over a row of depths that were not kept.
 pub const MAX_CANDIDATES: u64 = 1_000_000;
@@ -33,18 +59,23 @@ pub struct Path {
 /// [`StoreError::NoWell`] if the depth does not hold the well (where its wells were not kept, the way
 /// back tells), [`StoreError::NoParent`] and
 /// [`StoreError::TooMany`] if no way back is found; besides, whatever reading tables may meet.
-pub fn path_to(
-    store: &RunStore,
+pub fn path_to<L: Lookup>(
+    store: &L,
     backward: &mut Backward,
     depth: u32,
     well: &NodeWell,
 ) -> Result<Path, StoreError> {
-    let mut node = match store.get(depth, well) {
+    let found = store.multi_get(depth, std::slice::from_ref(well));
+    let mut node = match found {
         Err(StoreError::Dropped { .. }) => node_of_dropped(store, depth, well)?,
-        node => node?.ok_or_else(|| StoreError::NoWell {
-            depth,
-            well: hex_of(store.geometry(), well),
-        })?,
+        found => found?
+            .into_iter()
+            .flatten()
+            .next()
+            .ok_or_else(|| StoreError::NoWell {
+                depth,
+                well: hex_of(store.geometry(), well),
+            })?,
     };
     let mut walk = Walk {
         store,
@@ -75,7 +106,7 @@ pub fn path_to(
 
 /// A node of a depth whose wells were not kept, as far as it can be known: cells are conserved, so
 /// that well and depth settle the lines.
-fn node_of_dropped(store: &RunStore, depth: u32, well: &NodeWell) -> Result<Node, StoreError> {
+fn node_of_dropped(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Node, StoreError> {
     let geometry = store.geometry();
     let filled = unpack(store, depth, well)?.filled();
     let first = store
@@ -98,7 +129,7 @@ fn node_of_dropped(store: &RunStore, depth: u32, well: &NodeWell) -> Result<Node
     })
 }
 
-fn unpack(store: &RunStore, depth: u32, well: &NodeWell) -> Result<Well, StoreError> {
+fn unpack(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Well, StoreError> {
     well.unpack(store.geometry())
         .map_err(|error| StoreError::DamagedDepth {
             depth,
@@ -107,8 +138,8 @@ fn unpack(store: &RunStore, depth: u32, well: &NodeWell) -> Result<Well, StoreEr
         })
 }
 
-struct Walk<'a> {
-    store: &'a RunStore,
+struct Walk<'a, L> {
+    store: &'a L,
     backward: &'a mut Backward,
     lookups: u64,
     /// The wells found, the last depth first.
@@ -123,7 +154,7 @@ struct Generation {
     parents: std::vec::IntoIter<Parent>,
 }
 
-impl Walk<'_> {
+impl<L: Lookup> Walk<'_, L> {
     /// Goes from a node back to one of `kept`, and adds the wells on the way.
     fn back_to(&mut self, depth: u32, node: &Node, kept: u32) -> Result<Node, StoreError> {
         let well = unpack(self.store, depth, &node.well)?;

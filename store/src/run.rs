@@ -12,6 +12,7 @@
 
 use crate::error::StoreError;
 use crate::files::{bytes_below, empty_dir, sync_dir, write_whole};
+use crate::path::Lookup;
 use crate::records::{DepthRecord, Records};
 use crate::table::{self, Key};
 use hatebeam_game::Geometry;
@@ -527,47 +528,6 @@ impl RunStore {
         Ok(())
     }
 
-    /// The node of a depth that has this well.
-    ///
-    /// # Errors
-    /// [`StoreError::DamagedDepth`], [`StoreError::NoDepth`], [`StoreError::Dropped`].
-    pub fn get(&self, depth: u32, well: &NodeWell) -> Result<Option<Node>, StoreError> {
-        self.kept(depth)?;
-        let value = self
-            .db()?
-            .get_pinned(Key::new(self.geometry, depth, well))
-            .map_err(StoreError::read(depth))?;
-        value
-            .map(|value| checked_node(depth, *well, &value))
-            .transpose()
-    }
-
-    /// The nodes of a depth that have these wells, in their order.
-    ///
-    /// # Errors
-    /// As for [`RunStore::get`].
-    pub fn multi_get(
-        &self,
-        depth: u32,
-        wells: &[NodeWell],
-    ) -> Result<Vec<Option<Node>>, StoreError> {
-        self.kept(depth)?;
-        let keys = wells
-            .iter()
-            .map(|well| Key::new(self.geometry, depth, well));
-        let values = self.db()?.multi_get(keys);
-        wells
-            .iter()
-            .zip(values)
-            .map(|(well, value)| {
-                let value = value.map_err(StoreError::read(depth))?;
-                value
-                    .map(|value| checked_node(depth, *well, &value))
-                    .transpose()
-            })
-            .collect()
-    }
-
     /// Forgets all depths above `depth`, their records and their tables. The result goes, too.
     ///
     /// # Errors
@@ -667,12 +627,22 @@ impl RunStore {
     }
 }
 
-fn checked_node(depth: u32, well: NodeWell, value: &[u8]) -> Result<Node, StoreError> {
-    table::node_of_value(well, value).ok_or_else(|| StoreError::DamagedDepth {
-        depth,
-        file: None,
-        reason: "an entry has another length".to_owned(),
-    })
+impl Lookup for RunStore {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn depths(&self) -> &[DepthRecord] {
+        self.records.list()
+    }
+
+    fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
+        self.kept(depth)?;
+        let keys = wells
+            .iter()
+            .map(|well| Key::new(self.geometry, depth, well));
+        table::found(depth, wells, self.db()?.multi_get(keys))
+    }
 }
 
 fn open_db(options: &Options, dir: &Path) -> Result<DB, StoreError> {

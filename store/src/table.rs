@@ -100,6 +100,26 @@ pub(crate) fn node_of(geometry: Geometry, key: &[u8], value: &[u8]) -> Option<No
     node_of_value(well, value)
 }
 
+/// The nodes of a depth with these wells, from the values that were found for them.
+pub(crate) fn found(
+    depth: u32,
+    wells: &[NodeWell],
+    values: Vec<Result<Option<Vec<u8>>, rocksdb::Error>>,
+) -> Result<Vec<Option<Node>>, StoreError> {
+    let node = |(well, value): (&NodeWell, Result<Option<Vec<u8>>, rocksdb::Error>)| {
+        let value = value.map_err(StoreError::read(depth))?;
+        let value = value.map(|value| {
+            node_of_value(*well, &value).ok_or_else(|| StoreError::DamagedDepth {
+                depth,
+                file: None,
+                reason: "an entry has another length".to_owned(),
+            })
+        });
+        value.transpose()
+    };
+    wells.iter().zip(values).map(node).collect()
+}
+
 /// How RocksDB is set up, for its tables and for all else.
 pub(crate) fn options(cache: &Cache) -> Options {
     let mut table = BlockBasedOptions::default();
@@ -222,7 +242,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-fn check_order(depth: u32, shard: usize, nodes: &[Node]) -> Result<(), StoreError> {
+pub(crate) fn check_order(depth: u32, shard: usize, nodes: &[Node]) -> Result<(), StoreError> {
     match nodes
         .windows(2)
         .position(|pair| pair[0].well >= pair[1].well)
@@ -261,7 +281,7 @@ fn cuts(shards: &[&[Node]], threads: usize) -> Vec<NodeWell> {
 }
 
 /// Merges these parts into a table.
-fn write_one(
+pub(crate) fn write_one(
     options: &Options,
     path: &Path,
     geometry: Geometry,

@@ -7,7 +7,9 @@ use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
     Digest, Division, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
 };
-use hatebeam_store::{DepthRecord, RunStore, StoreError, list_runs, path_to, write_whole};
+use hatebeam_store::{
+    DepthRecord, Lookup, RunStore, ShardTables, StoreError, list_runs, path_to, write_whole,
+};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -459,4 +461,45 @@ fn files_full_of_anything_do_no_harm() {
         fs::write(&path, whole).unwrap();
     }
     check(&RunStore::open(&dir).unwrap(), &frontiers);
+}
+
+/// Tables of shards: what was written comes back, in the depth it is of, and goes with it.
+#[test]
+fn tables_of_shards() {
+    let all = frontiers(Geometry::STANDARD, 20_000, 12);
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("left"), "over").unwrap();
+    let tables = ShardTables::create(dir.path(), Geometry::STANDARD).unwrap();
+    assert!(!dir.path().join("left").exists());
+    for frontier in &all[10..12] {
+        let depth = frontier.depth;
+        for (shard, nodes) in frontier.shards.iter().enumerate() {
+            let name = format!("{depth}-{shard}.sst");
+            let written = tables.write(&name, depth, shard, nodes).unwrap();
+            assert_eq!(written.count, nodes.len() as u64);
+            assert_eq!(written.digest, Digest::of(nodes));
+            tables.take(depth, vec![written.path.clone()]).unwrap();
+            assert!(!written.path.exists());
+        }
+        let mut expected: Vec<Node> = frontier.nodes().copied().collect();
+        expected.sort_by_key(|node| node.well);
+        assert_eq!(tables.load(depth).unwrap(), expected);
+        let wells = [expected[7].well, NodeWell::default()];
+        let found = tables.multi_get(depth, &wells).unwrap();
+        assert_eq!(found, [Some(expected[7]), None]);
+    }
+    tables.drop_depth(10).unwrap();
+    tables.drop_depth(10).unwrap();
+    assert!(matches!(
+        tables.load(10),
+        Err(StoreError::NoDepth { depth: 10 })
+    ));
+    assert_eq!(tables.load(11).unwrap().len(), all[11].len());
+    let mut unsorted = all[11].shards[0].clone();
+    unsorted.swap(3, 4);
+    let error = tables.write("x.sst", 11, 0, &unsorted).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Unsorted { index: 4, .. }),
+        "{error}"
+    );
 }

@@ -1,14 +1,43 @@
 //! The best game of a run: read back by look-ups, brought to its end, played through the exact rules.
 
 use crate::run::{Run, RunError};
+use crate::spec::Springboard;
 use hatebeam_game::{
     Backward, Children, Emulator, Enemy, EnemyState, Game, Key, PathError, Pressed, Well,
     WellError, replay_of_wells,
 };
 use hatebeam_search::NodeWell;
-use hatebeam_store::{DepthRecord, Path, StoreError, path_to};
+use hatebeam_store::{DepthRecord, Lookup, Path, RunStore, StoreError, path_to};
 use std::cmp::Reverse;
 use thiserror::Error;
+
+/// A run that was searched, as far as games are read back from it.
+pub trait Searched {
+    /// Where its wells are looked up.
+    type Store: Lookup;
+    /// Where its wells are looked up.
+    fn store(&self) -> &Self::Store;
+    /// The emulator of its geometry and rules.
+    fn emulator(&self) -> &Emulator;
+    /// The game up to where the search begins.
+    fn start(&self) -> &Springboard;
+}
+
+impl Searched for Run {
+    type Store = RunStore;
+
+    fn store(&self) -> &RunStore {
+        Run::store(self)
+    }
+
+    fn emulator(&self) -> &Emulator {
+        Run::emulator(self)
+    }
+
+    fn start(&self) -> &Springboard {
+        Run::start(self)
+    }
+}
 
 /// A game that was played through the exact rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +102,7 @@ const MAX_ENDING: usize = 1000;
 ///
 /// # Errors
 /// [`GameError`]; [`StoreError::Dropped`] inside if the wells on the way were not kept.
-pub fn best_game(run: &Run) -> Result<BestGame, GameError> {
+pub fn best_game(run: &impl Searched) -> Result<BestGame, GameError> {
     let mut records: Vec<&DepthRecord> = run.store().depths().iter().collect();
     records.sort_by_key(|record| Reverse((record.best_game_score, record.depth)));
     let mut parted_at = None;
@@ -126,7 +155,7 @@ pub struct GameTo {
 ///
 /// # Errors
 /// What [`path_to`] says.
-pub fn game_to(run: &Run, depth: u32, well: &Well) -> Result<GameTo, StoreError> {
+pub fn game_to(run: &impl Searched, depth: u32, well: &Well) -> Result<GameTo, StoreError> {
     let mut backward = Backward::new(run.emulator());
     let packed = NodeWell::pack(run.store().geometry(), well);
     let Path { wells, lookups } = path_to(run.store(), &mut backward, depth, &packed)?;
@@ -140,7 +169,7 @@ pub fn game_to(run: &Run, depth: u32, well: &Well) -> Result<GameTo, StoreError>
 }
 
 /// The number of the first piece that HATETRIS changes in this game, because a well came back.
-fn loops_at(run: &Run, wells: &[Well]) -> Option<usize> {
+fn loops_at(run: &impl Searched, wells: &[Well]) -> Option<usize> {
     let (mut exact, mut mild) = (
         EnemyState::new(Enemy::Hatetris),
         EnemyState::new(Enemy::Mild),
@@ -156,7 +185,7 @@ fn loops_at(run: &Run, wells: &[Well]) -> Option<usize> {
 }
 
 /// The lines of a game that goes through these wells: what was placed and is not there any more.
-fn score_of(run: &Run, wells: &[Well]) -> u32 {
+fn score_of(run: &impl Searched, wells: &[Well]) -> u32 {
     let (Some(first), Some(last)) = (wells.first(), wells.last()) else {
         return 0;
     };
@@ -166,7 +195,7 @@ fn score_of(run: &Run, wells: &[Well]) -> u32 {
 
 /// Brings a game to its end and plays it.
 fn finish(
-    run: &Run,
+    run: &impl Searched,
     mut wells: Vec<Well>,
     depth: u32,
     lookups: u64,

@@ -8,6 +8,6 @@ mod game;
 mod run;
 mod spec;
 
-pub use game::{BestGame, GameError, GameTo, best_game, bring_to_end, game_to};
+pub use game::{BestGame, GameError, GameTo, Searched, best_game, bring_to_end, game_to};
 pub use run::{End, Keep, MAX_GAP, Observer, Run, RunError, Settings};
 pub use spec::{MAX_WIDTH, RunSpec, SpecError, Springboard, Start, WellSpec};
