@@ -5,7 +5,11 @@
 use hatebeam_proto::certs::{self, Options};
 use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::v1::runs_server::{Runs, RunsServer};
-use hatebeam_proto::v1::*;
+use hatebeam_proto::v1::{
+    CancelRequest, CancelResponse, DrainRequest, DrainResponse, ListRequest, ListResponse,
+    RunStatus, SubmitRequest, SubmitResponse, WatchRequest, WatchResponse, WorkersRequest,
+    WorkersResponse,
+};
 use hatebeam_proto::wire::{
     Bearer, Guard, Limits, MAX_MESSAGE, Tls, Token, WireError, connect, explain, listen, server,
 };
@@ -214,7 +218,7 @@ async fn a_client_cannot_pose_as_a_server() {
         "https://127.0.0.1:{}",
         incoming.local_addr().unwrap().port()
     );
-    let server = server(None).unwrap().tls_config(config).unwrap();
+    let mut server = server(None).unwrap().tls_config(config).unwrap();
     let server = server.add_service(RunsServer::new(OneRun));
     tokio::spawn(server.serve_with_incoming(incoming));
     let error = refusal(&uri, Some(&Tls::in_dir(dir.path(), "worker"))).await;
