@@ -22,6 +22,8 @@ pub use token::{Bearer, Guard, TOKEN_VARIABLE, Token};
 
 use std::net::SocketAddr;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server, Uri};
@@ -122,7 +124,9 @@ pub fn server(tls: Option<&Tls>) -> Result<Server, WireError> {
         .http2_max_header_list_size(MAX_HEADERS);
     match tls {
         None => Ok(server),
-        Some(tls) => server.tls_config(tls.server()?).map_err(WireError::tls),
+        Some(tls) => server
+            .tls_config(tls.server()?)
+            .map_err(|error| WireError::setup(&error)),
     }
 }
 
@@ -152,6 +156,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpIncoming, WireError> {
 /// [`WireError::Unreachable`] if it may come right by itself; otherwise what is wrong.
 pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Channel, WireError> {
     let address = parse(uri, tls.is_some())?;
+    let (host, port) = (host(&address).to_owned(), address.port_u16().unwrap_or(80));
     let endpoint = endpoint(address, tls, limits)?;
     if limits.lazy {
         return Ok(endpoint.connect_lazy());
@@ -159,10 +164,19 @@ pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Ch
     let attempt = async {
         let connected = endpoint.connect().await;
         let channel = connected.map_err(|error| WireError::connection(uri, &error))?;
-        prove(channel.clone())
-            .await
-            .map_err(|error| WireError::connection(uri, &error))?;
-        Ok(channel)
+        let Err(status) = prove(channel.clone()).await else {
+            return Ok(channel);
+        };
+        let failed = WireError::connection(uri, &status);
+        Err(match tls {
+            _ if !failed.may_pass() => failed,
+            Some(tls) => match tls.refused_by(&host, port).await {
+                Ok(Some(error)) => WireError::connection(uri, &error),
+                _ => failed,
+            },
+            None if speaks_tls(&host, port).await => WireError::no_plain(uri),
+            None => failed,
+        })
     };
     match tokio::time::timeout(limits.connect_timeout, attempt).await {
         Ok(connected) => connected,
@@ -205,17 +219,22 @@ fn parse(uri: &str, has_tls: bool) -> Result<Uri, WireError> {
 }
 
 fn warn_if_plain(uri: &Uri) {
-    let host = uri.host().unwrap_or_default();
-    let ip = host.trim_start_matches('[').trim_end_matches(']').parse();
-    if host != "localhost" && !ip.is_ok_and(is_loopback) {
+    let host = host(uri);
+    if host != "localhost" && !host.parse().is_ok_and(is_loopback) {
         tracing::warn!("{uri} is without TLS: anyone on the way can read and change what is said");
     }
+}
+
+/// The host without the brackets of IPv6.
+fn host(uri: &Uri) -> &str {
+    let host = uri.host().unwrap_or_default();
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 fn endpoint(uri: Uri, tls: Option<&Tls>, limits: &Limits) -> Result<Endpoint, WireError> {
     let endpoint = Endpoint::from(uri)
         .user_agent(concat!("hatebeam/", env!("CARGO_PKG_VERSION")))
-        .map_err(WireError::tls)?
+        .map_err(|error| WireError::setup(&error))?
         .connect_timeout(limits.connect_timeout)
         .tcp_nodelay(true)
         .tcp_keepalive(Some(TCP_KEEPALIVE))
@@ -228,7 +247,9 @@ fn endpoint(uri: Uri, tls: Option<&Tls>, limits: &Limits) -> Result<Endpoint, Wi
         .http2_max_header_list_size(MAX_HEADERS);
     match tls {
         None => Ok(endpoint),
-        Some(tls) => endpoint.tls_config(tls.client()?).map_err(WireError::tls),
+        Some(tls) => endpoint
+            .tls_config(tls.client()?)
+            .map_err(|error| WireError::setup(&error)),
     }
 }
 
@@ -247,6 +268,21 @@ async fn prove(channel: Channel) -> Result<(), tonic::Status> {
         Err(status) if std::error::Error::source(&status).is_some() => Err(status),
         _ => Ok(()),
     }
+}
+
+/// Whether it is for its TLS that a server does not answer. HTTP/2 cannot tell: it sees a closed connection
+/// or a strange frame, whichever is first. So the beginning of HTTP/2 is sent once more, and nothing after it; a
+/// server that has TLS takes it for a bad record, and answers with an alert.
+async fn speaks_tls(host: &str, port: u16) -> bool {
+    let ask = async {
+        let mut stream = TcpStream::connect((host, port)).await?;
+        stream
+            .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            .await?;
+        stream.read_u8().await
+    };
+    const ALERT: u8 = 21;
+    matches!(tokio::time::timeout(HANDSHAKE, ask).await, Ok(Ok(ALERT)))
 }
 
 #[cfg(test)]

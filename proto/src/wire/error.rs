@@ -107,9 +107,18 @@ impl WireError {
         matches!(self, Self::Unreachable { .. })
     }
 
-    pub(super) fn tls(error: tonic::transport::Error) -> Self {
+    /// TLS cannot be set up.
+    pub(super) fn setup(error: &(dyn Error + 'static)) -> Self {
         Self::Tls {
-            reason: causes(&error),
+            reason: causes(error),
+        }
+    }
+
+    /// The server has TLS, and was spoken to without.
+    pub(super) fn no_plain(uri: &str) -> Self {
+        Self::Refused {
+            uri: uri.to_owned(),
+            reason: "the server has TLS: write https:// and give certificates".to_owned(),
         }
     }
 
@@ -168,7 +177,7 @@ fn causes(error: &(dyn Error + 'static)) -> String {
 fn refusal(causes: &str) -> Option<&'static str> {
     let has = |part: &str| causes.contains(part);
     if has("received fatal alert") {
-        return Some(if has("CertificateRequired") || has("NoCertificate") {
+        return Some(if has("CertificateRequired") {
             "the server wants a certificate, and none is given"
         } else if has("CertificateExpired") {
             "the server finds this side's certificate expired: is its clock right?"
@@ -177,11 +186,11 @@ fn refusal(causes: &str) -> Option<&'static str> {
         });
     }
     if has("invalid peer certificate") {
-        return Some(if has("Expired") || has("expired") {
+        return Some(if has("expired") {
             "the server's certificate has expired"
-        } else if has("NotValidForName") || has("not valid for name") {
+        } else if has("not valid for name") {
             "the server's certificate is not one of a hatebeam cluster"
-        } else if has("InvalidPurpose") || has("purpose") {
+        } else if has("extended key usage") {
             "the server's certificate is one of a client"
         } else {
             "the server's certificate is not of this side's CA"
@@ -189,11 +198,6 @@ fn refusal(causes: &str) -> Option<&'static str> {
     }
     if has("corrupt message") {
         return Some("the server has no TLS: write http:// and give no certificates");
-    }
-    if has("frame with invalid size") {
-        return Some(
-            "the server does not speak plain gRPC: if it has TLS, write https:// and give certificates",
-        );
     }
     None
 }

@@ -9,9 +9,13 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::CertifiedKey;
-use rustls::{CertificateError, RootCertStore};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 
 /// The name in every certificate of a cluster.
@@ -78,6 +82,39 @@ impl Tls {
             .timeout(HANDSHAKE))
     }
 
+    /// What a connection to a server fails of for certain, or `None` if the server accepts this side.
+    ///
+    /// A server that does not accept a certificate says so after the client thinks that it is connected, and
+    /// closes the connection on what the client has sent meanwhile: the system may then throw the alert away
+    /// before it is read. So this side sends nothing, and listens.
+    pub(super) async fn refused_by(&self, host: &str, port: u16) -> io::Result<Option<io::Error>> {
+        let connector = TlsConnector::from(Arc::new(self.listener().map_err(io::Error::other)?));
+        let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
+        let stream = TcpStream::connect((host, port)).await?;
+        let heard = async { connector.connect(name, stream).await?.read_u8().await };
+        Ok(heard.await.err())
+    }
+
+    fn listener(&self) -> Result<ClientConfig, WireError> {
+        let contents = self.read(Side::Client)?;
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(certificates(&self.ca, &contents.ca)?);
+        let chain = certificates(&self.cert, &contents.cert)?;
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| WireError::setup(&error))?
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, self.private_key(&contents.key)?)
+            .map_err(|error| WireError::setup(&error))?;
+        config.alpn_protocols.push(b"h2".to_vec());
+        Ok(config)
+    }
+
+    fn private_key(&self, pem: &[u8]) -> Result<PrivateKeyDer<'static>, WireError> {
+        PrivateKeyDer::from_pem_slice(pem)
+            .map_err(|_| wrong(&self.key, "it holds no private key in PEM".to_owned()))
+    }
+
     fn read(&self, side: Side) -> Result<Contents, WireError> {
         let contents = Contents {
             ca: files::read(&self.ca)?,
@@ -107,8 +144,7 @@ impl Tls {
             roots.add(root).map_err(unusable)?;
         }
         let chain = certificates(&self.cert, cert)?;
-        let private = PrivateKeyDer::from_pem_slice(key)
-            .map_err(|_| wrong(&self.key, "it holds no private key in PEM".to_owned()))?;
+        let private = self.private_key(key)?;
         CertifiedKey::from_der(chain.clone(), private, &provider)
             .map_err(|error| self.key_error(error))?;
         verify(provider, roots, &chain, side, now)
