@@ -20,7 +20,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use tokio_stream::Stream;
-use tonic::transport::Channel;
+use tonic::transport::{
+    Certificate, Channel, ClientTlsConfig, Endpoint, Identity, ServerTlsConfig,
+};
 use tonic::{Code, Request, Response, Status};
 
 /// Knows one run, and of the rest nothing.
@@ -192,40 +194,89 @@ async fn strangers_are_refused() {
     assert!(error.contains(&uri), "{error}");
 }
 
-#[tokio::test]
-async fn who_has_no_certificate_is_refused() {
-    let dir = certificates();
-    let server_tls = Tls::in_dir(dir.path(), "coordinator");
-    let uri = format!("https://127.0.0.1:{}", serve(Some(&server_tls), None));
-    // Nothing of ours connects so: a client of somebody else.
-    let ca = fs::read(dir.path().join("ca.pem")).unwrap();
-    let tls = tonic::transport::ClientTlsConfig::new()
-        .domain_name("hatebeam")
-        .ca_certificate(tonic::transport::Certificate::from_pem(ca));
-    let endpoint = tonic::transport::Endpoint::from_shared(uri).unwrap();
-    let channel = endpoint.tls_config(tls).unwrap().connect_lazy();
-    let status = list(channel, None).await.unwrap_err();
-    let error = explain(&status);
-    assert!(error.contains("wants a certificate"), "{error} {status:?}");
-}
-
-#[tokio::test]
-async fn a_client_cannot_pose_as_a_server() {
-    let dir = certificates();
-    // Its own check is passed by with the library's means.
-    let read = |name: &str| fs::read(dir.path().join(name)).unwrap();
-    let identity = tonic::transport::Identity::from_pem(read("client.pem"), read("client-key.pem"));
-    let config = tonic::transport::ServerTlsConfig::new().identity(identity);
+/// Serves with a certificate and key that our own checks would not let pass.
+fn serve_unchecked(cert: &str, key: &str) -> String {
+    let config = ServerTlsConfig::new().identity(Identity::from_pem(cert, key));
     let incoming = listen("127.0.0.1:0".parse().unwrap()).unwrap();
-    let uri = format!(
-        "https://127.0.0.1:{}",
-        incoming.local_addr().unwrap().port()
-    );
+    let port = incoming.local_addr().unwrap().port();
     let mut server = server(None).unwrap().tls_config(config).unwrap();
     let server = server.add_service(RunsServer::new(OneRun));
     tokio::spawn(server.serve_with_incoming(incoming));
-    let error = refusal(&uri, Some(&Tls::in_dir(dir.path(), "worker"))).await;
-    assert!(error.contains("one of a client"), "{error}");
+    format!("https://127.0.0.1:{port}")
+}
+
+/// A channel that connects at the first call, of a client with this certificate and key, or none.
+fn connect_unchecked(uri: String, ca: &str, identity: Option<(&str, &str)>) -> Channel {
+    let mut config = ClientTlsConfig::new()
+        .domain_name("hatebeam")
+        .ca_certificate(Certificate::from_pem(ca));
+    if let Some((cert, key)) = identity {
+        config = config.identity(Identity::from_pem(cert, key));
+    }
+    let endpoint = Endpoint::from_shared(uri).unwrap();
+    endpoint.tls_config(config).unwrap().connect_lazy()
+}
+
+/// A certificate of the CA in a folder, for another name than all others have, and its key.
+fn other_name(dir: &Path) -> (String, String) {
+    let mut ca = rcgen::CertificateParams::default();
+    ca.distinguished_name = rcgen::DistinguishedName::new();
+    ca.distinguished_name
+        .push(rcgen::DnType::CommonName, "hatebeam CA");
+    let ca_key = fs::read_to_string(dir.join("ca-key.pem")).unwrap();
+    let issuer = rcgen::Issuer::new(ca, rcgen::KeyPair::from_pem(&ca_key).unwrap());
+    let key = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(["example.org".to_owned()]).unwrap();
+    let cert = params.signed_by(&key, &issuer).unwrap();
+    (cert.pem(), key.serialize_pem())
+}
+
+#[tokio::test]
+async fn bad_certificates_are_refused_by_the_other_end() {
+    let dir = made_at(SystemTime::now() - Duration::from_secs(100 * 86_400));
+    let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    let pair = |name: &str| {
+        (
+            read(&format!("{name}.pem")),
+            read(&format!("{name}-key.pem")),
+        )
+    };
+    let expired = pair("worker");
+    let renew = Options {
+        dir: dir.path(),
+        names: &[],
+        days: 30,
+        renew: true,
+    };
+    certs::make(&renew, SystemTime::now()).unwrap();
+
+    let tls = Tls::in_dir(dir.path(), "worker");
+    for ((cert, key), expected) in [
+        (&expired, "the server's certificate has expired"),
+        (
+            &pair("client"),
+            "the server's certificate is one of a client",
+        ),
+        (
+            &other_name(dir.path()),
+            "the server's certificate is not one of a hatebeam cluster",
+        ),
+    ] {
+        let error = refusal(&serve_unchecked(cert, key), Some(&tls)).await;
+        assert!(error.contains(expected), "{error}");
+    }
+
+    let uri = format!("https://127.0.0.1:{}", serve(Some(&tls), None));
+    let identity = Some((expired.0.as_str(), expired.1.as_str()));
+    for (identity, expected) in [
+        (identity, "finds this side's certificate expired"),
+        (None, "the server wants a certificate, and none is given"),
+    ] {
+        let channel = connect_unchecked(uri.clone(), &read("ca.pem"), identity);
+        let status = list(channel, None).await.unwrap_err();
+        let error = explain(&status);
+        assert!(error.contains(expected), "{error} {status:?}");
+    }
 }
 
 #[tokio::test]

@@ -173,7 +173,7 @@ fn causes(error: &(dyn Error + 'static)) -> String {
 }
 
 /// What it means that one end does not accept the other. HTTP/2 hands on the errors of TLS as text
-/// only, so it is by their text that they are told apart; the tests see each of them come from a server.
+/// only, so it is by their text that they are told apart; the tests have each of them come from the other end.
 fn refusal(causes: &str) -> Option<&'static str> {
     let has = |part: &str| causes.contains(part);
     if has("received fatal alert") {
