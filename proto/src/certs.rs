@@ -1,7 +1,7 @@
 //! Makes what the members of a cluster know each other by: a CA, a certificate for each kind of member, and
 //! a token, as files in a folder.
 //!
-//! Every certificate is one for [`NAME`](crate::wire::NAME), so the files of a kind of member go to as many
+//! Every certificate is one for [`NAME`], so the files of a kind of member go to as many
 //! machines as there are of the kind. That of [`CLIENT`] is for clients only: who has it cannot
 //! pose as the coordinator.
 

@@ -155,8 +155,8 @@ pub fn listen(address: SocketAddr) -> Result<TcpIncoming, WireError> {
 /// # Errors
 /// [`WireError::Unreachable`] if it may come right by itself; otherwise what is wrong.
 pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Channel, WireError> {
-    let address = parse(uri, tls.is_some())?;
-    let (host, port) = (host(&address).to_owned(), address.port_u16().unwrap_or(80));
+    let (address, port) = parse(uri, tls.is_some())?;
+    let host = host(&address).to_owned();
     let endpoint = endpoint(address, tls, limits)?;
     if limits.lazy {
         return Ok(endpoint.connect_lazy());
@@ -187,7 +187,8 @@ pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Ch
     }
 }
 
-fn parse(uri: &str, has_tls: bool) -> Result<Uri, WireError> {
+/// An address and its port, which must be said: ours have none that goes without saying.
+fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
     let bad = |reason: String| WireError::Address {
         uri: uri.to_owned(),
         reason,
@@ -212,10 +213,11 @@ fn parse(uri: &str, has_tls: bool) -> Result<Uri, WireError> {
         }
         _ => return Err(bad(schemes.to_owned())),
     }
-    if parsed.host().unwrap_or_default().is_empty() || !matches!(parsed.path(), "" | "/") {
-        return Err(bad(schemes.to_owned()));
+    let is_root = matches!(parsed.path(), "" | "/") && parsed.query().is_none();
+    match parsed.port_u16() {
+        Some(port) if is_root => Ok((parsed, port)),
+        _ => Err(bad(schemes.to_owned())),
     }
-    Ok(parsed)
 }
 
 fn warn_if_plain(uri: &Uri) {
@@ -327,6 +329,8 @@ mod tests {
             ("/far", false, "write http://HOST:PORT"),
             ("ftp://far:7000", true, "write http://HOST:PORT"),
             ("http://far:7000/path", false, "write http://HOST:PORT"),
+            ("http://far", false, "write http://HOST:PORT"),
+            ("http://far:7000/?a=b", false, "write http://HOST:PORT"),
             ("http://fa r", false, "invalid uri"),
             ("", false, "empty string"),
         ] {
