@@ -8,15 +8,17 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) const CERTS_EXAMPLES: &str = "\
-Makes a CA, a certificate and a key for `coordinator`, `worker`, `client` and each further --name, and a
-token. Members of a cluster talk to whoever has a certificate of its CA, whatever the address of the machine:
-one certificate does for all workers. That of `client` is good for clients only. Keys and the token can be
-read by their owner alone; nothing that is there is written over.
+Makes a CA, a certificate and a key for `coordinator`, `worker`, `client` and each further --name,
+and a token. Members of a cluster talk to whoever has a certificate of its CA, whatever the address
+of the machine: one certificate does for all workers. That of `client` is good for clients only.
+Keys and the token can be read by their owner alone. No file that is there is written over.
 
-With --renew the CA and the token stay, and the certificates and keys are made anew. Those made before stay
-good until they run out. Nothing is revoked: to shut somebody out, make everything anew in another folder.
+With --renew the CA and the token stay, and certificates and keys are made in place of the old.
+Those stay good until they run out. Nothing is revoked: to shut somebody out, make everything anew
+in another folder.
 
-With --json one object: dir, renewed, expires_ms (since 1970), members, files (each with path and private).
+With --json one object: dir, renewed, expires_ms (since 1970), members, files (each with path and
+private).
 
 Examples:
   hatebeam certs --out tls
@@ -105,19 +107,19 @@ fn text(args: &CertsArgs, made: &Made) -> String {
         let _ = writeln!(text, "{kind:<8}  {}", file.path.display());
     }
     let days = output::count(args.days as usize, "day");
-    let _ = writeln!(text, "\nThe certificates are valid for {days}.\n\nGive");
-    let width = made.members.iter().map(String::len).max().unwrap_or(0);
+    let _ = writeln!(text, "\nThe certificates are valid for {days}. Give");
+    let whos = made.members.iter().map(|member| who(member));
+    let width = whos.map(|who| who.len()).max().unwrap_or(0);
     for member in &made.members {
+        let who = who(member);
         let _ = writeln!(
             text,
-            "  {:<width$}  ca.pem {member}.pem {member}-key.pem token",
-            who(member),
-            width = width + "each ".len(),
+            "  {who:<width$}  ca.pem {member}.pem {member}-key.pem token"
         );
     }
     text.push_str(
-        "Keep ca-key.pem to yourself: who has it can make certificates, and no machine of the cluster needs \
-         it, neither the workers nor the coordinator.\n",
+        "Keep ca-key.pem to yourself: who has it can make certificates, and no machine of the\n\
+         cluster needs it, neither the workers nor the coordinator.\n",
     );
     text
 }
