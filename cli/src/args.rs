@@ -1,5 +1,7 @@
 //! The command line: every command, every option, and what `--help` says of it.
 
+#[cfg(feature = "cluster")]
+use crate::certs::{CERTS_EXAMPLES, CertsArgs};
 use crate::endgame::{ENDGAME_EXAMPLES, EndgameArgs};
 use crate::keyframes::{KEYFRAMES_EXAMPLES, KeyframesArgs};
 use crate::run::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
@@ -95,6 +97,10 @@ pub(crate) enum Command {
     /// List, show, report and remove runs
     #[command(after_help = RUNS_EXAMPLES, disable_help_subcommand = true)]
     Runs(RunsArgs),
+    /// Make the certificates and the token of a cluster
+    #[cfg(feature = "cluster")]
+    #[command(after_help = CERTS_EXAMPLES)]
+    Certs(CertsArgs),
     /// Search the whole game tree of a small well
     #[command(after_help = SOLVE_EXAMPLES)]
     Solve(SolveArgs),

@@ -2,6 +2,8 @@
 //! game is in the library `hatebeam-game`.
 
 mod args;
+#[cfg(feature = "cluster")]
+mod certs;
 mod endgame;
 mod input;
 mod interrupt;
@@ -38,6 +40,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Resume(args)) => run::resume(&args),
         Some(Command::Keyframes(args)) => keyframes::keyframes(&args),
         Some(Command::Runs(args)) => runs::runs(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Certs(args)) => certs::certs(&args),
         Some(Command::Solve(args)) => solve::run(&args),
         Some(Command::Endgame(args)) => endgame::run(&args),
         Some(Command::Replay { command }) => match command {

@@ -1,7 +1,11 @@
 //! What clients, the coordinator and the workers say to each other: the generated [messages and
-//! services](v1), and how children are packed on their way from one worker to another ([`batch`]).
+//! services](v1), how children are packed on their way from one worker to another ([`batch`]), and how
+//! they reach each other and know whom to trust ([`wire`], and [`certs`], which makes what that takes).
 
 pub mod batch;
+#[cfg(feature = "certs")]
+pub mod certs;
+pub mod wire;
 
 /// Version 1 of the interface. The `.proto` files say what everything means.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]

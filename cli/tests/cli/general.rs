@@ -28,6 +28,8 @@ fn every_help_has_examples() {
         &["runs"],
         &["endgame"],
         &["solve"],
+        #[cfg(feature = "cluster")]
+        &["certs"],
     ] {
         let help = run(&[words, &["--help"]].concat()).silent_results();
         let example = format!("\n  hatebeam {}", words.join(" "));

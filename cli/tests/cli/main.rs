@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+#[cfg(feature = "cluster")]
+mod certs;
 mod endgame;
 mod film;
 mod general;

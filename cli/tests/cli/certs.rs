@@ -1,0 +1,131 @@
+//! `certs`.
+
+use crate::support::{Run, run};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A path in a folder for tests, with nothing there.
+fn nowhere(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("certs-{name}"));
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+fn certs(dir: &Path, args: &[&str]) -> Run {
+    run(&[&["certs", "--out", dir.to_str().unwrap()], args].concat())
+}
+
+fn contents(dir: &Path) -> BTreeMap<String, String> {
+    let named = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().unwrap();
+        (name, fs::read_to_string(entry.path()).unwrap())
+    };
+    let entries = fs::read_dir(dir).unwrap().map(Result::unwrap);
+    entries.map(named).collect()
+}
+
+const FILES: [&str; 9] = [
+    "ca-key.pem",
+    "ca.pem",
+    "client-key.pem",
+    "client.pem",
+    "coordinator-key.pem",
+    "coordinator.pem",
+    "token",
+    "worker-key.pem",
+    "worker.pem",
+];
+
+#[test]
+fn certificates_are_made_once() {
+    let dir = nowhere("once");
+    let told = certs(&dir, &[]).silent_results();
+    let made = contents(&dir);
+    assert_eq!(made.keys().collect::<Vec<_>>(), FILES);
+    for name in FILES {
+        let path = dir.join(name);
+        assert!(told.contains(path.to_str().unwrap()), "{told}");
+    }
+    for part in [
+        "365 days",
+        "each worker  ca.pem worker.pem worker-key.pem token\n",
+        "Keep ca-key.pem",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    // What is secret is not told.
+    assert!(!told.contains(made["token"].trim()), "{told}");
+
+    let error = certs(&dir, &[]).error(1);
+    assert!(error.contains("ca-key.pem is there already"), "{error}");
+    assert!(error.contains("--renew"), "{error}");
+    assert_eq!(contents(&dir), made);
+}
+
+#[cfg(unix)]
+#[test]
+fn secrets_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = nowhere("modes");
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    for args in [&[][..], &["--renew"]] {
+        certs(&dir, args).silent_results();
+        for name in FILES {
+            let mode = mode(&dir.join(name));
+            let private = name == "token" || name.ends_with("-key.pem");
+            assert_eq!(mode == 0o600, private, "{name} {mode:o}");
+        }
+    }
+    assert_eq!(mode(&dir), 0o700);
+}
+
+#[test]
+fn a_renewal_keeps_the_ca_and_the_token() {
+    let dir = nowhere("renew");
+    let error = certs(&dir, &["--renew"]).error(1);
+    assert!(error.contains("nothing can be renewed"), "{error}");
+    certs(&dir, &["--days", "1"]).silent_results();
+    let before = contents(&dir);
+    let args = ["--renew", "--name", "gpu", "--json"];
+    let report: Value = serde_json::from_str(&certs(&dir, &args).silent_results()).unwrap();
+    let after = contents(&dir);
+    assert_eq!(after.len(), FILES.len() + 2);
+    for (name, text) in before {
+        let kept = name.starts_with("ca") || name == "token";
+        assert_eq!(after[&name] == text, kept, "{name}");
+    }
+    assert_eq!(report["renewed"], true);
+    assert_eq!(report["dir"], dir.to_str().unwrap());
+    assert_eq!(
+        report["members"],
+        serde_json::json!(["coordinator", "worker", "client", "gpu"])
+    );
+    let files = report["files"].as_array().unwrap();
+    assert_eq!(files.len(), 8);
+    for file in files {
+        let path = file["path"].as_str().unwrap();
+        assert!(Path::new(path).exists());
+        assert_eq!(file["private"], path.ends_with("-key.pem"));
+    }
+    assert!(report["expires_ms"].as_u64().unwrap() > 1_700_000_000_000);
+}
+
+#[test]
+fn what_cannot_be_made_is_refused() {
+    let dir = nowhere("refused");
+    for (args, code, expected) in [
+        (&["--name", "../up"][..], 1, "'../up' cannot name"),
+        (&["--name", "ca"], 1, "'ca' cannot name"),
+        (&["--days", "0"], 2, "--days"),
+        (&["--days", "36501"], 2, "--days"),
+        (&["more"], 2, "more"),
+    ] {
+        let error = certs(&dir, args).error(code);
+        assert!(error.contains(expected), "{args:?} {error}");
+    }
+    assert!(run(&["certs"]).error(2).contains("--out"));
+    assert!(run(&["certs", "--out", ""]).error(2).contains("--out"));
+    assert!(!dir.exists());
+}
