@@ -2,6 +2,12 @@
 
 #[cfg(feature = "cluster")]
 use crate::certs::{CERTS_EXAMPLES, CertsArgs};
+#[cfg(feature = "cluster")]
+use crate::cluster::{
+    COORDINATOR_EXAMPLES, CancelArgs, CoordinatorArgs, DrainArgs, REPLAYS_EXAMPLES, ReplaysArgs,
+    STATUS_EXAMPLES, SUBMIT_EXAMPLES, StatusArgs, SubmitArgs, WATCH_EXAMPLES, WORKER_EXAMPLES,
+    WaitArgs, WatchArgs, WorkerArgs,
+};
 use crate::endgame::{ENDGAME_EXAMPLES, EndgameArgs};
 use crate::keyframes::{KEYFRAMES_EXAMPLES, KeyframesArgs};
 use crate::run::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
@@ -101,6 +107,39 @@ pub(crate) enum Command {
     #[cfg(feature = "cluster")]
     #[command(after_help = CERTS_EXAMPLES)]
     Certs(CertsArgs),
+    /// Coordinate a search over many machines
+    #[cfg(feature = "cluster")]
+    #[command(after_help = COORDINATOR_EXAMPLES)]
+    Coordinator(CoordinatorArgs),
+    /// Work for a coordinator
+    #[cfg(feature = "cluster")]
+    #[command(after_help = WORKER_EXAMPLES)]
+    Worker(WorkerArgs),
+    /// Have a coordinator search a run
+    #[cfg(feature = "cluster")]
+    #[command(after_help = SUBMIT_EXAMPLES)]
+    Submit(SubmitArgs),
+    /// Tell how a coordinator's runs and workers stand
+    #[cfg(feature = "cluster")]
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(StatusArgs),
+    /// Watch a coordinator's run to its end
+    #[cfg(feature = "cluster")]
+    #[command(after_help = WATCH_EXAMPLES)]
+    Watch(WatchArgs),
+    /// Wait for a coordinator's run to end
+    #[cfg(feature = "cluster")]
+    Wait(WaitArgs),
+    /// Stop a coordinator's run; what is committed stays
+    #[cfg(feature = "cluster")]
+    Cancel(CancelArgs),
+    /// Have a worker hand over its shards and go
+    #[cfg(feature = "cluster")]
+    Drain(DrainArgs),
+    /// List and bring home replays from the object store
+    #[cfg(feature = "cluster")]
+    #[command(after_help = REPLAYS_EXAMPLES, disable_help_subcommand = true)]
+    Replays(ReplaysArgs),
     /// Search the whole game tree of a small well
     #[command(after_help = SOLVE_EXAMPLES)]
     Solve(SolveArgs),

@@ -25,6 +25,12 @@ pub(crate) fn peak_rss() -> Option<u64> {
     kib_of(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
+/// The bytes of memory that this process holds.
+#[cfg(feature = "cluster")]
+pub(crate) fn rss() -> Option<u64> {
+    kib_of(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
 /// Has the allocator give large blocks back to the system as soon as they are free. By itself glibc
 /// stops doing so once it has seen a few, and then keeps them in one arena a thread: a search, whose
 /// threads come and go with each depth, would take twice the memory it needs.

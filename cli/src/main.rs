@@ -4,6 +4,8 @@
 mod args;
 #[cfg(feature = "cluster")]
 mod certs;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod endgame;
 mod input;
 mod interrupt;
@@ -42,6 +44,24 @@ fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Runs(args)) => runs::runs(&args),
         #[cfg(feature = "cluster")]
         Some(Command::Certs(args)) => certs::certs(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Coordinator(args)) => cluster::coordinator(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Worker(args)) => cluster::worker(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Submit(args)) => cluster::submit(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Status(args)) => cluster::status(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Watch(args)) => cluster::watch(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Wait(args)) => cluster::wait(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Cancel(args)) => cluster::cancel(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Drain(args)) => cluster::drain(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Replays(args)) => cluster::replays(&args),
         Some(Command::Solve(args)) => solve::run(&args),
         Some(Command::Endgame(args)) => endgame::run(&args),
         Some(Command::Replay { command }) => match command {

@@ -4,10 +4,14 @@
 //!
 //! Who asked, and how it looks to him, is not known here: an [`Observer`] is told.
 
+#[cfg(feature = "cluster")]
+pub mod cluster;
 mod game;
+mod part;
 mod run;
 mod spec;
 
 pub use game::{BestGame, GameError, GameTo, Searched, best_game, bring_to_end, game_to};
+pub use part::Part;
 pub use run::{End, Keep, MAX_GAP, Observer, Run, RunError, Settings};
 pub use spec::{MAX_WIDTH, RunSpec, SpecError, Springboard, Start, WellSpec};

@@ -4,9 +4,10 @@
 //! commit begins: the search is at most one depth ahead of the disk. A depth counts once its record is
 //! on the disk; whatever happens, at most the depth after the last record is searched again.
 
+use crate::part::Part;
 use crate::spec::{RunSpec, SpecError, Springboard};
 use hatebeam_game::{Emulator, Geometry};
-use hatebeam_search::{Cancelled, Digest, Division, Frontier, Node, NodeWell, Step, WeightError};
+use hatebeam_search::{Cancelled, Division, Frontier, Node, NodeWell, Step, WeightError};
 use hatebeam_store::{DepthRecord, RunStore, StoreError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -86,7 +87,7 @@ impl Keep {
     }
 
     /// Whether the wells of a depth stay, once the next depth is committed.
-    fn keeps(self, depth: u32, first: u32) -> bool {
+    pub fn keeps(self, depth: u32, first: u32) -> bool {
         match self {
             Keep::All => true,
             Keep::Every(every) => depth == first || depth.is_multiple_of(every),
@@ -451,36 +452,18 @@ fn commit(
 }
 
 /// What there is to say of a frontier.
-fn record(geometry: Geometry, frontier: &Frontier, children: u64, seconds: f64) -> DepthRecord {
+pub(crate) fn record(
+    geometry: Geometry,
+    frontier: &Frontier,
+    children: u64,
+    seconds: f64,
+) -> DepthRecord {
     let mut scores: Vec<i32> = frontier.nodes().map(|node| node.score).collect();
-    let worst_score = scores.iter().copied().min().unwrap_or_default();
-    let best_score = scores.iter().copied().max().unwrap_or_default();
     let middle = scores.len() / 2;
-    let median_score = match scores.is_empty() {
+    let median = match scores.is_empty() {
         true => 0,
         false => *scores.select_nth_unstable(middle).1,
     };
     drop(scores);
-    // The most lines; then the greatest score; then the first well.
-    let best = frontier.nodes().max_by(|a, b| {
-        (a.game_score, a.score)
-            .cmp(&(b.game_score, b.score))
-            .then(b.well.cmp(&a.well))
-    });
-    let best_well = best.and_then(|node| node.well.unpack(geometry).ok());
-    let digest: Digest = frontier.digest();
-    DepthRecord {
-        depth: frontier.depth,
-        count: frontier.len() as u64,
-        digest: digest.to_string(),
-        best_score,
-        median_score,
-        worst_score,
-        best_game_score: best.map_or(0, |node| node.game_score),
-        best_well: best_well.map_or_else(String::new, |well| well.to_hex(geometry)),
-        children,
-        seconds,
-        bytes: 0,
-        kept: true,
-    }
+    Part::of(frontier.nodes()).record(geometry, (frontier.depth, median), children, seconds)
 }

@@ -52,7 +52,7 @@ Examples:
 
 /// What to search.
 #[derive(Debug, clap::Args)]
-pub(crate) struct RunArgs {
+pub(crate) struct SpecArgs {
     /// The beam's width: the wells kept of each depth; k, M and G stand for thousands, millions …
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     pub(crate) width: u64,
@@ -87,6 +87,13 @@ pub(crate) struct RunArgs {
     /// The number of the piece, from 1, whose well the search starts with
     #[arg(long, value_name = "N", requires = "start_replay")]
     pub(crate) from_piece: Option<u32>,
+}
+
+/// What to search, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) what: SpecArgs,
     /// Call the run so rather than by its specification
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) name: Option<String>,
@@ -155,21 +162,26 @@ impl HowArgs {
             Some(_) => LevelFilter::INFO,
             None => LevelFilter::WARN,
         };
-        let filter = EnvFilter::builder()
-            .with_default_directive(level.into())
-            .with_env_var("HATEBEAM_LOG")
-            .from_env()
-            .context("HATEBEAM_LOG")?;
-        let logs = tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(std::io::stderr)
-            .with_ansi(false);
-        let started = match self.log_format {
-            Some(LogFormat::Json) => logs.json().flatten_event(true).try_init(),
-            _ => logs.try_init(),
-        };
-        started.map_err(|error| anyhow::anyhow!("logs cannot be started: {error}"))
+        start_logs(self.log_format, level)
     }
+}
+
+/// Sends what is logged from this level on to standard error.
+pub(crate) fn start_logs(format: Option<LogFormat>, level: LevelFilter) -> anyhow::Result<()> {
+    let filter = EnvFilter::builder()
+        .with_default_directive(level.into())
+        .with_env_var("HATEBEAM_LOG")
+        .from_env()
+        .context("HATEBEAM_LOG")?;
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false);
+    let started = match format {
+        Some(LogFormat::Json) => logs.json().flatten_event(true).try_init(),
+        _ => logs.try_init(),
+    };
+    started.map_err(|error| anyhow::anyhow!("logs cannot be started: {error}"))
 }
 
 /// A number of wells: `10000`, `10k`, `2.5M`.

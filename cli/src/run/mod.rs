@@ -4,7 +4,11 @@ mod args;
 pub(crate) mod screen;
 mod spec;
 
+#[cfg(feature = "cluster")]
+pub(crate) use args::{LogFormat, SpecArgs, start_logs};
 pub(crate) use args::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
+#[cfg(feature = "cluster")]
+pub(crate) use spec::spec as spec_of;
 
 use crate::interrupt;
 use crate::machine::{available_memory, peak_rss};
@@ -15,7 +19,8 @@ use args::HowArgs;
 use hatebeam_game::{Encoding, Geometry, encode};
 use hatebeam_store::{StoreError, free_bytes, write_whole};
 use hatebeam_worker::{BestGame, End, GameError, Keep, Run, RunError, Settings, Start, best_game};
-use screen::{Screen, bytes, duration};
+pub(crate) use screen::Screen;
+use screen::{bytes, duration};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::num::NonZeroUsize;
@@ -63,7 +68,7 @@ pub(crate) struct Summary {
 /// Runs `hatebeam run`.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     args.how.start_logs()?;
-    let spec = spec::spec(args)?;
+    let spec = spec::spec(&args.what)?;
     let state = args.how.state.state()?;
     let name = args.name.clone().unwrap_or_else(|| spec.name());
     let dir = state.runs().join(&name);

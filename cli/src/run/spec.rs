@@ -1,6 +1,6 @@
 //! From the command line and a weights file to the specification of a run.
 
-use super::args::RunArgs;
+use super::args::SpecArgs;
 use crate::input::read_replay;
 use crate::output::Failure;
 use anyhow::{Context, bail};
@@ -27,7 +27,7 @@ struct File {
 }
 
 /// What is to be searched, checked.
-pub(crate) fn spec(args: &RunArgs) -> anyhow::Result<RunSpec> {
+pub(crate) fn spec(args: &SpecArgs) -> anyhow::Result<RunSpec> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let geometry = Geometry::new(args.columns, args.rows).map_err(|error| usage(&error))?;
     let rules = Rules {
@@ -43,7 +43,7 @@ pub(crate) fn spec(args: &RunArgs) -> anyhow::Result<RunSpec> {
     Ok(spec)
 }
 
-fn start(args: &RunArgs) -> anyhow::Result<Start> {
+fn start(args: &SpecArgs) -> anyhow::Result<Start> {
     if let Some(hex) = &args.start_well {
         return Ok(Start::Well {
             hex: hex.trim().to_owned(),
@@ -59,7 +59,7 @@ fn start(args: &RunArgs) -> anyhow::Result<Start> {
     })
 }
 
-fn evaluator(args: &RunArgs) -> anyhow::Result<EvaluatorSpec> {
+fn evaluator(args: &SpecArgs) -> anyhow::Result<EvaluatorSpec> {
     let file = match &args.weights {
         Some(path) => read(path)?,
         None => File::default(),

@@ -49,6 +49,13 @@ pub struct Cut {
     pub ties: Ties,
 }
 
+impl Cut {
+    /// The score of the last that survives; the least there is if all do.
+    pub fn score(&self) -> i32 {
+        score_of(self.rank)
+    }
+}
+
 /// Which of the children of the cut's own rank survive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ties {

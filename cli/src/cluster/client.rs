@@ -1,0 +1,576 @@
+//! What a person asks of a coordinator: submit, status, watch, wait, cancel, drain.
+
+use super::{TlsArgs, block_on};
+use crate::output::{self, Failure, count};
+use crate::run::{Screen, SpecArgs, spec_of};
+use anyhow::{Context, anyhow, bail};
+use hatebeam_proto::v1;
+use hatebeam_proto::v1::runs_client::RunsClient;
+use hatebeam_proto::wire::{self, Bearer, Limits, MAX_MESSAGE, explain};
+use hatebeam_store::DepthRecord;
+use hatebeam_worker::{Keep, Observer};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+use tonic::{Request, Status};
+
+pub(crate) const SUBMIT_EXAMPLES: &str = "\
+A run is known by its specification, as with `hatebeam run`: to submit it twice does nothing the second time,
+and to submit one that was cancelled has it go on. Runs are worked on one after the other.
+
+Examples:
+  hatebeam submit --width 1M
+  hatebeam submit --width 25M --keep 4 --watch
+  hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 250k --evaluator knewjade";
+
+pub(crate) const STATUS_EXAMPLES: &str = "\
+Without a run all runs are listed, the last submitted first, and the workers.
+
+Examples:
+  hatebeam status
+  hatebeam status patterns-1000000-5f3a9c1e --json";
+
+pub(crate) const WATCH_EXAMPLES: &str = "\
+Shows what `hatebeam run` shows. With --json a line for each depth, and one for the run at the end. A
+coordinator that goes away is waited for.
+
+Examples:
+  hatebeam watch
+  hatebeam watch patterns-1000000-5f3a9c1e --json";
+
+/// How long a call may take.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// How long a coordinator that went away is waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How the coordinator is reached.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClientArgs {
+    /// Where the coordinator is, as http://host:port, or https:// with certificates
+    #[arg(
+        long,
+        value_name = "URI",
+        default_value = "http://127.0.0.1:7800",
+        env = "HATEBEAM_COORDINATOR"
+    )]
+    coordinator: String,
+    #[command(flatten)]
+    tls: TlsArgs,
+}
+
+/// What to submit.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SubmitArgs {
+    #[command(flatten)]
+    what: SpecArgs,
+    /// Stop at this depth
+    #[arg(
+        long,
+        value_name = "PIECES",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    max_depth: u32,
+    /// Of which depths the wells stay in the object store: all; a number N for every Nth, 2 to 6; or last
+    #[arg(long, value_name = "DEPTHS", default_value = "all")]
+    keep: Keep,
+    /// How many shards a depth has, 1 to 4096: many more than workers [default: 64, or one a million wells]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
+    shards: u32,
+    /// Watch it at once
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to tell.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StatusArgs {
+    /// The run, or the beginning of its name
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to watch.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WatchArgs {
+    /// The run, or the beginning of its name [default: the one that is worked on, or else the last]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Print a line of JSON for each depth, and one for the run
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What to wait for.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WaitArgs {
+    /// The run, or the beginning of its name [default: the one that is worked on, or else the last]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to cancel.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CancelArgs {
+    /// The run, or the beginning of its name
+    #[arg(value_name = "RUN")]
+    run: String,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Whom to drain.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DrainArgs {
+    /// The worker's name, as `hatebeam status` tells it
+    #[arg(value_name = "WORKER")]
+    worker: String,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+type Client = RunsClient<InterceptedService<Channel, Bearer>>;
+
+impl ClientArgs {
+    async fn connect(&self) -> anyhow::Result<Client> {
+        let tls = self.tls.tls("client");
+        let token = self.tls.token()?;
+        let channel = wire::connect(&self.coordinator, tls.as_ref(), &Limits::default())
+            .await
+            .with_context(|| format!("the coordinator at {}", self.coordinator))?;
+        let client = RunsClient::with_interceptor(channel, Bearer::new(token.as_ref()));
+        Ok(client
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(MAX_MESSAGE))
+    }
+}
+
+fn call<T>(message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(DEADLINE);
+    request
+}
+
+fn failed(status: Status) -> anyhow::Error {
+    anyhow!("the coordinator says: {}", explain(&status))
+}
+
+async fn runs(client: &mut Client) -> anyhow::Result<Vec<v1::RunStatus>> {
+    let listed = client
+        .list(call(v1::ListRequest {}))
+        .await
+        .map_err(failed)?;
+    Ok(listed.into_inner().runs)
+}
+
+/// The run that a person means.
+async fn find(client: &mut Client, run: Option<&str>) -> anyhow::Result<v1::RunStatus> {
+    let all = runs(client).await?;
+    let Some(run) = run else {
+        let running = all.iter().find(|run| run.state() == v1::State::Running);
+        let queued = all.iter().rfind(|run| run.state() == v1::State::Queued);
+        let found = running.or(queued).or(all.first()).cloned();
+        return found.context("there is no run; `hatebeam submit` makes one");
+    };
+    if let Some(exact) = all.iter().find(|status| status.name == run) {
+        return Ok(exact.clone());
+    }
+    let mut matching = all.iter().filter(|status| status.name.starts_with(run));
+    match (matching.next(), matching.next()) {
+        (Some(one), None) => Ok(one.clone()),
+        (Some(one), Some(other)) => bail!(
+            "{run} can be {} or {}: give more of the name",
+            one.name,
+            other.name
+        ),
+        _ => bail!("there is no run {run:?}; `hatebeam status` lists them"),
+    }
+}
+
+fn state_name(state: v1::State) -> &'static str {
+    match state {
+        v1::State::Unspecified => "unknown",
+        v1::State::Queued => "queued",
+        v1::State::Running => "running",
+        v1::State::Finished => "finished",
+        v1::State::Cancelled => "cancelled",
+        v1::State::Failed => "failed",
+    }
+}
+
+/// What `--json` prints of a run.
+#[derive(Serialize)]
+struct RunJson<'a> {
+    run: &'a str,
+    state: &'static str,
+    width: u64,
+    shards: u32,
+    depth: u32,
+    points: u32,
+    epoch: u64,
+    seconds: f64,
+    stored_bytes: u64,
+    note: &'a str,
+    best_score: Option<u32>,
+    pieces: Option<u32>,
+    replay: Option<&'a str>,
+    lookups: Option<u64>,
+    keyframe_seconds: Option<f64>,
+}
+
+impl<'a> RunJson<'a> {
+    fn of(run: &'a v1::RunStatus) -> RunJson<'a> {
+        let result = run.result.as_ref();
+        RunJson {
+            run: &run.name,
+            state: state_name(run.state()),
+            width: run.width,
+            shards: run.shards,
+            depth: run.depth,
+            points: run.best_game_score,
+            epoch: run.epoch,
+            seconds: run.seconds,
+            stored_bytes: run.stored_bytes,
+            note: &run.note,
+            best_score: result.map(|result| result.score),
+            pieces: result.map(|result| result.pieces),
+            replay: result.map(|result| result.replay.as_str()),
+            lookups: result.map(|result| result.lookups),
+            keyframe_seconds: result.map(|result| result.keyframe_seconds),
+        }
+    }
+}
+
+/// What `--json` prints of a worker.
+#[derive(Serialize)]
+struct WorkerJson<'a> {
+    worker: &'a str,
+    address: &'a str,
+    state: &'a str,
+    threads: u32,
+    expanded: u64,
+    parents: u64,
+    rss_bytes: u64,
+    memory_bytes: u64,
+    disk_free_bytes: u64,
+    silent_ms: u64,
+    slow: bool,
+}
+
+impl<'a> WorkerJson<'a> {
+    fn of(worker: &'a v1::WorkerStatus) -> WorkerJson<'a> {
+        WorkerJson {
+            worker: &worker.name,
+            address: &worker.address,
+            state: &worker.state,
+            threads: worker.threads,
+            expanded: worker.expanded,
+            parents: worker.parents,
+            rss_bytes: worker.rss_bytes,
+            memory_bytes: worker.memory_bytes,
+            disk_free_bytes: worker.disk_free_bytes,
+            silent_ms: worker.silent_ms,
+            slow: worker.slow,
+        }
+    }
+}
+
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    output::print(&format_args!("{}\n", serde_json::to_string(value)?))
+}
+
+fn run_text(run: &v1::RunStatus) -> String {
+    let mut text = format!(
+        "{}  {}  depth {}  {} lines  {:.0} s  {} MB",
+        run.name,
+        state_name(run.state()),
+        run.depth,
+        run.best_game_score,
+        run.seconds,
+        run.stored_bytes / 1_000_000
+    );
+    if !run.note.is_empty() {
+        let _ = write!(text, "\n  {}", run.note);
+    }
+    if let Some(result) = &run.result {
+        let _ = write!(
+            text,
+            "\n  the best game: {} in {}",
+            count(result.score as usize, "line"),
+            count(result.pieces as usize, "piece")
+        );
+    }
+    text
+}
+
+fn worker_text(worker: &v1::WorkerStatus) -> String {
+    let part = match worker.parents {
+        0 => String::new(),
+        of => format!("  {:.0} %", worker.expanded as f64 * 100.0 / of as f64),
+    };
+    let slow = if worker.slow { "  SLOW" } else { "" };
+    format!(
+        "{}  {}  {}  {} MB{part}{slow}",
+        worker.name,
+        worker.state,
+        count(worker.threads as usize, "thread"),
+        worker.rss_bytes / 1_000_000
+    )
+}
+
+/// Runs `hatebeam submit`.
+pub(crate) fn submit(args: &SubmitArgs) -> anyhow::Result<()> {
+    let spec = spec_of(&args.what)?;
+    block_on(async {
+        let mut client = args.client.connect().await?;
+        let request = v1::SubmitRequest {
+            spec: serde_json::to_string(&spec)?,
+            shards: args.shards,
+            keep: args.keep.to_string(),
+            max_depth: args.max_depth,
+        };
+        let submitted = client.submit(call(request)).await.map_err(failed)?;
+        let run = submitted
+            .into_inner()
+            .run
+            .context("the coordinator names no run")?;
+        if args.watch {
+            return follow(&args.client, &run.name, args.json, false).await;
+        }
+        match args.json {
+            true => print_json(&RunJson::of(&run)),
+            false => output::print(&format_args!("{}\n", run_text(&run))),
+        }
+    })
+}
+
+/// Runs `hatebeam status`.
+pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
+    block_on(async {
+        let mut client = args.client.connect().await?;
+        let runs = match &args.run {
+            Some(run) => vec![find(&mut client, Some(run)).await?],
+            None => runs(&mut client).await?,
+        };
+        let workers = client
+            .workers(call(v1::WorkersRequest {}))
+            .await
+            .map_err(failed)?;
+        let workers = workers.into_inner().workers;
+        if args.json {
+            let runs: Vec<RunJson<'_>> = runs.iter().map(RunJson::of).collect();
+            let workers: Vec<WorkerJson<'_>> = workers.iter().map(WorkerJson::of).collect();
+            return print_json(&serde_json::json!({ "runs": runs, "workers": workers }));
+        }
+        let mut text = String::new();
+        for run in &runs {
+            let _ = writeln!(text, "{}", run_text(run));
+        }
+        if runs.is_empty() {
+            text.push_str("There is no run. `hatebeam submit` makes one.\n");
+        }
+        text.push('\n');
+        for worker in &workers {
+            let _ = writeln!(text, "{}", worker_text(worker));
+        }
+        if workers.is_empty() {
+            text.push_str("There is no worker. `hatebeam worker` starts one.\n");
+        }
+        output::print(&text)
+    })
+}
+
+/// Runs `hatebeam cancel`.
+pub(crate) fn cancel(args: &CancelArgs) -> anyhow::Result<()> {
+    block_on(async {
+        let mut client = args.client.connect().await?;
+        let run = find(&mut client, Some(&args.run)).await?.name;
+        let request = call(v1::CancelRequest { run: run.clone() });
+        client.cancel(request).await.map_err(failed)?;
+        output::print(&format_args!(
+            "{run} is stopped at the end of its depth; what is committed stays, and submitting it again goes on\n"
+        ))
+    })
+}
+
+/// Runs `hatebeam drain`.
+pub(crate) fn drain(args: &DrainArgs) -> anyhow::Result<()> {
+    block_on(async {
+        let mut client = args.client.connect().await?;
+        let worker = args.worker.clone();
+        client
+            .drain(call(v1::DrainRequest { worker }))
+            .await
+            .map_err(failed)?;
+        output::print(&format_args!(
+            "{} goes at the end of the depth\n",
+            args.worker
+        ))
+    })
+}
+
+/// Runs `hatebeam watch`.
+pub(crate) fn watch(args: &WatchArgs) -> anyhow::Result<()> {
+    block_on(async {
+        let mut client = args.client.connect().await?;
+        let run = find(&mut client, args.run.as_deref()).await?.name;
+        follow(&args.client, &run, args.json, args.quiet).await
+    })
+}
+
+/// Runs `hatebeam wait`.
+pub(crate) fn wait(args: &WaitArgs) -> anyhow::Result<()> {
+    block_on(async {
+        let mut client = args.client.connect().await?;
+        let run = find(&mut client, args.run.as_deref()).await?.name;
+        let ended = until_ended(&args.client, &run, u32::MAX, |_| Ok(())).await?;
+        end(&ended, args.json)
+    })
+}
+
+/// Watches a run to its end, through whatever becomes of the coordinator meanwhile.
+async fn until_ended(
+    args: &ClientArgs,
+    run: &str,
+    mut from_depth: u32,
+    mut show: impl FnMut(&v1::WatchResponse) -> anyhow::Result<()>,
+) -> anyhow::Result<v1::RunStatus> {
+    let mut away: Option<Instant> = None;
+    loop {
+        let request = v1::WatchRequest {
+            run: run.to_owned(),
+            from_depth,
+        };
+        let lost = match args.connect().await {
+            Err(error) => error,
+            Ok(mut client) => match client.watch(request).await {
+                Err(status) if status.code() == tonic::Code::NotFound => {
+                    return Err(failed(status));
+                }
+                Err(status) => failed(status),
+                Ok(messages) => {
+                    let mut messages = messages.into_inner();
+                    loop {
+                        match messages.message().await {
+                            Err(status) => break failed(status),
+                            Ok(None) => break anyhow!("the coordinator hung up"),
+                            Ok(Some(message)) => {
+                                away = None;
+                                if let Some(last) = message.depths.last() {
+                                    from_depth = last.depth.saturating_add(1);
+                                }
+                                show(&message)?;
+                                let ended = message.run.filter(|run| {
+                                    !matches!(run.state(), v1::State::Queued | v1::State::Running)
+                                });
+                                if let Some(run) = ended {
+                                    return Ok(run);
+                                }
+                            }
+                        }
+                    }
+                }
+            },
+        };
+        let since = *away.get_or_insert_with(Instant::now);
+        if since.elapsed() > PATIENCE {
+            return Err(lost.context("the coordinator is away"));
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow::Result<()> {
+    let mut screen: Option<Screen> = None;
+    let expanded = Arc::new(AtomicU64::new(0));
+    let mut begun = None;
+    let mut said = String::new();
+    let ended = until_ended(args, run, 0, |message| {
+        let Some(run) = &message.run else {
+            return Ok(());
+        };
+        let screen = screen.get_or_insert_with(|| Screen::new(json, quiet, run.width, None, 0));
+        for record in &message.depths {
+            screen.committed(&record_of(record));
+        }
+        expanded.store(run.expanded, Ordering::Relaxed);
+        if run.parents > 0 && begun != Some((run.depth, run.epoch)) {
+            begun = Some((run.depth, run.epoch));
+            screen.begun(run.depth + 1, run.parents, &expanded);
+        }
+        let mut now = run.note.clone();
+        for worker in message.workers.iter().filter(|worker| worker.slow) {
+            let _ = write!(now, " {} is slow", worker.name);
+        }
+        if now != said {
+            said = now;
+            if !said.is_empty() && !quiet {
+                output::note(said.trim());
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    if let Some(screen) = screen {
+        screen.close()?;
+    }
+    end(&ended, json)
+}
+
+/// Says what a run came to.
+fn end(run: &v1::RunStatus, json: bool) -> anyhow::Result<()> {
+    if json {
+        print_json(&RunJson::of(run))?;
+    } else {
+        output::print(&format_args!("{}\n", run_text(run)))?;
+        if let Some(result) = &run.result {
+            output::print(&format_args!("{}\n", result.replay))?;
+        }
+    }
+    match run.state() {
+        v1::State::Finished => Ok(()),
+        _ => Err(Failure::Printed.into()),
+    }
+}
+
+fn record_of(record: &v1::DepthRecord) -> DepthRecord {
+    DepthRecord {
+        depth: record.depth,
+        count: record.count,
+        digest: record.digest.clone(),
+        best_score: record.best_score,
+        median_score: record.median_score,
+        worst_score: record.worst_score,
+        best_game_score: u16::try_from(record.best_game_score).unwrap_or(u16::MAX),
+        best_well: record.best_well.clone(),
+        children: record.children,
+        seconds: record.seconds,
+        bytes: record.bytes,
+        kept: record.kept,
+    }
+}

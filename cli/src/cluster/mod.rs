@@ -1,0 +1,116 @@
+//! Runs on many machines: the servers (`serve`), and what a person asks of them (`client`).
+
+mod client;
+mod replays;
+mod serve;
+
+pub(crate) use client::{
+    CancelArgs, DrainArgs, STATUS_EXAMPLES, SUBMIT_EXAMPLES, StatusArgs, SubmitArgs,
+    WATCH_EXAMPLES, WaitArgs, WatchArgs, cancel, drain, status, submit, wait, watch,
+};
+pub(crate) use replays::{REPLAYS_EXAMPLES, ReplaysArgs, replays};
+pub(crate) use serve::{
+    COORDINATOR_EXAMPLES, CoordinatorArgs, WORKER_EXAMPLES, WorkerArgs, coordinator, worker,
+};
+
+use anyhow::Context;
+use hatebeam_objects::{Encryption, Objects, Options};
+use hatebeam_proto::wire::{Tls, Token};
+use std::path::PathBuf;
+
+/// Where the coordinator listens unless told otherwise.
+pub(crate) const COORDINATOR: &str = "127.0.0.1:7800";
+
+/// The object store.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StoreArgs {
+    /// The object store that runs are kept in: a folder that all machines share, or s3://BUCKET/PREFIX.
+    /// Credentials come from where AWS's own tools look: the environment, profiles, the machine
+    #[arg(long, value_name = "PLACE", env = "HATEBEAM_STORE")]
+    store: String,
+    /// An S3 server other than AWS, as http://host:port
+    #[arg(long, value_name = "URL", env = "HATEBEAM_S3_ENDPOINT")]
+    s3_endpoint: Option<String>,
+    /// The region [default: that of the environment, the profile or the machine]
+    #[arg(long, value_name = "REGION", env = "HATEBEAM_S3_REGION")]
+    s3_region: Option<String>,
+    /// Put the bucket into the path, as most servers other than AWS want it
+    #[arg(long, env = "HATEBEAM_S3_PATH_STYLE")]
+    s3_path_style: bool,
+    /// How the server encrypts: AES256, aws:kms or aws:kms:KEY [default: as the bucket is set up]
+    #[arg(long, value_name = "HOW", value_parser = parse_encryption)]
+    s3_encryption: Option<Encryption>,
+    /// The storage class of tables, such as STANDARD_IA [default: the bucket's]
+    #[arg(long, value_name = "CLASS")]
+    s3_storage_class: Option<String>,
+}
+
+fn parse_encryption(text: &str) -> Result<Encryption, String> {
+    match text {
+        "AES256" => Ok(Encryption::Aes256),
+        "aws:kms" => Ok(Encryption::Kms { key_id: None }),
+        _ => match text.strip_prefix("aws:kms:") {
+            Some(key) if !key.is_empty() => Ok(Encryption::Kms {
+                key_id: Some(key.to_owned()),
+            }),
+            _ => Err("give AES256, aws:kms or aws:kms:KEY".to_owned()),
+        },
+    }
+}
+
+impl StoreArgs {
+    pub(crate) async fn open(&self) -> anyhow::Result<Objects> {
+        let options = Options {
+            endpoint: self.s3_endpoint.clone(),
+            region: self.s3_region.clone(),
+            path_style: self.s3_path_style,
+            encryption: self.s3_encryption.clone().unwrap_or_default(),
+            storage_class: self.s3_storage_class.clone(),
+            ..Options::default()
+        };
+        Objects::open(&self.store, &options)
+            .await
+            .with_context(|| format!("the object store {}", self.store))
+    }
+}
+
+/// By what the members of a cluster know each other.
+#[derive(Debug, clap::Args)]
+pub(crate) struct TlsArgs {
+    /// The folder that `hatebeam certs` made, or what of it belongs on this machine
+    #[arg(long, value_name = "DIR", env = "HATEBEAM_TLS")]
+    tls: Option<PathBuf>,
+    /// The file with the token [default: the variable HATEBEAM_TOKEN, or `token` in the folder of --tls]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    /// The certificate of this name.
+    pub(crate) fn tls(&self, name: &str) -> Option<Tls> {
+        self.tls.as_ref().map(|dir| Tls::in_dir(dir, name))
+    }
+
+    pub(crate) fn token(&self) -> anyhow::Result<Option<Token>> {
+        let beside = self.tls.as_ref().map(|dir| dir.join("token"));
+        let named = self.token_file.clone();
+        let found = match (named, Token::from_env()?) {
+            (Some(file), _) => Some(Token::from_file(&file)?),
+            (None, Some(token)) => Some(token),
+            (None, None) => match beside.filter(|file| file.exists()) {
+                Some(file) => Some(Token::from_file(&file)?),
+                None => None,
+            },
+        };
+        Ok(found)
+    }
+}
+
+/// A runtime to wait in.
+fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("no threads to wait in")?
+        .block_on(work)
+}

@@ -1,0 +1,206 @@
+//! `hatebeam coordinator` and `hatebeam worker`.
+
+use super::{COORDINATOR, StoreArgs, TlsArgs, block_on};
+use crate::machine::{available_memory, rss};
+use crate::output;
+use crate::run::{LogFormat, start_logs};
+use anyhow::Context;
+use hatebeam_coordinator::{Settings, coordinate};
+use hatebeam_proto::wire::check_bind;
+use hatebeam_worker::cluster::{Membership, work};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::watch;
+use tracing::level_filters::LevelFilter;
+
+pub(crate) const COORDINATOR_EXAMPLES: &str = "\
+A cluster is started by hand with three commands on three machines; any number of workers can follow,
+and come and go while a run is searched:
+  hatebeam coordinator --store s3://bucket/hatebeam --listen 10.0.0.1:7800 --tls tls
+  hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls
+  hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 25M
+
+All that must not be lost is in the object store. A coordinator that was stopped or killed can be started
+again anywhere with the same store, and goes on where it was; a second one beside it is refused. Without
+certificates only this machine can reach it, unless --insecure-bind says otherwise.
+
+Health and reflection are served to gRPC's own tools.
+
+Examples:
+  hatebeam coordinator --store /shared/hatebeam
+  hatebeam coordinator --store s3://bucket/x --s3-endpoint http://127.0.0.1:3900 --s3-path-style --single-coordinator";
+
+pub(crate) const WORKER_EXAMPLES: &str = "\
+One worker a machine is meant, or one a NUMA node (started with numactl --cpunodebind=N --membind=N). It
+uses all cores, unless --threads says otherwise, and its folder is emptied when it starts: what counts is in
+the object store.
+
+Ctrl-C has it finish the depth, hand over its shards, and go; the second Ctrl-C ends it there and then.
+Nothing is lost either way.
+
+Examples:
+  hatebeam worker --store /shared/hatebeam
+  hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls";
+
+/// What a coordinator is told.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CoordinatorArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Where it listens
+    #[arg(long, value_name = "ADDRESS", default_value = COORDINATOR)]
+    listen: SocketAddr,
+    #[command(flatten)]
+    tls: TlsArgs,
+    /// Listen on more than the loopback without certificates: whoever reaches it can do anything
+    #[arg(long)]
+    insecure_bind: bool,
+    /// This is the only coordinator of the store, which need not honour conditional writes then
+    #[arg(long)]
+    single_coordinator: bool,
+    /// Workers that a run is begun with at least
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
+    min_workers: u32,
+    /// Seconds without a word after which a worker is lost
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = parse_seconds)]
+    lost_after: f64,
+    /// How log lines are written
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+/// What a worker is told.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorkerArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Where the coordinator is, as http://host:port, or https:// with certificates
+    #[arg(
+        long,
+        value_name = "URI",
+        default_value = "http://127.0.0.1:7800",
+        env = "HATEBEAM_COORDINATOR"
+    )]
+    coordinator: String,
+    /// Where it listens for other workers; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Where other workers reach it, if not there: http://host:port, or https:// with certificates
+    #[arg(long, value_name = "URI")]
+    advertise: Option<String>,
+    #[command(flatten)]
+    tls: TlsArgs,
+    /// Listen on more than the loopback without certificates: whoever reaches it can do anything
+    #[arg(long)]
+    insecure_bind: bool,
+    /// What it is called, and no other is [default: the host's name and the process's number]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Threads that search [default: one a core]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    threads: Option<u16>,
+    /// A folder of its own, which is emptied [default: one of its name in the system's folder for such]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Compress what goes to other workers: where the network is slower than the cores
+    #[arg(long)]
+    compress: bool,
+    /// How log lines are written
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.2..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("give seconds from 0.2 to 3600".to_owned()),
+    }
+}
+
+/// The name of this process among others.
+fn own_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let fine = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);
+    let host: String = host.trim().chars().filter(fine).take(64).collect();
+    let host = if host.is_empty() { "host" } else { &host };
+    format!("{host}-{}", std::process::id())
+}
+
+/// Tells when a signal says that the process is to stop; the second signal ends it.
+fn on_signals() -> anyhow::Result<watch::Receiver<bool>> {
+    let flag = crate::interrupt::flag()?;
+    let (tell, told) = watch::channel(false);
+    tokio::spawn(async move {
+        while !flag.load(std::sync::atomic::Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let _ = tell.send(true);
+        // The sender lives on: nobody is to take its end for a word.
+        std::future::pending::<()>().await;
+    });
+    Ok(told)
+}
+
+/// Runs `hatebeam coordinator`.
+pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
+    start_logs(Some(args.log_format), LevelFilter::INFO)?;
+    let tls = args.tls.tls("coordinator");
+    check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
+    let token = args.tls.token()?;
+    block_on(async {
+        let stop = on_signals()?;
+        let lost_after = Duration::from_secs_f64(args.lost_after);
+        let settings = Settings {
+            name: own_name(),
+            listen: args.listen,
+            objects: args.store.open().await?,
+            tls,
+            token,
+            single: args.single_coordinator,
+            min_workers: args.min_workers as usize,
+            beat: (lost_after / 5).min(Duration::from_secs(1)),
+            lost_after,
+            scratch: std::env::temp_dir(),
+        };
+        let ready = |address: SocketAddr| {
+            // A script can wait for this line; if it went away, the coordinator is still of use.
+            let _ = output::print(&format_args!("listening on {address}\n"));
+        };
+        Ok(coordinate(settings, stop, ready).await?)
+    })
+}
+
+/// Runs `hatebeam worker`.
+pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
+    start_logs(Some(args.log_format), LevelFilter::INFO)?;
+    let tls = args.tls.tls("worker");
+    check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
+    let token = args.tls.token()?;
+    let name = args.name.clone().unwrap_or_else(own_name);
+    let dir = match &args.dir {
+        Some(dir) => dir.clone(),
+        None => std::env::temp_dir().join(format!("hatebeam-worker-{name}")),
+    };
+    let dir = std::path::absolute(&dir).context("the worker's folder")?;
+    std::fs::create_dir_all(&dir).with_context(|| format!("the folder {}", dir.display()))?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    block_on(async {
+        let membership = Membership {
+            name,
+            listen: args.listen,
+            advertise: args.advertise.clone(),
+            coordinator: args.coordinator.clone(),
+            threads: args.threads.map_or(cores, usize::from),
+            memory_bytes: available_memory().unwrap_or(0),
+            dir,
+            objects: args.store.open().await?,
+            tls,
+            token,
+            compress: args.compress,
+            rss: || rss().unwrap_or(0),
+        };
+        Ok(work(membership, on_signals()?).await?)
+    })
+}

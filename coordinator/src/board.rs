@@ -1,0 +1,218 @@
+//! How all runs stand: what clients are shown, and what they wish.
+
+use crate::hub::Hub;
+use hatebeam_proto::v1;
+use hatebeam_worker::cluster::{Depth, Manifest, State};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// What a client wishes of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Cancel,
+}
+
+struct Entry {
+    manifest: Arc<Manifest>,
+    /// What holds it up at present.
+    note: String,
+    wish: Option<Wish>,
+}
+
+/// How all runs stand.
+pub(crate) struct Board {
+    runs: Mutex<BTreeMap<String, Entry>>,
+    /// Counts what was changed.
+    changes: watch::Sender<u64>,
+    wishes: watch::Sender<u64>,
+    hub: Arc<Hub>,
+}
+
+impl Board {
+    pub(crate) fn new(hub: Arc<Hub>) -> Arc<Board> {
+        Arc::new(Board {
+            runs: Mutex::default(),
+            changes: watch::Sender::new(0),
+            wishes: watch::Sender::new(0),
+            hub,
+        })
+    }
+
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Tells when clients wish something, or submit a run.
+    pub(crate) fn wishes(&self) -> watch::Receiver<u64> {
+        self.wishes.subscribe()
+    }
+
+    /// Takes note of what the manifest of a run says now.
+    pub(crate) fn put(&self, manifest: &Manifest) {
+        let mut runs = self.runs();
+        let manifest = Arc::new(manifest.clone());
+        match runs.get_mut(&manifest.name) {
+            Some(entry) => entry.manifest = manifest,
+            None => {
+                let entry = Entry {
+                    note: manifest.note.clone(),
+                    wish: None,
+                    manifest: Arc::clone(&manifest),
+                };
+                runs.insert(manifest.name.clone(), entry);
+            }
+        }
+        drop(runs);
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Says what holds a run up; nothing if it is empty.
+    pub(crate) fn note(&self, run: &str, note: String) {
+        if let Some(entry) = self.runs().get_mut(run) {
+            entry.note = note;
+        }
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn wish(&self, run: &str) -> Option<Wish> {
+        self.runs().get(run).and_then(|entry| entry.wish)
+    }
+
+    /// Takes note of a wish, or that there is none any more.
+    pub(crate) fn set_wish(&self, run: &str, wish: Option<Wish>) {
+        if let Some(entry) = self.runs().get_mut(run) {
+            entry.wish = wish;
+        }
+        self.wishes.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn manifest(&self, run: &str) -> Option<Arc<Manifest>> {
+        self.runs()
+            .get(run)
+            .map(|entry| Arc::clone(&entry.manifest))
+    }
+
+    /// The run to work on next: one that was begun, or the one that waits longest.
+    pub(crate) fn next(&self) -> Option<String> {
+        let runs = self.runs();
+        let open = runs
+            .values()
+            .map(|entry| &entry.manifest)
+            .filter(|manifest| matches!(manifest.state, State::Queued | State::Running));
+        let next = open.min_by_key(|manifest| {
+            (
+                manifest.state != State::Running,
+                manifest.submitted_ms,
+                manifest.name.clone(),
+            )
+        });
+        next.map(|manifest| manifest.name.clone())
+    }
+
+    pub(crate) fn status(&self, run: &str) -> Option<v1::RunStatus> {
+        let runs = self.runs();
+        runs.get(run).map(|entry| self.status_of(entry))
+    }
+
+    /// All runs, the last submitted first.
+    pub(crate) fn statuses(&self) -> Vec<v1::RunStatus> {
+        let runs = self.runs();
+        let mut all: Vec<v1::RunStatus> =
+            runs.values().map(|entry| self.status_of(entry)).collect();
+        all.sort_by_key(|run| std::cmp::Reverse((run.submitted_ms, run.name.clone())));
+        all
+    }
+
+    fn status_of(&self, entry: &Entry) -> v1::RunStatus {
+        let manifest = &entry.manifest;
+        let last = manifest.last().map(|last| &last.record);
+        let (expanded, parents) = match manifest.state {
+            State::Running => self.hub.progress(manifest.epoch),
+            _ => (0, 0),
+        };
+        let state = match manifest.state {
+            State::Queued => v1::State::Queued,
+            State::Running => v1::State::Running,
+            State::Finished => v1::State::Finished,
+            State::Cancelled => v1::State::Cancelled,
+            State::Failed => v1::State::Failed,
+        };
+        let best = manifest
+            .depths
+            .iter()
+            .map(|depth| depth.record.best_game_score);
+        v1::RunStatus {
+            name: manifest.name.clone(),
+            state: state.into(),
+            spec: serde_json::to_string(&manifest.spec).unwrap_or_default(),
+            width: manifest.spec.width,
+            shards: manifest.shards,
+            depth: last.map_or(0, |last| last.depth),
+            best_game_score: u32::from(best.max().unwrap_or(0)),
+            expanded,
+            parents,
+            epoch: manifest.epoch,
+            seconds: manifest.seconds,
+            stored_bytes: manifest.stored_bytes(),
+            note: match entry.note.is_empty() {
+                true => manifest.note.clone(),
+                false => entry.note.clone(),
+            },
+            result: manifest.outcome.as_ref().map(|outcome| v1::Result {
+                score: outcome.score,
+                pieces: outcome.pieces,
+                replay: outcome.replay.clone(),
+                lookups: outcome.lookups,
+                keyframe_seconds: outcome.seconds,
+            }),
+            submitted_ms: manifest.submitted_ms,
+        }
+    }
+
+    /// The records of a run's depths from this one on, at most `most`.
+    pub(crate) fn records(&self, run: &str, from: u32, most: usize) -> Vec<v1::DepthRecord> {
+        let Some(manifest) = self.manifest(run) else {
+            return Vec::new();
+        };
+        let wanted = manifest
+            .depths
+            .iter()
+            .filter(|depth| depth.record.depth >= from);
+        wanted.take(most).map(record_to_wire).collect()
+    }
+
+    /// How the workers stand, with the shards they have of the run that is worked on.
+    pub(crate) fn workers(&self) -> Vec<v1::WorkerStatus> {
+        let epoch = {
+            let runs = self.runs();
+            let running = runs.values().find(|e| e.manifest.state == State::Running);
+            running.map_or(0, |entry| entry.manifest.epoch)
+        };
+        self.hub.statuses(epoch)
+    }
+}
+
+fn record_to_wire(depth: &Depth) -> v1::DepthRecord {
+    let record = &depth.record;
+    v1::DepthRecord {
+        depth: record.depth,
+        count: record.count,
+        digest: record.digest.clone(),
+        best_score: record.best_score,
+        median_score: record.median_score,
+        worst_score: record.worst_score,
+        best_game_score: u32::from(record.best_game_score),
+        best_well: record.best_well.clone(),
+        children: record.children,
+        seconds: record.seconds,
+        bytes: record.bytes,
+        kept: record.kept,
+        sent: depth.sent,
+        sent_bytes: depth.sent_bytes,
+    }
+}

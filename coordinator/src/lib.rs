@@ -1,0 +1,303 @@
+//! The coordinator of a beam search over many machines.
+//!
+//! It knows runs, workers and depths, and nothing of wells: it [assigns](assign) shards, drives each depth
+//! through expanding, finding the cut, selecting and committing (`drive`), and shows clients how all
+//! stands (`service`). All that it must not forget is in the object store, so that another one can take its
+//! place anywhere; the conditions on the writes there see to it that only one goes on.
+
+mod assign;
+mod board;
+mod drive;
+mod hub;
+mod lease;
+mod service;
+
+pub use assign::{Seat, assign};
+
+use board::Board;
+use drive::{Drive, DriveError};
+use hatebeam_objects::{ObjectError, Objects};
+use hatebeam_proto::v1;
+use hatebeam_proto::v1::members_server::MembersServer;
+use hatebeam_proto::v1::runs_server::RunsServer;
+use hatebeam_proto::wire::{self, Guard, MAX_MESSAGE, Tls, Token, WireError};
+use hatebeam_worker::cluster::{Kept, ManifestError, State, list_manifests};
+use hub::Hub;
+use lease::{BEAT, Lease, LeaseError};
+use service::Service;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::sync::watch;
+use tonic::service::interceptor::InterceptedService;
+
+/// Signs of life may fail for so long before the coordinator stops.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long it waits before a run is tried again that the object store holds up.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// What a coordinator is told at its start.
+#[derive(Debug)]
+pub struct Settings {
+    /// What it is called in messages.
+    pub name: String,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Where runs are.
+    pub objects: Objects,
+    /// Its certificate.
+    pub tls: Option<Tls>,
+    /// What callers must show.
+    pub token: Option<Token>,
+    /// It is said to be the only one: the object store need not honour conditional writes.
+    pub single: bool,
+    /// Workers that a run is begun with at least.
+    pub min_workers: usize,
+    /// Between two signs of life of a worker.
+    pub beat: Duration,
+    /// A worker that gives no sign for so long is lost.
+    pub lost_after: Duration,
+    /// Where tables are put while a game is read back.
+    pub scratch: PathBuf,
+}
+
+/// Why a coordinator ends.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CoordinatorError {
+    /// It cannot listen, or knows no certificates.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The object store cannot be used.
+    #[error("the object store {store} cannot be used")]
+    Store {
+        /// Its location.
+        store: String,
+        /// What it says.
+        source: ObjectError,
+    },
+    /// The runs there cannot be listed.
+    #[error("the runs in the object store cannot be listed")]
+    Runs(#[source] ManifestError),
+    /// Two coordinators would corrupt each other in silence.
+    #[error(
+        "the object store {store} does not honour conditional writes, so that two coordinators could corrupt \
+         each other's runs unnoticed. If this is the only one, and will be, say so: --single-coordinator"
+    )]
+    Unconditional {
+        /// Its location.
+        store: String,
+    },
+    /// Another one works there.
+    #[error("{0}")]
+    Taken(String),
+    /// Its server ended.
+    #[error("the coordinator's server")]
+    Server(#[source] tonic::transport::Error),
+}
+
+/// Works until `stop` says so. `ready` is told the address once callers are let in.
+///
+/// # Errors
+/// [`CoordinatorError`].
+pub async fn coordinate(
+    settings: Settings,
+    mut stop: watch::Receiver<bool>,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), CoordinatorError> {
+    let store = settings.objects.location().to_owned();
+    let in_store = |source| CoordinatorError::Store {
+        store: store.clone(),
+        source,
+    };
+    let probe = settings.objects.probe("probe").await.map_err(in_store)?;
+    let conditional = probe.conditional();
+    if !conditional && !settings.single {
+        return Err(CoordinatorError::Unconditional { store });
+    }
+    if !conditional {
+        tracing::warn!(
+            store,
+            "the object store does not honour conditional writes: a second coordinator would not be noticed"
+        );
+    }
+    let incoming = wire::listen(settings.listen)?;
+    let address = incoming.local_addr().ok().unwrap_or(settings.listen);
+    let at = address.to_string();
+    let lease = Lease::take(&settings.objects, conditional, &settings.name, &at);
+    let lease = match lease.await {
+        Ok(lease) => lease,
+        Err(LeaseError::Object(error)) => return Err(in_store(error)),
+        Err(error) => return Err(CoordinatorError::Taken(error.to_string())),
+    };
+    let hub = Hub::new(settings.beat, settings.lost_after);
+    let board = Board::new(Arc::clone(&hub));
+    let there = list_manifests(&settings.objects, conditional).await;
+    for (name, kept) in there.map_err(CoordinatorError::Runs)? {
+        match kept {
+            Ok(kept) => board.put(&kept.manifest),
+            Err(error) => tracing::warn!(run = name, %error, "the run is passed over"),
+        }
+    }
+    let service = Service {
+        hub: Arc::clone(&hub),
+        board: Arc::clone(&board),
+        objects: settings.objects.clone(),
+        conditional,
+    };
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<RunsServer<Service>>().await;
+    health.set_serving::<MembersServer<Service>>().await;
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(v1::FILES)
+        .build_v1();
+    let reflection = match reflection {
+        Ok(reflection) => Some(reflection),
+        Err(error) => {
+            tracing::warn!(%error, "no reflection");
+            None
+        }
+    };
+    let runs = RunsServer::new(service.clone())
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let members = MembersServer::new(service)
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let guard = Guard::new(settings.token.clone());
+    let server = wire::server(settings.tls.as_ref())?
+        .add_service(InterceptedService::new(runs, guard.clone()))
+        .add_service(InterceptedService::new(members, guard.clone()))
+        .add_service(health_service)
+        .add_optional_service(reflection.map(|service| InterceptedService::new(service, guard)))
+        .serve_with_incoming(incoming);
+    let mut server = tokio::spawn(server);
+    tracing::info!(name = settings.name, %address, store, "the coordinator listens");
+    ready(address);
+    let (quit, quitting) = watch::channel(false);
+    let mut beats = tokio::spawn(keep_alive(lease, quitting));
+    let mut work = tokio::spawn(work_off(settings, hub, board, conditional));
+    let ended = tokio::select! {
+        ended = &mut server => match ended {
+            Ok(Err(error)) => Err(CoordinatorError::Server(error)),
+            _ => Ok(()),
+        },
+        ended = &mut work => match ended {
+            Ok(error) => Err(CoordinatorError::Taken(error.to_string())),
+            Err(_) => Ok(()),
+        },
+        ended = &mut beats => match ended {
+            Ok(Err(error)) => return Err(CoordinatorError::Taken(error.to_string())),
+            _ => return Ok(()),
+        },
+        _ = stop.wait_for(|stop| *stop) => Ok(()),
+    };
+    work.abort();
+    server.abort();
+    // The place is given up, so that the next one need not wait.
+    let _ = quit.send(true);
+    let _ = beats.await;
+    ended
+}
+
+/// Gives signs of life until it is told to quit, or the place is lost.
+async fn keep_alive(mut lease: Lease, mut quit: watch::Receiver<bool>) -> Result<(), LeaseError> {
+    let mut silent = Duration::ZERO;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(BEAT) => {}
+            _ = quit.changed() => {
+                lease.give_up().await;
+                return Ok(());
+            }
+        }
+        match lease.beat().await {
+            Ok(()) => silent = Duration::ZERO,
+            Err(LeaseError::Object(error)) if silent < PATIENCE => {
+                silent += BEAT;
+                tracing::warn!(%error, "no sign of life can be given");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Works off one run after the other, until one of them turns out to be another coordinator's.
+async fn work_off(
+    settings: Settings,
+    hub: Arc<Hub>,
+    board: Arc<Board>,
+    conditional: bool,
+) -> DriveError {
+    let mut wishes = board.wishes();
+    loop {
+        wishes.mark_unchanged();
+        hub.release(&[]);
+        let Some(name) = board.next() else {
+            let mut changes = hub.changes();
+            tokio::select! {
+                _ = wishes.changed() => {}
+                _ = changes.changed() => {}
+            }
+            continue;
+        };
+        let Err(error) = work_on(&settings, &name, &hub, &board, conditional).await else {
+            continue;
+        };
+        if error.is_superseded() {
+            return error;
+        }
+        // If the object store is away, nothing is lost, and the run is tried again.
+        if !error.may_pass() {
+            tracing::error!(run = name, %error, "the run cannot go on");
+            match mark_failed(&settings.objects, &name, &error, conditional).await {
+                Ok(kept) => {
+                    board.put(&kept.manifest);
+                    continue;
+                }
+                Err(error) => tracing::warn!(run = name, %error, "that cannot be written down"),
+            }
+        }
+        tracing::warn!(run = name, %error, "trying again");
+        board.note(&name, error.to_string());
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+async fn work_on(
+    settings: &Settings,
+    name: &str,
+    hub: &Arc<Hub>,
+    board: &Arc<Board>,
+    conditional: bool,
+) -> Result<(), DriveError> {
+    let mut kept = Kept::load(&settings.objects, name, conditional).await?;
+    kept.manifest.coordinator = settings.name.clone();
+    let mut drive = Drive::new(
+        (Arc::clone(hub), Arc::clone(board), settings.objects.clone()),
+        kept,
+        settings.min_workers,
+        settings.scratch.clone(),
+    );
+    let done = drive.run().await;
+    board.put(&drive.kept.manifest);
+    board.note(name, String::new());
+    done
+}
+
+/// Takes a run that cannot go on out of the queue.
+async fn mark_failed(
+    objects: &Objects,
+    name: &str,
+    error: &DriveError,
+    conditional: bool,
+) -> Result<Kept, ManifestError> {
+    let mut kept = Kept::load(objects, name, conditional).await?;
+    kept.manifest.state = State::Failed;
+    kept.manifest.note = error.to_string();
+    kept.save().await?;
+    Ok(kept)
+}

@@ -1,0 +1,236 @@
+//! What clients and workers can call.
+
+use crate::board::{Board, Wish};
+use crate::hub::{Hub, OrderStream};
+use hatebeam_objects::{Objects, check_key};
+use hatebeam_proto::v1;
+use hatebeam_proto::v1::members_server::Members;
+use hatebeam_proto::v1::runs_server::Runs;
+use hatebeam_search::MAX_SHARDS;
+use hatebeam_worker::cluster::{Kept, Manifest, ManifestError, State};
+use hatebeam_worker::{Keep, RunSpec};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+/// The longest run specification.
+const MAX_SPEC: usize = 64 << 10;
+/// Runs that wait or are worked on at most.
+const MAX_OPEN: usize = 1000;
+/// Records of depths in one message.
+const RECORDS: usize = 1000;
+/// A watcher hears at least so often, and not more often than a quarter of that.
+const HEAR: Duration = Duration::from_millis(1000);
+/// Messages that wait for a slow watcher.
+const QUEUE: usize = 4;
+/// Shards of a run, unless somebody says otherwise: enough for some tens of workers.
+const SHARDS: u64 = 64;
+/// Wells of a shard at most, unless somebody says otherwise.
+const SHARD_WELLS: u64 = 1 << 20;
+
+#[derive(Clone)]
+pub(crate) struct Service {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) objects: Objects,
+    pub(crate) conditional: bool,
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_millis() as u64)
+}
+
+fn no_run(name: &str) -> Status {
+    Status::not_found(format!(
+        "there is no run {name:?}; `hatebeam status` lists them"
+    ))
+}
+
+#[tonic::async_trait]
+impl Members for Service {
+    type AttendStream = OrderStream;
+
+    async fn attend(
+        &self,
+        request: Request<Streaming<v1::FromWorker>>,
+    ) -> Result<Response<OrderStream>, Status> {
+        self.hub.attend(request).await
+    }
+}
+
+#[tonic::async_trait]
+impl Runs for Service {
+    async fn submit(
+        &self,
+        request: Request<v1::SubmitRequest>,
+    ) -> Result<Response<v1::SubmitResponse>, Status> {
+        let request = request.into_inner();
+        let bad = |reason: String| Status::invalid_argument(reason);
+        if request.spec.len() > MAX_SPEC {
+            return Err(bad(format!(
+                "the specification is longer than {MAX_SPEC} bytes"
+            )));
+        }
+        let spec: RunSpec = serde_json::from_str(&request.spec)
+            .map_err(|error| bad(format!("the specification cannot be read: {error}")))?;
+        spec.check().map_err(|error| bad(error.to_string()))?;
+        let keep: Keep = match request.keep.as_str() {
+            "" => Keep::All,
+            keep => keep.parse().map_err(bad)?,
+        };
+        let shards = match request.shards {
+            0 => spec
+                .width
+                .div_ceil(SHARD_WELLS)
+                .clamp(SHARDS, MAX_SHARDS as u64) as u32,
+            shards if shards as usize <= MAX_SHARDS => shards,
+            shards => return Err(bad(format!("{shards} shards: at most {MAX_SHARDS} can be"))),
+        };
+        let name = spec.name();
+        check_key(&name).map_err(|error| bad(error.to_string()))?;
+        if let Some(there) = self.board.manifest(&name) {
+            if there.spec != spec {
+                return Err(Status::already_exists(format!(
+                    "there is another run {name} with another specification"
+                )));
+            }
+            if matches!(there.state, State::Cancelled | State::Failed) {
+                self.reopen(&name, request.max_depth).await?;
+            }
+        } else {
+            if self.open() >= MAX_OPEN {
+                return Err(Status::resource_exhausted(format!(
+                    "{MAX_OPEN} runs wait already"
+                )));
+            }
+            let mut manifest = Manifest::new(name.clone(), spec, keep, shards, now_ms());
+            manifest.max_depth = (request.max_depth > 0).then_some(request.max_depth);
+            let kept = Kept::create(&self.objects, manifest, self.conditional).await;
+            let kept = kept.map_err(|error| in_the_store(&error))?;
+            tracing::info!(run = name, "submitted");
+            self.board.put(&kept.manifest);
+        }
+        self.board.set_wish(&name, None);
+        let run = self.board.status(&name);
+        Ok(Response::new(v1::SubmitResponse { run }))
+    }
+
+    async fn list(
+        &self,
+        _: Request<v1::ListRequest>,
+    ) -> Result<Response<v1::ListResponse>, Status> {
+        let runs = self.board.statuses();
+        Ok(Response::new(v1::ListResponse { runs }))
+    }
+
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;
+
+    async fn watch(
+        &self,
+        request: Request<v1::WatchRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let request = request.into_inner();
+        let board = Arc::clone(&self.board);
+        board
+            .status(&request.run)
+            .ok_or_else(|| no_run(&request.run))?;
+        let (say, stream) = mpsc::channel(QUEUE);
+        tokio::spawn(async move {
+            let mut changes = board.changes();
+            let mut from = request.from_depth;
+            loop {
+                changes.mark_unchanged();
+                let Some(run) = board.status(&request.run) else {
+                    return;
+                };
+                let depths = board.records(&request.run, from, RECORDS);
+                let is_all = depths.len() < RECORDS;
+                from = depths
+                    .last()
+                    .map_or(from, |last| last.depth.saturating_add(1));
+                let has_ended = !matches!(run.state(), v1::State::Queued | v1::State::Running);
+                let message = v1::WatchResponse {
+                    run: Some(run),
+                    depths,
+                    workers: board.workers(),
+                };
+                if say.send(Ok(message)).await.is_err() || has_ended && is_all {
+                    return;
+                }
+                if is_all {
+                    tokio::time::sleep(HEAR / 4).await;
+                    // Either something has changed, or the workers have come a bit further.
+                    let _ = tokio::time::timeout(HEAR * 3 / 4, changes.changed()).await;
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+    }
+
+    async fn cancel(
+        &self,
+        request: Request<v1::CancelRequest>,
+    ) -> Result<Response<v1::CancelResponse>, Status> {
+        let name = request.into_inner().run;
+        let manifest = self.board.manifest(&name).ok_or_else(|| no_run(&name))?;
+        if matches!(manifest.state, State::Queued | State::Running) {
+            tracing::info!(run = name, "to be cancelled");
+            self.board.set_wish(&name, Some(Wish::Cancel));
+        }
+        let run = self.board.status(&name);
+        Ok(Response::new(v1::CancelResponse { run }))
+    }
+
+    async fn workers(
+        &self,
+        _: Request<v1::WorkersRequest>,
+    ) -> Result<Response<v1::WorkersResponse>, Status> {
+        let workers = self.board.workers();
+        Ok(Response::new(v1::WorkersResponse { workers }))
+    }
+
+    async fn drain(
+        &self,
+        request: Request<v1::DrainRequest>,
+    ) -> Result<Response<v1::DrainResponse>, Status> {
+        let name = request.into_inner().worker;
+        match self.hub.drain(&name) {
+            true => Ok(Response::new(v1::DrainResponse {})),
+            false => Err(Status::not_found(format!("there is no worker {name:?}"))),
+        }
+    }
+}
+
+impl Service {
+    fn open(&self) -> usize {
+        let is_open =
+            |run: &&v1::RunStatus| matches!(run.state(), v1::State::Queued | v1::State::Running);
+        self.board.statuses().iter().filter(is_open).count()
+    }
+
+    /// Puts a run that was stopped or failed into the queue again.
+    async fn reopen(&self, name: &str, max_depth: u32) -> Result<(), Status> {
+        let kept = Kept::load(&self.objects, name, self.conditional).await;
+        let mut kept = kept.map_err(|error| in_the_store(&error))?;
+        kept.manifest.state = State::Queued;
+        kept.manifest.note = String::new();
+        kept.manifest.max_depth = (max_depth > 0).then_some(max_depth);
+        kept.save().await.map_err(|error| in_the_store(&error))?;
+        self.board.put(&kept.manifest);
+        Ok(())
+    }
+}
+
+fn in_the_store(error: &ManifestError) -> Status {
+    match error {
+        ManifestError::Superseded { run } => Status::already_exists(format!(
+            "run {run} is in the object store already, put there by another coordinator"
+        )),
+        error => Status::unavailable(format!("the object store: {error}")),
+    }
+}

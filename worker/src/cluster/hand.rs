@@ -1,0 +1,659 @@
+//! What a worker does when it is told.
+//!
+//! Orders are of an epoch. A new epoch (`prepare`) ends whatever was going on of the one before; then the
+//! orders of a depth come one after the other, but for the commit, which goes on while the next depth is
+//! expanded.
+
+use super::exchange::{Intake, Links, Lost};
+use super::manifest::{RUNS, Table, first_node};
+use crate::part::Part;
+use crate::spec::RunSpec;
+use hatebeam_game::{Emulator, Geometry};
+use hatebeam_objects::{Objects, Stored};
+use hatebeam_proto::v1;
+use hatebeam_proto::v1::answer::What as Answer;
+use hatebeam_proto::v1::order::What as Order;
+use hatebeam_proto::wire::{self, Limits, Tls};
+use hatebeam_search::{
+    Candidates, Cut, DIGITS, Digest, Division, Exchange, Frontier, Node, NodeWell, Owner, Question,
+    Step, Ties,
+};
+use hatebeam_store::ShardTables;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tonic::transport::Channel;
+
+/// Tables that are uploaded or fetched at once.
+const TRANSFERS: usize = 4;
+/// Depths whose tables stay on this machine, the last included: those that may have to be done again.
+const LOCAL_DEPTHS: u32 = 2;
+
+/// A lock that nobody can leave broken: what panicked while holding it ends the epoch anyway.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a worker has, whatever it works on.
+pub(super) struct Hand {
+    pub(super) name: String,
+    pub(super) threads: usize,
+    pub(super) dir: PathBuf,
+    pub(super) objects: Objects,
+    pub(super) tls: Option<Tls>,
+    pub(super) compress: bool,
+    pub(super) intake: watch::Sender<Option<Intake>>,
+    pub(super) progress: Progress,
+    /// The epoch that is worked on.
+    current: Mutex<Option<Arc<Epoch>>>,
+    /// Kept from epoch to epoch.
+    channels: Mutex<HashMap<String, Channel>>,
+    tables: Mutex<Option<(String, Arc<ShardTables>)>>,
+}
+
+/// How far it has come, for the beats.
+#[derive(Default)]
+pub(super) struct Progress {
+    pub(super) epoch: AtomicU64,
+    pub(super) depth: AtomicU32,
+    pub(super) expanded: Arc<AtomicU64>,
+    pub(super) parents: AtomicU64,
+}
+
+type Committed = Result<Vec<Table>, String>;
+
+/// What is worked on in one epoch.
+struct Epoch {
+    number: u64,
+    run: String,
+    spec: RunSpec,
+    emulator: Emulator,
+    division: Division,
+    owners: Vec<Owner>,
+    peers: Vec<(String, Channel)>,
+    tables: Arc<ShardTables>,
+    frontier: Mutex<Arc<Frontier>>,
+    candidates: Mutex<Option<(u32, Arc<Candidates>)>>,
+    commits: Mutex<HashMap<u32, oneshot::Receiver<Committed>>>,
+    cancel: AtomicBool,
+    /// The streams of the depth that is being expanded.
+    streams: Mutex<Vec<AbortHandle>>,
+}
+
+impl Epoch {
+    /// Ends what is going on: also threads that wait for a peer that does not take anything any more.
+    fn end(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+        lock(&self.streams)
+            .drain(..)
+            .for_each(|stream| stream.abort());
+    }
+}
+
+/// Why an order was not carried out.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) reason: String,
+    pub(super) peer: String,
+}
+
+impl<E: std::fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure {
+            reason: error.to_string(),
+            peer: String::new(),
+        }
+    }
+}
+
+impl From<Lost> for Box<Failure> {
+    fn from(lost: Lost) -> Box<Failure> {
+        Box::new(Failure {
+            reason: format!("{} cannot be reached: {}", lost.peer, lost.reason),
+            peer: lost.peer,
+        })
+    }
+}
+
+impl Hand {
+    pub(super) fn new(
+        (name, threads, dir): (String, usize, PathBuf),
+        objects: Objects,
+        tls: Option<Tls>,
+        compress: bool,
+        intake: watch::Sender<Option<Intake>>,
+    ) -> Hand {
+        Hand {
+            name,
+            threads,
+            dir,
+            objects,
+            tls,
+            compress,
+            intake,
+            progress: Progress::default(),
+            current: Mutex::default(),
+            channels: Mutex::default(),
+            tables: Mutex::default(),
+        }
+    }
+
+    /// Ends what is going on.
+    pub(super) fn halt(&self) {
+        if let Some(epoch) = lock(&self.current).take() {
+            epoch.end();
+        }
+        self.intake.send_modify(|intake| {
+            if let Some(intake) = intake {
+                intake.candidates = None;
+                // No stream of this epoch is heeded any more.
+                intake.depth = u32::MAX;
+            }
+        });
+    }
+
+    /// Carries out an order.
+    pub(super) async fn obey(&self, order: v1::Order) -> Answer {
+        let Some(what) = order.what else {
+            return failed(&"the order is empty".into());
+        };
+        let done = match what {
+            Order::Halt(_) => {
+                self.halt();
+                Ok(Answer::Halted(v1::Halted {}))
+            }
+            Order::Prepare(prepare) => self.prepare(order.epoch, prepare).await,
+            what => match self.epoch(order.epoch) {
+                Err(failure) => Err(failure),
+                Ok(epoch) => match what {
+                    Order::Expand(expand) => self.expand(&epoch, expand).await,
+                    Order::Count(count) => self.count(&epoch, count).await,
+                    Order::Judge(judge) => self.judge(&epoch, judge).await,
+                    Order::Select(select) => self.select(&epoch, select).await,
+                    Order::WaitCommit(wait) => wait_commit(&epoch, wait.depth).await,
+                    Order::Halt(_) | Order::Prepare(_) => Err("the order is empty".into()),
+                },
+            },
+        };
+        done.unwrap_or_else(|failure| failed(&failure))
+    }
+
+    fn epoch(&self, number: u64) -> Result<Arc<Epoch>, Failure> {
+        let current = lock(&self.current).clone();
+        current
+            .filter(|epoch| epoch.number == number)
+            .ok_or_else(|| format!("epoch {number} is not the one that is worked on").into())
+    }
+
+    async fn prepare(&self, number: u64, order: v1::Prepare) -> Result<Answer, Failure> {
+        let before = lock(&self.current).clone();
+        self.halt();
+        let spec: RunSpec = serde_json::from_str(&order.spec)?;
+        let start = spec.check()?;
+        let emulator = spec.emulator()?;
+        let geometry = emulator.geometry();
+        let width = usize::try_from(spec.width)?;
+        let division = Division::new(width, order.owners.len());
+        let me = order
+            .members
+            .iter()
+            .position(|member| member.name == self.name)
+            .ok_or("this worker is none of the epoch's")?;
+        let mut peers = Vec::new();
+        let mut places = vec![Owner::Here; order.members.len()];
+        for (at, member) in order.members.iter().enumerate() {
+            if at != me {
+                places[at] = Owner::Peer(u16::try_from(peers.len())?);
+                peers.push((member.name.clone(), self.channel(&member.address).await?));
+            }
+        }
+        let owner = |&place: &u32| places.get(place as usize).copied();
+        let owners: Option<Vec<Owner>> = order.owners.iter().map(owner).collect();
+        let owners = owners.ok_or("a shard has no owner")?;
+        let owned: Vec<bool> = owners.iter().map(|owner| *owner == Owner::Here).collect();
+        let owned = Arc::new(owned);
+        let tables = self.tables(&order.run, geometry)?;
+        let (frontier, fetched) = if order.depth == start.depth() {
+            let first = first_node(&spec, &start)?;
+            let mine = owned[division.shard_of(&first.well)].then_some(first);
+            (Arc::new(Frontier::new(order.depth, mine, division)), 0)
+        } else {
+            let before = before.filter(|before| before.run == order.run);
+            let held = before.map(|before| lock(&before.frontier).clone());
+            let held = held.filter(|held| held.depth == order.depth);
+            self.load(&order, division, held, &tables).await?
+        };
+        let wells = frontier.len() as u64;
+        let names = peers.iter().map(|(name, _)| name.clone()).collect();
+        let depth = frontier.depth;
+        let epoch = Epoch {
+            number,
+            run: order.run.clone(),
+            spec,
+            emulator,
+            division,
+            owners,
+            peers,
+            tables,
+            frontier: Mutex::new(frontier),
+            candidates: Mutex::default(),
+            commits: Mutex::default(),
+            cancel: AtomicBool::new(false),
+            streams: Mutex::default(),
+        };
+        *lock(&self.current) = Some(Arc::new(epoch));
+        self.progress.epoch.store(number, Ordering::Relaxed);
+        self.progress.depth.store(depth, Ordering::Relaxed);
+        self.intake.send_replace(Some(Intake {
+            run: order.run,
+            epoch: number,
+            depth,
+            geometry,
+            candidates: None,
+            owned,
+            peers: Arc::new(names),
+        }));
+        Ok(Answer::Prepared(v1::Prepared { wells, fetched }))
+    }
+
+    async fn channel(&self, address: &str) -> Result<Channel, Failure> {
+        if let Some(channel) = lock(&self.channels).get(address) {
+            return Ok(channel.clone());
+        }
+        let limits = Limits {
+            lazy: true,
+            ..Limits::default()
+        };
+        let channel = wire::connect(address, self.tls.as_ref(), &limits).await?;
+        lock(&self.channels).insert(address.to_owned(), channel.clone());
+        Ok(channel)
+    }
+
+    /// The tables of a run on this machine. Those of another run go.
+    fn tables(&self, run: &str, geometry: Geometry) -> Result<Arc<ShardTables>, Failure> {
+        let mut tables = lock(&self.tables);
+        if let Some((_, tables)) = tables.as_ref().filter(|(of, _)| of == run) {
+            return Ok(Arc::clone(tables));
+        }
+        *tables = None;
+        let made = Arc::new(ShardTables::create(&self.dir.join("tables"), geometry)?);
+        *tables = Some((run.to_owned(), Arc::clone(&made)));
+        Ok(made)
+    }
+
+    /// The wells of the shards that are here, from memory, from this machine's tables, or from the object
+    /// store; and how many tables were fetched.
+    async fn load(
+        &self,
+        order: &v1::Prepare,
+        division: Division,
+        held: Option<Arc<Frontier>>,
+        tables: &Arc<ShardTables>,
+    ) -> Result<(Arc<Frontier>, u32), Failure> {
+        let depth = order.depth;
+        let mut shards = vec![Vec::new(); division.shards()];
+        let mut missing: Vec<&v1::Table> = order.tables.iter().collect();
+        if let Some(held) = held {
+            missing.retain(|table| {
+                let nodes = held.shards.get(table.shard as usize);
+                let Some(nodes) = nodes.filter(|nodes| is_whole(nodes, table)) else {
+                    return true;
+                };
+                shards[table.shard as usize] = nodes.clone();
+                false
+            });
+        }
+        if !missing.is_empty() {
+            take_whole(tables, depth, division, &mut shards, &mut missing).await;
+        }
+        let fetched = missing.len() as u32;
+        if !missing.is_empty() {
+            let mut fetches = JoinSet::new();
+            let permits = Arc::new(Semaphore::new(TRANSFERS));
+            for table in &missing {
+                let key = format!("{RUNS}/{}/{}", order.run, table.key);
+                let name = format!("{depth}-{}.sst", table.shard);
+                let path = tables.path(&name);
+                let stored = Stored {
+                    bytes: table.bytes,
+                    checksum: table.checksum.parse()?,
+                };
+                let (objects, permits) = (self.objects.clone(), Arc::clone(&permits));
+                fetches.spawn(async move {
+                    let _permit = permits.acquire_owned().await;
+                    let got = objects.get_to_file(&key, &path, Some(&stored)).await;
+                    got.map(|_| path)
+                });
+            }
+            let mut paths = Vec::new();
+            while let Some(fetched) = fetches.join_next().await {
+                paths.push(fetched??);
+            }
+            let into = Arc::clone(tables);
+            tokio::task::spawn_blocking(move || into.take(depth, paths)).await??;
+            take_whole(tables, depth, division, &mut shards, &mut missing).await;
+        }
+        if let Some(table) = missing.first() {
+            return Err(format!("the table {} is not what was committed", table.key).into());
+        }
+        Ok((Arc::new(Frontier { depth, shards }), fetched))
+    }
+
+    async fn expand(&self, epoch: &Arc<Epoch>, order: v1::Expand) -> Result<Answer, Failure> {
+        let frontier = lock(&epoch.frontier).clone();
+        if frontier.depth.checked_add(1) != Some(order.depth) {
+            return Err(format!("the frontier here is of depth {}", frontier.depth).into());
+        }
+        if !(order.sigmas.is_finite() && (0.0..1e6).contains(&order.sigmas)) {
+            return Err("the room is no number of use".into());
+        }
+        let started = Instant::now();
+        let candidates = Arc::new(Candidates::new(epoch.division, order.sigmas));
+        *lock(&epoch.candidates) = Some((order.depth, Arc::clone(&candidates)));
+        self.progress.depth.store(order.depth, Ordering::Relaxed);
+        self.progress.expanded.store(0, Ordering::Relaxed);
+        let parents = frontier.len() as u64;
+        self.progress.parents.store(parents, Ordering::Relaxed);
+        let heading = v1::Heading {
+            run: epoch.run.clone(),
+            epoch: epoch.number,
+            depth: order.depth,
+            from: self.name.clone(),
+        };
+        let (links, streams) = Links::open(
+            &epoch.peers,
+            &heading,
+            epoch.emulator.geometry(),
+            self.compress,
+            &candidates,
+        );
+        *lock(&epoch.streams) = streams;
+        if epoch.cancel.load(Ordering::Relaxed) {
+            epoch.end();
+        }
+        self.intake.send_modify(|intake| {
+            if let Some(intake) = intake {
+                intake.depth = order.depth;
+                intake.candidates = Some(Arc::clone(&candidates));
+            }
+        });
+        let (work, threads) = (Arc::clone(epoch), self.threads);
+        let progress = Arc::clone(&self.progress.expanded);
+        let expanded = tokio::task::spawn_blocking(move || {
+            let step = Step::new(&work.emulator, work.spec.evaluator, work.division, threads);
+            let step = match step {
+                Ok(step) => step,
+                Err(error) => return (Err(error.to_string()), links),
+            };
+            let exchange = Exchange {
+                owners: &work.owners,
+                outlet: &links,
+                peers: work.peers.len() as u16,
+            };
+            let stats = step
+                .expand(
+                    &frontier,
+                    &candidates,
+                    Some(exchange),
+                    &work.cancel,
+                    &progress,
+                )
+                .and_then(|stats| links.flush().map(|()| stats));
+            let stats = stats.map_err(|_| "it was stopped".to_owned());
+            (stats, links)
+        });
+        let (stats, links) = expanded.await?;
+        let stats = match stats {
+            Ok(stats) => stats,
+            Err(reason) => {
+                let lost = match epoch.cancel.load(Ordering::Relaxed) {
+                    true => None,
+                    false => links.lost().await,
+                };
+                return Err(lost.map_or_else(|| reason.into(), lost_failure));
+            }
+        };
+        let sent_bytes = links.finish().await.map_err(lost_failure)?;
+        Ok(Answer::Expanded(v1::Expanded {
+            children: stats.children,
+            offered: stats.offered,
+            sent: stats.sent,
+            sent_bytes,
+            seconds: started.elapsed().as_secs_f64(),
+        }))
+    }
+
+    fn candidates(epoch: &Epoch, depth: u32) -> Result<Arc<Candidates>, Failure> {
+        let candidates = lock(&epoch.candidates);
+        let candidates = candidates.as_ref().filter(|(of, _)| *of == depth);
+        let candidates = candidates.ok_or_else(|| format!("depth {depth} was not expanded"))?;
+        Ok(Arc::clone(&candidates.1))
+    }
+
+    async fn count(&self, epoch: &Arc<Epoch>, order: v1::Count) -> Result<Answer, Failure> {
+        let candidates = Hand::candidates(epoch, order.depth)?;
+        let threads = self.threads;
+        let known = |prefix: &v1::Prefix| prefix.known < DIGITS;
+        if order.prefixes.len() > 2 || !order.prefixes.iter().all(known) {
+            return Err("the count is no question".into());
+        }
+        let counted = tokio::task::spawn_blocking(move || {
+            let histograms = order.prefixes.iter().map(|prefix| {
+                let question = Question {
+                    known: prefix.known,
+                    prefix: prefix.prefix,
+                };
+                let counts = candidates.count(question, threads);
+                let some = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+                let (digits, counts) = some.map(|(digit, count)| (digit as u32, *count)).unzip();
+                v1::Histogram { digits, counts }
+            });
+            histograms.collect()
+        });
+        let histograms = counted.await?;
+        Ok(Answer::Counted(v1::Counted { histograms }))
+    }
+
+    async fn judge(&self, epoch: &Arc<Epoch>, order: v1::Judge) -> Result<Answer, Failure> {
+        let candidates = Hand::candidates(epoch, order.depth)?;
+        let judged = tokio::task::spawn_blocking(move || {
+            let tied = match order.tied {
+                true => candidates.tied(order.cut),
+                false => Vec::new(),
+            };
+            v1::Judged {
+                dropped: candidates.dropped_above(order.cut),
+                tied: tied.iter().flat_map(|well| well.0).collect(),
+            }
+        });
+        Ok(Answer::Judged(judged.await?))
+    }
+
+    async fn select(&self, epoch: &Arc<Epoch>, order: v1::Select) -> Result<Answer, Failure> {
+        let depth = order.depth;
+        let candidates = Hand::candidates(epoch, depth)?;
+        *lock(&epoch.candidates) = None;
+        self.intake.send_modify(|intake| {
+            if let Some(intake) = intake {
+                intake.candidates = None;
+            }
+        });
+        let ties = match order.all_ties {
+            true => Ties::All,
+            false => Ties::These(wells_of(&order.ties)?),
+        };
+        let cut = Cut {
+            rank: order.cut,
+            ties,
+        };
+        // The parents go before the next frontier is made, so that the two need not be in memory at once.
+        *lock(&epoch.frontier) = Arc::default();
+        let threads = self.threads;
+        let selected = tokio::task::spawn_blocking(move || {
+            let shards = candidates.select(&cut, threads);
+            let frontier = Frontier { depth, shards };
+            let part = Part::of(frontier.nodes());
+            (frontier, part)
+        });
+        let (frontier, part) = selected.await?;
+        let frontier = Arc::new(frontier);
+        *lock(&epoch.frontier) = Arc::clone(&frontier);
+        let (done, result) = oneshot::channel();
+        lock(&epoch.commits).insert(depth, result);
+        let (epoch, objects) = (Arc::clone(epoch), self.objects.clone());
+        tokio::spawn(async move {
+            // If nobody waits for it any more, the epoch is over.
+            let _ = done.send(commit(&epoch, &objects, &frontier, threads).await);
+        });
+        Ok(Answer::Selected(v1::Selected {
+            count: part.count,
+            digest: part.digest.to_string(),
+            best_score: part.best_score,
+            worst_score: part.worst_score,
+            best_game_score: part.best.map_or(0, |node| u32::from(node.game_score)),
+            best_game_node_score: part.best.map_or(0, |node| node.score),
+            best_game_hint: part.best.map_or(0, |node| u32::from(node.hint)),
+            best_game_well: part.best.map_or_else(Vec::new, |node| node.well.0.to_vec()),
+        }))
+    }
+}
+
+fn failed(failure: &Failure) -> Answer {
+    Answer::Failed(v1::Failed {
+        reason: failure.reason.clone(),
+        peer: failure.peer.clone(),
+    })
+}
+
+fn lost_failure(lost: Lost) -> Failure {
+    *Box::<Failure>::from(lost)
+}
+
+fn wells_of(bytes: &[u8]) -> Result<Vec<NodeWell>, Failure> {
+    let chunks = bytes.chunks_exact(size_of::<NodeWell>());
+    if !chunks.remainder().is_empty() {
+        return Err("the ties are cut off".into());
+    }
+    let well = |chunk: &[u8]| chunk.try_into().map(NodeWell);
+    Ok(chunks.map(well).collect::<Result<_, _>>()?)
+}
+
+/// Whether a shard is what was committed.
+fn is_whole(nodes: &[Node], table: &v1::Table) -> bool {
+    nodes.len() as u64 == table.count && Digest::of(nodes).to_string() == table.digest
+}
+
+/// Takes those of the missing shards that this machine's tables have whole.
+async fn take_whole(
+    tables: &Arc<ShardTables>,
+    depth: u32,
+    division: Division,
+    shards: &mut [Vec<Node>],
+    missing: &mut Vec<&v1::Table>,
+) {
+    let from = Arc::clone(tables);
+    let loaded = tokio::task::spawn_blocking(move || from.load(depth)).await;
+    // What cannot be read here is fetched anew.
+    let Ok(Ok(nodes)) = loaded else {
+        return;
+    };
+    let frontier = Frontier::new(depth, nodes, division);
+    missing.retain(|table| {
+        let Some(nodes) = frontier.shards.get(table.shard as usize) else {
+            return true;
+        };
+        if !is_whole(nodes, table) {
+            return true;
+        }
+        shards[table.shard as usize] = nodes.clone();
+        false
+    });
+}
+
+/// Writes the tables of the shards that are here, and puts them into the object store.
+async fn commit(
+    epoch: &Arc<Epoch>,
+    objects: &Objects,
+    frontier: &Arc<Frontier>,
+    threads: usize,
+) -> Committed {
+    let depth = frontier.depth;
+    let writers = Arc::new(Semaphore::new(threads.clamp(1, TRANSFERS)));
+    let mut work: JoinSet<Result<(Table, PathBuf), String>> = JoinSet::new();
+    for shard in 0..frontier.shards.len() {
+        if frontier.shards[shard].is_empty() {
+            continue;
+        }
+        let (epoch, objects) = (Arc::clone(epoch), objects.clone());
+        let (frontier, writers) = (Arc::clone(frontier), Arc::clone(&writers));
+        work.spawn(async move {
+            let _permit = writers.acquire_owned().await;
+            if epoch.cancel.load(Ordering::Relaxed) {
+                return Err("the epoch is over".to_owned());
+            }
+            let name = format!("{depth}-{shard}-{}.sst", epoch.number);
+            let tables = Arc::clone(&epoch.tables);
+            let written = tokio::task::spawn_blocking(move || {
+                tables.write(&name, depth, shard, &frontier.shards[shard])
+            });
+            let written = written.await.map_err(|error| error.to_string())?;
+            let written = written.map_err(|error| error.to_string())?;
+            let key = format!("frontier/{depth:05}/{shard:04}-{}.sst", epoch.number);
+            let whole = format!("{RUNS}/{}/{key}", epoch.run);
+            let stored = objects.put_file(&whole, &written.path).await;
+            let stored = stored.map_err(|error| error.to_string())?;
+            let table = Table {
+                shard: shard as u32,
+                key,
+                bytes: stored.bytes,
+                checksum: stored.checksum.to_string(),
+                count: written.count,
+                digest: written.digest.to_string(),
+            };
+            Ok((table, written.path))
+        });
+    }
+    let (mut all, mut paths) = (Vec::new(), Vec::new());
+    while let Some(done) = work.join_next().await {
+        let (table, path) = done.map_err(|error| error.to_string())??;
+        all.push(table);
+        paths.push(path);
+    }
+    all.sort_by_key(|table| table.shard);
+    let tables = Arc::clone(&epoch.tables);
+    let kept = tokio::task::spawn_blocking(move || {
+        tables.take(depth, paths)?;
+        match depth.checked_sub(LOCAL_DEPTHS) {
+            Some(old) => tables.drop_depth(old),
+            None => Ok(()),
+        }
+    });
+    // They are in the object store, and that is what counts.
+    match kept.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(depth, %error, "tables do not stay on this machine"),
+        Err(error) => tracing::warn!(depth, %error, "tables do not stay on this machine"),
+    }
+    Ok(all)
+}
+
+async fn wait_commit(epoch: &Epoch, depth: u32) -> Result<Answer, Failure> {
+    let commit = lock(&epoch.commits).remove(&depth);
+    let commit = commit.ok_or_else(|| format!("depth {depth} is not being committed"))?;
+    let tables = commit.await.map_err(|_| "the commit was given up")??;
+    let tables = tables.into_iter().map(|table| v1::Table {
+        shard: table.shard,
+        key: table.key,
+        bytes: table.bytes,
+        checksum: table.checksum,
+        count: table.count,
+        digest: table.digest,
+    });
+    Ok(Answer::Committed(v1::Committed {
+        tables: tables.collect(),
+    }))
+}

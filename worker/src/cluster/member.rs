@@ -1,0 +1,276 @@
+//! A worker: it attends a coordinator for as long as it lives.
+
+use super::exchange::{Intake, PeerService};
+use super::hand::Hand;
+use hatebeam_objects::Objects;
+use hatebeam_proto::v1;
+use hatebeam_proto::v1::from_worker::Say as FromWorker;
+use hatebeam_proto::v1::members_client::MembersClient;
+use hatebeam_proto::v1::peers_server::PeersServer;
+use hatebeam_proto::v1::to_worker::Say as ToWorker;
+use hatebeam_proto::wire::{self, Bearer, Limits, MAX_MESSAGE, Tls, Token, WireError, explain};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+
+/// How long a worker waits before it knocks again, at first and at most.
+const KNOCK: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(3));
+/// Answers and beats that wait to be sent.
+const QUEUE: usize = 64;
+
+/// What a worker is told at its start.
+#[derive(Debug)]
+pub struct Membership {
+    /// Its name, which no other may have.
+    pub name: String,
+    /// Where it listens for other workers.
+    pub listen: SocketAddr,
+    /// Where these reach it, if not there: a URI.
+    pub advertise: Option<String>,
+    /// The coordinator's URI.
+    pub coordinator: String,
+    /// Threads that search.
+    pub threads: usize,
+    /// Bytes of memory it may fill.
+    pub memory_bytes: u64,
+    /// A folder of its own, which is emptied.
+    pub dir: PathBuf,
+    /// Where tables go.
+    pub objects: Objects,
+    /// Its certificate.
+    pub tls: Option<Tls>,
+    /// What it shows the coordinator.
+    pub token: Option<Token>,
+    /// Whether batches are compressed.
+    pub compress: bool,
+    /// What is said of the process in a beat: its memory in bytes.
+    pub rss: fn() -> u64,
+}
+
+/// Why a worker ends.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MemberError {
+    /// It cannot listen, or knows no certificates.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    Store(#[from] hatebeam_store::StoreError),
+    /// Its server ended.
+    #[error("the worker's server")]
+    Server(#[source] tonic::transport::Error),
+    /// The coordinator will not have it.
+    #[error("the coordinator refuses this worker: {0}")]
+    Refused(String),
+}
+
+/// Attends the coordinator until `stop` says so: then the worker asks to be let go, and goes when it is, or
+/// at once where there is no coordinator to ask. A coordinator that is lost is looked for again and again.
+///
+/// # Errors
+/// [`MemberError`]; a coordinator that cannot be reached is none.
+pub async fn work(
+    membership: Membership,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), MemberError> {
+    let incoming = wire::listen(membership.listen)?;
+    let address = incoming.local_addr().ok().unwrap_or(membership.listen);
+    let scheme = if membership.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let advertise = membership.advertise.clone();
+    let advertise = advertise.unwrap_or_else(|| format!("{scheme}://{address}"));
+    let (intake, taken_in): (_, watch::Receiver<Option<Intake>>) = watch::channel(None);
+    let service = PeersServer::new(PeerService {
+        intake: taken_in,
+        traffic: Arc::default(),
+    })
+    .max_decoding_message_size(MAX_MESSAGE)
+    .max_encoding_message_size(MAX_MESSAGE);
+    let server = wire::server(membership.tls.as_ref())?
+        .add_service(service)
+        .serve_with_incoming(incoming);
+    let mut server = tokio::spawn(server);
+    tracing::info!(
+        name = membership.name,
+        address = advertise,
+        "the worker listens"
+    );
+    let hand = Arc::new(Hand::new(
+        (
+            membership.name.clone(),
+            membership.threads.max(1),
+            membership.dir.clone(),
+        ),
+        membership.objects.clone(),
+        membership.tls.clone(),
+        membership.compress,
+        intake,
+    ));
+    let mut wait = KNOCK.0;
+    loop {
+        let session = attend(&membership, &advertise, &hand, &mut stop);
+        let ended = tokio::select! {
+            ended = session => ended,
+            server = &mut server => {
+                return match server {
+                    Ok(Err(error)) => Err(MemberError::Server(error)),
+                    _ => Ok(()),
+                };
+            }
+        };
+        hand.halt();
+        match ended {
+            Ended::Released => return Ok(()),
+            Ended::Refused(reason) => return Err(MemberError::Refused(reason)),
+            Ended::Lost {
+                reason,
+                was_welcome,
+            } => {
+                if was_welcome {
+                    wait = KNOCK.0;
+                }
+                tracing::warn!(reason, "no coordinator: knocking again");
+            }
+        }
+        if *stop.borrow() {
+            return Ok(());
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            _ = stop.changed() => return Ok(()),
+        }
+        wait = (wait * 2).min(KNOCK.1);
+    }
+}
+
+enum Ended {
+    Released,
+    Refused(String),
+    Lost { reason: String, was_welcome: bool },
+}
+
+async fn attend(
+    membership: &Membership,
+    advertise: &str,
+    hand: &Arc<Hand>,
+    stop: &mut watch::Receiver<bool>,
+) -> Ended {
+    let lost = |reason: String, was_welcome| Ended::Lost {
+        reason,
+        was_welcome,
+    };
+    let limits = Limits::default();
+    let channel = wire::connect(&membership.coordinator, membership.tls.as_ref(), &limits).await;
+    let channel = match channel {
+        Ok(channel) => channel,
+        Err(error) if error.may_pass() => return lost(error.to_string(), false),
+        Err(error) => return Ended::Refused(error.to_string()),
+    };
+    let mut client: MembersClient<InterceptedService<Channel, Bearer>> =
+        MembersClient::with_interceptor(channel, Bearer::new(membership.token.as_ref()))
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(MAX_MESSAGE);
+    let (say, said) = mpsc::channel(QUEUE);
+    let from_worker = |what| v1::FromWorker { say: Some(what) };
+    let hello = v1::Hello {
+        name: membership.name.clone(),
+        address: advertise.to_owned(),
+        threads: membership.threads as u32,
+        memory_bytes: membership.memory_bytes,
+        disk_free_bytes: hatebeam_store::free_bytes(&membership.dir).unwrap_or(0),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let _ = say.try_send(from_worker(FromWorker::Hello(hello)));
+    let mut orders = match client.attend(ReceiverStream::new(said)).await {
+        Ok(orders) => orders.into_inner(),
+        Err(status) if is_final(&status) => return Ended::Refused(explain(&status)),
+        Err(status) => return lost(explain(&status), false),
+    };
+    let mut beat: Option<tokio::time::Interval> = None;
+    let mut asked = false;
+    loop {
+        tokio::select! {
+            order = orders.message() => {
+                let say_what = match order {
+                    Ok(Some(order)) => order.say,
+                    Ok(None) => return lost("it ended the attendance".to_owned(), beat.is_some()),
+                    Err(status) if is_final(&status) => return Ended::Refused(explain(&status)),
+                    Err(status) => return lost(explain(&status), beat.is_some()),
+                };
+                match say_what {
+                    None => {}
+                    Some(ToWorker::Welcome(welcome)) => {
+                        let period = Duration::from_millis(welcome.beat_ms.clamp(10, 60_000));
+                        let mut interval = tokio::time::interval(period);
+                        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+                        beat = Some(interval);
+                        tracing::info!(coordinator = membership.coordinator, "welcome");
+                    }
+                    Some(ToWorker::Released(_)) => return Ended::Released,
+                    Some(ToWorker::Order(order)) => {
+                        let (hand, say) = (Arc::clone(hand), say.clone());
+                        tokio::spawn(async move {
+                            let (epoch, id) = (order.epoch, order.id);
+                            let what = Some(hand.obey(order).await);
+                            let answer = v1::Answer { epoch, id, what };
+                            // If the session is over, nobody waits for it.
+                            let _ = say.send(from_worker(FromWorker::Answer(answer))).await;
+                        });
+                    }
+                }
+            }
+            () = tick(&mut beat) => {
+                let progress = &hand.progress;
+                let now = v1::Beat {
+                    epoch: progress.epoch.load(Ordering::Relaxed),
+                    depth: progress.depth.load(Ordering::Relaxed),
+                    expanded: progress.expanded.load(Ordering::Relaxed),
+                    parents: progress.parents.load(Ordering::Relaxed),
+                    rss_bytes: (membership.rss)(),
+                    disk_free_bytes: hatebeam_store::free_bytes(&membership.dir).unwrap_or(0),
+                };
+                // When the queue is full, the answers in it tell that this worker is alive.
+                let _ = say.try_send(from_worker(FromWorker::Beat(now)));
+            }
+            changed = stop.changed(), if !asked => {
+                asked = true;
+                if changed.is_err() || beat.is_none() {
+                    return Ended::Released;
+                }
+                tracing::info!("asking to be let go");
+                let _ = say.send(from_worker(FromWorker::Leaving(v1::Leaving {}))).await;
+            }
+        }
+    }
+}
+
+async fn tick(beat: &mut Option<tokio::time::Interval>) {
+    match beat {
+        Some(beat) => {
+            beat.tick().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether knocking again is of no use.
+fn is_final(status: &tonic::Status) -> bool {
+    matches!(
+        status.code(),
+        tonic::Code::Unauthenticated
+            | tonic::Code::PermissionDenied
+            | tonic::Code::InvalidArgument
+            | tonic::Code::Unimplemented
+    )
+}

@@ -1,0 +1,93 @@
+//! What there is to say of a frontier, or of a part of one.
+
+use hatebeam_game::Geometry;
+use hatebeam_search::{Digest, Node};
+use hatebeam_store::DepthRecord;
+use std::cmp::Ordering;
+
+/// What there is to say of a part of a frontier. Parts can be joined in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Wells.
+    pub count: u64,
+    /// Of the nodes.
+    pub digest: Digest,
+    /// The greatest score; the least number of its kind without a node.
+    pub best_score: i32,
+    /// The least score; the greatest number of its kind without a node.
+    pub worst_score: i32,
+    /// The node with the most lines, then the greatest score, then the first well.
+    pub best: Option<Node>,
+}
+
+impl Default for Part {
+    fn default() -> Part {
+        Part {
+            count: 0,
+            digest: Digest::default(),
+            best_score: i32::MIN,
+            worst_score: i32::MAX,
+            best: None,
+        }
+    }
+}
+
+impl Part {
+    /// Of these nodes.
+    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Part {
+        let mut part = Part::default();
+        for node in nodes {
+            part.join(&Part {
+                count: 1,
+                digest: Digest::of([node]),
+                best_score: node.score,
+                worst_score: node.score,
+                best: Some(*node),
+            });
+        }
+        part
+    }
+
+    /// Adds another part of the same frontier.
+    pub fn join(&mut self, other: &Part) {
+        self.count += other.count;
+        self.digest.join(other.digest);
+        self.best_score = self.best_score.max(other.best_score);
+        self.worst_score = self.worst_score.min(other.worst_score);
+        self.best = [self.best, other.best]
+            .into_iter()
+            .flatten()
+            .max_by(by_lines);
+    }
+
+    /// The record of a depth that this is all of.
+    pub fn record(
+        &self,
+        geometry: Geometry,
+        (depth, median_score): (u32, i32),
+        children: u64,
+        seconds: f64,
+    ) -> DepthRecord {
+        let well = self.best.and_then(|node| node.well.unpack(geometry).ok());
+        DepthRecord {
+            depth,
+            count: self.count,
+            digest: self.digest.to_string(),
+            best_score: if self.count == 0 { 0 } else { self.best_score },
+            median_score,
+            worst_score: if self.count == 0 { 0 } else { self.worst_score },
+            best_game_score: self.best.map_or(0, |node| node.game_score),
+            best_well: well.map_or_else(String::new, |well| well.to_hex(geometry)),
+            children,
+            seconds,
+            bytes: 0,
+            kept: true,
+        }
+    }
+}
+
+fn by_lines(a: &Node, b: &Node) -> Ordering {
+    (a.game_score, a.score)
+        .cmp(&(b.game_score, b.score))
+        .then(b.well.cmp(&a.well))
+}
