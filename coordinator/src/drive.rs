@@ -324,7 +324,12 @@ impl Drive {
                 depth,
                 owners: owners.clone(),
                 members: members.clone(),
-                tables: tables.iter().filter(mine).map(table_to_wire).collect(),
+                tables: tables
+                    .iter()
+                    .filter(mine)
+                    .cloned()
+                    .map(v1::Table::from)
+                    .collect(),
             })
         };
         self.ask_all(crew, epoch, prepare).await?;
@@ -555,7 +560,7 @@ impl Drive {
         let mut tables: Vec<Table> = Vec::new();
         while let Some(done) = pending.tables.join_next().await {
             let done = done.map_err(|error| strange("coordinator", &error))??;
-            tables.extend(done.into_iter().map(table_of_wire));
+            tables.extend(done.into_iter().map(Table::from));
         }
         tables.sort_by_key(|table| table.shard);
         let count: u64 = tables.iter().map(|table| table.count).sum();
@@ -730,26 +735,4 @@ fn part_of(selected: &v1::Selected) -> Result<Part, String> {
         worst_score: selected.worst_score,
         best,
     })
-}
-
-fn table_to_wire(table: &Table) -> v1::Table {
-    v1::Table {
-        shard: table.shard,
-        key: table.key.clone(),
-        bytes: table.bytes,
-        checksum: table.checksum.clone(),
-        count: table.count,
-        digest: table.digest.clone(),
-    }
-}
-
-fn table_of_wire(table: v1::Table) -> Table {
-    Table {
-        shard: table.shard,
-        key: table.key,
-        bytes: table.bytes,
-        checksum: table.checksum,
-        count: table.count,
-        digest: table.digest,
-    }
 }

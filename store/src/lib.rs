@@ -21,4 +21,5 @@ pub use files::{free_bytes, write_whole};
 pub use path::{Lookup, MAX_CANDIDATES, Path, path_to};
 pub use records::DepthRecord;
 pub use run::{FORMAT, RunStore, RunSummary, list_runs};
-pub use shards::{ShardTable, ShardTables};
+pub use shards::{Families, ShardTable, ShardTables};
+pub use table::in_parallel;

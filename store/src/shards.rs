@@ -1,8 +1,8 @@
 //! The tables of single shards: what a worker writes, hands to the object store and keeps.
 //!
-//! One table a shard and depth, with the keys and values of all tables (see `table.rs`). RocksDB takes them
-//! into a column family a depth: the shards of a depth overlap, so that its tables lie in level 0, and
-//! a depth goes with its column family.
+//! One table a shard and depth, with the keys and values of all tables (see `table.rs`). The shards of a depth
+//! overlap, so that RocksDB has to take them into level 0, out of which it removes nothing by range. So that
+//! a depth can go nonetheless, it can have a column family of its own, and goes with it.
 //!
 //! Nothing here is the only copy: what counts lies in the object store. So a folder that is
 //! [made](ShardTables::create) anew is emptied first.
@@ -32,8 +32,18 @@ pub struct ShardTable {
     pub digest: Digest,
 }
 
+/// Whether depths are to go one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Families {
+    /// All stay: cheaper to add to.
+    One,
+    /// A depth can [go](ShardTables::drop_depth).
+    ADepth,
+}
+
 /// The tables of some shards of some depths.
 pub struct ShardTables {
+    families: Families,
     dir: PathBuf,
     geometry: Geometry,
     options: Options,
@@ -53,7 +63,11 @@ impl ShardTables {
     ///
     /// # Errors
     /// What writing files may meet.
-    pub fn create(dir: &Path, geometry: Geometry) -> Result<ShardTables, StoreError> {
+    pub fn create(
+        dir: &Path,
+        geometry: Geometry,
+        families: Families,
+    ) -> Result<ShardTables, StoreError> {
         empty_dir(dir)?;
         empty_dir(&dir.join(TABLES))?;
         let path = dir.join(DB_DIR);
@@ -62,6 +76,7 @@ impl ShardTables {
         let db = DBWithThreadMode::open(&options, &path).map_err(StoreError::db(&path))?;
         options.create_if_missing(false);
         Ok(ShardTables {
+            families,
             dir: dir.to_path_buf(),
             geometry,
             options,
@@ -74,7 +89,7 @@ impl ShardTables {
         self.dir.join(TABLES).join(name)
     }
 
-    /// Writes the table of a shard, flushed to the disk. The nodes must be sorted by well, at least one.
+    /// Writes the table of a shard, not flushed to the disk yet. The nodes must be sorted by well, at least one.
     ///
     /// # Errors
     /// [`StoreError::Unsorted`], [`StoreError::DiskFull`], and what else writing files may meet.
@@ -105,7 +120,7 @@ impl ShardTables {
             return Ok(());
         }
         let failed = || StoreError::db(&self.dir);
-        let name = depth.to_string();
+        let name = self.family_name(depth);
         if self.db.cf_handle(&name).is_none() {
             self.db.create_cf(&name, &self.options).map_err(failed())?;
         }
@@ -117,12 +132,19 @@ impl ShardTables {
             .map_err(failed())
     }
 
+    fn family_name(&self, depth: u32) -> String {
+        match self.families {
+            Families::One => "all".to_owned(),
+            Families::ADepth => depth.to_string(),
+        }
+    }
+
     fn family(
         &self,
         depth: u32,
     ) -> Result<std::sync::Arc<rocksdb::BoundColumnFamily<'_>>, StoreError> {
         self.db
-            .cf_handle(&depth.to_string())
+            .cf_handle(&self.family_name(depth))
             .ok_or(StoreError::NoDepth { depth })
     }
 
@@ -136,8 +158,11 @@ impl ShardTables {
         let mut options = ReadOptions::default();
         options.fill_cache(false);
         options.set_readahead_size(2 << 20);
+        if let Some(next) = depth.checked_add(1) {
+            options.set_iterate_upper_bound(next.to_be_bytes());
+        }
         let mut cursor = self.db.raw_iterator_cf_opt(&family, options);
-        cursor.seek_to_first();
+        cursor.seek(depth.to_be_bytes());
         let mut nodes = Vec::new();
         while let Some((key, value)) = cursor.item() {
             let node = table::node_of(self.geometry, key, value);
@@ -168,7 +193,7 @@ impl ShardTables {
         table::found(depth, wells, self.db.multi_get_cf(keys))
     }
 
-    /// Lets the tables of a depth go, if there are any.
+    /// Lets the tables of a depth go, if there are any, and depths have [families](Families::ADepth).
     ///
     /// # Errors
     /// [`StoreError::Db`].

@@ -147,8 +147,11 @@ pub(crate) fn options(cache: &Cache) -> Options {
     options
 }
 
-/// Calls `work` with `0..count` on up to `threads` threads. After an error no more are begun.
-pub(crate) fn in_parallel<T: Send>(
+/// Calls `work` with each of `0..count` on up to `threads` threads, and gives the results in that order. After an error no more are begun.
+///
+/// # Errors
+/// The first error of `work`.
+pub fn in_parallel<T: Send>(
     threads: usize,
     count: usize,
     work: impl Fn(usize) -> Result<T, StoreError> + Sync,
@@ -227,7 +230,11 @@ pub(crate) fn write(
             return Ok(None);
         }
         let path = folder.join(format!("{depth}-{at}.sst"));
-        write_one(options, &path, geometry, depth, &parts).map(Some)
+        let table = write_one(options, &path, geometry, depth, &parts)?;
+        File::open(&path)
+            .and_then(|file| file.sync_all())
+            .map_err(StoreError::io(&path))?;
+        Ok(Some(table))
     })?;
     let mut written = Written {
         paths: Vec::new(),
@@ -280,7 +287,7 @@ fn cuts(shards: &[&[Node]], threads: usize) -> Vec<NodeWell> {
     cuts
 }
 
-/// Merges these parts into a table.
+/// Merges these parts into a table, which is not flushed to the disk yet.
 pub(crate) fn write_one(
     options: &Options,
     path: &Path,
@@ -326,11 +333,7 @@ pub(crate) fn write_one(
         }
     }
     writer.finish().map_err(failed())?;
-    let bytes = writer.file_size();
-    File::open(path)
-        .and_then(|file| file.sync_all())
-        .map_err(StoreError::io(path))?;
-    Ok((path.to_path_buf(), bytes, digest))
+    Ok((path.to_path_buf(), writer.file_size(), digest))
 }
 
 /// Removes tables that were written and are not wanted.

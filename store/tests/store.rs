@@ -8,7 +8,8 @@ use hatebeam_search::{
     Digest, Division, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
 };
 use hatebeam_store::{
-    DepthRecord, Lookup, RunStore, ShardTables, StoreError, list_runs, path_to, write_whole,
+    DepthRecord, Families, Lookup, RunStore, ShardTables, StoreError, list_runs, path_to,
+    write_whole,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -469,7 +470,7 @@ fn tables_of_shards() {
     let all = frontiers(Geometry::STANDARD, 20_000, 12);
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("left"), "over").unwrap();
-    let tables = ShardTables::create(dir.path(), Geometry::STANDARD).unwrap();
+    let tables = ShardTables::create(dir.path(), Geometry::STANDARD, Families::ADepth).unwrap();
     assert!(!dir.path().join("left").exists());
     for frontier in &all[10..12] {
         let depth = frontier.depth;

@@ -6,7 +6,7 @@ use crate::spec::Springboard;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_objects::Objects;
 use hatebeam_search::{Node, NodeWell};
-use hatebeam_store::{DepthRecord, Lookup, ShardTables, StoreError};
+use hatebeam_store::{DepthRecord, Families, Lookup, ShardTables, StoreError};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -56,8 +56,12 @@ impl Archive {
             .prefix("hatebeam-archive-")
             .tempdir_in(scratch)
             .map_err(|error| damaged(&error))?;
-        let tables = ShardTables::create(&folder.path().join("tables"), emulator.geometry())
-            .map_err(|error| damaged(&error))?;
+        let tables = ShardTables::create(
+            &folder.path().join("tables"),
+            emulator.geometry(),
+            Families::One,
+        )
+        .map_err(|error| damaged(&error))?;
         Ok(Archive {
             objects: objects.clone(),
             runtime: Handle::current(),
@@ -112,10 +116,9 @@ impl Archive {
             return Ok(false);
         };
         let path: PathBuf = self.tables.path(&format!("{depth}-{shard}.sst"));
-        let key = format!("{}/{}", self.manifest.prefix(), table.key);
-        let stored = table.stored().map_err(|error| failed(&error))?;
+        let fetched = table.fetch(&self.objects, &self.manifest.name, &path);
         self.runtime
-            .block_on(self.objects.get_to_file(&key, &path, Some(&stored)))
+            .block_on(fetched)
             .map_err(|error| failed(&error))?;
         self.tables.take(depth, vec![path])?;
         known.here.insert((depth, shard));

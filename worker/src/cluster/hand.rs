@@ -18,9 +18,11 @@ use hatebeam_search::{
     Candidates, Cut, DIGITS, Digest, Division, Exchange, Frontier, Node, NodeWell, Owner, Question,
     Step, Ties,
 };
-use hatebeam_store::ShardTables;
+use hatebeam_store::{Families, ShardTables, in_parallel};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -280,7 +282,11 @@ impl Hand {
             return Ok(Arc::clone(tables));
         }
         *tables = None;
-        let made = Arc::new(ShardTables::create(&self.dir.join("tables"), geometry)?);
+        let made = Arc::new(ShardTables::create(
+            &self.dir.join("tables"),
+            geometry,
+            Families::ADepth,
+        )?);
         *tables = Some((run.to_owned(), Arc::clone(&made)));
         Ok(made)
     }
@@ -315,18 +321,15 @@ impl Hand {
             let mut fetches = JoinSet::new();
             let permits = Arc::new(Semaphore::new(TRANSFERS));
             for table in &missing {
-                let key = format!("{RUNS}/{}/{}", order.run, table.key);
                 let name = format!("{depth}-{}.sst", table.shard);
                 let path = tables.path(&name);
-                let stored = Stored {
-                    bytes: table.bytes,
-                    checksum: table.checksum.parse()?,
-                };
+                let table = Table::from((*table).clone());
                 let (objects, permits) = (self.objects.clone(), Arc::clone(&permits));
+                let run = order.run.clone();
                 fetches.spawn(async move {
                     let _permit = permits.acquire_owned().await;
-                    let got = objects.get_to_file(&key, &path, Some(&stored)).await;
-                    got.map(|_| path)
+                    let got = table.fetch(&objects, &run, &path).await;
+                    got.map(|()| path)
                 });
             }
             let mut paths = Vec::new();
@@ -505,9 +508,19 @@ impl Hand {
         let (done, result) = oneshot::channel();
         lock(&epoch.commits).insert(depth, result);
         let (epoch, objects) = (Arc::clone(epoch), self.objects.clone());
+        let name = self.name.clone();
         tokio::spawn(async move {
             // If nobody waits for it any more, the epoch is over.
-            let _ = done.send(commit(&epoch, &objects, &frontier, threads).await);
+            let committed = commit(&epoch, &objects, &frontier, (&name, threads)).await;
+            match committed {
+                Err(reason) => {
+                    let _ = done.send(Err(reason));
+                }
+                Ok((tables, paths)) => {
+                    let _ = done.send(Ok(tables));
+                    keep(&epoch, depth, paths).await;
+                }
+            }
         });
         Ok(Answer::Selected(v1::Selected {
             count: part.count,
@@ -574,86 +587,100 @@ async fn take_whole(
     });
 }
 
-/// Writes the tables of the shards that are here, and puts them into the object store.
+/// Writes the tables of the shards that are here, one after the other in one file, and puts that into the
+/// object store. The paths are those of the tables one by one.
 async fn commit(
     epoch: &Arc<Epoch>,
     objects: &Objects,
     frontier: &Arc<Frontier>,
-    threads: usize,
-) -> Committed {
+    (name, threads): (&str, usize),
+) -> Result<(Vec<Table>, Vec<PathBuf>), String> {
     let depth = frontier.depth;
-    let writers = Arc::new(Semaphore::new(threads.clamp(1, TRANSFERS)));
-    let mut work: JoinSet<Result<(Table, PathBuf), String>> = JoinSet::new();
-    for shard in 0..frontier.shards.len() {
-        if frontier.shards[shard].is_empty() {
-            continue;
-        }
-        let (epoch, objects) = (Arc::clone(epoch), objects.clone());
-        let (frontier, writers) = (Arc::clone(frontier), Arc::clone(&writers));
-        work.spawn(async move {
-            let _permit = writers.acquire_owned().await;
-            if epoch.cancel.load(Ordering::Relaxed) {
-                return Err("the epoch is over".to_owned());
-            }
-            let name = format!("{depth}-{shard}-{}.sst", epoch.number);
-            let tables = Arc::clone(&epoch.tables);
-            let written = tokio::task::spawn_blocking(move || {
-                tables.write(&name, depth, shard, &frontier.shards[shard])
-            });
-            let written = written.await.map_err(|error| error.to_string())?;
-            let written = written.map_err(|error| error.to_string())?;
-            let key = format!("frontier/{depth:05}/{shard:04}-{}.sst", epoch.number);
-            let whole = format!("{RUNS}/{}/{key}", epoch.run);
-            let stored = objects.put_file(&whole, &written.path).await;
-            let stored = stored.map_err(|error| error.to_string())?;
-            let table = Table {
-                shard: shard as u32,
-                key,
-                bytes: stored.bytes,
-                checksum: stored.checksum.to_string(),
-                count: written.count,
-                digest: written.digest.to_string(),
-            };
-            Ok((table, written.path))
+    let key = format!("frontier/{depth:05}/{}-{name}", epoch.number);
+    let bundle = epoch.tables.path(&format!("{depth}-{}", epoch.number));
+    let (work, of, into, under) = (
+        Arc::clone(epoch),
+        Arc::clone(frontier),
+        bundle.clone(),
+        key.clone(),
+    );
+    let written = tokio::task::spawn_blocking(move || write(&work, &of, &into, &under, threads));
+    let written = written.await.map_err(|error| error.to_string())?;
+    let (tables, paths) = written.map_err(|failure| failure.reason)?;
+    if !tables.is_empty() {
+        let whole = format!("{RUNS}/{}/{key}", epoch.run);
+        let stored = objects.put_file(&whole, &bundle).await;
+        stored.map_err(|error| error.to_string())?;
+    }
+    Ok((tables, paths))
+}
+
+fn write(
+    epoch: &Epoch,
+    frontier: &Frontier,
+    bundle: &Path,
+    key: &str,
+    threads: usize,
+) -> Result<(Vec<Table>, Vec<PathBuf>), Failure> {
+    let depth = frontier.depth;
+    let filled: Vec<usize> = (0..frontier.shards.len())
+        .filter(|&shard| !frontier.shards[shard].is_empty())
+        .collect();
+    let write_one = |at: usize| {
+        let shard = filled[at];
+        let name = format!("{depth}-{shard}-{}.sst", epoch.number);
+        let nodes = &frontier.shards[shard];
+        epoch.tables.write(&name, depth, shard, nodes)
+    };
+    let written = in_parallel(threads, filled.len(), write_one)?;
+    let mut file = File::create(bundle)?;
+    let (mut tables, mut paths, mut offset) = (Vec::new(), Vec::new(), 0);
+    for (shard, written) in filled.into_iter().zip(written) {
+        let bytes = std::fs::read(&written.path)?;
+        let stored = Stored::of(&bytes);
+        file.write_all(&bytes)?;
+        tables.push(Table {
+            shard: shard as u32,
+            key: key.to_owned(),
+            offset,
+            bytes: stored.bytes,
+            checksum: stored.checksum.to_string(),
+            count: written.count,
+            digest: written.digest.to_string(),
         });
+        offset += stored.bytes;
+        paths.push(written.path);
     }
-    let (mut all, mut paths) = (Vec::new(), Vec::new());
-    while let Some(done) = work.join_next().await {
-        let (table, path) = done.map_err(|error| error.to_string())??;
-        all.push(table);
-        paths.push(path);
-    }
-    all.sort_by_key(|table| table.shard);
-    let tables = Arc::clone(&epoch.tables);
+    Ok((tables, paths))
+}
+
+/// Gives tables to RocksDB on this machine, so that they need not be fetched, and lets old ones go. They are
+/// in the object store: that is what counts.
+async fn keep(epoch: &Arc<Epoch>, depth: u32, paths: Vec<PathBuf>) {
+    let epoch = Arc::clone(epoch);
     let kept = tokio::task::spawn_blocking(move || {
-        tables.take(depth, paths)?;
+        let bundle = epoch.tables.path(&format!("{depth}-{}", epoch.number));
+        std::fs::remove_file(bundle)?;
+        epoch.tables.take(depth, paths)?;
         match depth.checked_sub(LOCAL_DEPTHS) {
-            Some(old) => tables.drop_depth(old),
-            None => Ok(()),
+            Some(old) => epoch.tables.drop_depth(old)?,
+            None => {}
         }
+        Ok::<(), Failure>(())
     });
-    // They are in the object store, and that is what counts.
-    match kept.await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(depth, %error, "tables do not stay on this machine"),
-        Err(error) => tracing::warn!(depth, %error, "tables do not stay on this machine"),
-    }
-    Ok(all)
+    let failed = match kept.await {
+        Ok(Ok(())) => return,
+        Ok(Err(failure)) => failure.reason,
+        Err(error) => error.to_string(),
+    };
+    tracing::warn!(depth, reason = failed, "tables do not stay on this machine");
 }
 
 async fn wait_commit(epoch: &Epoch, depth: u32) -> Result<Answer, Failure> {
     let commit = lock(&epoch.commits).remove(&depth);
     let commit = commit.ok_or_else(|| format!("depth {depth} is not being committed"))?;
     let tables = commit.await.map_err(|_| "the commit was given up")??;
-    let tables = tables.into_iter().map(|table| v1::Table {
-        shard: table.shard,
-        key: table.key,
-        bytes: table.bytes,
-        checksum: table.checksum,
-        count: table.count,
-        digest: table.digest,
-    });
     Ok(Answer::Committed(v1::Committed {
-        tables: tables.collect(),
+        tables: tables.into_iter().map(v1::Table::from).collect(),
     }))
 }

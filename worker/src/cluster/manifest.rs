@@ -9,9 +9,11 @@ use crate::run::{Keep, record};
 use crate::spec::{RunSpec, SpecError, Springboard};
 use bytes::Bytes;
 use hatebeam_objects::{Condition, ObjectError, Objects, Stored, Version};
+use hatebeam_proto::v1;
 use hatebeam_search::{Division, Frontier, Node, NodeWell};
 use hatebeam_store::DepthRecord;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use thiserror::Error;
 
 /// Where runs are below the store's root.
@@ -35,7 +37,8 @@ pub enum State {
     Failed,
 }
 
-/// The table of one shard at one depth.
+/// The table of one shard at one depth: some of an object's bytes. A worker's tables of a depth make one
+/// object, since an object store charges by the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -43,6 +46,8 @@ pub struct Table {
     pub shard: u32,
     /// The object's key below the run's prefix.
     pub key: String,
+    /// Where in the object it begins.
+    pub offset: u64,
     /// Its bytes.
     pub bytes: u64,
     /// Their checksum, CRC-64/NVME in hex.
@@ -54,19 +59,30 @@ pub struct Table {
 }
 
 impl Table {
-    /// What the object must be.
+    /// Brings it into a file, whole or not at all.
     ///
     /// # Errors
-    /// If the checksum is none.
-    pub fn stored(&self) -> Result<Stored, ManifestError> {
-        let checksum = self
-            .checksum
-            .parse()
-            .map_err(|_| ManifestError::Damaged(format!("{:?} is no checksum", self.checksum)))?;
-        Ok(Stored {
-            bytes: self.bytes,
-            checksum,
-        })
+    /// [`ManifestError::Damaged`] if it is not what was written; what reading and writing may meet.
+    pub async fn fetch(
+        &self,
+        objects: &Objects,
+        run: &str,
+        path: &Path,
+    ) -> Result<(), ManifestError> {
+        let end = self.offset.saturating_add(self.bytes);
+        let key = format!("{RUNS}/{run}/{}", self.key);
+        let bytes = objects.get_range(&key, self.offset..end).await?;
+        let found = Stored::of(&bytes);
+        if found.bytes != self.bytes || found.checksum.to_string() != self.checksum {
+            return Err(ManifestError::Damaged(format!(
+                "{key} is not what was written: from byte {} there are {found}",
+                self.offset
+            )));
+        }
+        let path = path.to_path_buf();
+        let written = tokio::task::spawn_blocking(move || std::fs::write(&path, &bytes));
+        let written = written.await.map_err(std::io::Error::other);
+        written.flatten().map_err(ManifestError::Scratch)
     }
 }
 
@@ -168,6 +184,9 @@ pub enum ManifestError {
         /// The run.
         run: String,
     },
+    /// A file of this machine cannot be written.
+    #[error("a scratch file")]
+    Scratch(#[source] std::io::Error),
     /// The specification cannot be searched.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -414,4 +433,32 @@ pub fn first_record(spec: &RunSpec) -> Result<DepthRecord, SpecError> {
         Division::new(1, 1),
     );
     Ok(record(spec.well.geometry()?, &frontier, 0, 0.0))
+}
+
+impl From<Table> for v1::Table {
+    fn from(table: Table) -> v1::Table {
+        v1::Table {
+            shard: table.shard,
+            key: table.key,
+            offset: table.offset,
+            bytes: table.bytes,
+            checksum: table.checksum,
+            count: table.count,
+            digest: table.digest,
+        }
+    }
+}
+
+impl From<v1::Table> for Table {
+    fn from(table: v1::Table) -> Table {
+        Table {
+            shard: table.shard,
+            key: table.key,
+            offset: table.offset,
+            bytes: table.bytes,
+            checksum: table.checksum,
+            count: table.count,
+            digest: table.digest,
+        }
+    }
 }
