@@ -1,0 +1,263 @@
+//! A cluster of real processes on the loopback.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long anything may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A process that ends with the test.
+pub(crate) struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    pub(crate) fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        let done = Command::new("kill").args([signal, &pid]).status().unwrap();
+        assert!(done.success(), "kill {signal} {pid}");
+    }
+
+    /// kill -9, and gone.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+    }
+
+    /// The exit code, once it ends.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) -> Option<i32> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it does not end: {}", self.log());
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Waits for a word in its log.
+    #[track_caller]
+    pub(crate) fn says(&self, word: &str) {
+        let begun = Instant::now();
+        while !self.log().contains(word) {
+            assert!(begun.elapsed() < PATIENCE, "no {word:?} in {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be stopped, or gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Where a cluster keeps its runs.
+pub(crate) struct Place {
+    pub(crate) store: String,
+    pub(crate) flags: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+}
+
+/// A cluster.
+pub(crate) struct Rig {
+    pub(crate) dir: TempDir,
+    pub(crate) place: Place,
+    pub(crate) port: u16,
+    pub(crate) lost_after: f64,
+    pub(crate) coordinator_flags: Vec<String>,
+    pub(crate) workers: BTreeMap<String, Process>,
+    pub(crate) coordinator: Option<Process>,
+    started: usize,
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+pub(crate) fn hatebeam() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hatebeam"));
+    command.stdin(Stdio::null());
+    command
+        .env_remove("HATEBEAM_TOKEN")
+        .env_remove("HATEBEAM_LOG");
+    command
+}
+
+impl Rig {
+    /// With a folder for an object store, and nobody there yet.
+    pub(crate) fn new() -> Rig {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store").display().to_string();
+        let place = Place {
+            store,
+            flags: Vec::new(),
+            env: Vec::new(),
+        };
+        Rig {
+            dir,
+            place,
+            port: free_port(),
+            lost_after: 1.5,
+            coordinator_flags: Vec::new(),
+            workers: BTreeMap::new(),
+            coordinator: None,
+            started: 0,
+        }
+    }
+
+    pub(crate) fn start(&mut self, mut command: Command) -> Process {
+        self.started += 1;
+        let log = self.dir.path().join(format!("log-{}", self.started));
+        let file = File::create(&log).unwrap();
+        command.stdout(file.try_clone().unwrap()).stderr(file);
+        command.envs(self.place.env.clone());
+        let child = command.spawn().unwrap();
+        Process { child, log }
+    }
+
+    fn coordinator_command(&self, port: u16) -> Command {
+        let mut command = hatebeam();
+        command.args(["coordinator", "--store", &self.place.store]);
+        command
+            .args(&self.place.flags)
+            .args(&self.coordinator_flags);
+        command.args(["--listen", &format!("127.0.0.1:{port}")]);
+        command.args(["--lost-after", &self.lost_after.to_string()]);
+        command
+    }
+
+    /// Starts a coordinator, and waits until it listens.
+    pub(crate) fn start_coordinator(&mut self) {
+        let command = self.coordinator_command(self.port);
+        let coordinator = self.start(command);
+        coordinator.says("listening on");
+        self.coordinator = Some(coordinator);
+    }
+
+    /// Starts another coordinator with the same store.
+    pub(crate) fn start_rival(&mut self) -> (Process, u16) {
+        let port = free_port();
+        let command = self.coordinator_command(port);
+        (self.start(command), port)
+    }
+
+    pub(crate) fn start_worker(&mut self, name: &str, flags: &[&str]) {
+        let dir = self.dir.path().join(format!("{name}-{}", self.started));
+        let mut command = hatebeam();
+        command.args(["worker", "--store", &self.place.store]);
+        command.args(&self.place.flags);
+        command.args(["--name", name, "--dir"]).arg(&dir);
+        command.args(["--coordinator", &self.uri()]).args(flags);
+        let worker = self.start(command);
+        self.workers.insert(name.to_owned(), worker);
+    }
+
+    pub(crate) fn uri(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Runs a client's command to its end.
+    pub(crate) fn client(&self, args: &[&str]) -> Output {
+        let mut command = hatebeam();
+        command.args(args).args(["--coordinator", &self.uri()]);
+        command.output().unwrap()
+    }
+
+    pub(crate) fn submit(&self, args: &[&str]) -> Value {
+        let output = self.client(&[&["submit", "--json"], args].concat());
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// How the only run stands.
+    pub(crate) fn status(&self) -> Option<Value> {
+        let output = self.client(&["status", "--json"]);
+        let status: Value = serde_json::from_slice(&output.stdout).ok()?;
+        status["runs"].get(0).cloned()
+    }
+
+    /// Watches the only run to its end: its depths, and what it came to.
+    #[track_caller]
+    pub(crate) fn watch(&self) -> Watched {
+        let output = self.client(&["watch", "--json", "--quiet"]);
+        let watched = Watched::of(&output);
+        let log = |process: &Process| process.log();
+        assert!(
+            output.status.success(),
+            "{}\n{}\n{:?}",
+            String::from_utf8_lossy(&output.stderr),
+            self.coordinator.as_ref().map(log).unwrap_or_default(),
+            watched.end
+        );
+        watched
+    }
+}
+
+/// The depths of a run, and what it came to.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) depths: BTreeMap<u64, Value>,
+    pub(crate) end: Value,
+}
+
+impl Watched {
+    fn of(output: &Output) -> Watched {
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        let mut lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let end = lines.pop().unwrap_or_default();
+        let depth = |line: Value| (line["depth"].as_u64().unwrap(), line);
+        Watched {
+            depths: lines.into_iter().map(depth).collect(),
+            end,
+        }
+    }
+
+    /// What one machine by itself comes to.
+    pub(crate) fn alone(args: &[&str], dir: &Path) -> Watched {
+        let mut command = hatebeam();
+        command
+            .args(["run", "--json", "--quiet", "--state"])
+            .arg(dir);
+        let output = command.args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        Watched::of(&output)
+    }
+
+    /// That two are the same, digest by digest, and all else that does not hang on the time of day.
+    #[track_caller]
+    pub(crate) fn assert_same(&self, alone: &Watched) {
+        assert!(!alone.depths.is_empty());
+        for (depth, expected) in &alone.depths {
+            let found = self.depths.get(depth);
+            let found = found.unwrap_or_else(|| panic!("no depth {depth}: {:?}", self.end));
+            for key in [
+                "digest", "wells", "points", "best", "median", "cut", "children",
+            ] {
+                assert_eq!(found[key], expected[key], "{key} of depth {depth}");
+            }
+        }
+        for key in ["best_score", "pieces", "replay", "depth"] {
+            assert_eq!(self.end[key], alone.end[key], "{key}");
+        }
+    }
+}
