@@ -11,6 +11,10 @@ s3_moto_version=5.2
 s3_find_garage() {
     local root=$s3_tools/garage-$s3_garage_version log=$s3_tools/garage.log
     if [ ! -x "$root/bin/garage" ]; then
+        if [ "${HATEBEAM_COMPILE_GARAGE:-yes}" = no ]; then
+            echo "skipped: the tests with Garage (not in $root, and HATEBEAM_COMPILE_GARAGE=no)"
+            return
+        fi
         if ! command -v cargo >/dev/null; then
             echo "skipped: the tests with Garage (no cargo to compile it with)"
             return

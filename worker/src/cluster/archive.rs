@@ -7,6 +7,7 @@ use hatebeam_game::{Emulator, Geometry};
 use hatebeam_objects::Objects;
 use hatebeam_search::{Node, NodeWell};
 use hatebeam_store::{DepthRecord, Families, Lookup, ShardTables, StoreError};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -96,22 +97,19 @@ impl Archive {
         if known.here.contains(&(depth, shard)) {
             return Ok(true);
         }
-        if !known.lists.contains_key(&depth) {
-            let of_depth = self
-                .manifest
-                .depths
-                .iter()
-                .find(|of| of.record.depth == depth)
-                .ok_or(StoreError::NoDepth { depth })?;
-            let list = self
-                .runtime
-                .block_on(self.manifest.tables(&self.objects, of_depth))
-                .map_err(|error| failed(&error))?;
-            known.lists.insert(depth, list);
-        }
-        let table = known.lists[&depth]
-            .iter()
-            .find(|table| table.shard == shard);
+        let list = match known.lists.entry(depth) {
+            Entry::Occupied(list) => list.into_mut(),
+            Entry::Vacant(place) => {
+                let mut depths = self.manifest.depths.iter();
+                let of_depth = depths.find(|of| of.record.depth == depth);
+                let of_depth = of_depth.ok_or(StoreError::NoDepth { depth })?;
+                let list = self
+                    .runtime
+                    .block_on(self.manifest.tables(&self.objects, of_depth));
+                place.insert(list.map_err(|error| failed(&error))?)
+            }
+        };
+        let table = list.iter().find(|table| table.shard == shard);
         let Some(table) = table.cloned() else {
             return Ok(false);
         };

@@ -5,35 +5,29 @@
 //! expanded.
 
 use super::exchange::{Intake, Links, Lost};
-use super::manifest::{RUNS, Table, first_node};
+use super::manifest::{Table, first_node};
+use super::tables;
 use crate::part::Part;
 use crate::spec::RunSpec;
 use hatebeam_game::{Emulator, Geometry};
-use hatebeam_objects::{Objects, Stored};
+use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::answer::What as Answer;
 use hatebeam_proto::v1::order::What as Order;
 use hatebeam_proto::wire::{self, Limits, Tls};
 use hatebeam_search::{
-    Candidates, Cut, DIGITS, Digest, Division, Exchange, Frontier, Node, NodeWell, Owner, Question,
-    Step, Ties,
+    Candidates, Cut, DIGITS, Division, Exchange, Frontier, NodeWell, Owner, Question, Step, Ties,
 };
-use hatebeam_store::{Families, ShardTables, in_parallel};
+use hatebeam_store::{Families, ShardTables};
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use tokio::sync::{Semaphore, oneshot, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
 use tonic::transport::Channel;
-
-/// Tables that are uploaded or fetched at once.
-const TRANSFERS: usize = 4;
-/// Depths whose tables stay on this machine, the last included: those that may have to be done again.
-const LOCAL_DEPTHS: u32 = 2;
 
 /// A lock that nobody can leave broken: what panicked while holding it ends the epoch anyway.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -69,15 +63,15 @@ pub(super) struct Progress {
 type Committed = Result<Vec<Table>, String>;
 
 /// What is worked on in one epoch.
-struct Epoch {
-    number: u64,
-    run: String,
+pub(super) struct Epoch {
+    pub(super) number: u64,
+    pub(super) run: String,
     spec: RunSpec,
     emulator: Emulator,
     division: Division,
     owners: Vec<Owner>,
     peers: Vec<(String, Channel)>,
-    tables: Arc<ShardTables>,
+    pub(super) tables: Arc<ShardTables>,
     frontier: Mutex<Arc<Frontier>>,
     candidates: Mutex<Option<(u32, Arc<Candidates>)>>,
     commits: Mutex<HashMap<u32, oneshot::Receiver<Committed>>>,
@@ -227,7 +221,7 @@ impl Hand {
             let before = before.filter(|before| before.run == order.run);
             let held = before.map(|before| lock(&before.frontier).clone());
             let held = held.filter(|held| held.depth == order.depth);
-            self.load(&order, division, held, &tables).await?
+            tables::load(&self.objects, &order, division, held, &tables).await?
         };
         let wells = frontier.len() as u64;
         let names = peers.iter().map(|(name, _)| name.clone()).collect();
@@ -289,61 +283,6 @@ impl Hand {
         )?);
         *tables = Some((run.to_owned(), Arc::clone(&made)));
         Ok(made)
-    }
-
-    /// The wells of the shards that are here, from memory, from this machine's tables, or from the object
-    /// store; and how many tables were fetched.
-    async fn load(
-        &self,
-        order: &v1::Prepare,
-        division: Division,
-        held: Option<Arc<Frontier>>,
-        tables: &Arc<ShardTables>,
-    ) -> Result<(Arc<Frontier>, u32), Failure> {
-        let depth = order.depth;
-        let mut shards = vec![Vec::new(); division.shards()];
-        let mut missing: Vec<&v1::Table> = order.tables.iter().collect();
-        if let Some(held) = held {
-            missing.retain(|table| {
-                let nodes = held.shards.get(table.shard as usize);
-                let Some(nodes) = nodes.filter(|nodes| is_whole(nodes, table)) else {
-                    return true;
-                };
-                shards[table.shard as usize] = nodes.clone();
-                false
-            });
-        }
-        if !missing.is_empty() {
-            take_whole(tables, depth, division, &mut shards, &mut missing).await;
-        }
-        let fetched = missing.len() as u32;
-        if !missing.is_empty() {
-            let mut fetches = JoinSet::new();
-            let permits = Arc::new(Semaphore::new(TRANSFERS));
-            for table in &missing {
-                let name = format!("{depth}-{}.sst", table.shard);
-                let path = tables.path(&name);
-                let table = Table::from((*table).clone());
-                let (objects, permits) = (self.objects.clone(), Arc::clone(&permits));
-                let run = order.run.clone();
-                fetches.spawn(async move {
-                    let _permit = permits.acquire_owned().await;
-                    let got = table.fetch(&objects, &run, &path).await;
-                    got.map(|()| path)
-                });
-            }
-            let mut paths = Vec::new();
-            while let Some(fetched) = fetches.join_next().await {
-                paths.push(fetched??);
-            }
-            let into = Arc::clone(tables);
-            tokio::task::spawn_blocking(move || into.take(depth, paths)).await??;
-            take_whole(tables, depth, division, &mut shards, &mut missing).await;
-        }
-        if let Some(table) = missing.first() {
-            return Err(format!("the table {} is not what was committed", table.key).into());
-        }
-        Ok((Arc::new(Frontier { depth, shards }), fetched))
     }
 
     async fn expand(&self, epoch: &Arc<Epoch>, order: v1::Expand) -> Result<Answer, Failure> {
@@ -511,14 +450,14 @@ impl Hand {
         let name = self.name.clone();
         tokio::spawn(async move {
             // If nobody waits for it any more, the epoch is over.
-            let committed = commit(&epoch, &objects, &frontier, (&name, threads)).await;
+            let committed = tables::commit(&epoch, &objects, &frontier, (&name, threads)).await;
             match committed {
                 Err(reason) => {
                     let _ = done.send(Err(reason));
                 }
                 Ok((tables, paths)) => {
                     let _ = done.send(Ok(tables));
-                    keep(&epoch, depth, paths).await;
+                    tables::keep(&epoch, depth, paths).await;
                 }
             }
         });
@@ -553,127 +492,6 @@ fn wells_of(bytes: &[u8]) -> Result<Vec<NodeWell>, Failure> {
     }
     let well = |chunk: &[u8]| chunk.try_into().map(NodeWell);
     Ok(chunks.map(well).collect::<Result<_, _>>()?)
-}
-
-/// Whether a shard is what was committed.
-fn is_whole(nodes: &[Node], table: &v1::Table) -> bool {
-    nodes.len() as u64 == table.count && Digest::of(nodes).to_string() == table.digest
-}
-
-/// Takes those of the missing shards that this machine's tables have whole.
-async fn take_whole(
-    tables: &Arc<ShardTables>,
-    depth: u32,
-    division: Division,
-    shards: &mut [Vec<Node>],
-    missing: &mut Vec<&v1::Table>,
-) {
-    let from = Arc::clone(tables);
-    let loaded = tokio::task::spawn_blocking(move || from.load(depth)).await;
-    // What cannot be read here is fetched anew.
-    let Ok(Ok(nodes)) = loaded else {
-        return;
-    };
-    let frontier = Frontier::new(depth, nodes, division);
-    missing.retain(|table| {
-        let Some(nodes) = frontier.shards.get(table.shard as usize) else {
-            return true;
-        };
-        if !is_whole(nodes, table) {
-            return true;
-        }
-        shards[table.shard as usize] = nodes.clone();
-        false
-    });
-}
-
-/// Writes the tables of the shards that are here, one after the other in one file, and puts that into the
-/// object store. The paths are those of the tables one by one.
-async fn commit(
-    epoch: &Arc<Epoch>,
-    objects: &Objects,
-    frontier: &Arc<Frontier>,
-    (name, threads): (&str, usize),
-) -> Result<(Vec<Table>, Vec<PathBuf>), String> {
-    let depth = frontier.depth;
-    let key = format!("frontier/{depth:05}/{}-{name}", epoch.number);
-    let bundle = epoch.tables.path(&format!("{depth}-{}", epoch.number));
-    let (work, of, into, under) = (
-        Arc::clone(epoch),
-        Arc::clone(frontier),
-        bundle.clone(),
-        key.clone(),
-    );
-    let written = tokio::task::spawn_blocking(move || write(&work, &of, &into, &under, threads));
-    let written = written.await.map_err(|error| error.to_string())?;
-    let (tables, paths) = written.map_err(|failure| failure.reason)?;
-    if !tables.is_empty() {
-        let whole = format!("{RUNS}/{}/{key}", epoch.run);
-        let stored = objects.put_file(&whole, &bundle).await;
-        stored.map_err(|error| error.to_string())?;
-    }
-    Ok((tables, paths))
-}
-
-fn write(
-    epoch: &Epoch,
-    frontier: &Frontier,
-    bundle: &Path,
-    key: &str,
-    threads: usize,
-) -> Result<(Vec<Table>, Vec<PathBuf>), Failure> {
-    let depth = frontier.depth;
-    let filled: Vec<usize> = (0..frontier.shards.len())
-        .filter(|&shard| !frontier.shards[shard].is_empty())
-        .collect();
-    let write_one = |at: usize| {
-        let shard = filled[at];
-        let name = format!("{depth}-{shard}-{}.sst", epoch.number);
-        let nodes = &frontier.shards[shard];
-        epoch.tables.write(&name, depth, shard, nodes)
-    };
-    let written = in_parallel(threads, filled.len(), write_one)?;
-    let mut file = File::create(bundle)?;
-    let (mut tables, mut paths, mut offset) = (Vec::new(), Vec::new(), 0);
-    for (shard, written) in filled.into_iter().zip(written) {
-        let bytes = std::fs::read(&written.path)?;
-        let stored = Stored::of(&bytes);
-        file.write_all(&bytes)?;
-        tables.push(Table {
-            shard: shard as u32,
-            key: key.to_owned(),
-            offset,
-            bytes: stored.bytes,
-            checksum: stored.checksum.to_string(),
-            count: written.count,
-            digest: written.digest.to_string(),
-        });
-        offset += stored.bytes;
-        paths.push(written.path);
-    }
-    Ok((tables, paths))
-}
-
-/// Gives tables to RocksDB on this machine, so that they need not be fetched, and lets old ones go. They are
-/// in the object store: that is what counts.
-async fn keep(epoch: &Arc<Epoch>, depth: u32, paths: Vec<PathBuf>) {
-    let epoch = Arc::clone(epoch);
-    let kept = tokio::task::spawn_blocking(move || {
-        let bundle = epoch.tables.path(&format!("{depth}-{}", epoch.number));
-        std::fs::remove_file(bundle)?;
-        epoch.tables.take(depth, paths)?;
-        match depth.checked_sub(LOCAL_DEPTHS) {
-            Some(old) => epoch.tables.drop_depth(old)?,
-            None => {}
-        }
-        Ok::<(), Failure>(())
-    });
-    let failed = match kept.await {
-        Ok(Ok(())) => return,
-        Ok(Err(failure)) => failure.reason,
-        Err(error) => error.to_string(),
-    };
-    tracing::warn!(depth, reason = failed, "tables do not stay on this machine");
 }
 
 async fn wait_commit(epoch: &Epoch, depth: u32) -> Result<Answer, Failure> {

@@ -2,7 +2,7 @@
 //!
 //! A [worker](work) attends a coordinator and does what it is told, depth by depth: expand its shards and
 //! hand the children to the owners of theirs (`exchange`), count them for the search for the cut, keep the
-//! survivors, and put their tables into the object store (`hand`). What counts is what the run's
+//! survivors (`hand`), and put their tables into the object store (`tables`). What counts is what the run's
 //! [manifest](Manifest) names, which the coordinator alone writes; so whatever a worker that was lost or
 //! cut off still does, changes nothing.
 //!
@@ -13,6 +13,7 @@ mod exchange;
 mod hand;
 mod manifest;
 mod member;
+mod tables;
 
 pub use archive::Archive;
 pub use manifest::{
