@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 /// A worker that is to have shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub(crate) struct Seat {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its threads: it gets shards by them.
-    pub threads: u32,
+    pub(crate) threads: u32,
 }
 
 /// The place in `seats` of the owner of each shard. Each seat gets its share by threads, give or take one
 /// shard; a shard stays with the owner it had in `before` as long as that one is there and has no more than
 /// its share, so that a worker that comes or goes moves no more shards than it must.
-pub fn assign(before: &[String], shards: usize, seats: &[Seat]) -> Vec<u32> {
+pub(crate) fn assign(before: &[String], shards: usize, seats: &[Seat]) -> Vec<u32> {
     let quotas = quotas(shards, seats);
     let place_of: BTreeMap<&str, usize> = seats
         .iter()

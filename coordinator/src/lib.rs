@@ -1,6 +1,6 @@
 //! The coordinator of a beam search over many machines.
 //!
-//! It knows runs, workers and depths, and nothing of wells: it [assigns](assign) shards, drives each depth
+//! It knows runs, workers and depths, and nothing of wells: it assigns shards (`assign`), drives each depth
 //! through expanding, finding the cut, selecting and committing (`drive`), and shows clients how all
 //! stands (`service`). All that it must not forget is in the object store, so that another one can take its
 //! place anywhere; the conditions on the writes there see to it that only one goes on.
@@ -11,8 +11,6 @@ mod drive;
 mod hub;
 mod lease;
 mod service;
-
-pub use assign::{Seat, assign};
 
 use board::Board;
 use drive::{Drive, DriveError};
