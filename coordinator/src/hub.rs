@@ -245,10 +245,11 @@ impl Hub {
         hello: v1::Hello,
         orders: mpsc::Sender<Result<v1::ToWorker, Status>>,
     ) -> Result<u64, Status> {
-        let printable = |text: &str| text.chars().all(|c| c.is_ascii_graphic());
-        if hello.name.is_empty() || hello.name.len() > MAX_NAME || !printable(&hello.name) {
+        // It becomes part of keys in the object store.
+        let fine = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if hello.name.is_empty() || hello.name.len() > MAX_NAME || !hello.name.chars().all(fine) {
             return Err(Status::invalid_argument(
-                "a worker's name has 1 to 128 visible ASCII characters",
+                "a worker's name has 1 to 128 letters, digits, dots, dashes and underscores",
             ));
         }
         if hello.address.len() > 1024 || hello.threads == 0 || hello.threads > 65_536 {

@@ -202,6 +202,8 @@ fn chaos(seed: u64, args: &[&str], events: u32, pause_ms: u64) {
     let expected = alone(args);
     let mut dice = Dice(seed);
     let mut rig = Rig::new();
+    // Those that hang are to be found out while they do.
+    rig.lost_after = 1.5;
     rig.start_coordinator();
     for at in 0..3 {
         rig.start_worker(&format!("w{at}"), &["--threads", "1"]);

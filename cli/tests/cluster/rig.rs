@@ -114,7 +114,7 @@ impl Rig {
             dir,
             place,
             port: free_port(),
-            lost_after: 1.5,
+            lost_after: 10.0,
             coordinator_flags: Vec::new(),
             workers: BTreeMap::new(),
             coordinator: None,
