@@ -1,10 +1,13 @@
 //! `hatebeam keyframes`: a game read back from a run, by look-ups alone.
 
+#[cfg(feature = "cluster")]
+use crate::cluster::{FromStoreArgs, with_archive};
 use crate::output;
 use crate::state::StateArgs;
 use anyhow::{Context, bail};
 use hatebeam_game::{Encoding, Enemy, Well, encode, replay_of_wells};
-use hatebeam_worker::{Run, game_to};
+use hatebeam_store::Lookup;
+use hatebeam_worker::{Run, Searched, game_to};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -15,12 +18,16 @@ come from, the table of the depth before tells which was in the beam. Works whil
 Without --depth it starts from the depth with the most lines, without --well from the best well there. A
 well is its rows below the bar from the top down as hex digits, as `hatebeam well` has them.
 
+With --store a run is read in a coordinator's object store, of which only the tables are fetched that a
+look-up asks for.
+
 With --json one object: depth, score, wells (hex, from the start on), keys, lookups, seconds.
 
 Examples:
   hatebeam keyframes patterns-1000000
   hatebeam keyframes patterns-1000000 --depth 120 --every 10
-  hatebeam keyframes patterns-1000000 --replay > game.txt";
+  hatebeam keyframes patterns-1000000 --replay > game.txt
+  hatebeam keyframes patterns-25000000 --store s3://bucket/hatebeam --replay";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct KeyframesArgs {
@@ -42,6 +49,9 @@ pub(crate) struct KeyframesArgs {
     replay: bool,
     #[command(flatten)]
     state: StateArgs,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    from: FromStoreArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -61,9 +71,17 @@ struct Report {
 
 /// Runs `hatebeam keyframes`.
 pub(crate) fn keyframes(args: &KeyframesArgs) -> anyhow::Result<()> {
+    #[cfg(feature = "cluster")]
+    if args.from.store.is_some() {
+        return with_archive(&args.from, &args.run, |archive| read_back(args, archive));
+    }
     let dir = args.state.state()?.find(&args.run)?;
-    let started = Instant::now();
     let run = Run::open_read_only(&dir).with_context(|| dir.display().to_string())?;
+    read_back(args, &run)
+}
+
+fn read_back(args: &KeyframesArgs, run: &impl Searched) -> anyhow::Result<()> {
+    let started = Instant::now();
     let geometry = run.store().geometry();
     let depths = run.store().depths();
     let record = match args.depth {
@@ -80,7 +98,7 @@ pub(crate) fn keyframes(args: &KeyframesArgs) -> anyhow::Result<()> {
     };
     let hex = args.well.as_deref().unwrap_or(&record.best_well);
     let well = Well::from_hex(geometry, hex).context("the well to go back from")?;
-    let game = game_to(&run, record.depth, &well)?;
+    let game = game_to(run, record.depth, &well)?;
     let rules = run.emulator().rules();
     let keys = replay_of_wells(geometry, rules, Enemy::Mild, &game.wells, false)?;
     let report = Report {

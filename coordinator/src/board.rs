@@ -171,6 +171,7 @@ impl Board {
                 keyframe_seconds: outcome.seconds,
             }),
             submitted_ms: manifest.submitted_ms,
+            max_depth: manifest.max_depth.unwrap_or(0),
         }
     }
 

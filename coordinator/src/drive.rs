@@ -7,6 +7,7 @@
 //! last depth that counts.
 
 use crate::assign::{Seat, assign};
+use crate::blame::Blame;
 use crate::board::{Board, Wish};
 use crate::hub::{Hub, Lost, Member};
 use hatebeam_game::{Encoding, Geometry, encode};
@@ -34,6 +35,20 @@ const SETTLE: Duration = Duration::from_millis(400);
 const MAX_FAILURES: u32 = 5;
 /// Between two tries of a depth that failed.
 const PAUSE: Duration = Duration::from_millis(500);
+/// So many times as long at most is waited when the object store is away.
+const MAX_PASSING: u32 = 20;
+/// When one worker cannot reach another, the others are heard for so long: who cannot be reached by most is
+/// the one to blame.
+const HEARING: Duration = Duration::from_millis(500);
+
+/// How often a depth has failed.
+#[derive(Default)]
+struct Failures {
+    depth: u32,
+    count: u32,
+    /// Failures in a row that may pass by themselves.
+    passing: u32,
+}
 
 /// Why a run cannot go on here.
 #[derive(Debug, Error)]
@@ -89,6 +104,8 @@ pub(crate) struct Drive {
     pub(crate) kept: Kept,
     pub(crate) min_workers: usize,
     pub(crate) scratch: PathBuf,
+    /// What workers complained of.
+    blame: Blame,
     /// The owner of each shard in the last epoch.
     owners: Vec<String>,
     /// Seconds of epochs before this one.
@@ -118,6 +135,7 @@ impl Drive {
             kept,
             min_workers,
             scratch,
+            blame: Blame::default(),
             owners: Vec::new(),
             worked,
         }
@@ -140,7 +158,7 @@ impl Drive {
         }
         self.kept.manifest.state = State::Running;
         self.kept.manifest.note = String::new();
-        let mut failures = (0, 0);
+        let mut failures = Failures::default();
         loop {
             let Some(crew) = self.crew().await else {
                 return self.cancelled().await;
@@ -160,35 +178,60 @@ impl Drive {
                     tracing::info!(run = self.name(), epoch, "the crew changes");
                 }
                 Ok(Err(error)) => return Err(error),
-                Err(lost) => {
-                    let depth = self.depth() + 1;
-                    tracing::warn!(
-                        run = self.name(),
-                        depth,
-                        worker = lost.worker,
-                        reason = lost.reason,
-                        "the depth is begun anew"
-                    );
-                    self.board
-                        .note(&self.name(), format!("{}: {}", lost.worker, lost.reason));
-                    if !lost.is_gone {
-                        failures = match failures {
-                            (of, count) if of == depth => (of, count + 1),
-                            _ => (depth, 1),
-                        };
-                        if failures.1 >= MAX_FAILURES {
-                            self.halt(&crew, epoch).await;
-                            return Err(DriveError::Failing {
-                                depth,
-                                worker: lost.worker,
-                                reason: lost.reason,
-                            });
-                        }
-                        tokio::time::sleep(PAUSE).await;
+                Err(lost) => match self.after(lost, &crew, &mut failures) {
+                    Ok(pause) => tokio::time::sleep(pause).await,
+                    Err(error) => {
+                        self.halt(&crew, epoch).await;
+                        return Err(error);
                     }
-                }
+                },
             }
             self.hub.release(&[]);
+        }
+    }
+
+    /// What follows from a depth that failed: how long to wait before it is begun anew.
+    fn after(
+        &mut self,
+        lost: Lost,
+        crew: &[Member],
+        failures: &mut Failures,
+    ) -> Result<Duration, DriveError> {
+        let (run, depth) = (self.name(), self.depth() + 1);
+        let (worker, reason) = (&lost.worker, &lost.reason);
+        tracing::warn!(run, depth, worker, reason, "the depth is begun anew");
+        self.board.note(&run, format!("{worker}: {reason}"));
+        if lost.is_gone {
+            return Ok(Duration::ZERO);
+        }
+        self.blame.note(&lost);
+        let names: Vec<&str> = crew.iter().map(|member| member.name.as_str()).collect();
+        if let Some(verdict) = self.blame.verdict(&names) {
+            let (worker, reason) = (&verdict.worker, &verdict.reason);
+            let seconds = verdict.how_long.as_secs();
+            tracing::warn!(run, worker, reason, seconds, "the worker is left out");
+            self.hub.leave_out(worker, verdict.how_long, reason);
+            return Ok(Duration::ZERO);
+        }
+        if lost.may_pass {
+            // Nothing is wrong but that the object store is away: that can last.
+            failures.passing = (failures.passing + 1).min(MAX_PASSING);
+            return Ok(PAUSE * failures.passing);
+        }
+        if failures.depth != depth {
+            *failures = Failures {
+                depth,
+                ..Failures::default()
+            };
+        }
+        failures.count += 1;
+        match failures.count {
+            MAX_FAILURES.. => Err(DriveError::Failing {
+                depth,
+                worker: lost.worker,
+                reason: lost.reason,
+            }),
+            _ => Ok(PAUSE),
         }
     }
 
@@ -240,44 +283,38 @@ impl Drive {
         }
     }
 
-    /// Asks all of the crew the same, or nearly, and gives the answers in its order.
-    async fn ask_all(
+    /// Asks all of the crew the same, or nearly, and gives what `take` finds in the answers, in its order.
+    async fn ask_all<T>(
         &self,
         crew: &[Member],
         epoch: u64,
         order: impl Fn(usize) -> Order,
-    ) -> Result<Vec<Answer>, Lost> {
+        take: impl Fn(Answer) -> Option<T>,
+    ) -> Result<Vec<T>, Lost> {
         let mut asked = JoinSet::new();
         for (place, member) in crew.iter().enumerate() {
             let (hub, member, order) = (Arc::clone(&self.hub), member.clone(), order(place));
             asked.spawn(async move { (place, hub.ask(&member, epoch, order).await) });
         }
-        let mut answers: Vec<Option<Answer>> = vec![None; crew.len()];
-        let mut failed: Option<Lost> = None;
+        let mut answers: Vec<Option<T>> = crew.iter().map(|_| None).collect();
         while let Some(answer) = asked.join_next().await {
             match answer {
-                Ok((place, Ok(answer))) => answers[place] = Some(answer),
-                Ok((_, Err(lost))) if lost.is_gone => return Err(lost),
-                Ok((_, Err(lost))) => {
-                    // That one cannot may be because another is gone: that will soon be known.
-                    if failed.is_none() {
-                        failed = Some(lost);
-                        break;
-                    }
-                }
+                Ok((place, Ok(answer))) => match take(answer) {
+                    Some(answer) => answers[place] = Some(answer),
+                    None => return Err(misanswered(&crew[place].name)),
+                },
+                Ok((_, Err(lost))) if lost.unreached.is_empty() => return Err(lost),
+                Ok((_, Err(lost))) => return Err(hear_others(lost, asked).await),
                 Err(error) => return Err(strange("coordinator", &error)),
             }
         }
-        match failed {
-            Some(lost) => Err(lost),
-            None => Ok(answers.into_iter().flatten().collect()),
-        }
+        Ok(answers.into_iter().flatten().collect())
     }
 
     async fn halt(&self, crew: &[Member], epoch: u64) {
         // Whoever does not hear it hears of a later epoch, or of none.
         let _ = self
-            .ask_all(crew, epoch, |_| Order::Halt(v1::Halt {}))
+            .ask_all(crew, epoch, |_| Order::Halt(v1::Halt {}), Some)
             .await;
     }
 
@@ -332,7 +369,8 @@ impl Drive {
                     .collect(),
             })
         };
-        self.ask_all(crew, epoch, prepare).await?;
+        self.ask_all(crew, epoch, prepare, Some).await?;
+        self.hub.set_shards(crew, &owners);
         self.board.note(&name, String::new());
         let wished = |drive: &Drive| drive.board.wish(&name) == Some(Wish::Cancel);
         let mut pending: Option<Pending> = None;
@@ -378,77 +416,28 @@ impl Drive {
         depth: u32,
         pending: &mut Option<Pending>,
     ) -> Result<Result<Option<Pending>, DriveError>, Lost> {
-        let width = self.kept.manifest.division().width();
         let mut sigmas = SIGMAS;
-        let (stats, cut, median) = loop {
-            let expand = v1::Expand { depth, sigmas };
-            let answers = self.ask_all(crew, epoch, |_| Order::Expand(expand)).await?;
-            let mut stats = v1::Expanded::default();
-            for answer in answers {
-                let Answer::Expanded(part) = answer else {
-                    return Err(strange(
-                        "a worker",
-                        &"it gave another answer than asked for",
-                    ));
-                };
-                stats.children += part.children;
-                stats.sent += part.sent;
-                stats.sent_bytes += part.sent_bytes;
+        let (stats, select, median) = loop {
+            match self.explore(crew, epoch, depth, sigmas).await? {
+                Some(explored) => break explored,
+                None => {
+                    tracing::info!(depth, "the tables were too small: the depth is done again");
+                    sigmas = more_sigmas(sigmas);
+                }
             }
-            let (cut, median) = self.cut(crew, epoch, depth, width).await?;
-            let judge = v1::Judge {
-                depth,
-                cut: cut.rank,
-                tied: matches!(cut.ties, Ties::First(_)),
-            };
-            let mut dropped = false;
-            let mut tied = Vec::new();
-            for answer in self.ask_all(crew, epoch, |_| Order::Judge(judge)).await? {
-                let Answer::Judged(judged) = answer else {
-                    return Err(strange(
-                        "a worker",
-                        &"it gave another answer than asked for",
-                    ));
-                };
-                dropped |= judged.dropped;
-                let wells = judged.tied.chunks_exact(WELL_BYTES);
-                tied.extend(wells.filter_map(|well| well.try_into().ok().map(NodeWell)));
-            }
-            if dropped {
-                tracing::info!(depth, "the tables were too small: the depth is done again");
-                sigmas = more_sigmas(sigmas);
-                continue;
-            }
-            let mut select = v1::Select {
-                depth,
-                cut: cut.rank,
-                ties: Vec::new(),
-                all_ties: true,
-            };
-            if let Ties::First(count) = cut.ties {
-                tied.sort_unstable();
-                tied.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-                select.all_ties = false;
-                select.ties = tied.iter().flat_map(|well| well.0).collect();
-            }
-            break (stats, select, median);
         };
         if let Some(before) = pending.take()
             && let Err(error) = self.commit(crew, before).await?
         {
             return Ok(Err(error));
         }
+        let select = |_| Order::Select(select.clone());
+        let selected = |answer| match answer {
+            Answer::Selected(part) => Some(part),
+            _ => None,
+        };
         let mut whole = Part::default();
-        for answer in self
-            .ask_all(crew, epoch, |_| Order::Select(cut.clone()))
-            .await?
-        {
-            let Answer::Selected(part) = answer else {
-                return Err(strange(
-                    "a worker",
-                    &"it gave another answer than asked for",
-                ));
-            };
+        for part in self.ask_all(crew, epoch, select, selected).await? {
             whole.join(&part_of(&part).map_err(|error| strange("a worker", &error))?);
         }
         if whole.count == 0 {
@@ -465,10 +454,7 @@ impl Drive {
                 let order = Order::WaitCommit(v1::WaitCommit { depth });
                 match hub.ask(&member, epoch, order).await? {
                     Answer::Committed(committed) => Ok(committed.tables),
-                    _ => Err(strange(
-                        &member.name,
-                        &"it gave another answer than asked for",
-                    )),
+                    _ => Err(misanswered(&member.name)),
                 }
             });
         }
@@ -478,6 +464,61 @@ impl Drive {
             sent_bytes: stats.sent_bytes,
             tables,
         })))
+    }
+
+    /// Has the children of a depth made, and finds what survives of them and the median of its scores; none
+    /// if the workers' tables had too little room for this many standard deviations.
+    async fn explore(
+        &self,
+        crew: &[Member],
+        epoch: u64,
+        depth: u32,
+        sigmas: f64,
+    ) -> Result<Option<(v1::Expanded, v1::Select, i32)>, Lost> {
+        let expand = |_| Order::Expand(v1::Expand { depth, sigmas });
+        let expanded = |answer| match answer {
+            Answer::Expanded(part) => Some(part),
+            _ => None,
+        };
+        let mut stats = v1::Expanded::default();
+        for part in self.ask_all(crew, epoch, expand, expanded).await? {
+            stats.children += part.children;
+            stats.sent += part.sent;
+            stats.sent_bytes += part.sent_bytes;
+        }
+        let width = self.kept.manifest.division().width();
+        let (cut, median) = self.cut(crew, epoch, depth, width).await?;
+        let judge = v1::Judge {
+            depth,
+            cut: cut.rank,
+            tied: matches!(cut.ties, Ties::First(_)),
+        };
+        let judged = |answer| match answer {
+            Answer::Judged(judged) => Some(judged),
+            _ => None,
+        };
+        let mut tied = Vec::new();
+        let judge = |_| Order::Judge(judge);
+        for judged in self.ask_all(crew, epoch, judge, judged).await? {
+            if judged.dropped {
+                return Ok(None);
+            }
+            let wells = judged.tied.chunks_exact(WELL_BYTES);
+            tied.extend(wells.filter_map(|well| well.try_into().ok().map(NodeWell)));
+        }
+        let mut select = v1::Select {
+            depth,
+            cut: cut.rank,
+            ties: Vec::new(),
+            all_ties: true,
+        };
+        if let Ties::First(count) = cut.ties {
+            tied.sort_unstable();
+            tied.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+            select.all_ties = false;
+            select.ties = tied.iter().flat_map(|well| well.0).collect();
+        }
+        Ok(Some((stats, select, median)))
     }
 
     /// The cut, ties not yet settled, and the median of the scores of what survives it.
@@ -507,17 +548,13 @@ impl Drive {
                 })
                 .collect();
             let count = v1::Count { depth, prefixes };
-            let answers = self
-                .ask_all(crew, epoch, |_| Order::Count(count.clone()))
-                .await?;
+            let count = |_| Order::Count(count.clone());
+            let counted = |answer| match answer {
+                Answer::Counted(counted) => Some(counted),
+                _ => None,
+            };
             let mut sums = vec![vec![0u64; DIGIT_VALUES]; questions.len()];
-            for answer in answers {
-                let Answer::Counted(counted) = answer else {
-                    return Err(strange(
-                        "a worker",
-                        &"it gave another answer than asked for",
-                    ));
-                };
+            for counted in self.ask_all(crew, epoch, count, counted).await? {
                 for (sum, histogram) in sums.iter_mut().zip(&counted.histograms) {
                     for (&digit, &count) in histogram.digits.iter().zip(&histogram.counts) {
                         if let Some(place) = sum.get_mut(digit as usize) {
@@ -593,6 +630,8 @@ impl Drive {
             sent_bytes: pending.sent_bytes,
             tables: Some(expected),
         });
+        // Whatever it was that went wrong before has passed.
+        self.blame.forget();
         let dropped = self.drop_old(depth);
         if let Err(error) = self.save().await {
             return Ok(Err(error.into()));
@@ -705,12 +744,27 @@ impl Drive {
     }
 }
 
-fn strange(worker: &str, what: &dyn std::fmt::Display) -> Lost {
-    Lost {
-        worker: worker.to_owned(),
-        reason: what.to_string(),
-        is_gone: false,
+/// Adds what the others complain of, once one could not reach another.
+async fn hear_others(mut lost: Lost, mut asked: JoinSet<(usize, Result<Answer, Lost>)>) -> Lost {
+    let until = tokio::time::Instant::now() + HEARING;
+    while let Ok(Some(answer)) = tokio::time::timeout_at(until, asked.join_next()).await {
+        match answer {
+            // It could not be reached because it is not there any more.
+            Ok((_, Err(other))) if other.is_gone => return other,
+            Ok((_, Err(other))) => lost.unreached.extend(other.unreached),
+            _ => {}
+        }
     }
+    lost
+}
+
+fn strange(worker: &str, what: &dyn std::fmt::Display) -> Lost {
+    Lost::of(worker, &what.to_string())
+}
+
+/// An answer to another question than was asked.
+fn misanswered(worker: &str) -> Lost {
+    Lost::of(worker, "it gave another answer than asked for")
 }
 
 fn part_of(selected: &v1::Selected) -> Result<Part, String> {

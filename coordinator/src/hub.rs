@@ -18,6 +18,11 @@ use tonic::{Request, Response, Status, Streaming};
 const QUEUE: usize = 16;
 /// The most workers.
 const MAX_WORKERS: usize = 4096;
+/// A worker that gives signs of life, and yet comes no further for so long, hangs. It is longer than a table
+/// or an upload can take.
+const STALL: Duration = Duration::from_secs(30 * 60);
+/// A worker that is far behind for longer than this is slow: depths that take less say nothing.
+const BEHIND: Duration = Duration::from_secs(2);
 /// The longest name of a worker.
 const MAX_NAME: usize = 128;
 
@@ -28,6 +33,31 @@ pub(crate) struct Lost {
     pub(crate) reason: String,
     /// It is not there any more; otherwise it said that it could not.
     pub(crate) is_gone: bool,
+    /// It may be able to in a while: the object store is out of its reach.
+    pub(crate) may_pass: bool,
+    /// Who could not reach whom, if that was it.
+    pub(crate) unreached: Vec<(String, String)>,
+}
+
+impl Lost {
+    /// A worker that is there, and could not do what it was told.
+    pub(crate) fn of(worker: &str, reason: &str) -> Lost {
+        Lost {
+            worker: worker.to_owned(),
+            reason: reason.to_owned(),
+            is_gone: false,
+            may_pass: false,
+            unreached: Vec::new(),
+        }
+    }
+
+    /// A worker that is not there any more.
+    fn gone(worker: &str) -> Lost {
+        Lost {
+            is_gone: true,
+            ..Lost::of(worker, "it is not there any more")
+        }
+    }
 }
 
 /// A worker, as the one who gives it orders knows it.
@@ -45,8 +75,35 @@ struct Worker {
     orders: mpsc::Sender<Result<v1::ToWorker, Status>>,
     heard: Instant,
     beat: v1::Beat,
+    /// Since when it is far behind the others.
+    behind: Option<Instant>,
     is_leaving: bool,
+    /// Shards it has.
+    shards: u32,
+    /// Until when it is given none, and why.
+    left_out: Option<(Instant, String)>,
     waiting: HashMap<u64, oneshot::Sender<Answer>>,
+}
+
+impl Worker {
+    /// Why it is left out, if it is.
+    fn left_out(&self, now: Instant) -> Option<&str> {
+        let (until, reason) = self.left_out.as_ref()?;
+        (now < *until).then_some(reason.as_str())
+    }
+
+    /// How much of its part of the depth is expanded, from 0 to 1.
+    fn share(&self) -> f64 {
+        match self.beat.parents {
+            0 => 1.0,
+            parents => self.beat.expanded as f64 / parents as f64,
+        }
+    }
+
+    /// Whether the others have waited for it for a while.
+    fn is_slow(&self) -> bool {
+        self.behind.is_some_and(|since| since.elapsed() > BEHIND)
+    }
 }
 
 #[derive(Default)]
@@ -90,8 +147,10 @@ impl Hub {
     /// The workers that may be given shards.
     pub(crate) fn members(&self) -> Vec<Member> {
         let inner = self.inner();
-        let staying = inner.workers.values().filter(|worker| !worker.is_leaving);
-        staying
+        let now = Instant::now();
+        let workers = inner.workers.values();
+        workers
+            .filter(|worker| !worker.is_leaving && worker.left_out(now).is_none())
             .map(|worker| Member {
                 name: worker.hello.name.clone(),
                 address: worker.hello.address.clone(),
@@ -104,48 +163,62 @@ impl Hub {
     /// How all workers stand.
     pub(crate) fn statuses(&self, epoch: u64) -> Vec<v1::WorkerStatus> {
         let inner = self.inner();
-        let share = |worker: &Worker| {
-            let (done, of) = (worker.beat.expanded, worker.beat.parents);
-            if of == 0 {
-                1.0
-            } else {
-                done as f64 / of as f64
-            }
-        };
-        let mut working: Vec<f64> = inner
-            .workers
-            .values()
-            .filter(|worker| worker.beat.epoch == epoch)
-            .map(share)
-            .collect();
-        working.sort_by(f64::total_cmp);
-        let median = working.get(working.len() / 2).copied().unwrap_or(1.0);
+        let now = Instant::now();
         let status = |worker: &Worker| {
             let is_working = worker.beat.epoch == epoch && epoch > 0;
+            let left_out = worker.left_out(now);
             let silent = worker.heard.elapsed();
             v1::WorkerStatus {
                 name: worker.hello.name.clone(),
                 address: worker.hello.address.clone(),
-                state: match (worker.is_leaving, is_working) {
-                    (true, _) => "draining",
-                    (false, true) => "working",
-                    (false, false) => "idle",
+                state: match (worker.is_leaving, left_out, is_working) {
+                    (true, _, _) => "draining",
+                    (false, Some(_), _) => "left out",
+                    (false, None, true) => "working",
+                    (false, None, false) => "idle",
                 }
                 .to_owned(),
+                note: left_out.unwrap_or_default().to_owned(),
                 threads: worker.hello.threads,
-                shards: 0,
+                shards: worker.shards,
                 expanded: worker.beat.expanded,
                 parents: worker.beat.parents,
                 rss_bytes: worker.beat.rss_bytes,
                 memory_bytes: worker.hello.memory_bytes,
                 disk_free_bytes: worker.beat.disk_free_bytes,
                 silent_ms: silent.as_millis() as u64,
-                // Half as far as the others, once these are well on their way; or not heard of.
-                slow: is_working && median > 0.5 && share(worker) < median / 2.0
-                    || silent > self.beat * 3,
+                slow: worker.is_slow() || silent > self.beat * 3,
             }
         };
         inner.workers.values().map(status).collect()
+    }
+
+    /// Looks who is far behind, time and again: half as far as the others, once these are well on their way.
+    pub(crate) async fn look_who_is_slow(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(self.beat).await;
+            let mut inner = self.inner();
+            let workers = || inner.workers.values();
+            let epoch = workers().map(|w| w.beat.epoch).max().unwrap_or(0);
+            let working = |worker: &Worker| worker.beat.epoch == epoch && worker.beat.parents > 0;
+            let of_epoch = workers().filter(|worker| working(worker));
+            let mut shares: Vec<f64> = of_epoch.map(Worker::share).collect();
+            shares.sort_by(f64::total_cmp);
+            let median = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
+            for (name, worker) in &mut inner.workers {
+                let was_slow = worker.is_slow();
+                let share = worker.share();
+                if !working(worker) || median <= 0.5 || share >= median / 2.0 {
+                    worker.behind = None;
+                } else {
+                    worker.behind.get_or_insert_with(Instant::now);
+                }
+                if worker.is_slow() && !was_slow {
+                    let (share, median) = (share * 100.0, median * 100.0);
+                    tracing::warn!(worker = name, share, median, "the others wait for it");
+                }
+            }
+        }
     }
 
     /// Wells that were expanded in this epoch's depth, and of how many.
@@ -171,6 +244,32 @@ impl Hub {
         };
         self.changed();
         found
+    }
+
+    /// Gives a worker no shards for a while. If it comes again in the meantime, it is tried.
+    pub(crate) fn leave_out(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
+        if let Some(worker) = self.inner().workers.get_mut(name) {
+            worker.left_out = Some((Instant::now() + how_long, reason.to_owned()));
+        }
+        self.changed();
+        let hub = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(how_long).await;
+            hub.changed();
+        });
+    }
+
+    /// Takes note of how many shards each of these has, and all others none.
+    pub(crate) fn set_shards(&self, crew: &[Member], owners: &[u32]) {
+        let mut inner = self.inner();
+        inner.workers.values_mut().for_each(|w| w.shards = 0);
+        for &owner in owners {
+            let member = crew.get(owner as usize);
+            let worker = member.and_then(|member| inner.workers.get_mut(&member.name));
+            if let Some(worker) = worker {
+                worker.shards += 1;
+            }
+        }
     }
 
     /// Lets the workers go that want to and have nothing to do any more.
@@ -204,11 +303,7 @@ impl Hub {
         epoch: u64,
         what: Order,
     ) -> Result<Answer, Lost> {
-        let gone = || Lost {
-            worker: member.name.clone(),
-            reason: "it is not there any more".to_owned(),
-            is_gone: true,
-        };
+        let gone = || Lost::gone(&member.name);
         let (orders, answer, order) = {
             let mut inner = self.inner();
             inner.orders += 1;
@@ -229,13 +324,42 @@ impl Hub {
         let sent = orders.send(Ok(v1::ToWorker { say })).await;
         sent.map_err(|_| gone())?;
         drop(orders);
-        match answer.await.map_err(|_| gone())? {
-            Answer::Failed(failed) => Err(Lost {
-                worker: member.name.clone(),
-                reason: failed.reason,
-                is_gone: false,
-            }),
+        match self.answer(member, answer).await? {
+            Answer::Failed(failed) => {
+                let pair = || (member.name.clone(), failed.peer.clone());
+                Err(Lost {
+                    may_pass: failed.may_pass,
+                    unreached: (!failed.peer.is_empty()).then(pair).into_iter().collect(),
+                    ..Lost::of(&member.name, &failed.reason)
+                })
+            }
             answer => Ok(answer),
+        }
+    }
+
+    /// Waits for an answer for as long as its worker comes on.
+    async fn answer(
+        &self,
+        member: &Member,
+        mut answer: oneshot::Receiver<Answer>,
+    ) -> Result<Answer, Lost> {
+        let mut before = None;
+        loop {
+            let now = {
+                let inner = self.inner();
+                let worker = inner.workers.get(&member.name);
+                worker.map(|worker| (worker.beat.epoch, worker.beat.depth, worker.beat.expanded))
+            };
+            if before.is_some() && before == Some(now) {
+                let reason = format!("it came no further in {} minutes", STALL.as_secs() / 60);
+                return Err(Lost::of(&member.name, &reason));
+            }
+            before = Some(now);
+            match tokio::time::timeout(STALL, &mut answer).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(_)) => return Err(Lost::gone(&member.name)),
+                Err(_) => {}
+            }
         }
     }
 
@@ -283,7 +407,10 @@ impl Hub {
             orders,
             heard: Instant::now(),
             beat: v1::Beat::default(),
+            behind: None,
             is_leaving: false,
+            shards: 0,
+            left_out: None,
             waiting: HashMap::new(),
             hello,
         };
@@ -346,6 +473,7 @@ impl Hub {
         let (orders, stream) = mpsc::channel(QUEUE);
         let welcome = v1::Welcome {
             beat_ms: self.beat.as_millis() as u64,
+            lost_after_ms: self.lost_after.as_millis() as u64,
         };
         let welcome = v1::ToWorker {
             say: Some(ToWorker::Welcome(welcome)),

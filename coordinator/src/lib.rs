@@ -6,6 +6,7 @@
 //! place anywhere; the conditions on the writes there see to it that only one goes on.
 
 mod assign;
+mod blame;
 mod board;
 mod drive;
 mod hub;
@@ -175,6 +176,7 @@ pub async fn coordinate(
     let mut server = tokio::spawn(server);
     tracing::info!(name = settings.name, %address, store, "the coordinator listens");
     ready(address);
+    let slow = tokio::spawn(Arc::clone(&hub).look_who_is_slow());
     let (quit, quitting) = watch::channel(false);
     let mut beats = tokio::spawn(keep_alive(lease, quitting));
     let mut work = tokio::spawn(work_off(settings, hub, board, conditional));
@@ -194,6 +196,7 @@ pub async fn coordinate(
         _ = stop.wait_for(|stop| *stop) => Ok(()),
     };
     work.abort();
+    slow.abort();
     server.abort();
     // The place is given up, so that the next one need not wait.
     let _ = quit.send(true);

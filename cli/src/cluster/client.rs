@@ -1,7 +1,8 @@
 //! What a person asks of a coordinator: submit, status, watch, wait, cancel, drain.
 
+use super::say::{RunJson, WorkerJson, print_json, run_text, worker_lines, worker_text};
 use super::{TlsArgs, block_on};
-use crate::output::{self, Failure, count};
+use crate::output::{self, Failure};
 use crate::run::{Screen, SpecArgs, spec_of};
 use anyhow::{Context, anyhow, bail};
 use hatebeam_proto::v1;
@@ -9,7 +10,6 @@ use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::wire::{self, Bearer, Limits, MAX_MESSAGE, explain};
 use hatebeam_store::DepthRecord;
 use hatebeam_worker::{Keep, Observer};
-use serde::Serialize;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,6 +46,9 @@ Examples:
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How long a coordinator that went away is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Workers that have a line below the bar at most.
+const WORKERS: usize = 16;
 
 /// How the coordinator is reached.
 #[derive(Debug, clap::Args)]
@@ -105,14 +108,21 @@ pub(crate) struct StatusArgs {
     json: bool,
 }
 
-/// What to watch.
+/// A run, and the coordinator that has it.
 #[derive(Debug, clap::Args)]
-pub(crate) struct WatchArgs {
+struct WhichArgs {
     /// The run, or the beginning of its name [default: the one that is worked on, or else the last]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
     client: ClientArgs,
+}
+
+/// What to watch.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    which: WhichArgs,
     /// Print a line of JSON for each depth, and one for the run
     #[arg(long)]
     json: bool,
@@ -124,11 +134,8 @@ pub(crate) struct WatchArgs {
 /// What to wait for.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitArgs {
-    /// The run, or the beginning of its name [default: the one that is worked on, or else the last]
-    #[arg(value_name = "RUN")]
-    run: Option<String>,
     #[command(flatten)]
-    client: ClientArgs,
+    which: WhichArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -167,6 +174,14 @@ impl ClientArgs {
         Ok(client
             .max_decoding_message_size(MAX_MESSAGE)
             .max_encoding_message_size(MAX_MESSAGE))
+    }
+}
+
+impl WhichArgs {
+    /// The run's name.
+    async fn find(&self) -> anyhow::Result<String> {
+        let mut client = self.client.connect().await?;
+        Ok(find(&mut client, self.run.as_deref()).await?.name)
     }
 }
 
@@ -210,137 +225,6 @@ async fn find(client: &mut Client, run: Option<&str>) -> anyhow::Result<v1::RunS
         ),
         _ => bail!("there is no run {run:?}; `hatebeam status` lists them"),
     }
-}
-
-fn state_name(state: v1::State) -> &'static str {
-    match state {
-        v1::State::Unspecified => "unknown",
-        v1::State::Queued => "queued",
-        v1::State::Running => "running",
-        v1::State::Finished => "finished",
-        v1::State::Cancelled => "cancelled",
-        v1::State::Failed => "failed",
-    }
-}
-
-/// What `--json` prints of a run.
-#[derive(Serialize)]
-struct RunJson<'a> {
-    run: &'a str,
-    state: &'static str,
-    width: u64,
-    shards: u32,
-    depth: u32,
-    points: u32,
-    epoch: u64,
-    seconds: f64,
-    stored_bytes: u64,
-    note: &'a str,
-    best_score: Option<u32>,
-    pieces: Option<u32>,
-    replay: Option<&'a str>,
-    lookups: Option<u64>,
-    keyframe_seconds: Option<f64>,
-}
-
-impl<'a> RunJson<'a> {
-    fn of(run: &'a v1::RunStatus) -> RunJson<'a> {
-        let result = run.result.as_ref();
-        RunJson {
-            run: &run.name,
-            state: state_name(run.state()),
-            width: run.width,
-            shards: run.shards,
-            depth: run.depth,
-            points: run.best_game_score,
-            epoch: run.epoch,
-            seconds: run.seconds,
-            stored_bytes: run.stored_bytes,
-            note: &run.note,
-            best_score: result.map(|result| result.score),
-            pieces: result.map(|result| result.pieces),
-            replay: result.map(|result| result.replay.as_str()),
-            lookups: result.map(|result| result.lookups),
-            keyframe_seconds: result.map(|result| result.keyframe_seconds),
-        }
-    }
-}
-
-/// What `--json` prints of a worker.
-#[derive(Serialize)]
-struct WorkerJson<'a> {
-    worker: &'a str,
-    address: &'a str,
-    state: &'a str,
-    threads: u32,
-    expanded: u64,
-    parents: u64,
-    rss_bytes: u64,
-    memory_bytes: u64,
-    disk_free_bytes: u64,
-    silent_ms: u64,
-    slow: bool,
-}
-
-impl<'a> WorkerJson<'a> {
-    fn of(worker: &'a v1::WorkerStatus) -> WorkerJson<'a> {
-        WorkerJson {
-            worker: &worker.name,
-            address: &worker.address,
-            state: &worker.state,
-            threads: worker.threads,
-            expanded: worker.expanded,
-            parents: worker.parents,
-            rss_bytes: worker.rss_bytes,
-            memory_bytes: worker.memory_bytes,
-            disk_free_bytes: worker.disk_free_bytes,
-            silent_ms: worker.silent_ms,
-            slow: worker.slow,
-        }
-    }
-}
-
-fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    output::print(&format_args!("{}\n", serde_json::to_string(value)?))
-}
-
-fn run_text(run: &v1::RunStatus) -> String {
-    let mut text = format!(
-        "{}  {}  depth {}  {} lines  {:.0} s  {} MB",
-        run.name,
-        state_name(run.state()),
-        run.depth,
-        run.best_game_score,
-        run.seconds,
-        run.stored_bytes / 1_000_000
-    );
-    if !run.note.is_empty() {
-        let _ = write!(text, "\n  {}", run.note);
-    }
-    if let Some(result) = &run.result {
-        let _ = write!(
-            text,
-            "\n  the best game: {} in {}",
-            count(result.score as usize, "line"),
-            count(result.pieces as usize, "piece")
-        );
-    }
-    text
-}
-
-fn worker_text(worker: &v1::WorkerStatus) -> String {
-    let part = match worker.parents {
-        0 => String::new(),
-        of => format!("  {:.0} %", worker.expanded as f64 * 100.0 / of as f64),
-    };
-    let slow = if worker.slow { "  SLOW" } else { "" };
-    format!(
-        "{}  {}  {}  {} MB{part}{slow}",
-        worker.name,
-        worker.state,
-        count(worker.threads as usize, "thread"),
-        worker.rss_bytes / 1_000_000
-    )
 }
 
 /// Runs `hatebeam submit`.
@@ -437,18 +321,16 @@ pub(crate) fn drain(args: &DrainArgs) -> anyhow::Result<()> {
 /// Runs `hatebeam watch`.
 pub(crate) fn watch(args: &WatchArgs) -> anyhow::Result<()> {
     block_on(async {
-        let mut client = args.client.connect().await?;
-        let run = find(&mut client, args.run.as_deref()).await?.name;
-        follow(&args.client, &run, args.json, args.quiet).await
+        let run = args.which.find().await?;
+        follow(&args.which.client, &run, args.json, args.quiet).await
     })
 }
 
 /// Runs `hatebeam wait`.
 pub(crate) fn wait(args: &WaitArgs) -> anyhow::Result<()> {
     block_on(async {
-        let mut client = args.client.connect().await?;
-        let run = find(&mut client, args.run.as_deref()).await?.name;
-        let ended = until_ended(&args.client, &run, u32::MAX, |_| Ok(())).await?;
+        let run = args.which.find().await?;
+        let ended = until_ended(&args.which.client, &run, u32::MAX, |_| Ok(())).await?;
         end(&ended, args.json)
     })
 }
@@ -514,7 +396,8 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
         let Some(run) = &message.run else {
             return Ok(());
         };
-        let screen = screen.get_or_insert_with(|| Screen::new(json, quiet, run.width, None, 0));
+        let screen =
+            screen.get_or_insert_with(|| Screen::new(json, quiet, run.width, max_depth(run), 0));
         for record in &message.depths {
             screen.committed(&record_of(record));
         }
@@ -523,14 +406,15 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
             begun = Some((run.depth, run.epoch));
             screen.begun(run.depth + 1, run.parents, &expanded);
         }
+        screen.below(&worker_lines(&message.workers, WORKERS));
         let mut now = run.note.clone();
         for worker in message.workers.iter().filter(|worker| worker.slow) {
             let _ = write!(now, " {} is slow", worker.name);
         }
         if now != said {
             said = now;
-            if !said.is_empty() && !quiet {
-                output::note(said.trim());
+            if !said.is_empty() {
+                screen.note(said.trim());
             }
         }
         Ok(())
@@ -540,6 +424,10 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
         screen.close()?;
     }
     end(&ended, json)
+}
+
+fn max_depth(run: &v1::RunStatus) -> Option<u32> {
+    (run.max_depth > 0).then_some(run.max_depth)
 }
 
 /// Says what a run came to.

@@ -2,7 +2,9 @@
 
 mod client;
 mod replays;
+mod say;
 mod serve;
+mod stored;
 
 pub(crate) use client::{
     CancelArgs, DrainArgs, STATUS_EXAMPLES, SUBMIT_EXAMPLES, StatusArgs, SubmitArgs,
@@ -12,6 +14,7 @@ pub(crate) use replays::{REPLAYS_EXAMPLES, ReplaysArgs, replays};
 pub(crate) use serve::{
     COORDINATOR_EXAMPLES, CoordinatorArgs, WORKER_EXAMPLES, WorkerArgs, coordinator, worker,
 };
+pub(crate) use stored::{list_stored, show_stored, with_archive};
 
 use anyhow::Context;
 use hatebeam_objects::{Encryption, Objects, Options};
@@ -28,6 +31,24 @@ pub(crate) struct StoreArgs {
     /// Credentials come from where AWS's own tools look: the environment, profiles, the machine
     #[arg(long, value_name = "PLACE", env = "HATEBEAM_STORE")]
     store: String,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+/// The object store to look into, where there is another place to look.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FromStoreArgs {
+    /// Look into this object store, where a coordinator keeps its runs, rather than at the runs of this
+    /// machine: a folder, or s3://BUCKET/PREFIX. No coordinator is needed
+    #[arg(long, value_name = "PLACE", conflicts_with = "state")]
+    pub(crate) store: Option<String>,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+/// How S3 is spoken to.
+#[derive(Clone, Debug, clap::Args)]
+struct S3Args {
     /// An S3 server other than AWS, as http://host:port
     #[arg(long, value_name = "URL", env = "HATEBEAM_S3_ENDPOINT")]
     s3_endpoint: Option<String>,
@@ -60,6 +81,12 @@ fn parse_encryption(text: &str) -> Result<Encryption, String> {
 
 impl StoreArgs {
     pub(crate) async fn open(&self) -> anyhow::Result<Objects> {
+        self.s3.open(&self.store).await
+    }
+}
+
+impl S3Args {
+    async fn open(&self, place: &str) -> anyhow::Result<Objects> {
         let options = Options {
             endpoint: self.s3_endpoint.clone(),
             region: self.s3_region.clone(),
@@ -68,9 +95,9 @@ impl StoreArgs {
             storage_class: self.s3_storage_class.clone(),
             ..Options::default()
         };
-        Objects::open(&self.store, &options)
+        Objects::open(place, &options)
             .await
-            .with_context(|| format!("the object store {}", self.store))
+            .with_context(|| format!("the object store {place}"))
     }
 }
 

@@ -1,10 +1,11 @@
 //! `hatebeam replays`: what runs came to, straight from the object store.
 
+use super::stored::{manifests, named};
 use super::{StoreArgs, block_on};
 use crate::output;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use hatebeam_store::write_whole;
-use hatebeam_worker::cluster::{Manifest, list_manifests};
+use hatebeam_worker::cluster::Manifest;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -80,14 +81,7 @@ pub(crate) fn replays(args: &ReplaysArgs) -> anyhow::Result<()> {
 
 /// The runs that have a replay, the best first.
 async fn finished(store: &StoreArgs) -> anyhow::Result<Vec<Manifest>> {
-    let objects = store.open().await?;
-    let mut found = Vec::new();
-    for (name, kept) in list_manifests(&objects, true).await? {
-        match kept {
-            Ok(kept) => found.push(kept.manifest),
-            Err(error) => output::warn(format_args!("run {name}: {error}")),
-        }
-    }
+    let mut found = manifests(&store.open().await?).await?;
     found.retain(|manifest| manifest.outcome.is_some());
     found.sort_by_key(|manifest| {
         let score = manifest.outcome.as_ref().map_or(0, |outcome| outcome.score);
@@ -129,25 +123,14 @@ fn list(args: &ListArgs) -> anyhow::Result<()> {
 
 fn pull(args: &PullArgs) -> anyhow::Result<()> {
     let found = block_on(finished(&args.store))?;
-    let mut matching = found.iter().filter(|manifest| match &args.run {
-        Some(run) => manifest.name.starts_with(run.as_str()),
-        None => true,
-    });
-    let exact = found
-        .iter()
-        .find(|manifest| Some(&manifest.name) == args.run.as_ref());
-    let manifest = match (exact.or(matching.next()), matching.next()) {
-        (Some(one), None) => one,
-        (Some(one), Some(_)) if args.best || exact.is_some() => one,
-        (Some(one), Some(other)) => bail!(
-            "{} can be {} or {}: give more of the name",
-            args.run.as_deref().unwrap_or_default(),
-            one.name,
-            other.name
-        ),
-        _ => bail!("no such run has finished; `hatebeam replays list` lists those that have"),
+    let manifest = match &args.run {
+        Some(run) => named(found, run)?,
+        None => found
+            .into_iter()
+            .next()
+            .context("no run has finished yet")?,
     };
-    let line = line(manifest).context("the run has no replay")?;
+    let line = line(&manifest).context("the run has no replay")?;
     let text = format!("{}\n", line.replay);
     match &args.out {
         None => output::print(&text),

@@ -45,8 +45,6 @@ pub(crate) struct Screen {
     width: u64,
     max_depth: Option<u32>,
     begun: Instant,
-    /// When the depth before was committed.
-    last: Instant,
     shown: Option<Instant>,
     rows: u32,
     stored: u64,
@@ -72,7 +70,6 @@ impl Screen {
             width,
             max_depth,
             begun: Instant::now(),
-            last: Instant::now(),
             shown: None,
             rows: 0,
             stored,
@@ -87,6 +84,22 @@ impl Screen {
             bar.close();
         }
         self.failed.map_or(Ok(()), Err)
+    }
+
+    /// Shows these lines below the bar, if there is one.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn below(&self, lines: &str) {
+        if let Some(bar) = &self.bar {
+            bar.below(lines);
+        }
+    }
+
+    /// Says something between the rows.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn note(&self, text: &str) {
+        if self.shows_rows {
+            self.line(&format!("note: {text}"));
+        }
     }
 
     fn line(&self, text: &str) {
@@ -161,7 +174,6 @@ impl Observer for Screen {
 
     fn committed(&mut self, record: &DepthRecord) {
         let took = Duration::from_secs_f64(record.seconds.max(0.0));
-        self.last = Instant::now();
         self.stored += record.bytes;
         if self.recent.len() == JUDGED {
             self.recent.remove(0);
@@ -207,6 +219,8 @@ fn write_line(text: &str) {
 /// What the bar shows the progress of.
 type Shown = Arc<Mutex<Option<Arc<AtomicU64>>>>;
 
+const TEMPLATE: &str = "{spinner} {msg}  {wide_bar} {percent:>3}%  {human_pos}/{human_len} wells";
+
 /// A bar that moves by itself.
 struct Bar {
     bar: ProgressBar,
@@ -218,12 +232,7 @@ struct Bar {
 impl Bar {
     fn new() -> Bar {
         let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template(
-            "{spinner} {msg}  {wide_bar} {percent:>3}%  {human_pos}/{human_len} wells",
-        );
-        if let Ok(style) = style {
-            bar.set_style(style);
-        }
+        set_template(&bar, TEMPLATE);
         let shown = Shown::default();
         let stop = Arc::new(AtomicBool::new(false));
         let mover = std::thread::spawn({
@@ -252,11 +261,23 @@ impl Bar {
         *lock(&self.shown) = Some(Arc::clone(expanded));
     }
 
+    #[cfg(feature = "cluster")]
+    fn below(&self, lines: &str) {
+        set_template(&self.bar, &format!("{TEMPLATE}\n{{prefix}}"));
+        self.bar.set_prefix(lines.to_owned());
+    }
+
     fn close(self) {
         self.stop.store(true, Ordering::Relaxed);
         // It cannot fail in a way that matters: it only draws.
         let _ = self.mover.join();
         self.bar.finish_and_clear();
+    }
+}
+
+fn set_template(bar: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
     }
 }
 

@@ -2,12 +2,14 @@
 
 mod report;
 
+#[cfg(feature = "cluster")]
+use crate::cluster::{FromStoreArgs, list_stored, show_stored};
 use crate::output::{self, Failure};
 use crate::run::screen::{bytes, duration};
 use crate::state::StateArgs;
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use hatebeam_store::{RunStore, list_runs};
+use hatebeam_store::{DepthRecord, RunStore, list_runs};
 use hatebeam_worker::Run;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -18,14 +20,17 @@ use std::time::Duration;
 
 pub(crate) const RUNS_EXAMPLES: &str = "\
 A run is named as `hatebeam runs` lists it, by the beginning of that name, or by the path of its folder.
-All but `rm` can look at a run that another process is searching.
+All but `rm` can look at a run that another process is searching. The runs of a coordinator are in its object
+store: --store looks there, whether there is a coordinator or not.
 
 Examples:
   hatebeam runs
   hatebeam runs show patterns-1000000
   hatebeam runs show patterns-1000000 --verify
   hatebeam runs report patterns-1000000 --out report.html
-  hatebeam runs rm patterns-1000-686dc88d --yes";
+  hatebeam runs rm patterns-1000-686dc88d --yes
+  hatebeam runs --store s3://bucket/hatebeam
+  hatebeam runs show patterns-25000000 --store s3://bucket/hatebeam";
 
 /// `hatebeam runs`, without a subcommand `list`.
 #[derive(Debug, clap::Args)]
@@ -53,6 +58,9 @@ enum RunsCommand {
 struct ListArgs {
     #[command(flatten)]
     state: StateArgs,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    from: FromStoreArgs,
     /// Print a line of JSON for each run
     #[arg(long)]
     json: bool,
@@ -65,9 +73,13 @@ struct ShowArgs {
     run: String,
     /// Read all that is stored and check it
     #[arg(long)]
+    #[cfg_attr(feature = "cluster", arg(conflicts_with = "store"))]
     verify: bool,
     #[command(flatten)]
     state: StateArgs,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    from: FromStoreArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -135,6 +147,10 @@ fn line(dir: &Path, name: &str) -> Option<Line> {
 }
 
 fn list(args: &ListArgs) -> anyhow::Result<()> {
+    #[cfg(feature = "cluster")]
+    if args.from.store.is_some() {
+        return list_stored(&args.from, args.json);
+    }
     let folder = args.state.state()?.runs();
     let lines: Vec<Line> = list_runs(&folder)
         .iter()
@@ -171,6 +187,10 @@ fn list(args: &ListArgs) -> anyhow::Result<()> {
 }
 
 fn show(args: &ShowArgs) -> anyhow::Result<()> {
+    #[cfg(feature = "cluster")]
+    if args.from.store.is_some() {
+        return show_stored(&args.from, &args.run, args.json);
+    }
     let dir = args.state.state()?.find(&args.run)?;
     let run = Run::open_read_only(&dir).with_context(|| dir.display().to_string())?;
     let store = run.store();
@@ -229,10 +249,16 @@ fn text(run: &Run, dir: &Path) -> String {
     {
         let _ = writeln!(text, "replay    {replay}");
     }
+    depth_table(&mut text, store.depths().iter());
+    text
+}
+
+/// A row a depth.
+pub(crate) fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &'a DepthRecord>) {
     text.push_str(
         "\n depth       wells  points       best     median        cut  Mchild/s     bytes      time\n",
     );
-    for record in store.depths() {
+    for record in records {
         let kept = match record.kept {
             true => bytes(record.bytes),
             false => "-".to_owned(),
@@ -250,7 +276,6 @@ fn text(run: &Run, dir: &Path) -> String {
             duration(Duration::from_secs_f64(record.seconds.clamp(0.0, 1e9))),
         );
     }
-    text
 }
 
 fn remove(args: &RmArgs) -> anyhow::Result<()> {

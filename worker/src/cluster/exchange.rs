@@ -333,15 +333,25 @@ impl PeerService {
         let division = candidates.division();
         let mut work = (Vec::new(), Sorted::default());
         let (mut received, mut batches) = (0, 0);
-        while let Some(request) = requests.message().await? {
-            let is_over = self
-                .intake
-                .borrow()
-                .as_ref()
-                .is_none_or(|now| (now.epoch, now.depth) != (intake.epoch, intake.depth));
-            if is_over {
-                return Err(Status::failed_precondition("the depth is over"));
-            }
+        let mut now = self.intake.clone();
+        let mut is_over = std::pin::pin!(async move {
+            let other = |now: &Option<Intake>| {
+                let now = now.as_ref().map(|now| (now.epoch, now.depth));
+                now != Some((intake.epoch, intake.depth))
+            };
+            // If nobody says so any more, it is over as well.
+            let _ = now.wait_for(other).await;
+        });
+        loop {
+            // A peer that has gone silent must not hold on to the candidates of a depth that is over.
+            let request = tokio::select! {
+                biased;
+                () = &mut is_over => return Err(Status::failed_precondition("the depth is over")),
+                request = requests.message() => request?,
+            };
+            let Some(request) = request else {
+                break;
+            };
             let (here, into) = (intake.clone(), Arc::clone(&candidates));
             let bytes = request.batch.len() as u64;
             let taken = tokio::task::spawn_blocking(move || {

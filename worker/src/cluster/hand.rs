@@ -5,7 +5,7 @@
 //! expanded.
 
 use super::exchange::{Intake, Links, Lost};
-use super::manifest::{Table, first_node};
+use super::manifest::{ManifestError, Table, first_node};
 use super::tables;
 use crate::part::Part;
 use crate::spec::RunSpec;
@@ -20,14 +20,16 @@ use hatebeam_search::{
 };
 use hatebeam_store::{Families, ShardTables};
 use std::collections::HashMap;
-
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tonic::transport::Channel;
+
+/// A peer that gives no sign for so long is lost, unless the coordinator says otherwise.
+const LOST_AFTER: Duration = Duration::from_secs(5);
 
 /// A lock that nobody can leave broken: what panicked while holding it ends the epoch anyway.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -46,6 +48,8 @@ pub(super) struct Hand {
     pub(super) progress: Progress,
     /// The epoch that is worked on.
     current: Mutex<Option<Arc<Epoch>>>,
+    /// A peer that gives no sign for so long is lost.
+    pub(super) lost_after: Mutex<Duration>,
     /// Kept from epoch to epoch.
     channels: Mutex<HashMap<String, Channel>>,
     tables: Mutex<Option<(String, Arc<ShardTables>)>>,
@@ -60,7 +64,7 @@ pub(super) struct Progress {
     pub(super) parents: AtomicU64,
 }
 
-type Committed = Result<Vec<Table>, String>;
+type Committed = Result<Vec<Table>, Failure>;
 
 /// What is worked on in one epoch.
 pub(super) struct Epoch {
@@ -95,6 +99,8 @@ impl Epoch {
 pub(super) struct Failure {
     pub(super) reason: String,
     pub(super) peer: String,
+    /// It may work in a while: the object store is out of reach.
+    pub(super) may_pass: bool,
 }
 
 impl<E: std::fmt::Display> From<E> for Failure {
@@ -102,6 +108,17 @@ impl<E: std::fmt::Display> From<E> for Failure {
         Failure {
             reason: error.to_string(),
             peer: String::new(),
+            may_pass: false,
+        }
+    }
+}
+
+impl Failure {
+    /// Of something that was asked of the object store.
+    pub(super) fn of_store(error: &ManifestError) -> Failure {
+        Failure {
+            may_pass: matches!(error, ManifestError::Object(error) if error.is_transient()),
+            ..Failure::from(error)
         }
     }
 }
@@ -111,6 +128,7 @@ impl From<Lost> for Box<Failure> {
         Box::new(Failure {
             reason: format!("{} cannot be reached: {}", lost.peer, lost.reason),
             peer: lost.peer,
+            may_pass: false,
         })
     }
 }
@@ -133,6 +151,7 @@ impl Hand {
             intake,
             progress: Progress::default(),
             current: Mutex::default(),
+            lost_after: Mutex::new(LOST_AFTER),
             channels: Mutex::default(),
             tables: Mutex::default(),
         }
@@ -260,9 +279,12 @@ impl Hand {
         if let Some(channel) = lock(&self.channels).get(address) {
             return Ok(channel.clone());
         }
+        let lost_after = *lock(&self.lost_after);
         let limits = Limits {
             lazy: true,
-            ..Limits::default()
+            connect_timeout: lost_after,
+            ping_after: lost_after,
+            ping_answer: lost_after,
         };
         let channel = wire::connect(address, self.tls.as_ref(), &limits).await?;
         lock(&self.channels).insert(address.to_owned(), channel.clone());
@@ -452,8 +474,8 @@ impl Hand {
             // If nobody waits for it any more, the epoch is over.
             let committed = tables::commit(&epoch, &objects, &frontier, (&name, threads)).await;
             match committed {
-                Err(reason) => {
-                    let _ = done.send(Err(reason));
+                Err(failure) => {
+                    let _ = done.send(Err(failure));
                 }
                 Ok((tables, paths)) => {
                     let _ = done.send(Ok(tables));
@@ -478,6 +500,7 @@ fn failed(failure: &Failure) -> Answer {
     Answer::Failed(v1::Failed {
         reason: failure.reason.clone(),
         peer: failure.peer.clone(),
+        may_pass: failure.may_pass,
     })
 }
 

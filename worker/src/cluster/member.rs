@@ -1,7 +1,7 @@
 //! A worker: it attends a coordinator for as long as it lives.
 
 use super::exchange::{Intake, PeerService};
-use super::hand::Hand;
+use super::hand::{Hand, lock};
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::from_worker::Say as FromWorker;
@@ -212,6 +212,10 @@ async fn attend(
                     None => {}
                     Some(ToWorker::Welcome(welcome)) => {
                         let period = Duration::from_millis(welcome.beat_ms.clamp(10, 60_000));
+                        if welcome.lost_after_ms > 0 {
+                            let lost_after = welcome.lost_after_ms.clamp(100, 3_600_000);
+                            *lock(&hand.lost_after) = Duration::from_millis(lost_after);
+                        }
                         let mut interval = tokio::time::interval(period);
                         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
                         beat = Some(interval);

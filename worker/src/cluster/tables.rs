@@ -62,7 +62,7 @@ pub(super) async fn load(
         }
         let mut paths = Vec::new();
         while let Some(fetched) = fetches.join_next().await {
-            paths.push(fetched??);
+            paths.push(fetched?.map_err(|error| Failure::of_store(&error))?);
         }
         let into = Arc::clone(tables);
         tokio::task::spawn_blocking(move || into.take(depth, paths)).await??;
@@ -113,7 +113,7 @@ pub(super) async fn commit(
     objects: &Objects,
     frontier: &Arc<Frontier>,
     (name, threads): (&str, usize),
-) -> Result<(Vec<Table>, Vec<PathBuf>), String> {
+) -> Result<(Vec<Table>, Vec<PathBuf>), Failure> {
     let depth = frontier.depth;
     let key = format!("frontier/{depth:05}/{}-{name}", epoch.number);
     let bundle = epoch.tables.path(&format!("{depth}-{}", epoch.number));
@@ -124,12 +124,11 @@ pub(super) async fn commit(
         key.clone(),
     );
     let written = tokio::task::spawn_blocking(move || write(&work, &of, &into, &under, threads));
-    let written = written.await.map_err(|error| error.to_string())?;
-    let (tables, paths) = written.map_err(|failure| failure.reason)?;
+    let (tables, paths) = written.await??;
     if !tables.is_empty() {
         let whole = format!("{RUNS}/{}/{key}", epoch.run);
         let stored = objects.put_file(&whole, &bundle).await;
-        stored.map_err(|error| error.to_string())?;
+        stored.map_err(|error| Failure::of_store(&error.into()))?;
     }
     Ok((tables, paths))
 }

@@ -1,0 +1,160 @@
+//! What is said of runs and workers, as text and as JSON.
+
+use crate::output::{self, count};
+use crate::run::screen::bytes;
+use hatebeam_proto::v1;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+pub(super) fn state_name(state: v1::State) -> &'static str {
+    match state {
+        v1::State::Unspecified => "unknown",
+        v1::State::Queued => "queued",
+        v1::State::Running => "running",
+        v1::State::Finished => "finished",
+        v1::State::Cancelled => "cancelled",
+        v1::State::Failed => "failed",
+    }
+}
+
+/// What `--json` prints of a run.
+#[derive(Serialize)]
+pub(super) struct RunJson<'a> {
+    run: &'a str,
+    state: &'static str,
+    width: u64,
+    shards: u32,
+    depth: u32,
+    points: u32,
+    epoch: u64,
+    seconds: f64,
+    stored_bytes: u64,
+    note: &'a str,
+    best_score: Option<u32>,
+    pieces: Option<u32>,
+    replay: Option<&'a str>,
+    lookups: Option<u64>,
+    keyframe_seconds: Option<f64>,
+}
+
+impl<'a> RunJson<'a> {
+    pub(super) fn of(run: &'a v1::RunStatus) -> RunJson<'a> {
+        let result = run.result.as_ref();
+        RunJson {
+            run: &run.name,
+            state: state_name(run.state()),
+            width: run.width,
+            shards: run.shards,
+            depth: run.depth,
+            points: run.best_game_score,
+            epoch: run.epoch,
+            seconds: run.seconds,
+            stored_bytes: run.stored_bytes,
+            note: &run.note,
+            best_score: result.map(|result| result.score),
+            pieces: result.map(|result| result.pieces),
+            replay: result.map(|result| result.replay.as_str()),
+            lookups: result.map(|result| result.lookups),
+            keyframe_seconds: result.map(|result| result.keyframe_seconds),
+        }
+    }
+}
+
+/// What `--json` prints of a worker.
+#[derive(Serialize)]
+pub(super) struct WorkerJson<'a> {
+    worker: &'a str,
+    address: &'a str,
+    state: &'a str,
+    threads: u32,
+    shards: u32,
+    expanded: u64,
+    parents: u64,
+    rss_bytes: u64,
+    memory_bytes: u64,
+    disk_free_bytes: u64,
+    silent_ms: u64,
+    slow: bool,
+    note: &'a str,
+}
+
+impl<'a> WorkerJson<'a> {
+    pub(super) fn of(worker: &'a v1::WorkerStatus) -> WorkerJson<'a> {
+        WorkerJson {
+            worker: &worker.name,
+            address: &worker.address,
+            state: &worker.state,
+            threads: worker.threads,
+            shards: worker.shards,
+            expanded: worker.expanded,
+            parents: worker.parents,
+            rss_bytes: worker.rss_bytes,
+            memory_bytes: worker.memory_bytes,
+            disk_free_bytes: worker.disk_free_bytes,
+            silent_ms: worker.silent_ms,
+            slow: worker.slow,
+            note: &worker.note,
+        }
+    }
+}
+
+pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    output::print(&format_args!("{}\n", serde_json::to_string(value)?))
+}
+
+pub(super) fn run_text(run: &v1::RunStatus) -> String {
+    let mut text = format!(
+        "{}  {}  depth {}  {} lines  {:.0} s  {} MB",
+        run.name,
+        state_name(run.state()),
+        run.depth,
+        run.best_game_score,
+        run.seconds,
+        run.stored_bytes / 1_000_000
+    );
+    if !run.note.is_empty() {
+        let _ = write!(text, "\n  {}", run.note);
+    }
+    if let Some(result) = &run.result {
+        let _ = write!(
+            text,
+            "\n  the best game: {} in {}",
+            count(result.score as usize, "line"),
+            count(result.pieces as usize, "piece")
+        );
+    }
+    text
+}
+
+pub(super) fn worker_text(worker: &v1::WorkerStatus) -> String {
+    let part = match worker.parents {
+        0 => String::new(),
+        of => format!("{:.0} %", worker.expanded as f64 * 100.0 / of as f64),
+    };
+    let mut text = format!(
+        "{:<24}  {:<8}  {:>11}  {:>11}  {:>7}  {part:>5}",
+        worker.name,
+        worker.state,
+        count(worker.threads as usize, "thread"),
+        count(worker.shards as usize, "shard"),
+        bytes(worker.rss_bytes),
+    );
+    if worker.slow {
+        text.push_str("  SLOW");
+    }
+    if !worker.note.is_empty() {
+        let _ = write!(text, "  {}", worker.note);
+    }
+    text.trim_end().to_owned()
+}
+
+/// A line for each worker, at most so many, the ones that want looking at first.
+pub(super) fn worker_lines(workers: &[v1::WorkerStatus], most: usize) -> String {
+    let mut sorted: Vec<&v1::WorkerStatus> = workers.iter().collect();
+    sorted.sort_by_key(|worker| !worker.slow && worker.note.is_empty());
+    let mut lines: Vec<String> = sorted.iter().take(most).map(|w| worker_text(w)).collect();
+    if let Some(more) = sorted.len().checked_sub(most).filter(|more| *more > 0) {
+        lines.push(format!("and {}", count(more, "more worker")));
+    }
+    lines.join("\n")
+}
