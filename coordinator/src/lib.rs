@@ -27,13 +27,13 @@ use service::Service;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::watch;
 use tonic::service::interceptor::InterceptedService;
 
-/// Signs of life may fail for so long before the coordinator stops.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Signs of life may fail for so long before the coordinator stops: another may have taken its place.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How long it waits before a run is tried again that the object store holds up.
 const RETRY: Duration = Duration::from_secs(2);
@@ -206,7 +206,7 @@ pub async fn coordinate(
 
 /// Gives signs of life until it is told to quit, or the place is lost.
 async fn keep_alive(mut lease: Lease, mut quit: watch::Receiver<bool>) -> Result<(), LeaseError> {
-    let mut silent = Duration::ZERO;
+    let mut last = Instant::now();
     loop {
         tokio::select! {
             () = tokio::time::sleep(BEAT) => {}
@@ -216,9 +216,8 @@ async fn keep_alive(mut lease: Lease, mut quit: watch::Receiver<bool>) -> Result
             }
         }
         match lease.beat().await {
-            Ok(()) => silent = Duration::ZERO,
-            Err(LeaseError::Object(error)) if silent < PATIENCE => {
-                silent += BEAT;
+            Ok(()) => last = Instant::now(),
+            Err(LeaseError::Object(error)) if last.elapsed() < PATIENCE => {
                 tracing::warn!(%error, "no sign of life can be given");
             }
             Err(error) => return Err(error),

@@ -4,7 +4,14 @@
 #![cfg(all(unix, feature = "cluster"))]
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+mod chaos;
+mod faults;
 mod hostile;
+mod hosts;
+mod network;
+#[allow(dead_code)] // what the object store's own tests need besides
+#[path = "../../../objects/tests/support/proxy.rs"]
+mod proxy;
 mod rig;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/servers.rs"]
@@ -24,7 +31,12 @@ fn alone(args: &[&str]) -> Watched {
 #[test]
 fn any_number_of_workers_gives_the_same() {
     let expected = alone(&WIDTH);
-    for (workers, threads, shards) in [(1, "2", "64"), (2, "1", "7"), (3, "2", "16")] {
+    for (workers, threads, shards) in [
+        (1, "2", "64"),
+        (2, "1", "7"),
+        (3, "2", "16"),
+        (5, "1", "100"),
+    ] {
         let mut rig = Rig::new();
         rig.coordinator_flags = vec!["--min-workers".to_owned(), workers.to_string()];
         rig.start_coordinator();
@@ -124,7 +136,7 @@ fn without_conditional_writes_a_coordinator_must_be_told_that_it_is_alone() {
     };
     let expected = alone(&WIDTH);
     let mut rig = Rig::new();
-    rig.place = place_of(&garage);
+    rig.place = place_of(&garage, &garage.options().endpoint.unwrap());
     let (mut refused, _) = rig.start_rival();
     assert_eq!(refused.ends(), Some(1));
     assert!(
@@ -148,7 +160,7 @@ fn an_s3_server_will_do() {
     let args = [&WIDTH[..], &["--max-depth", "40"]].concat();
     let expected = alone(&args);
     let mut rig = Rig::new();
-    rig.place = place_of(&moto);
+    rig.place = place_of(&moto, &moto.options().endpoint.unwrap());
     rig.start_coordinator();
     rig.start_worker("w0", &["--threads", "2"]);
     rig.submit(&args);
@@ -158,10 +170,11 @@ fn an_s3_server_will_do() {
     rig.watch().assert_same(&expected);
 }
 
-fn place_of(server: &Server) -> Place {
+/// An object store on a server, reached at an endpoint that may be on the way to it.
+fn place_of(server: &Server, endpoint: &str) -> Place {
     let options = server.options();
     let mut flags = vec!["--s3-path-style".to_owned()];
-    flags.extend(["--s3-endpoint".to_owned(), options.endpoint.unwrap()]);
+    flags.extend(["--s3-endpoint".to_owned(), endpoint.to_owned()]);
     flags.extend(["--s3-region".to_owned(), options.region.unwrap()]);
     let credentials = server.credentials_file().display().to_string();
     Place {
@@ -180,97 +193,5 @@ fn wait_for_depth(rig: &Rig, depth: u64) {
         }
         assert!(begun.elapsed() < rig::PATIENCE, "no depth {depth}");
         std::thread::sleep(Duration::from_millis(30));
-    }
-}
-
-/// SplitMix64.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) % below
-    }
-}
-
-/// Workers that come, go, are killed and hang, and coordinators that are killed, at random.
-fn chaos(seed: u64, args: &[&str], events: u32, pause_ms: u64) {
-    println!("seed {seed}");
-    let expected = alone(args);
-    let mut dice = Dice(seed);
-    let mut rig = Rig::new();
-    // Those that hang are to be found out while they do.
-    rig.lost_after = 1.5;
-    rig.start_coordinator();
-    for at in 0..3 {
-        rig.start_worker(&format!("w{at}"), &["--threads", "1"]);
-    }
-    rig.submit(args);
-    let mut next = 3;
-    let mut happened = Vec::new();
-    for _ in 0..events {
-        std::thread::sleep(Duration::from_millis(50 + dice.roll(pause_ms)));
-        let over = rig.status().is_some_and(|run| run["state"] == "finished");
-        if over {
-            break;
-        }
-        let names: Vec<String> = rig.workers.keys().cloned().collect();
-        let name = names[dice.roll(names.len() as u64) as usize].clone();
-        let event = match dice.roll(5) {
-            0 => {
-                rig.workers.remove(&name).unwrap().kill();
-                "killed"
-            }
-            1 => {
-                let worker = &rig.workers[&name];
-                worker.signal("-STOP");
-                std::thread::sleep(Duration::from_millis(dice.roll(3000)));
-                worker.signal("-CONT");
-                "stopped for a while"
-            }
-            2 => {
-                let mut worker = rig.workers.remove(&name).unwrap();
-                worker.signal("-INT");
-                assert_eq!(worker.ends(), Some(0), "{}", worker.log());
-                "drained"
-            }
-            3 => {
-                rig.coordinator.as_mut().unwrap().kill();
-                rig.start_coordinator();
-                "without a coordinator for a while"
-            }
-            _ => "left alone",
-        };
-        happened.push(format!("{name} {event}"));
-        while rig.workers.len() < 2 || dice.roll(3) == 0 && rig.workers.len() < 5 {
-            rig.start_worker(&format!("w{next}"), &["--threads", "1"]);
-            next += 1;
-        }
-    }
-    println!("{happened:?}");
-    rig.watch().assert_same(&expected);
-}
-
-#[test]
-fn whatever_happens_it_is_the_same() {
-    chaos(20, &["--width", "3000"], 12, 400);
-}
-
-/// HATEBEAM_CHAOS_SEED and HATEBEAM_CHAOS_SECONDS say what and how long.
-#[test]
-#[ignore = "takes as long as it is told to"]
-fn whatever_happens_for_long_it_is_the_same() {
-    let number = |name: &str, other: u64| {
-        let value = std::env::var(name).ok();
-        value.map_or(other, |value| value.parse().unwrap())
-    };
-    let mut seed = number("HATEBEAM_CHAOS_SEED", 1);
-    let until = Instant::now() + Duration::from_secs(number("HATEBEAM_CHAOS_SECONDS", 3600));
-    while Instant::now() < until {
-        chaos(seed, &["--width", "5000"], 60, 1500);
-        seed += 1;
     }
 }

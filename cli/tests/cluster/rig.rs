@@ -1,5 +1,6 @@
 //! A cluster of real processes on the loopback.
 
+use crate::hosts::{COORDINATOR, Hosts};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -77,6 +78,8 @@ pub(crate) struct Place {
 /// A cluster.
 pub(crate) struct Rig {
     pub(crate) dir: TempDir,
+    /// Hosts of their own for the coordinator and the workers, rather than one for all.
+    pub(crate) hosts: Option<Hosts>,
     pub(crate) place: Place,
     pub(crate) port: u16,
     pub(crate) lost_after: f64,
@@ -93,11 +96,16 @@ fn free_port() -> u16 {
 
 pub(crate) fn hatebeam() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatebeam"));
+    quiet(&mut command);
+    command
+}
+
+/// Whatever the one who tests has set is not heeded.
+fn quiet(command: &mut Command) {
     command.stdin(Stdio::null());
     command
         .env_remove("HATEBEAM_TOKEN")
         .env_remove("HATEBEAM_LOG");
-    command
 }
 
 impl Rig {
@@ -112,6 +120,7 @@ impl Rig {
         };
         Rig {
             dir,
+            hosts: None,
             place,
             port: free_port(),
             lost_after: 10.0,
@@ -132,13 +141,27 @@ impl Rig {
         Process { child, log }
     }
 
+    /// The program, on the host of this name.
+    fn program(&self, host: &str) -> Command {
+        let Some(hosts) = &self.hosts else {
+            return hatebeam();
+        };
+        let mut command = hosts.command(host);
+        command.arg(env!("CARGO_BIN_EXE_hatebeam"));
+        quiet(&mut command);
+        command
+    }
+
     fn coordinator_command(&self, port: u16) -> Command {
-        let mut command = hatebeam();
+        let mut command = self.program(COORDINATOR);
         command.args(["coordinator", "--store", &self.place.store]);
         command
             .args(&self.place.flags)
             .args(&self.coordinator_flags);
-        command.args(["--listen", &format!("127.0.0.1:{port}")]);
+        match &self.hosts {
+            None => command.args(["--listen", &format!("127.0.0.1:{port}")]),
+            Some(_) => command.args(["--insecure-bind", "--listen", &format!("0.0.0.0:{port}")]),
+        };
         command.args(["--lost-after", &self.lost_after.to_string()]);
         command
     }
@@ -160,22 +183,28 @@ impl Rig {
 
     pub(crate) fn start_worker(&mut self, name: &str, flags: &[&str]) {
         let dir = self.dir.path().join(format!("{name}-{}", self.started));
-        let mut command = hatebeam();
+        let mut command = self.program(name);
         command.args(["worker", "--store", &self.place.store]);
         command.args(&self.place.flags);
         command.args(["--name", name, "--dir"]).arg(&dir);
         command.args(["--coordinator", &self.uri()]).args(flags);
+        if let Some(hosts) = &self.hosts {
+            let address = format!("{}:7801", hosts.address(name));
+            command.args(["--insecure-bind", "--listen", &address]);
+        }
         let worker = self.start(command);
         self.workers.insert(name.to_owned(), worker);
     }
 
     pub(crate) fn uri(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        let hosts = self.hosts.as_ref();
+        let host = hosts.map_or("127.0.0.1".to_owned(), |hosts| hosts.address(COORDINATOR));
+        format!("http://{host}:{}", self.port)
     }
 
     /// Runs a client's command to its end.
     pub(crate) fn client(&self, args: &[&str]) -> Output {
-        let mut command = hatebeam();
+        let mut command = self.program(COORDINATOR);
         command.args(args).args(["--coordinator", &self.uri()]);
         command.output().unwrap()
     }

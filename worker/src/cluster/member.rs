@@ -22,6 +22,8 @@ use tonic::transport::Channel;
 
 /// How long a worker waits before it knocks again, at first and at most.
 const KNOCK: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(3));
+/// How long a coordinator may say nothing before it is asked whether it is there, and then until it answers.
+const DEAF: Duration = Duration::from_secs(5);
 /// Answers and beats that wait to be sent.
 const QUEUE: usize = 64;
 
@@ -170,7 +172,12 @@ async fn attend(
         reason,
         was_welcome,
     };
-    let limits = Limits::default();
+    let limits = Limits {
+        connect_timeout: DEAF,
+        ping_after: DEAF,
+        ping_answer: DEAF,
+        ..Limits::default()
+    };
     let channel = wire::connect(&membership.coordinator, membership.tls.as_ref(), &limits).await;
     let channel = match channel {
         Ok(channel) => channel,
