@@ -600,10 +600,11 @@ impl Drive {
             tables.extend(done.into_iter().map(Table::from));
         }
         tables.sort_by_key(|table| table.shard);
-        let count: u64 = tables.iter().map(|table| table.count).sum();
-        if count != pending.record.count || tables.windows(2).any(|p| p[0].shard == p[1].shard) {
-            return Err(strange("a worker", &"the tables are not what was selected"));
-        }
+        let checked = self
+            .kept
+            .manifest
+            .check_tables(&tables, pending.record.count);
+        checked.map_err(|error| strange("a worker", &error))?;
         let mut record = pending.record;
         record.bytes = tables.iter().map(|table| table.bytes).sum();
         let (depth, digest) = (record.depth, record.digest.clone());

@@ -147,7 +147,6 @@ fn unpack_into(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Resul
 mod tests {
     use super::*;
     use hatebeam_game::{Children, Emulator, Rules, Well};
-    use proptest::prelude::*;
 
     fn nodes(count: usize) -> Vec<Node> {
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
@@ -205,25 +204,5 @@ mod tests {
         let full_rows = HEAD + 100 * BESIDE_WELL;
         other[full_rows..full_rows + 20].fill(0xff);
         assert_eq!(refused(&other), BatchError::Well(0));
-    }
-
-    proptest! {
-        /// Whatever comes, it is refused or it is what its packing would give.
-        #[test]
-        fn anything_can_be_unpacked(
-            flag in 0u8..3,
-            count in 0u32..40,
-            rest in prop::collection::vec(any::<u8>(), 0..600),
-        ) {
-            let mut batch = vec![flag];
-            batch.extend(count.to_le_bytes());
-            batch.extend(rest);
-            let mut nodes = Vec::new();
-            if unpack(Geometry::STANDARD, &batch, &mut nodes).is_ok() {
-                let mut again = Vec::new();
-                unpack(Geometry::STANDARD, &pack(Geometry::STANDARD, &nodes, false), &mut again).unwrap();
-                prop_assert_eq!(nodes, again);
-            }
-        }
     }
 }

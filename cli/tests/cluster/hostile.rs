@@ -59,21 +59,50 @@ fn nonsense_is_refused_and_the_run_goes_on() {
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
     let worker = &status["workers"][0];
     assert_eq!(worker["worker"], "w0");
-    let uri = worker["address"].as_str().unwrap().to_owned();
-    let epoch = status["runs"][0]["epoch"].as_u64().unwrap();
-    let coordinator = rig.uri();
+    let shards: Vec<u64> = [0, 1]
+        .map(|at: usize| status["workers"][at]["shards"].as_u64().unwrap())
+        .to_vec();
+    assert_eq!(shards, [32, 32]);
+    let here = Here {
+        worker: worker["address"].as_str().unwrap().to_owned(),
+        coordinator: rig.uri(),
+        epoch: status["runs"][0]["epoch"].as_u64().unwrap(),
+        run,
+    };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        // A depth that is over, an epoch that is over.
-        let status = send(&uri, vec![heading(&run, epoch, 1, "w1")]).await;
-        assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
-        let status = send(&uri, vec![heading(&run, 0, 500, "w1")]).await;
-        assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
-        // No heading at all.
-        let status = send(&uri, vec![v1::SendRequest::default()]).await;
+        here.a_worker_refuses_what_is_over().await;
+        here.the_coordinator_refuses_what_is_no_run().await;
+        here.the_coordinator_refuses_who_is_no_worker().await;
+        here.a_worker_refuses_what_is_no_child().await;
+    });
+    rig.watch().assert_same(&expected);
+}
+
+/// Where nonsense is sent.
+struct Here {
+    worker: String,
+    coordinator: String,
+    run: String,
+    epoch: u64,
+}
+
+impl Here {
+    async fn a_worker_refuses_what_is_over(&self) {
+        for messages in [
+            vec![heading(&self.run, self.epoch, 1, "w1")],
+            vec![heading(&self.run, 0, 500, "w1")],
+        ] {
+            let status = send(&self.worker, messages).await;
+            assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
+        }
+        let status = send(&self.worker, vec![v1::SendRequest::default()]).await;
         assert_eq!(status.code(), Code::InvalidArgument, "{status}");
-        // A run that is no run, and not even a specification.
-        let mut client = RunsClient::new(channel(&coordinator).await);
+    }
+
+    /// A run that is no run, and not even a specification.
+    async fn the_coordinator_refuses_what_is_no_run(&self) {
+        let mut client = RunsClient::new(channel(&self.coordinator).await);
         for spec in ["", "{}", "{\"width\":0}"] {
             let request = v1::SubmitRequest {
                 spec: spec.to_owned(),
@@ -88,7 +117,10 @@ fn nonsense_is_refused_and_the_run_goes_on() {
         };
         let status = client.watch(watch).await.unwrap_err();
         assert_eq!(status.code(), Code::NotFound, "{status}");
-        // A worker without a name, one of another version, one that says something else first.
+    }
+
+    /// A worker without a name, one of another version, one that says something else first.
+    async fn the_coordinator_refuses_who_is_no_worker(&self) {
         let hello = v1::Hello {
             name: "x".to_owned(),
             address: "http://127.0.0.1:1".to_owned(),
@@ -105,7 +137,7 @@ fn nonsense_is_refused_and_the_run_goes_on() {
             Say::Hello(nameless),
             Say::Beat(v1::Beat::default()),
         ] {
-            let mut members = MembersClient::new(channel(&coordinator).await);
+            let mut members = MembersClient::new(channel(&self.coordinator).await);
             let message = v1::FromWorker { say: Some(say) };
             let status = members
                 .attend(tokio_stream::iter([message]))
@@ -113,42 +145,62 @@ fn nonsense_is_refused_and_the_run_goes_on() {
                 .unwrap_err();
             assert_eq!(status.code(), Code::InvalidArgument, "{status}");
         }
-        // Children of the depth that is being expanded, from one who is no worker; and from one who says
-        // that he is: cut off, of a full row, and of a shard that is elsewhere.
+    }
+
+    /// Children of the depth that is being expanded: from one who is no worker, and of another run; and from
+    /// one who says that he is a worker: of a well that cannot be, cut off, and of a shard that is elsewhere.
+    async fn a_worker_refuses_what_is_no_child(&self) {
         let geometry = Geometry::STANDARD;
-        let good = Node {
+        let node = |well| Node {
             score: 1,
-            well: NodeWell::pack(geometry, &Well::EMPTY),
+            well,
             game_score: 0,
             hint: 0,
         };
-        let bad = Node {
-            well: NodeWell([0xff; 20]),
-            ..good
-        };
-        let full = batch::pack(geometry, &[bad], false);
-        let whole = batch::pack(geometry, &[good], false);
-        let cut_off = whole[..whole.len() - 1].to_vec();
-        let mut refused = [false; 3];
+        // Of so many at least one is in the other worker's half.
+        let many: Vec<Node> = (1..64u16)
+            .map(|row| {
+                let mut rows = [0; 16];
+                rows[15] = row;
+                let well = Well::from_rows(rows);
+                node(NodeWell::pack(geometry, &well))
+            })
+            .collect();
+        let whole = batch::pack(geometry, &many[..1], false);
+        let batches = [
+            batch::pack(geometry, &[node(NodeWell([0xff; 20]))], false),
+            whole[..whole.len() - 1].to_vec(),
+            batch::pack(geometry, &many, false),
+        ];
+        let words = ["", "", "is not here"];
+        let mut client = RunsClient::new(channel(&self.coordinator).await);
+        let mut refused = [false; 5];
         for _ in 0..400 {
             let now = client.list(v1::ListRequest {}).await.unwrap().into_inner();
             let depth = now.runs[0].depth + 2;
-            let status = send(&uri, vec![heading(&run, epoch, depth, "stranger")]).await;
-            refused[0] |= status.code() == Code::PermissionDenied;
-            for (place, batch) in [(1, &full), (2, &cut_off)] {
+            let stranger = heading(&self.run, self.epoch, depth, "stranger");
+            let status = send(&self.worker, vec![stranger]).await;
+            refused[3] |= status.code() == Code::PermissionDenied;
+            let status = send(
+                &self.worker,
+                vec![heading("other", self.epoch, depth, "w1")],
+            )
+            .await;
+            refused[4] |= status.message().contains("the run here is");
+            for (place, batch) in batches.iter().enumerate() {
                 let request = v1::SendRequest {
                     heading: None,
                     batch: batch.clone().into(),
                 };
-                let messages = vec![heading(&run, epoch, depth, "w1"), request];
-                let status = send(&uri, messages).await;
-                refused[place] |= status.code() == Code::InvalidArgument;
+                let heading = heading(&self.run, self.epoch, depth, "w1");
+                let status = send(&self.worker, vec![heading, request]).await;
+                refused[place] |= status.code() == Code::InvalidArgument
+                    && status.message().contains(words[place]);
             }
-            if refused == [true; 3] {
+            if refused == [true; 5] {
                 break;
             }
         }
-        assert_eq!(refused, [true; 3]);
-    });
-    rig.watch().assert_same(&expected);
+        assert_eq!(refused, [true; 5]);
+    }
 }

@@ -16,7 +16,8 @@ use hatebeam_proto::v1::answer::What as Answer;
 use hatebeam_proto::v1::order::What as Order;
 use hatebeam_proto::wire::{self, Limits, Tls};
 use hatebeam_search::{
-    Candidates, Cut, DIGITS, Division, Exchange, Frontier, NodeWell, Owner, Question, Step, Ties,
+    Candidates, Cut, DIGITS, Division, Exchange, Frontier, MAX_SHARDS, NodeWell, Owner, Question,
+    Step, Ties,
 };
 use hatebeam_store::{Families, ShardTables};
 use std::collections::HashMap;
@@ -212,7 +213,15 @@ impl Hand {
         let emulator = spec.emulator()?;
         let geometry = emulator.geometry();
         let width = usize::try_from(spec.width)?;
-        let division = Division::new(width, order.owners.len());
+        let shards = order.owners.len();
+        if !(1..=MAX_SHARDS).contains(&shards) {
+            return Err(format!("there are {shards} shards").into());
+        }
+        let has_shard = |table: &v1::Table| (table.shard as usize) < shards;
+        if !order.tables.iter().all(has_shard) {
+            return Err("a table is of no shard".into());
+        }
+        let division = Division::new(width, shards);
         let me = order
             .members
             .iter()
@@ -440,16 +449,16 @@ impl Hand {
     async fn select(&self, epoch: &Arc<Epoch>, order: v1::Select) -> Result<Answer, Failure> {
         let depth = order.depth;
         let candidates = Hand::candidates(epoch, depth)?;
+        let ties = match order.all_ties {
+            true => Ties::All,
+            false => Ties::These(wells_of(&order.ties)?),
+        };
         *lock(&epoch.candidates) = None;
         self.intake.send_modify(|intake| {
             if let Some(intake) = intake {
                 intake.candidates = None;
             }
         });
-        let ties = match order.all_ties {
-            true => Ties::All,
-            false => Ties::These(wells_of(&order.ties)?),
-        };
         let cut = Cut {
             rank: order.cut,
             ties,
@@ -524,4 +533,169 @@ async fn wait_commit(epoch: &Epoch, depth: u32) -> Result<Answer, Failure> {
     Ok(Answer::Committed(v1::Committed {
         tables: tables.into_iter().map(v1::Table::from).collect(),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Start, WellSpec};
+    use hatebeam_game::Rules;
+    use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
+    use std::path::Path;
+
+    async fn hand(dir: &Path) -> Hand {
+        let store = dir.join("store").display().to_string();
+        let options = hatebeam_objects::Options::default();
+        let objects = Objects::open(&store, &options).await.unwrap();
+        std::fs::create_dir(dir.join("w0")).unwrap();
+        let (intake, _) = watch::channel(None);
+        let own = ("w0".to_owned(), 1, dir.join("w0"));
+        Hand::new(own, objects, None, false, intake)
+    }
+
+    fn prepare() -> v1::Prepare {
+        let spec = RunSpec {
+            width: 50,
+            well: WellSpec::new(Geometry::STANDARD, Rules::default()),
+            start: Start::Empty,
+            evaluator: EvaluatorSpec {
+                kind: Kind::Patterns,
+                weights: Weights::default(),
+                quiescence: Quiescence::Off,
+            },
+        };
+        v1::Prepare {
+            run: "run".to_owned(),
+            spec: serde_json::to_string(&spec).unwrap(),
+            depth: 0,
+            owners: vec![0; 4],
+            members: vec![v1::Member {
+                name: "w0".to_owned(),
+                address: "http://127.0.0.1:1".to_owned(),
+            }],
+            tables: Vec::new(),
+        }
+    }
+
+    async fn obey(hand: &Hand, epoch: u64, what: Order) -> Answer {
+        let what = Some(what);
+        hand.obey(v1::Order { epoch, id: 1, what }).await
+    }
+
+    fn bad_prepares() -> Vec<v1::Prepare> {
+        let good = prepare();
+        let table = |shard| v1::Table {
+            shard,
+            ..v1::Table::default()
+        };
+        let with = |change: &dyn Fn(&mut v1::Prepare)| {
+            let mut bad = good.clone();
+            change(&mut bad);
+            bad
+        };
+        vec![
+            v1::Prepare::default(),
+            with(&|bad| bad.spec = "{}".to_owned()),
+            with(&|bad| bad.spec = bad.spec.replace("50", "0")),
+            with(&|bad| bad.owners.clear()),
+            with(&|bad| bad.owners = vec![0; MAX_SHARDS + 1]),
+            with(&|bad| bad.owners = vec![7; 4]),
+            with(&|bad| bad.members.clear()),
+            with(&|bad| bad.members[0].name = "w1".to_owned()),
+            with(&|bad| bad.tables = vec![table(4)]),
+            with(&|bad| (bad.depth, bad.tables) = (3, vec![table(1)])),
+            with(&|bad| {
+                bad.members.push(v1::Member {
+                    name: "w1".to_owned(),
+                    address: "no address".to_owned(),
+                });
+            }),
+        ]
+    }
+
+    fn bad_orders() -> Vec<Order> {
+        let prefix = |known| v1::Prefix { known, prefix: 0 };
+        let expand = |depth, sigmas| Order::Expand(v1::Expand { depth, sigmas });
+        let count = |depth, prefixes| Order::Count(v1::Count { depth, prefixes });
+        let select = |depth, ties: &[u8]| {
+            Order::Select(v1::Select {
+                depth,
+                cut: 0,
+                ties: ties.to_vec(),
+                all_ties: false,
+            })
+        };
+        vec![
+            expand(0, 1.0),
+            expand(u32::MAX, 1.0),
+            expand(1, f64::NAN),
+            expand(1, -1.0),
+            expand(1, f64::INFINITY),
+            count(2, vec![prefix(0)]),
+            count(1, vec![prefix(DIGITS)]),
+            count(1, vec![prefix(0); 3]),
+            Order::Judge(v1::Judge {
+                depth: 9,
+                ..v1::Judge::default()
+            }),
+            select(9, &[]),
+            Order::WaitCommit(v1::WaitCommit { depth: 1 }),
+        ]
+    }
+
+    /// A coordinator that talks nonsense gets an answer to each order, and can go on with a good one.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn orders_that_cannot_be_obeyed_are_answered() {
+        let dir = tempfile::tempdir().unwrap();
+        let hand = hand(dir.path()).await;
+        let failed = |answer: &Answer| matches!(answer, Answer::Failed(_));
+        let nothing = v1::Order::default();
+        assert!(failed(&hand.obey(nothing).await));
+        for bad in bad_prepares() {
+            let answer = obey(&hand, 1, Order::Prepare(bad.clone())).await;
+            assert!(failed(&answer), "{bad:?}: {answer:?}");
+        }
+        let answer = obey(&hand, 1, Order::Prepare(prepare())).await;
+        assert!(
+            matches!(&answer, Answer::Prepared(it) if it.wells == 1),
+            "{answer:?}"
+        );
+        for bad in bad_orders() {
+            let answer = obey(&hand, 1, bad.clone()).await;
+            assert!(failed(&answer), "{bad:?}: {answer:?}");
+        }
+        let expand = Order::Expand(v1::Expand {
+            depth: 1,
+            sigmas: 6.0,
+        });
+        assert!(
+            failed(&obey(&hand, 2, expand.clone()).await),
+            "another epoch"
+        );
+        let answer = obey(&hand, 1, expand).await;
+        assert!(
+            matches!(&answer, Answer::Expanded(it) if it.children == 17),
+            "{answer:?}"
+        );
+        // Ties that are cut off change nothing: what was expanded can still be selected.
+        let mut select = v1::Select {
+            depth: 1,
+            cut: 0,
+            ties: vec![1, 2, 3],
+            all_ties: false,
+        };
+        assert!(failed(&obey(&hand, 1, Order::Select(select.clone())).await));
+        select.ties.clear();
+        select.all_ties = true;
+        let answer = obey(&hand, 1, Order::Select(select)).await;
+        assert!(
+            matches!(&answer, Answer::Selected(it) if it.count == 17),
+            "{answer:?}"
+        );
+        let answer = obey(&hand, 1, Order::WaitCommit(v1::WaitCommit { depth: 1 })).await;
+        assert!(
+            matches!(&answer, Answer::Committed(it) if !it.tables.is_empty()),
+            "{answer:?}"
+        );
+    }
 }

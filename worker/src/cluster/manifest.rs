@@ -10,7 +10,7 @@ use crate::spec::{RunSpec, SpecError, Springboard};
 use bytes::Bytes;
 use hatebeam_objects::{Condition, ObjectError, Objects, Stored, Version};
 use hatebeam_proto::v1;
-use hatebeam_search::{Division, Frontier, Node, NodeWell};
+use hatebeam_search::{Division, Frontier, MAX_SHARDS, Node, NodeWell};
 use hatebeam_store::DepthRecord;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -250,6 +250,12 @@ impl Manifest {
         }
         let manifest: Manifest = serde_json::from_value(value).map_err(damaged)?;
         manifest.spec.check()?;
+        if !(1..=MAX_SHARDS).contains(&(manifest.shards as usize)) {
+            return Err(ManifestError::Damaged(format!(
+                "it has {} shards",
+                manifest.shards
+            )));
+        }
         let ascending = manifest
             .depths
             .windows(2)
@@ -280,8 +286,34 @@ impl Manifest {
                 "{key} is not what was written"
             )));
         }
-        serde_json::from_slice(&bytes)
-            .map_err(|error| ManifestError::Damaged(format!("{key}: {error}")))
+        let tables: Vec<Table> = serde_json::from_slice(&bytes)
+            .map_err(|error| ManifestError::Damaged(format!("{key}: {error}")))?;
+        match self.check_tables(&tables, depth.record.count) {
+            Ok(()) => Ok(tables),
+            Err(reason) => Err(ManifestError::Damaged(format!("{key}: {reason}"))),
+        }
+    }
+
+    /// Whether these can be the tables of a depth that has so many wells.
+    ///
+    /// # Errors
+    /// In words, why they cannot.
+    pub fn check_tables(&self, tables: &[Table], count: u64) -> Result<(), String> {
+        let mut seen = vec![false; self.shards as usize];
+        for table in tables {
+            match seen.get_mut(table.shard as usize) {
+                Some(seen) if !*seen => *seen = true,
+                Some(_) => return Err(format!("shard {} has two tables", table.shard)),
+                None => return Err(format!("there is no shard {}", table.shard)),
+            }
+        }
+        let found = tables
+            .iter()
+            .fold(0u64, |sum, table| sum.saturating_add(table.count));
+        match found == count {
+            true => Ok(()),
+            false => Err(format!("the tables have {found} wells, the depth {count}")),
+        }
     }
 }
 

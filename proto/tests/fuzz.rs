@@ -1,0 +1,134 @@
+//! A bounded run of the fuzz targets for messages: noise, and good messages that were damaged.
+//! `fuzz/README.md` tells how to run them for long.
+
+#[path = "../../fuzz/src/messages.rs"]
+mod messages;
+
+use hatebeam_game::{Geometry, Well};
+use hatebeam_proto::v1::answer::What as Answer;
+use hatebeam_proto::v1::from_worker::Say as FromWorker;
+use hatebeam_proto::v1::order::What as Order;
+use hatebeam_proto::v1::to_worker::Say as ToWorker;
+use hatebeam_proto::{batch, v1};
+use hatebeam_search::{Node, NodeWell};
+use proptest::prelude::*;
+use prost::Message;
+
+fn nodes() -> Vec<Node> {
+    let node = |row: u16| {
+        let mut rows = [0; 16];
+        rows[15] = row;
+        Node {
+            score: i32::from(row) - 20,
+            well: NodeWell::pack(Geometry::STANDARD, &Well::from_rows(rows)),
+            game_score: row % 3,
+            hint: row as u8,
+        }
+    };
+    (0..40).map(node).collect()
+}
+
+/// Good batches behind the byte that names 16 rows.
+fn batches() -> Vec<Vec<u8>> {
+    [false, true]
+        .map(|compress| [&[15], &*batch::pack(Geometry::STANDARD, &nodes(), compress)].concat())
+        .to_vec()
+}
+
+/// Good messages behind the byte that names their kind.
+fn good_messages() -> Vec<Vec<u8>> {
+    let wells: Vec<u8> = nodes().iter().flat_map(|node| node.well.0).collect();
+    let judged = v1::Judged {
+        dropped: true,
+        tied: wells.clone(),
+    };
+    let answer = v1::FromWorker {
+        say: Some(FromWorker::Answer(v1::Answer {
+            epoch: 3,
+            id: 9,
+            what: Some(Answer::Judged(judged)),
+        })),
+    };
+    let select = v1::Select {
+        depth: 7,
+        cut: u64::MAX - 5,
+        ties: wells,
+        all_ties: false,
+    };
+    let order = v1::ToWorker {
+        say: Some(ToWorker::Order(v1::Order {
+            epoch: 3,
+            id: 9,
+            what: Some(Order::Select(select)),
+        })),
+    };
+    let request = v1::SendRequest {
+        heading: Some(v1::Heading {
+            run: "run".to_owned(),
+            epoch: 3,
+            depth: 7,
+            from: "w0".to_owned(),
+        }),
+        batch: batch::pack(Geometry::STANDARD, &nodes(), false).into(),
+    };
+    let response = v1::SendResponse {
+        shards: vec![0, 5, 4095],
+        floors: vec![1, u64::MAX, 3],
+        received: Some(40),
+    };
+    let texts = [
+        answer.encode_to_vec(),
+        order.encode_to_vec(),
+        request.encode_to_vec(),
+        response.encode_to_vec(),
+    ];
+    let kinds = texts.into_iter().zip(0u8..);
+    kinds
+        .map(|(text, kind)| [&[kind], &*text].concat())
+        .collect()
+}
+
+/// One of these, with some bytes changed, and perhaps cut off.
+fn damaged(good: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+    let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
+    (
+        prop::sample::select(good),
+        changes,
+        any::<Option<prop::sample::Index>>(),
+    )
+        .prop_map(|(mut bytes, changes, cut)| {
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            if let Some(cut) = cut {
+                bytes.truncate(cut.index(bytes.len()));
+            }
+            bytes
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn batches_of_any_kind(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(batches())) {
+        messages::batch(&noise);
+        messages::batch(&bad);
+    }
+
+    #[test]
+    fn messages_of_any_kind(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(good_messages())) {
+        messages::message(&noise);
+        messages::message(&bad);
+    }
+}
+
+#[test]
+fn the_good_ones_are_good() {
+    for good in batches() {
+        let mut back = Vec::new();
+        batch::unpack(Geometry::STANDARD, &good[1..], &mut back).unwrap();
+        assert_eq!(back, nodes());
+    }
+}
