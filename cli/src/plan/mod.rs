@@ -10,7 +10,7 @@ use crate::run::{kind_parser, parse_wells, quiescence_parser};
 use hatebeam_search::{Kind, Quiescence};
 use hatebeam_worker::Keep;
 use machines::{Instance, Prices};
-use model::{Depth, Inputs, MAX_WORKERS, Machine, depth, fewest_workers};
+use model::{Beam, Depth, Inputs, MAX_WORKERS, Machine, depth, fewest_workers};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -51,6 +51,9 @@ pub(crate) struct PlanArgs {
     /// How many machines: a number, a list such as 1,2,4, or a range such as 1..64 that doubles
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_counts)]
     count: Counts,
+    /// How many shards a depth has, 1 to 4096 [default: 64, or one a million wells]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    shards: Option<u32>,
     /// What a well is worth
     #[arg(long, value_name = "NAME", default_value = "patterns")]
     #[arg(value_parser = kind_parser(), ignore_case = true)]
@@ -260,13 +263,14 @@ fn report(args: &PlanArgs) -> anyhow::Result<Report> {
         Market::OnDemand => ("on-demand", instance.on_demand),
         Market::Spot => ("spot", instance.spot),
     };
+    let beam = Beam::new(args.width, args.shards);
     let depths = f64::from(args.depths);
     let plans: Vec<Plan> = args
         .count
         .0
         .iter()
         .map(|&count| {
-            let depth = depth(&inputs, &machine, args.width, count);
+            let depth = depth(&inputs, &machine, beam, count);
             let per_depth = dollars_per_hour / 3600.0 * depth.seconds * f64::from(count);
             let requests = depth.puts * prices.s3.dollars_per_1000_puts / 1000.0;
             Plan {
@@ -286,14 +290,14 @@ fn report(args: &PlanArgs) -> anyhow::Result<Report> {
             args,
             &instance,
             &plans,
-            fewest_workers(&inputs, &machine, args.width),
+            fewest_workers(&inputs, &machine, beam),
         ));
     }
     let stored_bytes =
         args.width as f64 * inputs.bytes_per_well * depths * args.keep.part(args.depths).min(1.0);
     Ok(Report {
         width: args.width,
-        shards: model::shards(args.width),
+        shards: beam.shards,
         depths: args.depths,
         evaluator: args.evaluator.name(),
         market,

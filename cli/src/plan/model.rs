@@ -206,15 +206,30 @@ pub(crate) struct Depth {
     pub(crate) fits: bool,
 }
 
-/// The shards of a run, where nothing else is said.
-pub(crate) fn shards(width: u64) -> u64 {
-    width.div_ceil(SHARD_WELLS).clamp(SHARDS, MAX_SHARDS as u64)
+/// How wide a run is, and how divided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beam {
+    pub(crate) width: u64,
+    pub(crate) shards: u64,
+}
+
+impl Beam {
+    /// With so many shards, or as many as a run has where nothing is said.
+    pub(crate) fn new(width: u64, shards: Option<u32>) -> Beam {
+        let width = width.max(1);
+        let usual = || width.div_ceil(SHARD_WELLS).max(SHARDS);
+        let shards = shards.map_or_else(usual, u64::from);
+        Beam {
+            width,
+            shards: shards.clamp(1, MAX_SHARDS as u64),
+        }
+    }
 }
 
 /// A depth at full width.
-pub(crate) fn depth(inputs: &Inputs, machine: &Machine, width: u64, workers: u32) -> Depth {
-    let (wells, count) = (width.max(1) as f64, f64::from(workers.max(1)));
-    let shards = shards(width) as f64;
+pub(crate) fn depth(inputs: &Inputs, machine: &Machine, beam: Beam, workers: u32) -> Depth {
+    let (wells, count) = (beam.width as f64, f64::from(workers.max(1)));
+    let shards = beam.shards as f64;
     let power = machine.power(inputs);
     // The worker with most shards keeps the others waiting.
     let most_shards = (shards / count).ceil();
@@ -223,7 +238,7 @@ pub(crate) fn depth(inputs: &Inputs, machine: &Machine, width: u64, workers: u32
     let children = wells * inputs.children_per_well;
     let sent = children
         * (1.0 - 1.0 / count)
-        * part_sent(inputs, width, children, (count, machine.threads));
+        * part_sent(inputs, beam, children, (count, machine.threads));
     let sent_bytes = sent * inputs.bytes_per_sent;
     let stored_bytes = wells * inputs.bytes_per_well;
 
@@ -292,11 +307,11 @@ pub(crate) fn depth(inputs: &Inputs, machine: &Machine, width: u64, workers: u32
 }
 
 /// The fewest workers that such a width fits into.
-pub(crate) fn fewest_workers(inputs: &Inputs, machine: &Machine, width: u64) -> Option<u32> {
-    let shards = shards(width) as f64;
+pub(crate) fn fewest_workers(inputs: &Inputs, machine: &Machine, beam: Beam) -> Option<u32> {
+    let shards = beam.shards as f64;
     (1..=MAX_WORKERS).find(|&workers| {
         let count = f64::from(workers);
-        let mine = width as f64 * (shards / count).ceil() / shards;
+        let mine = beam.width as f64 * (shards / count).ceil() / shards;
         memory(inputs, machine, mine, count) <= machine.memory_bytes * inputs.memory_part
     })
 }
@@ -322,11 +337,11 @@ fn puts(bytes: f64) -> f64 {
 /// part, and the floor lets no more through. But a sender learns of it only now and then: when the first batch of a
 /// stream is taken in, and then after every fourth. The more workers there are, the fewer batches a stream
 /// has, and the older are the floors.
-fn part_sent(inputs: &Inputs, width: u64, children: f64, (workers, threads): (f64, f64)) -> f64 {
+fn part_sent(inputs: &Inputs, beam: Beam, children: f64, (workers, threads): (f64, f64)) -> f64 {
     if workers < 2.0 {
         return 0.0;
     }
-    let kept = inputs.duplicates * room(width) * width as f64 / children;
+    let kept = inputs.duplicates * room(beam) * beam.width as f64 / children;
     let on_stream = children / (workers * workers);
     // What threads have gathered and not handed on is not filtered again.
     let gathered = threads * REMOTE_BATCH / 2.0;
@@ -344,9 +359,8 @@ fn part_sent(inputs: &Inputs, width: u64, children: f64, (workers, threads): (f6
 }
 
 /// What the tables in memory keep, against the width.
-fn room(width: u64) -> f64 {
-    let shards = shards(width);
-    let tables = shards * (width / shards / TABLE_WELLS).max(1);
-    let wells = (width as f64 / tables as f64).max(1.0);
+fn room(beam: Beam) -> f64 {
+    let tables = beam.shards * (beam.width / beam.shards / TABLE_WELLS).max(1);
+    let wells = (beam.width as f64 / tables as f64).max(1.0);
     (wells + SIGMAS * wells.sqrt() + 16.0) / wells
 }

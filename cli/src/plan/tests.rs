@@ -4,6 +4,14 @@ fn inputs() -> Inputs {
     Inputs::measured(Kind::Patterns, Quiescence::Off)
 }
 
+fn depth(inputs: &Inputs, machine: &Machine, width: u64, workers: u32) -> Depth {
+    model::depth(inputs, machine, Beam::new(width, None), workers)
+}
+
+fn fewest_workers(inputs: &Inputs, machine: &Machine, width: u64) -> Option<u32> {
+    model::fewest_workers(inputs, machine, Beam::new(width, None))
+}
+
 /// A machine that nothing but its cores limits.
 fn machine() -> Machine {
     Machine {
@@ -138,6 +146,19 @@ fn the_part_that_is_sent_is_the_measured_one() {
         };
         assert!((ratio - 1.0).abs() < slack, "{width} {workers}: {ratio:.3}");
     }
+}
+
+#[test]
+fn more_shards_shorten_the_commit() {
+    let beam = |shards| Beam::new(25_000_000, shards);
+    assert_eq!(beam(None).shards, 64);
+    let usual = model::depth(&inputs(), &machine(), beam(None), 64);
+    let many = model::depth(&inputs(), &machine(), beam(Some(2048)), 64);
+    assert!(many.commit_seconds < usual.commit_seconds);
+    assert!(many.seconds < usual.seconds);
+    // Fewer shards than machines leave some of them without work.
+    let few = model::depth(&inputs(), &machine(), beam(Some(16)), 64);
+    assert!(few.cores_seconds > 3.0 * usual.cores_seconds);
 }
 
 #[test]
