@@ -10,6 +10,7 @@ use crate::cluster::{
 };
 use crate::endgame::{ENDGAME_EXAMPLES, EndgameArgs};
 use crate::keyframes::{KEYFRAMES_EXAMPLES, KeyframesArgs};
+use crate::plan::{PLAN_EXAMPLES, PlanArgs};
 use crate::run::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
 use crate::runs::{RUNS_EXAMPLES, RunsArgs};
 use crate::solve::{SOLVE_EXAMPLES, SolveArgs};
@@ -103,6 +104,9 @@ pub(crate) enum Command {
     /// List, show, report and remove runs
     #[command(after_help = RUNS_EXAMPLES, disable_help_subcommand = true)]
     Runs(RunsArgs),
+    /// Tell what a search on many machines would take: time, dollars, and what limits it
+    #[command(after_help = PLAN_EXAMPLES)]
+    Plan(PlanArgs),
     /// Make the certificates and the token of a cluster
     #[cfg(feature = "cluster")]
     #[command(after_help = CERTS_EXAMPLES)]

@@ -13,6 +13,7 @@ mod keyframes;
 mod machine;
 mod output;
 mod perft;
+mod plan;
 mod replay;
 mod run;
 mod runs;
@@ -42,6 +43,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Resume(args)) => run::resume(&args),
         Some(Command::Keyframes(args)) => keyframes::keyframes(&args),
         Some(Command::Runs(args)) => runs::runs(&args),
+        Some(Command::Plan(args)) => plan::plan(&args),
         #[cfg(feature = "cluster")]
         Some(Command::Certs(args)) => certs::certs(&args),
         #[cfg(feature = "cluster")]

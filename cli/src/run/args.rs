@@ -185,7 +185,7 @@ pub(crate) fn start_logs(format: Option<LogFormat>, level: LevelFilter) -> anyho
 }
 
 /// A number of wells: `10000`, `10k`, `2.5M`.
-fn parse_wells(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_wells(text: &str) -> Result<u64, String> {
     let (number, factor) = match text.char_indices().next_back() {
         Some((at, 'k' | 'K')) => (&text[..at], 1e3),
         Some((at, 'm' | 'M')) => (&text[..at], 1e6),
@@ -217,14 +217,14 @@ fn parse_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn kind_parser() -> impl TypedValueParser<Value = Kind> {
+pub(crate) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
     PossibleValuesParser::new(Kind::ALL.map(Kind::name)).map(|name| {
         let named = |kind: &Kind| kind.name().eq_ignore_ascii_case(&name);
         Kind::ALL.into_iter().find(named).unwrap_or(Kind::Patterns)
     })
 }
 
-fn quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
+pub(crate) fn quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {
     PossibleValuesParser::new(Quiescence::ALL.map(Quiescence::name)).map(|name| {
         let named = |mode: &Quiescence| mode.name().eq_ignore_ascii_case(&name);
         Quiescence::ALL

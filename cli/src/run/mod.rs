@@ -6,7 +6,9 @@ mod spec;
 
 #[cfg(feature = "cluster")]
 pub(crate) use args::{LogFormat, SpecArgs, start_logs};
-pub(crate) use args::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
+pub(crate) use args::{
+    RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs, kind_parser, parse_wells, quiescence_parser,
+};
 #[cfg(feature = "cluster")]
 pub(crate) use spec::spec as spec_of;
 

@@ -8,6 +8,7 @@ mod endgame;
 mod film;
 mod general;
 mod perft;
+mod plan;
 mod replay;
 mod report;
 mod run;
