@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::MissedTickBehavior;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
@@ -31,8 +32,8 @@ const BATCH: usize = 4096;
 const QUEUE: usize = 4;
 /// How long a stream waits for its depth to be begun here, which the coordinator tells all at once.
 const WAIT: Duration = Duration::from_secs(30);
-/// After so many batches the sender is told the floors.
-const BATCHES_A_TELLING: u32 = 4;
+/// So often the sender is told the floors: they rise all the time, and a child below them is sent in vain.
+const TELL_EVERY: Duration = Duration::from_millis(20);
 
 /// What is taken in at present.
 #[derive(Clone)]
@@ -332,7 +333,9 @@ impl PeerService {
         let (intake, candidates) = self.find(&heading).await?;
         let division = candidates.division();
         let mut work = (Vec::new(), Sorted::default());
-        let (mut received, mut batches) = (0, 0);
+        let mut received = 0;
+        let mut telling = tokio::time::interval(TELL_EVERY);
+        telling.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut now = self.intake.clone();
         let mut is_over = std::pin::pin!(async move {
             let other = |now: &Option<Intake>| {
@@ -347,6 +350,11 @@ impl PeerService {
             let request = tokio::select! {
                 biased;
                 () = &mut is_over => return Err(Status::failed_precondition("the depth is over")),
+                _ = telling.tick() => {
+                    // Nobody waits for it: a sender that does not listen is told less.
+                    let _ = answers.try_send(Ok(floors(&intake, &candidates, None)));
+                    continue;
+                }
                 request = requests.message() => request?,
             };
             let Some(request) = request else {
@@ -375,15 +383,10 @@ impl PeerService {
                 .map_err(|error| Status::internal(error.to_string()))??;
             work = back;
             received += count;
-            batches += 1;
             self.traffic.received.fetch_add(count, Ordering::Relaxed);
             self.traffic
                 .received_bytes
                 .fetch_add(bytes, Ordering::Relaxed);
-            if batches % BATCHES_A_TELLING == 1 {
-                // Nobody waits for it: a sender that does not listen is told less.
-                let _ = answers.try_send(Ok(floors(&intake, &candidates, None)));
-            }
         }
         let last = floors(&intake, &candidates, Some(received));
         let _ = answers.send(Ok(last)).await;
