@@ -20,7 +20,7 @@ use hatebeam_search::{
 };
 use hatebeam_store::DepthRecord;
 use hatebeam_worker::cluster::{
-    Archive, Depth, Kept, ManifestError, Outcome, State, Table, first_record,
+    Archive, Depth, Kept, ManifestError, Outcome, State, Table, first_record, sweep,
 };
 use hatebeam_worker::{Part, SpecError, best_game};
 use std::path::PathBuf;
@@ -738,6 +738,13 @@ impl Drive {
             Err(error) => {
                 self.kept.manifest.note = format!("the best game was not kept: {error}");
             }
+        }
+        match sweep(&self.objects, &self.kept.manifest).await {
+            Ok((0, _)) => {}
+            Ok((objects, bytes)) => {
+                tracing::info!(objects, bytes, "what nothing leads to is removed")
+            }
+            Err(error) => tracing::warn!(%error, "what nothing leads to stays"),
         }
         self.kept.manifest.state = State::Finished;
         self.save().await?;

@@ -186,6 +186,9 @@ fn chaos(seed: u64, place: Where, args: &[&str], events: u32, pause_ms: u64) {
     }
     println!("{happened:?}");
     chaos.rig.watch().assert_same(&expected);
+    if chaos.way.is_none() {
+        chaos.rig.assert_swept();
+    }
 }
 
 #[test]

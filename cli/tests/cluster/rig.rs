@@ -2,7 +2,7 @@
 
 use crate::hosts::{COORDINATOR, Hosts};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -220,6 +220,28 @@ impl Rig {
         let output = self.client(&["status", "--json"]);
         let status: Value = serde_json::from_slice(&output.stdout).ok()?;
         status["runs"].get(0).cloned()
+    }
+
+    /// That the folder has no tables but those that the manifest leads to.
+    #[track_caller]
+    pub(crate) fn assert_swept(&self) {
+        let run = Path::new(&self.place.store).join("runs");
+        let run = fs::read_dir(run).unwrap().next().unwrap().unwrap().path();
+        let manifest = fs::read(run.join("manifest.json")).unwrap();
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        let mut named = BTreeSet::new();
+        let lists = manifest["depths"].as_array().unwrap().iter();
+        for list in lists.filter_map(|depth| depth["tables"]["key"].as_str()) {
+            let tables: Value = serde_json::from_slice(&fs::read(run.join(list)).unwrap()).unwrap();
+            let keys = tables.as_array().unwrap().iter();
+            named.extend(keys.map(|table| run.join(table["key"].as_str().unwrap())));
+        }
+        let mut found = BTreeSet::new();
+        for depth in fs::read_dir(run.join("frontier")).unwrap() {
+            let objects = fs::read_dir(depth.unwrap().path()).unwrap();
+            found.extend(objects.map(|object| object.unwrap().path()));
+        }
+        assert_eq!(found, named);
     }
 
     /// Watches the only run to its end: its depths, and what it came to.

@@ -86,6 +86,12 @@ pub(super) struct Epoch {
 }
 
 impl Epoch {
+    /// Whether another has begun, or there is nothing to do any more: what would be put into the object
+    /// store now, nothing would lead to.
+    pub(super) fn is_over(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
     /// Ends what is going on: also threads that wait for a peer that does not take anything any more.
     fn end(&self) {
         self.cancel.store(true, Ordering::Relaxed);
@@ -345,7 +351,7 @@ impl Hand {
             &candidates,
         );
         *lock(&epoch.streams) = streams;
-        if epoch.cancel.load(Ordering::Relaxed) {
+        if epoch.is_over() {
             epoch.end();
         }
         self.intake.send_modify(|intake| {
@@ -383,7 +389,7 @@ impl Hand {
         let stats = match stats {
             Ok(stats) => stats,
             Err(reason) => {
-                let lost = match epoch.cancel.load(Ordering::Relaxed) {
+                let lost = match epoch.is_over() {
                     true => None,
                     false => links.lost().await,
                 };

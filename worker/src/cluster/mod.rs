@@ -13,6 +13,7 @@ mod exchange;
 mod hand;
 mod manifest;
 mod member;
+mod sweep;
 mod tables;
 
 pub use archive::Archive;
@@ -21,3 +22,4 @@ pub use manifest::{
     list_manifests,
 };
 pub use member::{MemberError, Membership, work};
+pub use sweep::sweep;

@@ -125,6 +125,9 @@ pub(super) async fn commit(
     );
     let written = tokio::task::spawn_blocking(move || write(&work, &of, &into, &under, threads));
     let (tables, paths) = written.await??;
+    if epoch.is_over() {
+        return Err("the epoch is over".into());
+    }
     if !tables.is_empty() {
         let whole = format!("{RUNS}/{}/{key}", epoch.run);
         let stored = objects.put_file(&whole, &bundle).await;
