@@ -11,6 +11,8 @@ mod input;
 mod interrupt;
 mod keyframes;
 mod machine;
+#[cfg(feature = "cluster")]
+mod metrics;
 mod output;
 mod perft;
 mod replay;

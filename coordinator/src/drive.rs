@@ -146,6 +146,7 @@ impl Drive {
                 return self.cancelled().await;
             };
             self.kept.manifest.epoch += 1;
+            self.hub.metrics.all.epochs.add(1);
             self.save().await?;
             let epoch = self.kept.manifest.epoch;
             let ended = self.epoch(&crew, epoch).await;
@@ -162,6 +163,8 @@ impl Drive {
                 Ok(Err(error)) => return Err(error),
                 Err(lost) => {
                     let depth = self.depth() + 1;
+                    let cause = if lost.is_gone { "lost" } else { "failed" };
+                    self.hub.metrics.all.failures.add(cause, 1);
                     tracing::warn!(
                         run = self.name(),
                         depth,
@@ -200,6 +203,7 @@ impl Drive {
 
     async fn save(&mut self) -> Result<(), ManifestError> {
         self.kept.save().await?;
+        self.hub.metrics.all.manifests.add(1);
         self.board.put(&self.kept.manifest);
         Ok(())
     }
@@ -380,7 +384,11 @@ impl Drive {
     ) -> Result<Result<Option<Pending>, DriveError>, Lost> {
         let width = self.kept.manifest.division().width();
         let mut sigmas = SIGMAS;
+        let hub = Arc::clone(&self.hub);
+        let took =
+            |phase: &str, since: Instant| hub.metrics.all.phases.observe(phase, since.elapsed());
         let (stats, cut, median) = loop {
+            let began = Instant::now();
             let expand = v1::Expand { depth, sigmas };
             let answers = self.ask_all(crew, epoch, |_| Order::Expand(expand)).await?;
             let mut stats = v1::Expanded::default();
@@ -395,6 +403,8 @@ impl Drive {
                 stats.sent += part.sent;
                 stats.sent_bytes += part.sent_bytes;
             }
+            took("expand", began);
+            let began = Instant::now();
             let (cut, median) = self.cut(crew, epoch, depth, width).await?;
             let judge = v1::Judge {
                 depth,
@@ -414,7 +424,9 @@ impl Drive {
                 let wells = judged.tied.chunks_exact(WELL_BYTES);
                 tied.extend(wells.filter_map(|well| well.try_into().ok().map(NodeWell)));
             }
+            took("cut", began);
             if dropped {
+                self.hub.metrics.all.repeats.add(1);
                 tracing::info!(depth, "the tables were too small: the depth is done again");
                 sigmas = more_sigmas(sigmas);
                 continue;
@@ -438,6 +450,7 @@ impl Drive {
         {
             return Ok(Err(error));
         }
+        let began = Instant::now();
         let mut whole = Part::default();
         for answer in self
             .ask_all(crew, epoch, |_| Order::Select(cut.clone()))
@@ -451,6 +464,7 @@ impl Drive {
             };
             whole.join(&part_of(&part).map_err(|error| strange("a worker", &error))?);
         }
+        took("select", began);
         if whole.count == 0 {
             return Ok(Ok(None));
         }
@@ -557,6 +571,7 @@ impl Drive {
         crew: &[Member],
         mut pending: Pending,
     ) -> Result<Result<(), DriveError>, Lost> {
+        let began = Instant::now();
         let mut tables: Vec<Table> = Vec::new();
         while let Some(done) = pending.tables.join_next().await {
             let done = done.map_err(|error| strange("coordinator", &error))??;
@@ -587,6 +602,7 @@ impl Drive {
             digest,
             "depth committed"
         );
+        let (children, seconds) = (record.children, record.seconds);
         self.kept.manifest.depths.push(Depth {
             record,
             sent: pending.sent,
@@ -597,6 +613,13 @@ impl Drive {
         if let Err(error) = self.save().await {
             return Ok(Err(error.into()));
         }
+        let metrics = &self.hub.metrics;
+        metrics.all.phases.observe("commit", began.elapsed());
+        metrics.all.exchanged.add(pending.sent);
+        metrics.all.exchanged_bytes.add(pending.sent_bytes);
+        metrics.run.depths.add(1);
+        metrics.run.children.add(children);
+        metrics.run.depth_seconds.observe_seconds(seconds);
         // After the manifest says so: what is left over is in nobody's way.
         for depth in dropped {
             let prefix = format!("{}/frontier/{depth:05}", self.kept.manifest.prefix());

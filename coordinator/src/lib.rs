@@ -10,10 +10,12 @@ mod board;
 mod drive;
 mod hub;
 mod lease;
+mod metrics;
 mod service;
 
 use board::Board;
 use drive::{Drive, DriveError};
+use hatebeam_metrics::Registry;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::MembersServer;
@@ -22,6 +24,7 @@ use hatebeam_proto::wire::{self, Guard, MAX_MESSAGE, Tls, Token, WireError};
 use hatebeam_worker::cluster::{Kept, ManifestError, State, list_manifests};
 use hub::Hub;
 use lease::{BEAT, Lease, LeaseError};
+use metrics::Metrics;
 use service::Service;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -60,6 +63,8 @@ pub struct Settings {
     pub lost_after: Duration,
     /// Where tables are put while a game is read back.
     pub scratch: PathBuf,
+    /// Where it counts what it does.
+    pub registry: Registry,
 }
 
 /// Why a coordinator ends.
@@ -131,8 +136,13 @@ pub async fn coordinate(
         Err(LeaseError::Object(error)) => return Err(in_store(error)),
         Err(error) => return Err(CoordinatorError::Taken(error.to_string())),
     };
-    let hub = Hub::new(settings.beat, settings.lost_after);
+    let metrics = Metrics::register(&settings.registry);
+    let hub = Hub::new(settings.beat, settings.lost_after, Arc::clone(&metrics));
     let board = Board::new(Arc::clone(&hub));
+    let (of_runs, of_workers) = (Arc::clone(&board), Arc::clone(&hub));
+    settings
+        .registry
+        .before_scrape(move || metrics.show(&of_runs, &of_workers));
     let there = list_manifests(&settings.objects, conditional).await;
     for (name, kept) in there.map_err(CoordinatorError::Runs)? {
         match kept {

@@ -1,5 +1,7 @@
 //! What `hatebeam run` and `hatebeam resume` are told.
 
+#[cfg(feature = "cluster")]
+use crate::metrics::MetricsArgs;
 use crate::state::StateArgs;
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -139,6 +141,13 @@ pub(crate) struct HowArgs {
     /// as debug or hatebeam_store=debug
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
+    /// Show metrics on more than the loopback
+    #[cfg(feature = "cluster")]
+    #[arg(long, requires = "metrics")]
+    pub(crate) insecure_bind: bool,
 }
 
 /// How log lines are written.
@@ -154,6 +163,13 @@ impl HowArgs {
     /// Whether nothing but logs and results is written.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet || self.log_format.is_some()
+    }
+
+    /// Refuses what cannot be meant, before anything is begun.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        #[cfg(feature = "cluster")]
+        self.metrics.check(self.insecure_bind)?;
+        Ok(())
     }
 
     /// Sends what is logged to standard error. Without a format that is warnings only.

@@ -1,6 +1,8 @@
 //! `hatebeam run` and `hatebeam resume`.
 
 mod args;
+#[cfg(feature = "cluster")]
+mod counts;
 pub(crate) mod screen;
 mod spec;
 
@@ -68,6 +70,7 @@ pub(crate) struct Summary {
 /// Runs `hatebeam run`.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     args.how.start_logs()?;
+    args.how.check()?;
     let spec = spec::spec(&args.what)?;
     let state = args.how.state.state()?;
     let name = args.name.clone().unwrap_or_else(|| spec.name());
@@ -97,6 +100,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
 /// Runs `hatebeam resume`.
 pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<()> {
     args.how.start_logs()?;
+    args.how.check()?;
     let state = args.how.state.state()?;
     let dir = state.find(&args.run)?;
     let run = opened(Run::open(&dir, args.how.keep), &args.run)?;
@@ -213,6 +217,15 @@ fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
         how.max_depth,
         stored,
     );
+    #[cfg(feature = "cluster")]
+    let searched = {
+        let registry = hatebeam_metrics::Registry::default();
+        let mut counts = counts::Counts::new(&registry, &run, &name, &mut screen);
+        let tell = !how.json && !how.is_quiet();
+        how.metrics.serve_apart(&registry, tell)?;
+        run.search(&settings, &cancel, &mut counts)
+    };
+    #[cfg(not(feature = "cluster"))]
     let searched = run.search(&settings, &cancel, &mut screen);
     screen.close()?;
     let (mut run, end) = searched.with_context(|| {

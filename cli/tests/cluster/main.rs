@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
 mod hostile;
+mod metrics;
 mod rig;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/servers.rs"]

@@ -8,6 +8,7 @@
 use super::hand::lock;
 use bytes::Bytes;
 use hatebeam_game::Geometry;
+use hatebeam_metrics::WorkerMetrics;
 use hatebeam_proto::batch;
 use hatebeam_proto::v1::peers_client::PeersClient;
 use hatebeam_proto::v1::peers_server::Peers;
@@ -17,7 +18,8 @@ use hatebeam_search::{Cancelled, Candidates, Node, Outlet, Sorted};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio_stream::Stream;
@@ -49,12 +51,28 @@ pub(super) struct Intake {
     pub(super) peers: Arc<Vec<String>>,
 }
 
-/// Counts of what went through.
-#[derive(Debug, Default)]
+/// What goes through, counted.
 pub(super) struct Traffic {
-    pub(super) received: AtomicU64,
-    pub(super) received_bytes: AtomicU64,
-    pub(super) refused: AtomicU64,
+    pub(super) metrics: WorkerMetrics,
+    /// Of the links that are open; perhaps of some that were.
+    queues: Mutex<Vec<mpsc::WeakSender<SendRequest>>>,
+}
+
+impl Traffic {
+    pub(super) fn new(metrics: WorkerMetrics) -> Arc<Traffic> {
+        Arc::new(Traffic {
+            metrics,
+            queues: Mutex::default(),
+        })
+    }
+
+    /// Batches that wait to be sent.
+    pub(super) fn waiting(&self) -> usize {
+        let queues = lock(&self.queues);
+        let open = queues.iter().filter_map(mpsc::WeakSender::upgrade);
+        open.map(|queue| queue.max_capacity() - queue.capacity())
+            .sum()
+    }
 }
 
 /// A link to a peer.
@@ -71,6 +89,7 @@ pub(super) struct Links {
     compress: bool,
     links: Vec<Link>,
     bytes: AtomicU64,
+    traffic: Arc<Traffic>,
     streams: JoinSet<Result<(), Lost>>,
 }
 
@@ -86,9 +105,9 @@ impl Links {
     pub(super) fn open(
         peers: &[(String, Channel)],
         heading: &Heading,
-        geometry: Geometry,
-        compress: bool,
+        (geometry, compress): (Geometry, bool),
         candidates: &Arc<Candidates>,
+        traffic: &Arc<Traffic>,
     ) -> (Links, Vec<AbortHandle>) {
         let mut streams = JoinSet::new();
         let mut handles = Vec::new();
@@ -118,12 +137,14 @@ impl Links {
                 sent,
             }
         });
-        let links = links.collect();
+        let links: Vec<Link> = links.collect();
+        *lock(&traffic.queues) = links.iter().map(|link| link.queue.downgrade()).collect();
         let links = Links {
             geometry,
             compress,
             links,
             bytes: AtomicU64::new(0),
+            traffic: Arc::clone(traffic),
             streams,
         };
         (links, handles)
@@ -131,17 +152,35 @@ impl Links {
 
     fn push(&self, link: &Link, children: &[Node]) -> Result<(), Cancelled> {
         let batch = batch::pack(self.geometry, children, self.compress);
-        self.bytes.fetch_add(batch.len() as u64, Ordering::Relaxed);
-        link.sent
-            .fetch_add(children.len() as u64, Ordering::Relaxed);
+        let (count, bytes) = (children.len() as u64, batch.len() as u64);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        link.sent.fetch_add(count, Ordering::Relaxed);
+        let metrics = &self.traffic.metrics;
+        metrics.sent.add(count);
+        metrics.sent_bytes.add(bytes);
+        metrics.batches_sent.add(1);
         let request = SendRequest {
             heading: None,
             batch: batch.into(),
         };
-        link.queue.blocking_send(request).map_err(|_| {
+        self.hand_over(link, request).map_err(|()| {
             tracing::debug!(peer = %link.name, "the link is gone");
             Cancelled
         })
+    }
+
+    /// Puts a batch where it waits to be sent, and waits while that is full.
+    fn hand_over(&self, link: &Link, request: SendRequest) -> Result<(), ()> {
+        let request = match link.queue.try_send(request) {
+            Err(TrySendError::Full(request)) => request,
+            sent => return sent.map_err(|_| ()),
+        };
+        let began = Instant::now();
+        let sent = link.queue.blocking_send(request);
+        let metrics = &self.traffic.metrics;
+        metrics.stalls.add(1);
+        metrics.stalled.add(began.elapsed());
+        sent.map_err(|_| ())
     }
 
     /// Sends what is left. Not to be called on a thread that drives a runtime.
@@ -310,7 +349,7 @@ impl Peers for PeerService {
         // The answer begins at once: the other side waits for its head before it sends on.
         tokio::spawn(async move {
             if let Err(status) = service.take_in(&mut requests, &answers).await {
-                service.traffic.refused.fetch_add(1, Ordering::Relaxed);
+                service.traffic.metrics.refused.add(1);
                 tracing::warn!(reason = status.message(), "children of a peer are refused");
                 let _ = answers.send(Err(status)).await;
             }
@@ -366,10 +405,10 @@ impl PeerService {
             work = back;
             received += count;
             batches += 1;
-            self.traffic.received.fetch_add(count, Ordering::Relaxed);
-            self.traffic
-                .received_bytes
-                .fetch_add(bytes, Ordering::Relaxed);
+            let metrics = &self.traffic.metrics;
+            metrics.received.add(count);
+            metrics.received_bytes.add(bytes);
+            metrics.batches_received.add(1);
             if batches % BATCHES_A_TELLING == 1 {
                 // Nobody waits for it: a sender that does not listen is told less.
                 let _ = answers.try_send(Ok(floors(&intake, &candidates, None)));

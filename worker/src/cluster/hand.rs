@@ -4,7 +4,7 @@
 //! orders of a depth come one after the other, but for the commit, which goes on while the next depth is
 //! expanded.
 
-use super::exchange::{Intake, Links, Lost};
+use super::exchange::{Intake, Links, Lost, Traffic};
 use super::manifest::{Table, first_node};
 use super::tables;
 use crate::part::Part;
@@ -44,6 +44,7 @@ pub(super) struct Hand {
     pub(super) compress: bool,
     pub(super) intake: watch::Sender<Option<Intake>>,
     pub(super) progress: Progress,
+    pub(super) traffic: Arc<Traffic>,
     /// The epoch that is worked on.
     current: Mutex<Option<Arc<Epoch>>>,
     /// Kept from epoch to epoch.
@@ -121,7 +122,7 @@ impl Hand {
         objects: Objects,
         tls: Option<Tls>,
         compress: bool,
-        intake: watch::Sender<Option<Intake>>,
+        (intake, traffic): (watch::Sender<Option<Intake>>, Arc<Traffic>),
     ) -> Hand {
         Hand {
             name,
@@ -132,6 +133,7 @@ impl Hand {
             compress,
             intake,
             progress: Progress::default(),
+            traffic,
             current: Mutex::default(),
             channels: Mutex::default(),
             tables: Mutex::default(),
@@ -154,9 +156,12 @@ impl Hand {
 
     /// Carries out an order.
     pub(super) async fn obey(&self, order: v1::Order) -> Answer {
+        let metrics = &self.traffic.metrics;
         let Some(what) = order.what else {
+            metrics.failed.add(1);
             return failed(&"the order is empty".into());
         };
+        let (phase, started) = (metrics.phases.of(what.name()), Instant::now());
         let done = match what {
             Order::Halt(_) => {
                 self.halt();
@@ -175,7 +180,45 @@ impl Hand {
                 },
             },
         };
-        done.unwrap_or_else(|failure| failed(&failure))
+        match done {
+            Ok(answer) => {
+                if let Some(phase) = phase {
+                    phase.observe(started.elapsed());
+                }
+                answer
+            }
+            Err(failure) => {
+                metrics.failed.add(1);
+                failed(&failure)
+            }
+        }
+    }
+
+    /// Says how it stands, for whoever reads the metrics.
+    pub(super) fn show(&self) {
+        let metrics = &self.traffic.metrics;
+        let progress = &self.progress;
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        metrics.epoch.set(count(&progress.epoch));
+        let depth = progress.depth.load(Ordering::Relaxed);
+        metrics.depth.set(u64::from(depth));
+        metrics.depth_wells.set(count(&progress.parents));
+        metrics.depth_wells_expanded.set(count(&progress.expanded));
+        metrics.batches_waiting.set(self.traffic.waiting() as u64);
+        let free = hatebeam_store::free_bytes(&self.dir).unwrap_or(0);
+        metrics.disk_free.set(free);
+        let (mut shards, mut frontier, mut candidates) = (0, 0, 0);
+        let current = lock(&self.current).clone();
+        if let Some(epoch) = current {
+            let here = |owner: &&Owner| **owner == Owner::Here;
+            shards = epoch.owners.iter().filter(here).count() as u64;
+            frontier = lock(&epoch.frontier).len() as u64;
+            let tables = lock(&epoch.candidates).clone();
+            candidates = tables.map_or(0, |(_, tables)| tables.bytes());
+        }
+        metrics.shards.set(shards);
+        metrics.frontier.set(frontier);
+        metrics.candidates.set(candidates);
     }
 
     fn epoch(&self, number: u64) -> Result<Arc<Epoch>, Failure> {
@@ -223,6 +266,7 @@ impl Hand {
             let held = held.filter(|held| held.depth == order.depth);
             tables::load(&self.objects, &order, division, held, &tables).await?
         };
+        self.traffic.metrics.tables_fetched.add(u64::from(fetched));
         let wells = frontier.len() as u64;
         let names = peers.iter().map(|(name, _)| name.clone()).collect();
         let depth = frontier.depth;
@@ -309,9 +353,9 @@ impl Hand {
         let (links, streams) = Links::open(
             &epoch.peers,
             &heading,
-            epoch.emulator.geometry(),
-            self.compress,
+            (epoch.emulator.geometry(), self.compress),
             &candidates,
+            &self.traffic,
         );
         *lock(&epoch.streams) = streams;
         if epoch.cancel.load(Ordering::Relaxed) {
@@ -349,6 +393,10 @@ impl Hand {
             (stats, links)
         });
         let (stats, links) = expanded.await?;
+        let metrics = &self.traffic.metrics;
+        metrics
+            .expanded
+            .add(self.progress.expanded.load(Ordering::Relaxed));
         let stats = match stats {
             Ok(stats) => stats,
             Err(reason) => {
@@ -359,6 +407,8 @@ impl Hand {
                 return Err(lost.map_or_else(|| reason.into(), lost_failure));
             }
         };
+        metrics.children.add(stats.children);
+        metrics.offered.add(stats.offered);
         let sent_bytes = links.finish().await.map_err(lost_failure)?;
         Ok(Answer::Expanded(v1::Expanded {
             children: stats.children,
@@ -447,17 +497,21 @@ impl Hand {
         let (done, result) = oneshot::channel();
         lock(&epoch.commits).insert(depth, result);
         let (epoch, objects) = (Arc::clone(epoch), self.objects.clone());
-        let name = self.name.clone();
+        let (name, traffic) = (self.name.clone(), Arc::clone(&self.traffic));
         tokio::spawn(async move {
+            let metrics = &traffic.metrics;
+            let how = (name.as_str(), threads, metrics);
             // If nobody waits for it any more, the epoch is over.
-            let committed = tables::commit(&epoch, &objects, &frontier, (&name, threads)).await;
+            let committed = tables::commit(&epoch, &objects, &frontier, how).await;
             match committed {
                 Err(reason) => {
                     let _ = done.send(Err(reason));
                 }
                 Ok((tables, paths)) => {
                     let _ = done.send(Ok(tables));
+                    let began = Instant::now();
                     tables::keep(&epoch, depth, paths).await;
+                    metrics.phases.observe("keep", began.elapsed());
                 }
             }
         });

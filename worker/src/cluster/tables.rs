@@ -3,6 +3,7 @@
 
 use super::hand::{Epoch, Failure};
 use super::manifest::{RUNS, Table};
+use hatebeam_metrics::WorkerMetrics;
 use hatebeam_objects::{Objects, Stored};
 use hatebeam_proto::v1;
 use hatebeam_search::{Digest, Division, Frontier, Node};
@@ -11,6 +12,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -112,8 +114,9 @@ pub(super) async fn commit(
     epoch: &Arc<Epoch>,
     objects: &Objects,
     frontier: &Arc<Frontier>,
-    (name, threads): (&str, usize),
+    (name, threads, metrics): (&str, usize, &WorkerMetrics),
 ) -> Result<(Vec<Table>, Vec<PathBuf>), String> {
+    let began = Instant::now();
     let depth = frontier.depth;
     let key = format!("frontier/{depth:05}/{}-{name}", epoch.number);
     let bundle = epoch.tables.path(&format!("{depth}-{}", epoch.number));
@@ -126,11 +129,17 @@ pub(super) async fn commit(
     let written = tokio::task::spawn_blocking(move || write(&work, &of, &into, &under, threads));
     let written = written.await.map_err(|error| error.to_string())?;
     let (tables, paths) = written.map_err(|failure| failure.reason)?;
+    metrics.phases.observe("write", began.elapsed());
+    let began = Instant::now();
     if !tables.is_empty() {
         let whole = format!("{RUNS}/{}/{key}", epoch.run);
         let stored = objects.put_file(&whole, &bundle).await;
         stored.map_err(|error| error.to_string())?;
     }
+    metrics.phases.observe("upload", began.elapsed());
+    metrics.tables_written.add(tables.len() as u64);
+    let bytes = tables.iter().map(|table| table.bytes).sum();
+    metrics.tables_bytes.add(bytes);
     Ok((tables, paths))
 }
 
