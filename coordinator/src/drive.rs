@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::task::JoinSet;
+use tracing::{Instrument, Span};
 
 /// After the last worker has come, others are waited for so long.
 const SETTLE: Duration = Duration::from_millis(400);
@@ -101,6 +102,8 @@ struct Pending {
     sent: u64,
     sent_bytes: u64,
     tables: JoinSet<Result<Vec<v1::Table>, Lost>>,
+    /// Its depth, as another may be under way while it is committed.
+    span: Span,
 }
 
 impl Drive {
@@ -149,7 +152,8 @@ impl Drive {
             self.hub.metrics.all.epochs.add(1);
             self.save().await?;
             let epoch = self.kept.manifest.epoch;
-            let ended = self.epoch(&crew, epoch).await;
+            let span = tracing::info_span!("epoch", epoch);
+            let ended = self.epoch(&crew, epoch).instrument(span).await;
             self.kept.manifest.seconds = self.worked;
             match ended {
                 Ok(Ok(EpochEnd::Over)) => return self.finish().await,
@@ -360,7 +364,9 @@ impl Drive {
             }
             let started = Instant::now();
             depth += 1;
-            let done = self.expand(crew, epoch, depth, &mut pending).await?;
+            let span = tracing::info_span!("depth", depth);
+            let done = self.expand(crew, epoch, depth, &mut pending);
+            let done = done.instrument(span.clone()).await?;
             self.worked = worked + began.elapsed().as_secs_f64();
             self.kept.manifest.seconds = self.worked;
             match done {
@@ -368,6 +374,7 @@ impl Drive {
                 Ok(None) => return Ok(Ok(EpochEnd::Over)),
                 Ok(Some(mut next)) => {
                     next.record.seconds = started.elapsed().as_secs_f64();
+                    next.span = span;
                     pending = Some(next);
                 }
             }
@@ -491,6 +498,7 @@ impl Drive {
             sent: stats.sent,
             sent_bytes: stats.sent_bytes,
             tables,
+            span: Span::none(),
         })))
     }
 
@@ -567,6 +575,15 @@ impl Drive {
 
     /// Waits until all tables of a depth are in the object store, and has the manifest name them.
     async fn commit(
+        &mut self,
+        crew: &[Member],
+        pending: Pending,
+    ) -> Result<Result<(), DriveError>, Lost> {
+        let span = pending.span.clone();
+        self.commit_within(crew, pending).instrument(span).await
+    }
+
+    async fn commit_within(
         &mut self,
         crew: &[Member],
         mut pending: Pending,

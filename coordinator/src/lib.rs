@@ -33,6 +33,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::watch;
 use tonic::service::interceptor::InterceptedService;
+use tracing::Instrument;
 
 /// Signs of life may fail for so long before the coordinator stops.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -290,7 +291,8 @@ async fn work_on(
         settings.min_workers,
         settings.scratch.clone(),
     );
-    let done = drive.run().await;
+    let span = tracing::info_span!("run", run = name);
+    let done = drive.run().instrument(span).await;
     board.put(&drive.kept.manifest);
     board.note(name, String::new());
     done

@@ -197,6 +197,7 @@ fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
     {
         return tell(&run, &summary, how);
     }
+    let _inside = tracing::info_span!("run", run = name).entered();
     tracing::info!(run = name, threads, "search begins");
     let cancel = interrupt::flag()?;
     let depths = run.store().depths();

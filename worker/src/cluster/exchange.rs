@@ -26,6 +26,8 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 /// Children of a batch: some 100 KB.
 const BATCH: usize = 4096;
@@ -90,6 +92,8 @@ pub(super) struct Links {
     links: Vec<Link>,
     bytes: AtomicU64,
     traffic: Arc<Traffic>,
+    /// The depth, for what is logged on threads that know nothing of it.
+    span: Span,
     streams: JoinSet<Result<(), Lost>>,
 }
 
@@ -145,6 +149,7 @@ impl Links {
             links,
             bytes: AtomicU64::new(0),
             traffic: Arc::clone(traffic),
+            span: Span::current(),
             streams,
         };
         (links, handles)
@@ -164,7 +169,7 @@ impl Links {
             batch: batch.into(),
         };
         self.hand_over(link, request).map_err(|()| {
-            tracing::debug!(peer = %link.name, "the link is gone");
+            tracing::debug!(parent: &self.span, peer = %link.name, "the link is gone");
             Cancelled
         })
     }
@@ -347,13 +352,21 @@ impl Peers for PeerService {
             traffic: Arc::clone(&self.traffic),
         };
         // The answer begins at once: the other side waits for its head before it sends on.
-        tokio::spawn(async move {
+        let span = tracing::info_span!(
+            "intake",
+            run = Empty,
+            epoch = Empty,
+            depth = Empty,
+            from = Empty
+        );
+        let taking_in = async move {
             if let Err(status) = service.take_in(&mut requests, &answers).await {
                 service.traffic.metrics.refused.add(1);
                 tracing::warn!(reason = status.message(), "children of a peer are refused");
                 let _ = answers.send(Err(status)).await;
             }
-        });
+        };
+        tokio::spawn(taking_in.instrument(span));
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
 }
@@ -368,6 +381,12 @@ impl PeerService {
         let first = first.map_err(|_| Status::deadline_exceeded("no heading came"))??;
         let heading = first.and_then(|first| first.heading);
         let heading = heading.ok_or_else(|| Status::invalid_argument("the heading is missing"))?;
+        let (run, from) = (heading.run.as_str(), heading.from.as_str());
+        Span::current()
+            .record("run", run)
+            .record("epoch", heading.epoch)
+            .record("depth", heading.depth)
+            .record("from", from);
         let (intake, candidates) = self.find(&heading).await?;
         let division = candidates.division();
         let mut work = (Vec::new(), Sorted::default());

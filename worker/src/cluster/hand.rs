@@ -28,6 +28,7 @@ use std::time::Instant;
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tonic::transport::Channel;
+use tracing::{Instrument, Span};
 
 /// A lock that nobody can leave broken: what panicked while holding it ends the epoch anyway.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -79,9 +80,25 @@ pub(super) struct Epoch {
     cancel: AtomicBool,
     /// The streams of the depth that is being expanded.
     streams: Mutex<Vec<AbortHandle>>,
+    /// The epoch, within its run, for whatever is logged; and the depth that is under way.
+    span: Span,
+    depth_span: Mutex<Option<(u32, Span)>>,
 }
 
 impl Epoch {
+    /// The span of all orders of a depth.
+    fn span_of(&self, depth: u32) -> Span {
+        let mut current = lock(&self.depth_span);
+        match &*current {
+            Some((of, span)) if *of == depth => span.clone(),
+            _ => {
+                let span = tracing::info_span!(parent: &self.span, "depth", depth);
+                *current = Some((depth, span.clone()));
+                span
+            }
+        }
+    }
+
     /// Ends what is going on: also threads that wait for a peer that does not take anything any more.
     fn end(&self) {
         self.cancel.store(true, Ordering::Relaxed);
@@ -167,17 +184,14 @@ impl Hand {
                 self.halt();
                 Ok(Answer::Halted(v1::Halted {}))
             }
-            Order::Prepare(prepare) => self.prepare(order.epoch, prepare).await,
+            Order::Prepare(prepare) => {
+                let run = tracing::info_span!("run", run = prepare.run);
+                let span = tracing::info_span!(parent: &run, "epoch", epoch = order.epoch);
+                self.prepare(order.epoch, prepare).instrument(span).await
+            }
             what => match self.epoch(order.epoch) {
                 Err(failure) => Err(failure),
-                Ok(epoch) => match what {
-                    Order::Expand(expand) => self.expand(&epoch, expand).await,
-                    Order::Count(count) => self.count(&epoch, count).await,
-                    Order::Judge(judge) => self.judge(&epoch, judge).await,
-                    Order::Select(select) => self.select(&epoch, select).await,
-                    Order::WaitCommit(wait) => wait_commit(&epoch, wait.depth).await,
-                    Order::Halt(_) | Order::Prepare(_) => Err("the order is empty".into()),
-                },
+                Ok(epoch) => self.obey_in(&epoch, what).await,
             },
         };
         match done {
@@ -191,6 +205,31 @@ impl Hand {
                 metrics.failed.add(1);
                 failed(&failure)
             }
+        }
+    }
+
+    /// Carries out an order of an epoch, in the span of its depth.
+    async fn obey_in(&self, epoch: &Arc<Epoch>, what: Order) -> Result<Answer, Failure> {
+        let span = |depth: u32| epoch.span_of(depth);
+        match what {
+            Order::Expand(expand) => {
+                let span = span(expand.depth);
+                self.expand(epoch, expand).instrument(span).await
+            }
+            Order::Count(count) => {
+                let span = span(count.depth);
+                self.count(epoch, count).instrument(span).await
+            }
+            Order::Judge(judge) => {
+                let span = span(judge.depth);
+                self.judge(epoch, judge).instrument(span).await
+            }
+            Order::Select(select) => {
+                let span = span(select.depth);
+                self.select(epoch, select).instrument(span).await
+            }
+            Order::WaitCommit(wait) => wait_commit(epoch, wait.depth).await,
+            Order::Halt(_) | Order::Prepare(_) => Err("the order is empty".into()),
         }
     }
 
@@ -284,6 +323,8 @@ impl Hand {
             commits: Mutex::default(),
             cancel: AtomicBool::new(false),
             streams: Mutex::default(),
+            span: Span::current(),
+            depth_span: Mutex::default(),
         };
         *lock(&self.current) = Some(Arc::new(epoch));
         self.progress.epoch.store(number, Ordering::Relaxed);
@@ -410,6 +451,8 @@ impl Hand {
         metrics.children.add(stats.children);
         metrics.offered.add(stats.offered);
         let sent_bytes = links.finish().await.map_err(lost_failure)?;
+        let (children, sent) = (stats.children, stats.sent);
+        tracing::debug!(children, sent, sent_bytes, "expanded");
         Ok(Answer::Expanded(v1::Expanded {
             children: stats.children,
             offered: stats.offered,
@@ -498,7 +541,7 @@ impl Hand {
         lock(&epoch.commits).insert(depth, result);
         let (epoch, objects) = (Arc::clone(epoch), self.objects.clone());
         let (name, traffic) = (self.name.clone(), Arc::clone(&self.traffic));
-        tokio::spawn(async move {
+        let committing = async move {
             let metrics = &traffic.metrics;
             let how = (name.as_str(), threads, metrics);
             // If nobody waits for it any more, the epoch is over.
@@ -514,7 +557,8 @@ impl Hand {
                     metrics.phases.observe("keep", began.elapsed());
                 }
             }
-        });
+        };
+        tokio::spawn(committing.in_current_span());
         Ok(Answer::Selected(v1::Selected {
             count: part.count,
             digest: part.digest.to_string(),

@@ -2,7 +2,7 @@
 //! store when a depth is selected.
 
 use super::hand::{Epoch, Failure};
-use super::manifest::{RUNS, Table};
+use super::manifest::{ManifestError, RUNS, Table};
 use hatebeam_metrics::WorkerMetrics;
 use hatebeam_objects::{Objects, Stored};
 use hatebeam_proto::v1;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tracing::{Instrument, Span};
 
 /// Tables that are fetched at once.
 const TRANSFERS: usize = 4;
@@ -56,11 +57,14 @@ pub(super) async fn load(
             let table = Table::from((*table).clone());
             let (objects, permits) = (objects.clone(), Arc::clone(&permits));
             let run = order.run.clone();
-            fetches.spawn(async move {
+            let span = tracing::info_span!("table", shard = table.shard);
+            let fetch = async move {
                 let _permit = permits.acquire_owned().await;
-                let got = table.fetch(&objects, &run, &path).await;
-                got.map(|()| path)
-            });
+                table.fetch(&objects, &run, &path).await?;
+                tracing::debug!(bytes = table.bytes, "table fetched");
+                Ok::<_, ManifestError>(path)
+            };
+            fetches.spawn(fetch.instrument(span));
         }
         let mut paths = Vec::new();
         while let Some(fetched) = fetches.join_next().await {
@@ -126,7 +130,11 @@ pub(super) async fn commit(
         bundle.clone(),
         key.clone(),
     );
-    let written = tokio::task::spawn_blocking(move || write(&work, &of, &into, &under, threads));
+    let span = Span::current();
+    let written = tokio::task::spawn_blocking(move || {
+        let _inside = span.enter();
+        write(&work, &of, &into, &under, threads)
+    });
     let written = written.await.map_err(|error| error.to_string())?;
     let (tables, paths) = written.map_err(|failure| failure.reason)?;
     metrics.phases.observe("write", began.elapsed());
@@ -140,6 +148,11 @@ pub(super) async fn commit(
     metrics.tables_written.add(tables.len() as u64);
     let bytes = tables.iter().map(|table| table.bytes).sum();
     metrics.tables_bytes.add(bytes);
+    tracing::debug!(
+        tables = tables.len(),
+        bytes,
+        "tables are in the object store"
+    );
     Ok((tables, paths))
 }
 
