@@ -10,6 +10,7 @@ mod endgame;
 mod input;
 mod interrupt;
 mod keyframes;
+mod logs;
 mod machine;
 #[cfg(feature = "cluster")]
 mod metrics;

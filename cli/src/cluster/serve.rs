@@ -1,10 +1,10 @@
 //! `hatebeam coordinator` and `hatebeam worker`.
 
 use super::{COORDINATOR, StoreArgs, TlsArgs, block_on};
+use crate::logs::{LogFormat, SpanArgs};
 use crate::machine::{available_memory, rss};
 use crate::metrics::MetricsArgs;
 use crate::output;
-use crate::run::{LogFormat, start_logs};
 use anyhow::Context;
 use hatebeam_coordinator::{Settings, coordinate};
 use hatebeam_metrics::Registry;
@@ -27,7 +27,7 @@ All that must not be lost is in the object store. A coordinator that was stopped
 again anywhere with the same store, and goes on where it was; a second one beside it is refused. Without
 certificates only this machine can reach it, unless --insecure-bind says otherwise.
 
-Health and reflection are served to gRPC's own tools.
+Health and reflection are served to gRPC's own tools, and with --metrics Prometheus is served.
 
 Examples:
   hatebeam coordinator --store /shared/hatebeam
@@ -43,6 +43,7 @@ Nothing is lost either way.
 
 Examples:
   hatebeam worker --store /shared/hatebeam
+  hatebeam worker --store /shared/hatebeam --metrics 127.0.0.1:9101
   hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls";
 
 /// What a coordinator is told.
@@ -74,6 +75,8 @@ pub(crate) struct CoordinatorArgs {
     /// How log lines are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
+    #[command(flatten)]
+    spans: SpanArgs,
 }
 
 /// What a worker is told.
@@ -118,6 +121,8 @@ pub(crate) struct WorkerArgs {
     /// How log lines are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
+    #[command(flatten)]
+    spans: SpanArgs,
 }
 
 fn parse_seconds(text: &str) -> Result<f64, String> {
@@ -153,7 +158,8 @@ fn on_signals() -> anyhow::Result<watch::Receiver<bool>> {
 
 /// Runs `hatebeam coordinator`.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
-    start_logs(Some(args.log_format), LevelFilter::INFO)?;
+    let (format, level) = (Some(args.log_format), LevelFilter::INFO);
+    let _logs = args.spans.start(format, level, "coordinator")?;
     let tls = args.tls.tls("coordinator");
     check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
     args.metrics.check(args.insecure_bind)?;
@@ -188,7 +194,8 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
 
 /// Runs `hatebeam worker`.
 pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
-    start_logs(Some(args.log_format), LevelFilter::INFO)?;
+    let (format, level) = (Some(args.log_format), LevelFilter::INFO);
+    let _logs = args.spans.start(format, level, "worker")?;
     let tls = args.tls.tls("worker");
     check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
     args.metrics.check(args.insecure_bind)?;

@@ -7,7 +7,7 @@ pub(crate) mod screen;
 mod spec;
 
 #[cfg(feature = "cluster")]
-pub(crate) use args::{LogFormat, SpecArgs, start_logs};
+pub(crate) use args::SpecArgs;
 pub(crate) use args::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
 #[cfg(feature = "cluster")]
 pub(crate) use spec::spec as spec_of;
@@ -69,7 +69,7 @@ pub(crate) struct Summary {
 
 /// Runs `hatebeam run`.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
-    args.how.start_logs()?;
+    let _logs = args.how.start_logs()?;
     args.how.check()?;
     let spec = spec::spec(&args.what)?;
     let state = args.how.state.state()?;
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
 
 /// Runs `hatebeam resume`.
 pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<()> {
-    args.how.start_logs()?;
+    let _logs = args.how.start_logs()?;
     args.how.check()?;
     let state = args.how.state.state()?;
     let dir = state.find(&args.run)?;
