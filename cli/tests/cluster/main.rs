@@ -10,6 +10,7 @@ mod rig;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/servers.rs"]
 mod servers;
+mod spans;
 
 use rig::{Place, Rig, Watched};
 use servers::Server;

@@ -96,7 +96,8 @@ pub(crate) fn hatebeam() -> Command {
     command.stdin(Stdio::null());
     command
         .env_remove("HATEBEAM_TOKEN")
-        .env_remove("HATEBEAM_LOG");
+        .env_remove("HATEBEAM_LOG")
+        .env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
     command
 }
 
