@@ -137,13 +137,7 @@ pub async fn coordinate(
         Err(LeaseError::Object(error)) => return Err(in_store(error)),
         Err(error) => return Err(CoordinatorError::Taken(error.to_string())),
     };
-    let metrics = Metrics::register(&settings.registry);
-    let hub = Hub::new(settings.beat, settings.lost_after, Arc::clone(&metrics));
-    let board = Board::new(Arc::clone(&hub));
-    let (of_runs, of_workers) = (Arc::clone(&board), Arc::clone(&hub));
-    settings
-        .registry
-        .before_scrape(move || metrics.show(&of_runs, &of_workers));
+    let (hub, board) = observed(&settings);
     let there = list_manifests(&settings.objects, conditional).await;
     for (name, kept) in there.map_err(CoordinatorError::Runs)? {
         match kept {
@@ -210,6 +204,18 @@ pub async fn coordinate(
     let _ = quit.send(true);
     let _ = beats.await;
     ended
+}
+
+/// The workers and the runs, none known yet, and in sight of the metrics.
+fn observed(settings: &Settings) -> (Arc<Hub>, Arc<Board>) {
+    let metrics = Metrics::register(&settings.registry);
+    let hub = Hub::new(settings.beat, settings.lost_after, Arc::clone(&metrics));
+    let board = Board::new(Arc::clone(&hub));
+    let (of_runs, of_workers) = (Arc::clone(&board), Arc::clone(&hub));
+    settings
+        .registry
+        .before_scrape(move || metrics.show(&of_runs, &of_workers));
+    (hub, board)
 }
 
 /// Gives signs of life until it is told to quit, or the place is lost.

@@ -2,7 +2,7 @@
 //!
 //! [`list`] names everything there is, in one place, with its kind, its unit and what it means; what is
 //! documented is compared with it. A process [registers](Registry) the groups that it has, counts where things
-//! happen, and [serves](serve) them as text. Nothing here is process-wide: two workers in one process count apart.
+//! happen, and [serves](Server) them as text. Nothing here is process-wide: two workers in one process count apart.
 
 pub mod list;
 mod process;
