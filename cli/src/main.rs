@@ -10,7 +10,10 @@ mod endgame;
 mod input;
 mod interrupt;
 mod keyframes;
+mod logs;
 mod machine;
+#[cfg(feature = "cluster")]
+mod metrics;
 mod output;
 mod perft;
 mod plan;

@@ -22,6 +22,8 @@ struct Entry {
 
 /// How all runs stand.
 pub(crate) struct Board {
+    /// The run that is searched, or was the last.
+    searched: Mutex<Option<String>>,
     runs: Mutex<BTreeMap<String, Entry>>,
     /// Counts what was changed.
     changes: watch::Sender<u64>,
@@ -32,6 +34,7 @@ pub(crate) struct Board {
 impl Board {
     pub(crate) fn new(hub: Arc<Hub>) -> Arc<Board> {
         Arc::new(Board {
+            searched: Mutex::default(),
             runs: Mutex::default(),
             changes: watch::Sender::new(0),
             wishes: watch::Sender::new(0),
@@ -41,6 +44,16 @@ impl Board {
 
     fn runs(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn last_searched(&self) -> MutexGuard<'_, Option<String>> {
+        self.searched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run that is searched, or was the last.
+    pub(crate) fn searched(&self) -> Option<Arc<Manifest>> {
+        let name = self.last_searched().clone();
+        name.and_then(|name| self.manifest(&name))
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
@@ -54,6 +67,9 @@ impl Board {
 
     /// Takes note of what the manifest of a run says now.
     pub(crate) fn put(&self, manifest: &Manifest) {
+        if manifest.state == State::Running {
+            *self.last_searched() = Some(manifest.name.clone());
+        }
         let mut runs = self.runs();
         let manifest = Arc::new(manifest.clone());
         match runs.get_mut(&manifest.name) {

@@ -9,25 +9,22 @@
 use crate::assign::{Seat, assign};
 use crate::blame::Blame;
 use crate::board::{Board, Wish};
+use crate::crew::{Crew, strange};
 use crate::hub::{Hub, Lost, Member};
-use hatebeam_game::{Encoding, Geometry, encode};
+use hatebeam_game::{Encoding, encode};
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
-use hatebeam_proto::v1::answer::What as Answer;
-use hatebeam_proto::v1::order::What as Order;
-use hatebeam_search::{
-    CutSearch, DIGIT_VALUES, Node, NodeWell, Question, SIGMAS, Ties, WELL_BYTES, more_sigmas,
-};
 use hatebeam_store::DepthRecord;
 use hatebeam_worker::cluster::{
     Archive, Depth, Kept, ManifestError, Outcome, State, Table, first_record, sweep,
 };
-use hatebeam_worker::{Part, SpecError, best_game};
+use hatebeam_worker::{SpecError, best_game};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::task::JoinSet;
+use tracing::{Instrument, Span};
 
 /// After the last worker has come, others are waited for so long.
 const SETTLE: Duration = Duration::from_millis(400);
@@ -37,10 +34,6 @@ const MAX_FAILURES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 /// So many times as long at most is waited when the object store is away.
 const MAX_PASSING: u32 = 20;
-/// When one worker cannot reach another, the others are heard for so long: who cannot be reached by most is
-/// the one to blame.
-const HEARING: Duration = Duration::from_millis(500);
-
 /// How often a depth has failed.
 #[derive(Default)]
 struct Failures {
@@ -86,6 +79,26 @@ impl DriveError {
     }
 }
 
+/// Why an epoch breaks off.
+enum Broken {
+    /// A worker is lost, or cannot: the next epoch goes on from what counts.
+    Lost(Lost),
+    /// The run cannot go on here.
+    Run(DriveError),
+}
+
+impl From<Lost> for Broken {
+    fn from(lost: Lost) -> Broken {
+        Broken::Lost(lost)
+    }
+}
+
+impl<E: Into<DriveError>> From<E> for Broken {
+    fn from(error: E) -> Broken {
+        Broken::Run(error.into())
+    }
+}
+
 /// What an epoch came to.
 enum EpochEnd {
     /// No well of the last depth has a child that is alive, or the depth to stop at is reached.
@@ -118,6 +131,9 @@ struct Pending {
     sent: u64,
     sent_bytes: u64,
     tables: JoinSet<Result<Vec<v1::Table>, Lost>>,
+    workers: usize,
+    /// Its depth, as another may be under way while it is committed.
+    span: Span,
 }
 
 impl Drive {
@@ -160,28 +176,31 @@ impl Drive {
         self.kept.manifest.note = String::new();
         let mut failures = Failures::default();
         loop {
-            let Some(crew) = self.crew().await else {
+            let Some(members) = self.crew().await else {
                 return self.cancelled().await;
             };
             self.kept.manifest.epoch += 1;
+            self.hub.metrics.all.epochs.add(1);
             self.save().await?;
             let epoch = self.kept.manifest.epoch;
-            let ended = self.epoch(&crew, epoch).await;
+            let crew = Crew::new(Arc::clone(&self.hub), members, epoch);
+            let span = tracing::info_span!("epoch", epoch);
+            let ended = self.epoch(&crew).instrument(span).await;
             self.kept.manifest.seconds = self.worked;
             match ended {
-                Ok(Ok(EpochEnd::Over)) => return self.finish().await,
-                Ok(Ok(EpochEnd::Cancelled)) => {
-                    self.halt(&crew, epoch).await;
+                Ok(EpochEnd::Over) => return self.finish().await,
+                Ok(EpochEnd::Cancelled) => {
+                    crew.halt().await;
                     return self.cancelled().await;
                 }
-                Ok(Ok(EpochEnd::NewCrew)) => {
-                    tracing::info!(run = self.name(), epoch, "the crew changes");
+                Ok(EpochEnd::NewCrew) => {
+                    tracing::info!(epoch, "the crew changes");
                 }
-                Ok(Err(error)) => return Err(error),
-                Err(lost) => match self.after(lost, &crew, &mut failures) {
+                Err(Broken::Run(error)) => return Err(error),
+                Err(Broken::Lost(lost)) => match self.after(lost, &crew, &mut failures) {
                     Ok(pause) => tokio::time::sleep(pause).await,
                     Err(error) => {
-                        self.halt(&crew, epoch).await;
+                        crew.halt().await;
                         return Err(error);
                     }
                 },
@@ -194,22 +213,23 @@ impl Drive {
     fn after(
         &mut self,
         lost: Lost,
-        crew: &[Member],
+        crew: &Crew,
         failures: &mut Failures,
     ) -> Result<Duration, DriveError> {
         let (run, depth) = (self.name(), self.depth() + 1);
+        let cause = if lost.is_gone { "lost" } else { "failed" };
+        self.hub.metrics.all.failures.add(cause, 1);
         let (worker, reason) = (&lost.worker, &lost.reason);
-        tracing::warn!(run, depth, worker, reason, "the depth is begun anew");
+        tracing::warn!(depth, worker, reason, "the depth is begun anew");
         self.board.note(&run, format!("{worker}: {reason}"));
         if lost.is_gone {
             return Ok(Duration::ZERO);
         }
         self.blame.note(&lost);
-        let names: Vec<&str> = crew.iter().map(|member| member.name.as_str()).collect();
-        if let Some(verdict) = self.blame.verdict(&names) {
+        if let Some(verdict) = self.blame.verdict(&crew.names()) {
             let (worker, reason) = (&verdict.worker, &verdict.reason);
             let seconds = verdict.how_long.as_secs();
-            tracing::warn!(run, worker, reason, seconds, "the worker is left out");
+            tracing::warn!(worker, reason, seconds, "the worker is left out");
             self.hub.leave_out(worker, verdict.how_long, reason);
             return Ok(Duration::ZERO);
         }
@@ -243,6 +263,7 @@ impl Drive {
 
     async fn save(&mut self) -> Result<(), ManifestError> {
         self.kept.save().await?;
+        self.hub.metrics.all.manifests.add(1);
         self.board.put(&self.kept.manifest);
         Ok(())
     }
@@ -283,317 +304,113 @@ impl Drive {
         }
     }
 
-    /// Asks all of the crew the same, or nearly, and gives what `take` finds in the answers, in its order.
-    async fn ask_all<T>(
-        &self,
-        crew: &[Member],
-        epoch: u64,
-        order: impl Fn(usize) -> Order,
-        take: impl Fn(Answer) -> Option<T>,
-    ) -> Result<Vec<T>, Lost> {
-        let mut asked = JoinSet::new();
-        for (place, member) in crew.iter().enumerate() {
-            let (hub, member, order) = (Arc::clone(&self.hub), member.clone(), order(place));
-            asked.spawn(async move { (place, hub.ask(&member, epoch, order).await) });
-        }
-        let mut answers: Vec<Option<T>> = crew.iter().map(|_| None).collect();
-        while let Some(answer) = asked.join_next().await {
-            match answer {
-                Ok((place, Ok(answer))) => match take(answer) {
-                    Some(answer) => answers[place] = Some(answer),
-                    None => return Err(misanswered(&crew[place].name)),
-                },
-                Ok((_, Err(lost))) if lost.unreached.is_empty() => return Err(lost),
-                Ok((_, Err(lost))) => return Err(hear_others(lost, asked).await),
-                Err(error) => return Err(strange("coordinator", &error)),
+    /// Searches with a crew for as long as that stays the same.
+    async fn epoch(&mut self, crew: &Crew) -> Result<EpochEnd, Broken> {
+        let mut depth = self.prepare(crew).await?;
+        self.board.note(&self.name(), String::new());
+        let mut pending: Option<Pending> = None;
+        let began = Instant::now();
+        let worked = self.worked;
+        let width = self.kept.manifest.division().width();
+        loop {
+            if let Some(end) = self.epoch_end(crew, depth) {
+                self.commit(pending.take()).await?;
+                return Ok(end);
             }
+            let started = Instant::now();
+            depth += 1;
+            let span = tracing::info_span!("depth", depth);
+            let exploring = crew.explore(depth, width).instrument(span.clone());
+            // Both are heard to their end, whatever becomes of the other: a manifest that is being written
+            // must not be left alone, and a depth that can be committed should be.
+            let (explored, committed) = tokio::join!(exploring, self.commit(pending.take()));
+            committed?;
+            let explored = explored?;
+            let whole = crew.select(&explored).instrument(span.clone()).await?;
+            self.worked = worked + began.elapsed().as_secs_f64();
+            self.kept.manifest.seconds = self.worked;
+            if whole.count == 0 {
+                return Ok(EpochEnd::Over);
+            }
+            let geometry = self.kept.manifest.spec.well.geometry();
+            let geometry = geometry.map_err(SpecError::from)?;
+            let of = (depth, explored.median);
+            let seconds = started.elapsed().as_secs_f64();
+            pending = Some(Pending {
+                record: whole.record(geometry, of, explored.children, seconds),
+                sent: explored.sent,
+                sent_bytes: explored.sent_bytes,
+                tables: crew.tables(depth),
+                workers: crew.members.len(),
+                span,
+            });
         }
-        Ok(answers.into_iter().flatten().collect())
     }
 
-    async fn halt(&self, crew: &[Member], epoch: u64) {
-        // Whoever does not hear it hears of a later epoch, or of none.
-        let _ = self
-            .ask_all(crew, epoch, |_| Order::Halt(v1::Halt {}), Some)
-            .await;
-    }
-
-    async fn epoch(
-        &mut self,
-        crew: &[Member],
-        epoch: u64,
-    ) -> Result<Result<EpochEnd, DriveError>, Lost> {
+    /// Why to stop after this depth, if there is a reason.
+    fn epoch_end(&self, crew: &Crew, depth: u32) -> Option<EpochEnd> {
         let manifest = &self.kept.manifest;
-        let name = manifest.name.clone();
-        let seats: Vec<Seat> = crew
-            .iter()
-            .map(|member| Seat {
-                name: member.name.clone(),
-                threads: member.threads,
-            })
-            .collect();
+        if self.board.wish(&manifest.name) == Some(Wish::Cancel) {
+            Some(EpochEnd::Cancelled)
+        } else if manifest.max_depth.is_some_and(|max| depth >= max) {
+            Some(EpochEnd::Over)
+        } else if !self.hub.is_crew(&crew.members) {
+            Some(EpochEnd::NewCrew)
+        } else {
+            None
+        }
+    }
+
+    /// Gives each of a crew its shards, as the last depth that counts has them; and says which that is.
+    async fn prepare(&mut self, crew: &Crew) -> Result<u32, Broken> {
+        let manifest = &self.kept.manifest;
+        let seat = |member: &Member| Seat {
+            name: member.name.clone(),
+            threads: member.threads,
+        };
+        let seats: Vec<Seat> = crew.members.iter().map(seat).collect();
         let owners = assign(&self.owners, manifest.shards as usize, &seats);
-        self.owners = owners
-            .iter()
-            .map(|&place| crew[place as usize].name.clone())
-            .collect();
+        let name_of = |&place: &u32| crew.members[place as usize].name.clone();
+        self.owners = owners.iter().map(name_of).collect();
         let (Some(last), Ok(spec)) = (manifest.last(), serde_json::to_string(&manifest.spec))
         else {
-            return Err(strange("coordinator", &"the manifest names no depth"));
+            return Err(strange("coordinator", &"the manifest names no depth").into());
         };
-        let tables = match manifest.tables(&self.objects, last).await {
-            Ok(tables) => tables,
-            Err(error) => return Ok(Err(error.into())),
+        let depth = last.record.depth;
+        let tables = manifest.tables(&self.objects, last).await?;
+        let to_wire = |member: &Member| v1::Member {
+            name: member.name.clone(),
+            address: member.address.clone(),
         };
-        let mut depth = last.record.depth;
-        let members: Vec<v1::Member> = crew
-            .iter()
-            .map(|member| v1::Member {
-                name: member.name.clone(),
-                address: member.address.clone(),
-            })
-            .collect();
+        let members: Vec<v1::Member> = crew.members.iter().map(to_wire).collect();
         let prepare = |place: usize| {
             let mine = |table: &&Table| owners[table.shard as usize] as usize == place;
-            Order::Prepare(v1::Prepare {
-                run: name.clone(),
+            let tables = tables.iter().filter(mine).cloned();
+            v1::Prepare {
+                run: manifest.name.clone(),
                 spec: spec.clone(),
                 depth,
                 owners: owners.clone(),
                 members: members.clone(),
-                tables: tables
-                    .iter()
-                    .filter(mine)
-                    .cloned()
-                    .map(v1::Table::from)
-                    .collect(),
-            })
-        };
-        self.ask_all(crew, epoch, prepare, Some).await?;
-        self.hub.set_shards(crew, &owners);
-        self.board.note(&name, String::new());
-        let wished = |drive: &Drive| drive.board.wish(&name) == Some(Wish::Cancel);
-        let mut pending: Option<Pending> = None;
-        let began = Instant::now();
-        let worked = self.worked;
-        loop {
-            let is_enough = self.kept.manifest.max_depth.is_some_and(|max| depth >= max);
-            let end = match () {
-                () if wished(self) => Some(EpochEnd::Cancelled),
-                () if is_enough => Some(EpochEnd::Over),
-                () if !self.hub.is_crew(crew) => Some(EpochEnd::NewCrew),
-                () => None,
-            };
-            if let Some(end) = end {
-                if let Some(pending) = pending.take()
-                    && let Err(error) = self.commit(crew, pending).await?
-                {
-                    return Ok(Err(error));
-                }
-                return Ok(Ok(end));
-            }
-            let started = Instant::now();
-            depth += 1;
-            let done = self.expand(crew, epoch, depth, &mut pending).await?;
-            self.worked = worked + began.elapsed().as_secs_f64();
-            self.kept.manifest.seconds = self.worked;
-            match done {
-                Err(error) => return Ok(Err(error)),
-                Ok(None) => return Ok(Ok(EpochEnd::Over)),
-                Ok(Some(mut next)) => {
-                    next.record.seconds = started.elapsed().as_secs_f64();
-                    pending = Some(next);
-                }
-            }
-        }
-    }
-
-    /// Expands and selects a depth, after the one before was committed; none if nothing is alive.
-    async fn expand(
-        &mut self,
-        crew: &[Member],
-        epoch: u64,
-        depth: u32,
-        pending: &mut Option<Pending>,
-    ) -> Result<Result<Option<Pending>, DriveError>, Lost> {
-        let mut sigmas = SIGMAS;
-        let (stats, select, median) = loop {
-            match self.explore(crew, epoch, depth, sigmas).await? {
-                Some(explored) => break explored,
-                None => {
-                    tracing::info!(depth, "the tables were too small: the depth is done again");
-                    sigmas = more_sigmas(sigmas);
-                }
+                tables: tables.map(v1::Table::from).collect(),
             }
         };
-        if let Some(before) = pending.take()
-            && let Err(error) = self.commit(crew, before).await?
-        {
-            return Ok(Err(error));
-        }
-        let select = |_| Order::Select(select.clone());
-        let selected = |answer| match answer {
-            Answer::Selected(part) => Some(part),
-            _ => None,
-        };
-        let mut whole = Part::default();
-        for part in self.ask_all(crew, epoch, select, selected).await? {
-            whole.join(&part_of(&part).map_err(|error| strange("a worker", &error))?);
-        }
-        if whole.count == 0 {
-            return Ok(Ok(None));
-        }
-        let geometry: Geometry = match self.kept.manifest.spec.well.geometry() {
-            Ok(geometry) => geometry,
-            Err(error) => return Ok(Err(SpecError::from(error).into())),
-        };
-        let mut tables = JoinSet::new();
-        for member in crew {
-            let (hub, member) = (Arc::clone(&self.hub), member.clone());
-            tables.spawn(async move {
-                let order = Order::WaitCommit(v1::WaitCommit { depth });
-                match hub.ask(&member, epoch, order).await? {
-                    Answer::Committed(committed) => Ok(committed.tables),
-                    _ => Err(misanswered(&member.name)),
-                }
-            });
-        }
-        Ok(Ok(Some(Pending {
-            record: whole.record(geometry, (depth, median), stats.children, 0.0),
-            sent: stats.sent,
-            sent_bytes: stats.sent_bytes,
-            tables,
-        })))
-    }
-
-    /// Has the children of a depth made, and finds what survives of them and the median of its scores; none
-    /// if the workers' tables had too little room for this many standard deviations.
-    async fn explore(
-        &self,
-        crew: &[Member],
-        epoch: u64,
-        depth: u32,
-        sigmas: f64,
-    ) -> Result<Option<(v1::Expanded, v1::Select, i32)>, Lost> {
-        let expand = |_| Order::Expand(v1::Expand { depth, sigmas });
-        let expanded = |answer| match answer {
-            Answer::Expanded(part) => Some(part),
-            _ => None,
-        };
-        let mut stats = v1::Expanded::default();
-        for part in self.ask_all(crew, epoch, expand, expanded).await? {
-            stats.children += part.children;
-            stats.sent += part.sent;
-            stats.sent_bytes += part.sent_bytes;
-        }
-        let width = self.kept.manifest.division().width();
-        let (cut, median) = self.cut(crew, epoch, depth, width).await?;
-        let judge = v1::Judge {
-            depth,
-            cut: cut.rank,
-            tied: matches!(cut.ties, Ties::First(_)),
-        };
-        let judged = |answer| match answer {
-            Answer::Judged(judged) => Some(judged),
-            _ => None,
-        };
-        let mut tied = Vec::new();
-        let judge = |_| Order::Judge(judge);
-        for judged in self.ask_all(crew, epoch, judge, judged).await? {
-            if judged.dropped {
-                return Ok(None);
-            }
-            let wells = judged.tied.chunks_exact(WELL_BYTES);
-            tied.extend(wells.filter_map(|well| well.try_into().ok().map(NodeWell)));
-        }
-        let mut select = v1::Select {
-            depth,
-            cut: cut.rank,
-            ties: Vec::new(),
-            all_ties: true,
-        };
-        if let Ties::First(count) = cut.ties {
-            tied.sort_unstable();
-            tied.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-            select.all_ties = false;
-            select.ties = tied.iter().flat_map(|well| well.0).collect();
-        }
-        Ok(Some((stats, select, median)))
-    }
-
-    /// The cut, ties not yet settled, and the median of the scores of what survives it.
-    async fn cut(
-        &self,
-        crew: &[Member],
-        epoch: u64,
-        depth: u32,
-        width: usize,
-    ) -> Result<(hatebeam_search::Cut, i32), Lost> {
-        let mut search = CutSearch::new(width);
-        let mut median: Option<CutSearch> = None;
-        // The first question is the same for both; its answer tells how many there are.
-        loop {
-            let mut questions: Vec<Question> = Vec::new();
-            questions.extend(search.question());
-            let of_median = median.as_ref().and_then(CutSearch::question);
-            questions.extend(of_median);
-            if questions.is_empty() {
-                break;
-            }
-            let prefixes: Vec<v1::Prefix> = questions
-                .iter()
-                .map(|question| v1::Prefix {
-                    known: question.known,
-                    prefix: question.prefix,
-                })
-                .collect();
-            let count = v1::Count { depth, prefixes };
-            let count = |_| Order::Count(count.clone());
-            let counted = |answer| match answer {
-                Answer::Counted(counted) => Some(counted),
-                _ => None,
-            };
-            let mut sums = vec![vec![0u64; DIGIT_VALUES]; questions.len()];
-            for counted in self.ask_all(crew, epoch, count, counted).await? {
-                for (sum, histogram) in sums.iter_mut().zip(&counted.histograms) {
-                    for (&digit, &count) in histogram.digits.iter().zip(&histogram.counts) {
-                        if let Some(place) = sum.get_mut(digit as usize) {
-                            *place = place.saturating_add(count);
-                        }
-                    }
-                }
-            }
-            let mut sums = sums.into_iter();
-            let is_first = median.is_none();
-            if search.question().is_some()
-                && let Some(sum) = sums.next()
-            {
-                if is_first {
-                    let total = sum
-                        .iter()
-                        .fold(0u64, |all, &count| all.saturating_add(count));
-                    let count = usize::try_from(total).unwrap_or(usize::MAX).min(width);
-                    // The middle one of `count`, counted from the greatest.
-                    let mut of_median = CutSearch::new((count - count / 2).max(1));
-                    of_median.answer(&sum);
-                    median = Some(of_median);
-                }
-                search.answer(&sum);
-            }
-            if let (Some(median), Some(_), Some(sum)) = (&mut median, of_median, sums.next()) {
-                median.answer(&sum);
-            }
-        }
-        let median = median.map_or(0, |median| median.cut().score());
-        Ok((search.cut(), median))
+        crew.prepare(prepare).await?;
+        self.hub.set_shards(&crew.members, &owners);
+        Ok(depth)
     }
 
     /// Waits until all tables of a depth are in the object store, and has the manifest name them.
-    async fn commit(
-        &mut self,
-        crew: &[Member],
-        mut pending: Pending,
-    ) -> Result<Result<(), DriveError>, Lost> {
+    async fn commit(&mut self, pending: Option<Pending>) -> Result<(), Broken> {
+        let Some(pending) = pending else {
+            return Ok(());
+        };
+        let span = pending.span.clone();
+        self.commit_within(pending).instrument(span).await
+    }
+
+    async fn commit_within(&mut self, mut pending: Pending) -> Result<(), Broken> {
+        let began = Instant::now();
         let mut tables: Vec<Table> = Vec::new();
         while let Some(done) = pending.tables.join_next().await {
             let done = done.map_err(|error| strange("coordinator", &error))??;
@@ -608,10 +425,7 @@ impl Drive {
         let mut record = pending.record;
         record.bytes = tables.iter().map(|table| table.bytes).sum();
         let (depth, digest) = (record.depth, record.digest.clone());
-        let expected = match self.kept.put_tables(depth, &tables).await {
-            Ok(expected) => expected,
-            Err(error) => return Ok(Err(error.into())),
-        };
+        let expected = self.kept.put_tables(depth, &tables).await?;
         tracing::info!(
             run = self.name(),
             depth,
@@ -621,10 +435,11 @@ impl Drive {
             sent = pending.sent,
             seconds = record.seconds,
             bytes = record.bytes,
-            workers = crew.len(),
+            workers = pending.workers,
             digest,
             "depth committed"
         );
+        let (children, seconds) = (record.children, record.seconds);
         self.kept.manifest.depths.push(Depth {
             record,
             sent: pending.sent,
@@ -634,9 +449,14 @@ impl Drive {
         // Whatever it was that went wrong before has passed.
         self.blame.forget();
         let dropped = self.drop_old(depth);
-        if let Err(error) = self.save().await {
-            return Ok(Err(error.into()));
-        }
+        self.save().await?;
+        let metrics = &self.hub.metrics;
+        metrics.all.phases.observe("commit", began.elapsed());
+        metrics.all.exchanged.add(pending.sent);
+        metrics.all.exchanged_bytes.add(pending.sent_bytes);
+        metrics.run.depths.add(1);
+        metrics.run.children.add(children);
+        metrics.run.depth_seconds.observe_seconds(seconds);
         // After the manifest says so: what is left over is in nobody's way.
         for depth in dropped {
             let prefix = format!("{}/frontier/{depth:05}", self.kept.manifest.prefix());
@@ -644,7 +464,7 @@ impl Drive {
                 tracing::warn!(depth, %error, "tables that are not kept stay");
             }
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Takes note that tables are not kept any more, now that a later depth counts.
@@ -750,51 +570,4 @@ impl Drive {
         self.save().await?;
         Ok(())
     }
-}
-
-/// Adds what the others complain of, once one could not reach another.
-async fn hear_others(mut lost: Lost, mut asked: JoinSet<(usize, Result<Answer, Lost>)>) -> Lost {
-    let until = tokio::time::Instant::now() + HEARING;
-    while let Ok(Some(answer)) = tokio::time::timeout_at(until, asked.join_next()).await {
-        match answer {
-            // It could not be reached because it is not there any more.
-            Ok((_, Err(other))) if other.is_gone => return other,
-            Ok((_, Err(other))) => lost.unreached.extend(other.unreached),
-            _ => {}
-        }
-    }
-    lost
-}
-
-fn strange(worker: &str, what: &dyn std::fmt::Display) -> Lost {
-    Lost::of(worker, &what.to_string())
-}
-
-/// An answer to another question than was asked.
-fn misanswered(worker: &str) -> Lost {
-    Lost::of(worker, "it gave another answer than asked for")
-}
-
-fn part_of(selected: &v1::Selected) -> Result<Part, String> {
-    let bad = |_| "its part of the depth cannot be read".to_owned();
-    let best = match selected.best_game_well.is_empty() {
-        true => None,
-        false => Some(Node {
-            score: selected.best_game_node_score,
-            well: NodeWell(selected.best_game_well.as_slice().try_into().map_err(bad)?),
-            game_score: u16::try_from(selected.best_game_score)
-                .map_err(|_| "its best game has too many lines".to_owned())?,
-            hint: selected.best_game_hint as u8,
-        }),
-    };
-    Ok(Part {
-        count: selected.count,
-        digest: selected
-            .digest
-            .parse()
-            .map_err(|_| "its digest cannot be read".to_owned())?,
-        best_score: selected.best_score,
-        worst_score: selected.worst_score,
-        best,
-    })
 }

@@ -1,5 +1,6 @@
 //! The workers that attend: who they are, when they were last heard of, what they were asked.
 
+use crate::metrics::Metrics;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::answer::What as Answer;
 use hatebeam_proto::v1::from_worker::Say as FromWorker;
@@ -119,11 +120,13 @@ pub(crate) struct Hub {
     changes: watch::Sender<u64>,
     beat: Duration,
     lost_after: Duration,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Hub {
-    pub(crate) fn new(beat: Duration, lost_after: Duration) -> Arc<Hub> {
+    pub(crate) fn new(beat: Duration, lost_after: Duration, metrics: Arc<Metrics>) -> Arc<Hub> {
         Arc::new(Hub {
+            metrics,
             inner: Mutex::default(),
             changes: watch::Sender::new(0),
             beat,
@@ -303,6 +306,7 @@ impl Hub {
         epoch: u64,
         what: Order,
     ) -> Result<Answer, Lost> {
+        self.metrics.all.orders.add(what.name(), 1);
         let gone = || Lost::gone(&member.name);
         let (orders, answer, order) = {
             let mut inner = self.inner();
@@ -417,6 +421,7 @@ impl Hub {
         // One of the same name that was there before is taken to be gone.
         inner.workers.insert(worker.hello.name.clone(), worker);
         drop(inner);
+        self.metrics.all.joined.add(1);
         self.changed();
         Ok(session)
     }
@@ -427,6 +432,7 @@ impl Hub {
         if inner.workers.get(name).is_some_and(is_same) {
             inner.workers.remove(name);
             drop(inner);
+            self.metrics.all.lost.add(1);
             tracing::warn!(worker = name, reason, "lost");
             self.changed();
         }

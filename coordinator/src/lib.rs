@@ -8,13 +8,16 @@
 mod assign;
 mod blame;
 mod board;
+mod crew;
 mod drive;
 mod hub;
 mod lease;
+mod metrics;
 mod service;
 
 use board::Board;
 use drive::{Drive, DriveError};
+use hatebeam_metrics::Registry;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::MembersServer;
@@ -23,6 +26,7 @@ use hatebeam_proto::wire::{self, Guard, MAX_MESSAGE, Tls, Token, WireError};
 use hatebeam_worker::cluster::{Kept, ManifestError, State, list_manifests};
 use hub::Hub;
 use lease::{BEAT, Lease, LeaseError};
+use metrics::Metrics;
 use service::Service;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,6 +35,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::watch;
 use tonic::service::interceptor::InterceptedService;
+use tracing::Instrument;
 
 /// Signs of life may fail for so long before the coordinator stops: another may have taken its place.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -61,6 +66,8 @@ pub struct Settings {
     pub lost_after: Duration,
     /// Where tables are put while a game is read back.
     pub scratch: PathBuf,
+    /// Where it counts what it does.
+    pub registry: Registry,
 }
 
 /// Why a coordinator ends.
@@ -132,8 +139,7 @@ pub async fn coordinate(
         Err(LeaseError::Object(error)) => return Err(in_store(error)),
         Err(error) => return Err(CoordinatorError::Taken(error.to_string())),
     };
-    let hub = Hub::new(settings.beat, settings.lost_after);
-    let board = Board::new(Arc::clone(&hub));
+    let (hub, board) = observed(&settings);
     let there = list_manifests(&settings.objects, conditional).await;
     for (name, kept) in there.map_err(CoordinatorError::Runs)? {
         match kept {
@@ -202,6 +208,18 @@ pub async fn coordinate(
     let _ = quit.send(true);
     let _ = beats.await;
     ended
+}
+
+/// The workers and the runs, none known yet, and in sight of the metrics.
+fn observed(settings: &Settings) -> (Arc<Hub>, Arc<Board>) {
+    let metrics = Metrics::register(&settings.registry);
+    let hub = Hub::new(settings.beat, settings.lost_after, Arc::clone(&metrics));
+    let board = Board::new(Arc::clone(&hub));
+    let (of_runs, of_workers) = (Arc::clone(&board), Arc::clone(&hub));
+    settings
+        .registry
+        .before_scrape(move || metrics.show(&of_runs, &of_workers));
+    (hub, board)
 }
 
 /// Gives signs of life until it is told to quit, or the place is lost.
@@ -282,7 +300,8 @@ async fn work_on(
         settings.min_workers,
         settings.scratch.clone(),
     );
-    let done = drive.run().await;
+    let span = tracing::info_span!("run", run = name);
+    let done = drive.run().instrument(span).await;
     board.put(&drive.kept.manifest);
     board.note(name, String::new());
     done

@@ -13,4 +13,19 @@ pub mod v1 {
     tonic::include_proto!("hatebeam.v1");
     /// The compiled files, for the reflection service.
     pub const FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hatebeam.bin"));
+
+    impl order::What {
+        /// What the order is called where orders are counted.
+        pub fn name(&self) -> &'static str {
+            match self {
+                Self::Prepare(_) => "prepare",
+                Self::Expand(_) => "expand",
+                Self::Count(_) => "count",
+                Self::Judge(_) => "judge",
+                Self::Select(_) => "select",
+                Self::Halt(_) => "halt",
+                Self::WaitCommit(_) => "wait_commit",
+            }
+        }
+    }
 }

@@ -46,7 +46,7 @@ pub(crate) fn empty_dir(dir: &Path) -> Result<(), StoreError> {
 }
 
 /// The bytes of all files in a folder and those below. Files that go away meanwhile do not count.
-pub(crate) fn bytes_below(dir: &Path) -> u64 {
+pub fn bytes_below(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
         return 0;
     };

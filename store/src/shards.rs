@@ -100,10 +100,12 @@ impl ShardTables {
         shard: usize,
         nodes: &[Node],
     ) -> Result<ShardTable, StoreError> {
+        let _inside = tracing::debug_span!("table", shard).entered();
         table::check_order(depth, shard, nodes)?;
         let path = self.path(name);
         let (path, _, digest) =
             table::write_one(&self.options, &path, self.geometry, depth, &[nodes])?;
+        tracing::debug!(wells = nodes.len(), "table written");
         Ok(ShardTable {
             path,
             count: nodes.len() as u64,

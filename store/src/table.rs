@@ -157,7 +157,10 @@ pub fn in_parallel<T: Send>(
     work: impl Fn(usize) -> Result<T, StoreError> + Sync,
 ) -> Result<Vec<T>, StoreError> {
     let next = AtomicUsize::new(0);
+    // What is logged by a helper belongs to what is done here.
+    let span = tracing::Span::current();
     let worker = || {
+        let _inside = span.enter();
         let mut done = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);

@@ -296,7 +296,8 @@ impl Run {
             let begun = Instant::now();
             let expanded = Arc::new(AtomicU64::new(0));
             observer.begun(frontier.depth + 1, frontier.len() as u64, &expanded);
-            let next = step.advance(frontier, cancel, &expanded);
+            let span = tracing::info_span!("depth", depth = frontier.depth + 1);
+            let next = span.in_scope(|| step.advance(frontier, cancel, &expanded));
             if let Some(commit) = commit.take() {
                 store = Some(commit.finish(observer)?);
             }
@@ -314,7 +315,7 @@ impl Run {
             let geometry = self.emulator.geometry();
             let (seconds, children) = (begun.elapsed().as_secs_f64(), stats.children);
             commit = Some(Commit::begin(
-                free,
+                (free, span),
                 Arc::clone(&frontier),
                 (threads, self.keep),
                 move |frontier| record(geometry, frontier, children, seconds),
@@ -389,22 +390,26 @@ fn unreadable(dir: &Path, source: serde_json::Error) -> RunError {
 /// A commit under way on a thread of its own, which has the store meanwhile.
 struct Commit {
     thread: JoinHandle<(RunStore, Result<DepthRecord, StoreError>)>,
+    /// Of the depth that is committed.
+    span: tracing::Span,
 }
 
 impl Commit {
     fn begin(
-        mut store: RunStore,
+        (mut store, span): (RunStore, tracing::Span),
         frontier: Arc<Frontier>,
         (threads, keep): (usize, Keep),
         record: impl FnOnce(&Frontier) -> DepthRecord + Send + 'static,
     ) -> Commit {
+        let inside = span.clone();
         let thread = std::thread::spawn(move || {
+            let _inside = inside.enter();
             let record = record(&frontier);
             let shards: Vec<&[Node]> = frontier.shards.iter().map(Vec::as_slice).collect();
             let committed = commit(&mut store, record, &shards, threads, keep);
             (store, committed)
         });
-        Commit { thread }
+        Commit { thread, span }
     }
 
     fn finish(self, observer: &mut dyn Observer) -> Result<RunStore, StoreError> {
@@ -413,6 +418,7 @@ impl Commit {
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let record = committed?;
+        let _inside = self.span.enter();
         tracing::info!(
             depth = record.depth,
             wells = record.count,

@@ -1,11 +1,13 @@
 //! `hatebeam coordinator` and `hatebeam worker`.
 
 use super::{COORDINATOR, StoreArgs, TlsArgs, block_on};
+use crate::logs::{LogFormat, SpanArgs};
 use crate::machine::{available_memory, rss};
+use crate::metrics::MetricsArgs;
 use crate::output;
-use crate::run::{LogFormat, start_logs};
 use anyhow::Context;
 use hatebeam_coordinator::{Settings, coordinate};
+use hatebeam_metrics::Registry;
 use hatebeam_proto::wire::check_bind;
 use hatebeam_worker::cluster::{Membership, work};
 use std::net::SocketAddr;
@@ -25,7 +27,7 @@ All that must not be lost is in the object store. A coordinator that was stopped
 again anywhere with the same store, and goes on where it was; a second one beside it is refused. Without
 certificates only this machine can reach it, unless --insecure-bind says otherwise.
 
-Health and reflection are served to gRPC's own tools.
+Health and reflection are served to gRPC's own tools, and with --metrics Prometheus is served.
 
 Examples:
   hatebeam coordinator --store /shared/hatebeam
@@ -41,6 +43,7 @@ Nothing is lost either way.
 
 Examples:
   hatebeam worker --store /shared/hatebeam
+  hatebeam worker --store /shared/hatebeam --metrics 127.0.0.1:9101
   hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls";
 
 /// What a coordinator is told.
@@ -53,7 +56,8 @@ pub(crate) struct CoordinatorArgs {
     listen: SocketAddr,
     #[command(flatten)]
     tls: TlsArgs,
-    /// Listen on more than the loopback without certificates: whoever reaches it can do anything
+    /// Listen on more than the loopback without certificates: whoever reaches it can do anything. For
+    /// --metrics, which knows no certificates, this is needed in any case: whoever reaches it can read them
     #[arg(long)]
     insecure_bind: bool,
     /// This is the only coordinator of the store, which need not honour conditional writes then
@@ -66,9 +70,13 @@ pub(crate) struct CoordinatorArgs {
     /// Seconds without a word after which a worker is lost
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = parse_seconds)]
     lost_after: f64,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// How log lines are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
+    #[command(flatten)]
+    spans: SpanArgs,
 }
 
 /// What a worker is told.
@@ -92,7 +100,8 @@ pub(crate) struct WorkerArgs {
     advertise: Option<String>,
     #[command(flatten)]
     tls: TlsArgs,
-    /// Listen on more than the loopback without certificates: whoever reaches it can do anything
+    /// Listen on more than the loopback without certificates: whoever reaches it can do anything. For
+    /// --metrics, which knows no certificates, this is needed in any case: whoever reaches it can read them
     #[arg(long)]
     insecure_bind: bool,
     /// What it is called, and no other is [default: the host's name and the process's number]
@@ -107,9 +116,13 @@ pub(crate) struct WorkerArgs {
     /// Compress what goes to other workers: where the network is slower than the cores
     #[arg(long)]
     compress: bool,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// How log lines are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
+    #[command(flatten)]
+    spans: SpanArgs,
 }
 
 fn parse_seconds(text: &str) -> Result<f64, String> {
@@ -145,17 +158,24 @@ fn on_signals() -> anyhow::Result<watch::Receiver<bool>> {
 
 /// Runs `hatebeam coordinator`.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
-    start_logs(Some(args.log_format), LevelFilter::INFO)?;
+    let (format, level) = (Some(args.log_format), LevelFilter::INFO);
+    let _logs = args.spans.start(format, level, "coordinator")?;
     let tls = args.tls.tls("coordinator");
     check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
+    args.metrics.check(args.insecure_bind)?;
     let token = args.tls.token()?;
     block_on(async {
         let stop = on_signals()?;
         let lost_after = Duration::from_secs_f64(args.lost_after);
+        let (registry, objects) = (Registry::default(), args.store.open().await?);
+        args.metrics
+            .serve(&registry, "coordinator", &objects)
+            .await?;
         let settings = Settings {
             name: own_name(),
             listen: args.listen,
-            objects: args.store.open().await?,
+            objects,
+            registry,
             tls,
             token,
             single: args.single_coordinator,
@@ -174,9 +194,11 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
 
 /// Runs `hatebeam worker`.
 pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
-    start_logs(Some(args.log_format), LevelFilter::INFO)?;
+    let (format, level) = (Some(args.log_format), LevelFilter::INFO);
+    let _logs = args.spans.start(format, level, "worker")?;
     let tls = args.tls.tls("worker");
     check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
+    args.metrics.check(args.insecure_bind)?;
     let token = args.tls.token()?;
     let name = args.name.clone().unwrap_or_else(own_name);
     let dir = match &args.dir {
@@ -187,6 +209,8 @@ pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
     std::fs::create_dir_all(&dir).with_context(|| format!("the folder {}", dir.display()))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     block_on(async {
+        let (registry, objects) = (Registry::default(), args.store.open().await?);
+        args.metrics.serve(&registry, "worker", &objects).await?;
         let membership = Membership {
             name,
             listen: args.listen,
@@ -195,7 +219,8 @@ pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
             threads: args.threads.map_or(cores, usize::from),
             memory_bytes: available_memory().unwrap_or(0),
             dir,
-            objects: args.store.open().await?,
+            objects,
+            registry,
             tls,
             token,
             compress: args.compress,

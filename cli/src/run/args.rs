@@ -1,13 +1,14 @@
 //! What `hatebeam run` and `hatebeam resume` are told.
 
+use crate::logs::{LogFormat, Logs, SpanArgs};
+#[cfg(feature = "cluster")]
+use crate::metrics::MetricsArgs;
 use crate::state::StateArgs;
-use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_search::{Kind, Quiescence};
 use hatebeam_worker::{Keep, MAX_WIDTH};
 use std::path::PathBuf;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::EnvFilter;
 
 pub(crate) const RUN_EXAMPLES: &str = "\
 The same command goes on with a run that was interrupted, or tells its result again: a run is known by
@@ -139,15 +140,15 @@ pub(crate) struct HowArgs {
     /// as debug or hatebeam_store=debug
     #[arg(long, value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
-}
-
-/// How log lines are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum LogFormat {
-    /// For people
-    Text,
-    /// One JSON object a line
-    Json,
+    #[command(flatten)]
+    spans: SpanArgs,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
+    /// Show metrics on more than the loopback
+    #[cfg(feature = "cluster")]
+    #[arg(long, requires = "metrics")]
+    pub(crate) insecure_bind: bool,
 }
 
 impl HowArgs {
@@ -156,32 +157,21 @@ impl HowArgs {
         self.quiet || self.log_format.is_some()
     }
 
+    /// Refuses what cannot be meant, before anything is begun.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        #[cfg(feature = "cluster")]
+        self.metrics.check(self.insecure_bind)?;
+        Ok(())
+    }
+
     /// Sends what is logged to standard error. Without a format that is warnings only.
-    pub(crate) fn start_logs(&self) -> anyhow::Result<()> {
+    pub(crate) fn start_logs(&self) -> anyhow::Result<Logs> {
         let level = match self.log_format {
             Some(_) => LevelFilter::INFO,
             None => LevelFilter::WARN,
         };
-        start_logs(self.log_format, level)
+        self.spans.start(self.log_format, level, "run")
     }
-}
-
-/// Sends what is logged from this level on to standard error.
-pub(crate) fn start_logs(format: Option<LogFormat>, level: LevelFilter) -> anyhow::Result<()> {
-    let filter = EnvFilter::builder()
-        .with_default_directive(level.into())
-        .with_env_var("HATEBEAM_LOG")
-        .from_env()
-        .context("HATEBEAM_LOG")?;
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(false);
-    let started = match format {
-        Some(LogFormat::Json) => logs.json().flatten_event(true).try_init(),
-        _ => logs.try_init(),
-    };
-    started.map_err(|error| anyhow::anyhow!("logs cannot be started: {error}"))
 }
 
 /// A number of wells: `10000`, `10k`, `2.5M`.

@@ -1,11 +1,13 @@
 //! `hatebeam run` and `hatebeam resume`.
 
 mod args;
+#[cfg(feature = "cluster")]
+mod counts;
 pub(crate) mod screen;
 mod spec;
 
 #[cfg(feature = "cluster")]
-pub(crate) use args::{LogFormat, SpecArgs, start_logs};
+pub(crate) use args::SpecArgs;
 pub(crate) use args::{
     RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs, kind_parser, parse_wells, quiescence_parser,
 };
@@ -69,7 +71,8 @@ pub(crate) struct Summary {
 
 /// Runs `hatebeam run`.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
-    args.how.start_logs()?;
+    let _logs = args.how.start_logs()?;
+    args.how.check()?;
     let spec = spec::spec(&args.what)?;
     let state = args.how.state.state()?;
     let name = args.name.clone().unwrap_or_else(|| spec.name());
@@ -98,7 +101,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
 
 /// Runs `hatebeam resume`.
 pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<()> {
-    args.how.start_logs()?;
+    let _logs = args.how.start_logs()?;
+    args.how.check()?;
     let state = args.how.state.state()?;
     let dir = state.find(&args.run)?;
     let run = opened(Run::open(&dir, args.how.keep), &args.run)?;
@@ -195,6 +199,7 @@ fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
     {
         return tell(&run, &summary, how);
     }
+    let _inside = tracing::info_span!("run", run = name).entered();
     tracing::info!(run = name, threads, "search begins");
     let cancel = interrupt::flag()?;
     let depths = run.store().depths();
@@ -215,6 +220,15 @@ fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
         how.max_depth,
         stored,
     );
+    #[cfg(feature = "cluster")]
+    let searched = {
+        let registry = hatebeam_metrics::Registry::default();
+        let mut counts = counts::Counts::new(&registry, &run, &name, &mut screen);
+        let tell = !how.json && !how.is_quiet();
+        how.metrics.serve_apart(&registry, tell)?;
+        run.search(&settings, &cancel, &mut counts)
+    };
+    #[cfg(not(feature = "cluster"))]
     let searched = run.search(&settings, &cancel, &mut screen);
     screen.close()?;
     let (mut run, end) = searched.with_context(|| {

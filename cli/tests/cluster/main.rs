@@ -8,6 +8,7 @@ mod chaos;
 mod faults;
 mod hostile;
 mod hosts;
+mod metrics;
 mod network;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/proxy.rs"]
@@ -16,6 +17,7 @@ mod rig;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/servers.rs"]
 mod servers;
+mod spans;
 
 use rig::{Place, Rig, Watched};
 use servers::Server;

@@ -105,7 +105,8 @@ fn quiet(command: &mut Command) {
     command.stdin(Stdio::null());
     command
         .env_remove("HATEBEAM_TOKEN")
-        .env_remove("HATEBEAM_LOG");
+        .env_remove("HATEBEAM_LOG")
+        .env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
 }
 
 impl Rig {

@@ -34,6 +34,12 @@ impl Candidates {
         }
     }
 
+    /// Bytes that their tables take.
+    pub fn bytes(&self) -> u64 {
+        let bytes = |table: &Mutex<Table>| (lock(table).slots.len() * size_of::<Node>()) as u64;
+        self.tables.iter().map(bytes).sum()
+    }
+
     /// How they are divided.
     pub fn division(&self) -> Division {
         self.division

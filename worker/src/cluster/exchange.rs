@@ -8,6 +8,7 @@
 use super::hand::lock;
 use bytes::Bytes;
 use hatebeam_game::Geometry;
+use hatebeam_metrics::WorkerMetrics;
 use hatebeam_proto::batch;
 use hatebeam_proto::v1::peers_client::PeersClient;
 use hatebeam_proto::v1::peers_server::Peers;
@@ -17,7 +18,8 @@ use hatebeam_search::{Cancelled, Candidates, Node, Outlet, Sorted};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
@@ -25,6 +27,8 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 /// Children of a batch: some 100 KB.
 const BATCH: usize = 4096;
@@ -50,12 +54,28 @@ pub(super) struct Intake {
     pub(super) peers: Arc<Vec<String>>,
 }
 
-/// Counts of what went through.
-#[derive(Debug, Default)]
+/// What goes through, counted.
 pub(super) struct Traffic {
-    pub(super) received: AtomicU64,
-    pub(super) received_bytes: AtomicU64,
-    pub(super) refused: AtomicU64,
+    pub(super) metrics: WorkerMetrics,
+    /// Of the links that are open; perhaps of some that were.
+    queues: Mutex<Vec<mpsc::WeakSender<SendRequest>>>,
+}
+
+impl Traffic {
+    pub(super) fn new(metrics: WorkerMetrics) -> Arc<Traffic> {
+        Arc::new(Traffic {
+            metrics,
+            queues: Mutex::default(),
+        })
+    }
+
+    /// Batches that wait to be sent.
+    pub(super) fn waiting(&self) -> usize {
+        let queues = lock(&self.queues);
+        let open = queues.iter().filter_map(mpsc::WeakSender::upgrade);
+        open.map(|queue| queue.max_capacity() - queue.capacity())
+            .sum()
+    }
 }
 
 /// A link to a peer.
@@ -72,6 +92,9 @@ pub(super) struct Links {
     compress: bool,
     links: Vec<Link>,
     bytes: AtomicU64,
+    traffic: Arc<Traffic>,
+    /// The depth, for what is logged on threads that know nothing of it.
+    span: Span,
     streams: JoinSet<Result<(), Lost>>,
 }
 
@@ -87,9 +110,9 @@ impl Links {
     pub(super) fn open(
         peers: &[(String, Channel)],
         heading: &Heading,
-        geometry: Geometry,
-        compress: bool,
+        (geometry, compress): (Geometry, bool),
         candidates: &Arc<Candidates>,
+        traffic: &Arc<Traffic>,
     ) -> (Links, Vec<AbortHandle>) {
         let mut streams = JoinSet::new();
         let mut handles = Vec::new();
@@ -119,12 +142,15 @@ impl Links {
                 sent,
             }
         });
-        let links = links.collect();
+        let links: Vec<Link> = links.collect();
+        *lock(&traffic.queues) = links.iter().map(|link| link.queue.downgrade()).collect();
         let links = Links {
             geometry,
             compress,
             links,
             bytes: AtomicU64::new(0),
+            traffic: Arc::clone(traffic),
+            span: Span::current(),
             streams,
         };
         (links, handles)
@@ -132,17 +158,35 @@ impl Links {
 
     fn push(&self, link: &Link, children: &[Node]) -> Result<(), Cancelled> {
         let batch = batch::pack(self.geometry, children, self.compress);
-        self.bytes.fetch_add(batch.len() as u64, Ordering::Relaxed);
-        link.sent
-            .fetch_add(children.len() as u64, Ordering::Relaxed);
+        let (count, bytes) = (children.len() as u64, batch.len() as u64);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        link.sent.fetch_add(count, Ordering::Relaxed);
+        let metrics = &self.traffic.metrics;
+        metrics.sent.add(count);
+        metrics.sent_bytes.add(bytes);
+        metrics.batches_sent.add(1);
         let request = SendRequest {
             heading: None,
             batch: batch.into(),
         };
-        link.queue.blocking_send(request).map_err(|_| {
-            tracing::debug!(peer = %link.name, "the link is gone");
+        self.hand_over(link, request).map_err(|()| {
+            tracing::debug!(parent: &self.span, peer = %link.name, "the link is gone");
             Cancelled
         })
+    }
+
+    /// Puts a batch where it waits to be sent, and waits while that is full.
+    fn hand_over(&self, link: &Link, request: SendRequest) -> Result<(), ()> {
+        let request = match link.queue.try_send(request) {
+            Err(TrySendError::Full(request)) => request,
+            sent => return sent.map_err(|_| ()),
+        };
+        let began = Instant::now();
+        let sent = link.queue.blocking_send(request);
+        let metrics = &self.traffic.metrics;
+        metrics.stalls.add(1);
+        metrics.stalled.add(began.elapsed());
+        sent.map_err(|_| ())
     }
 
     /// Sends what is left. Not to be called on a thread that drives a runtime.
@@ -309,13 +353,21 @@ impl Peers for PeerService {
             traffic: Arc::clone(&self.traffic),
         };
         // The answer begins at once: the other side waits for its head before it sends on.
-        tokio::spawn(async move {
+        let span = tracing::info_span!(
+            "intake",
+            run = Empty,
+            epoch = Empty,
+            depth = Empty,
+            from = Empty
+        );
+        let taking_in = async move {
             if let Err(status) = service.take_in(&mut requests, &answers).await {
-                service.traffic.refused.fetch_add(1, Ordering::Relaxed);
+                service.traffic.metrics.refused.add(1);
                 tracing::warn!(reason = status.message(), "children of a peer are refused");
                 let _ = answers.send(Err(status)).await;
             }
-        });
+        };
+        tokio::spawn(taking_in.instrument(span));
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
 }
@@ -330,6 +382,12 @@ impl PeerService {
         let first = first.map_err(|_| Status::deadline_exceeded("no heading came"))??;
         let heading = first.and_then(|first| first.heading);
         let heading = heading.ok_or_else(|| Status::invalid_argument("the heading is missing"))?;
+        let (run, from) = (heading.run.as_str(), heading.from.as_str());
+        Span::current()
+            .record("run", run)
+            .record("epoch", heading.epoch)
+            .record("depth", heading.depth)
+            .record("from", from);
         let (intake, candidates) = self.find(&heading).await?;
         let division = candidates.division();
         let mut work = (Vec::new(), Sorted::default());
@@ -383,10 +441,10 @@ impl PeerService {
                 .map_err(|error| Status::internal(error.to_string()))??;
             work = back;
             received += count;
-            self.traffic.received.fetch_add(count, Ordering::Relaxed);
-            self.traffic
-                .received_bytes
-                .fetch_add(bytes, Ordering::Relaxed);
+            let metrics = &self.traffic.metrics;
+            metrics.received.add(count);
+            metrics.received_bytes.add(bytes);
+            metrics.batches_received.add(1);
         }
         let last = floors(&intake, &candidates, Some(received));
         let _ = answers.send(Ok(last)).await;

@@ -4,7 +4,7 @@
 //! orders of a depth come one after the other, but for the commit, which goes on while the next depth is
 //! expanded.
 
-use super::exchange::{Intake, Links, Lost};
+use super::exchange::{Intake, Links, Lost, Traffic};
 use super::manifest::{ManifestError, Table, first_node};
 use super::tables;
 use crate::part::Part;
@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tonic::transport::Channel;
+use tracing::{Instrument, Span};
 
 /// A peer that gives no sign for so long is lost, unless the coordinator says otherwise.
 const LOST_AFTER: Duration = Duration::from_secs(5);
@@ -47,6 +48,7 @@ pub(super) struct Hand {
     pub(super) compress: bool,
     pub(super) intake: watch::Sender<Option<Intake>>,
     pub(super) progress: Progress,
+    pub(super) traffic: Arc<Traffic>,
     /// The epoch that is worked on.
     current: Mutex<Option<Arc<Epoch>>>,
     /// A peer that gives no sign for so long is lost.
@@ -83,6 +85,9 @@ pub(super) struct Epoch {
     cancel: AtomicBool,
     /// The streams of the depth that is being expanded.
     streams: Mutex<Vec<AbortHandle>>,
+    /// The epoch, within its run, for whatever is logged; and the depth that is under way.
+    span: Span,
+    depth_span: Mutex<Option<(u32, Span)>>,
 }
 
 impl Epoch {
@@ -90,6 +95,19 @@ impl Epoch {
     /// store now, nothing would lead to.
     pub(super) fn is_over(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// The span of all orders of a depth.
+    fn span_of(&self, depth: u32) -> Span {
+        let mut current = lock(&self.depth_span);
+        match &*current {
+            Some((of, span)) if *of == depth => span.clone(),
+            _ => {
+                let span = tracing::info_span!(parent: &self.span, "depth", depth);
+                *current = Some((depth, span.clone()));
+                span
+            }
+        }
     }
 
     /// Ends what is going on: also threads that wait for a peer that does not take anything any more.
@@ -146,7 +164,7 @@ impl Hand {
         objects: Objects,
         tls: Option<Tls>,
         compress: bool,
-        intake: watch::Sender<Option<Intake>>,
+        (intake, traffic): (watch::Sender<Option<Intake>>, Arc<Traffic>),
     ) -> Hand {
         Hand {
             name,
@@ -157,6 +175,7 @@ impl Hand {
             compress,
             intake,
             progress: Progress::default(),
+            traffic,
             current: Mutex::default(),
             lost_after: Mutex::new(LOST_AFTER),
             channels: Mutex::default(),
@@ -180,28 +199,91 @@ impl Hand {
 
     /// Carries out an order.
     pub(super) async fn obey(&self, order: v1::Order) -> Answer {
+        let metrics = &self.traffic.metrics;
         let Some(what) = order.what else {
+            metrics.failed.add(1);
             return failed(&"the order is empty".into());
         };
+        let (phase, started) = (metrics.phases.of(what.name()), Instant::now());
         let done = match what {
             Order::Halt(_) => {
                 self.halt();
                 Ok(Answer::Halted(v1::Halted {}))
             }
-            Order::Prepare(prepare) => self.prepare(order.epoch, prepare).await,
+            Order::Prepare(prepare) => {
+                let run = tracing::info_span!("run", run = prepare.run);
+                let span = tracing::info_span!(parent: &run, "epoch", epoch = order.epoch);
+                self.prepare(order.epoch, prepare).instrument(span).await
+            }
             what => match self.epoch(order.epoch) {
                 Err(failure) => Err(failure),
-                Ok(epoch) => match what {
-                    Order::Expand(expand) => self.expand(&epoch, expand).await,
-                    Order::Count(count) => self.count(&epoch, count).await,
-                    Order::Judge(judge) => self.judge(&epoch, judge).await,
-                    Order::Select(select) => self.select(&epoch, select).await,
-                    Order::WaitCommit(wait) => wait_commit(&epoch, wait.depth).await,
-                    Order::Halt(_) | Order::Prepare(_) => Err("the order is empty".into()),
-                },
+                Ok(epoch) => self.obey_in(&epoch, what).await,
             },
         };
-        done.unwrap_or_else(|failure| failed(&failure))
+        match done {
+            Ok(answer) => {
+                if let Some(phase) = phase {
+                    phase.observe(started.elapsed());
+                }
+                answer
+            }
+            Err(failure) => {
+                metrics.failed.add(1);
+                failed(&failure)
+            }
+        }
+    }
+
+    /// Carries out an order of an epoch, in the span of its depth.
+    async fn obey_in(&self, epoch: &Arc<Epoch>, what: Order) -> Result<Answer, Failure> {
+        let span = |depth: u32| epoch.span_of(depth);
+        match what {
+            Order::Expand(expand) => {
+                let span = span(expand.depth);
+                self.expand(epoch, expand).instrument(span).await
+            }
+            Order::Count(count) => {
+                let span = span(count.depth);
+                self.count(epoch, count).instrument(span).await
+            }
+            Order::Judge(judge) => {
+                let span = span(judge.depth);
+                self.judge(epoch, judge).instrument(span).await
+            }
+            Order::Select(select) => {
+                let span = span(select.depth);
+                self.select(epoch, select).instrument(span).await
+            }
+            Order::WaitCommit(wait) => wait_commit(epoch, wait.depth).await,
+            Order::Halt(_) | Order::Prepare(_) => Err("the order is empty".into()),
+        }
+    }
+
+    /// Says how it stands, for whoever reads the metrics.
+    pub(super) fn show(&self) {
+        let metrics = &self.traffic.metrics;
+        let progress = &self.progress;
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        metrics.epoch.set(count(&progress.epoch));
+        let depth = progress.depth.load(Ordering::Relaxed);
+        metrics.depth.set(u64::from(depth));
+        metrics.depth_wells.set(count(&progress.parents));
+        metrics.depth_wells_expanded.set(count(&progress.expanded));
+        metrics.batches_waiting.set(self.traffic.waiting() as u64);
+        let free = hatebeam_store::free_bytes(&self.dir).unwrap_or(0);
+        metrics.disk_free.set(free);
+        let (mut shards, mut frontier, mut candidates) = (0, 0, 0);
+        let current = lock(&self.current).clone();
+        if let Some(epoch) = current {
+            let here = |owner: &&Owner| **owner == Owner::Here;
+            shards = epoch.owners.iter().filter(here).count() as u64;
+            frontier = lock(&epoch.frontier).len() as u64;
+            let tables = lock(&epoch.candidates).clone();
+            candidates = tables.map_or(0, |(_, tables)| tables.bytes());
+        }
+        metrics.shards.set(shards);
+        metrics.frontier.set(frontier);
+        metrics.candidates.set(candidates);
     }
 
     fn epoch(&self, number: u64) -> Result<Arc<Epoch>, Failure> {
@@ -257,6 +339,7 @@ impl Hand {
             let held = held.filter(|held| held.depth == order.depth);
             tables::load(&self.objects, &order, division, held, &tables).await?
         };
+        self.traffic.metrics.tables_fetched.add(u64::from(fetched));
         let wells = frontier.len() as u64;
         let names = peers.iter().map(|(name, _)| name.clone()).collect();
         let depth = frontier.depth;
@@ -274,6 +357,8 @@ impl Hand {
             commits: Mutex::default(),
             cancel: AtomicBool::new(false),
             streams: Mutex::default(),
+            span: Span::current(),
+            depth_span: Mutex::default(),
         };
         *lock(&self.current) = Some(Arc::new(epoch));
         self.progress.epoch.store(number, Ordering::Relaxed);
@@ -346,9 +431,9 @@ impl Hand {
         let (links, streams) = Links::open(
             &epoch.peers,
             &heading,
-            epoch.emulator.geometry(),
-            self.compress,
+            (epoch.emulator.geometry(), self.compress),
             &candidates,
+            &self.traffic,
         );
         *lock(&epoch.streams) = streams;
         if epoch.is_over() {
@@ -386,6 +471,10 @@ impl Hand {
             (stats, links)
         });
         let (stats, links) = expanded.await?;
+        let metrics = &self.traffic.metrics;
+        metrics
+            .expanded
+            .add(self.progress.expanded.load(Ordering::Relaxed));
         let stats = match stats {
             Ok(stats) => stats,
             Err(reason) => {
@@ -396,7 +485,11 @@ impl Hand {
                 return Err(lost.map_or_else(|| reason.into(), lost_failure));
             }
         };
+        metrics.children.add(stats.children);
+        metrics.offered.add(stats.offered);
         let sent_bytes = links.finish().await.map_err(lost_failure)?;
+        let (children, sent) = (stats.children, stats.sent);
+        tracing::debug!(children, sent, sent_bytes, "expanded");
         Ok(Answer::Expanded(v1::Expanded {
             children: stats.children,
             offered: stats.offered,
@@ -484,20 +577,25 @@ impl Hand {
         let (done, result) = oneshot::channel();
         lock(&epoch.commits).insert(depth, result);
         let (epoch, objects) = (Arc::clone(epoch), self.objects.clone());
-        let name = self.name.clone();
-        tokio::spawn(async move {
+        let (name, traffic) = (self.name.clone(), Arc::clone(&self.traffic));
+        let committing = async move {
+            let metrics = &traffic.metrics;
+            let how = (name.as_str(), threads, metrics);
             // If nobody waits for it any more, the epoch is over.
-            let committed = tables::commit(&epoch, &objects, &frontier, (&name, threads)).await;
+            let committed = tables::commit(&epoch, &objects, &frontier, how).await;
             match committed {
                 Err(failure) => {
                     let _ = done.send(Err(failure));
                 }
                 Ok((tables, paths)) => {
                     let _ = done.send(Ok(tables));
+                    let began = Instant::now();
                     tables::keep(&epoch, depth, paths).await;
+                    metrics.phases.observe("keep", began.elapsed());
                 }
             }
-        });
+        };
+        tokio::spawn(committing.in_current_span());
         Ok(Answer::Selected(v1::Selected {
             count: part.count,
             digest: part.digest.to_string(),
@@ -546,6 +644,7 @@ mod tests {
     use super::*;
     use crate::spec::{Start, WellSpec};
     use hatebeam_game::Rules;
+    use hatebeam_metrics::{Registry, WorkerMetrics};
     use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
     use std::path::Path;
 
@@ -556,7 +655,8 @@ mod tests {
         std::fs::create_dir(dir.join("w0")).unwrap();
         let (intake, _) = watch::channel(None);
         let own = ("w0".to_owned(), 1, dir.join("w0"));
-        Hand::new(own, objects, None, false, intake)
+        let metrics = WorkerMetrics::register(&Registry::default());
+        Hand::new(own, objects, None, false, (intake, Traffic::new(metrics)))
     }
 
     fn prepare() -> v1::Prepare {

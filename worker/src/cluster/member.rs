@@ -1,7 +1,8 @@
 //! A worker: it attends a coordinator for as long as it lives.
 
-use super::exchange::{Intake, PeerService};
+use super::exchange::{Intake, PeerService, Traffic};
 use super::hand::{Hand, lock};
+use hatebeam_metrics::{Registry, WorkerMetrics};
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::from_worker::Say as FromWorker;
@@ -54,6 +55,8 @@ pub struct Membership {
     pub compress: bool,
     /// What is said of the process in a beat: its memory in bytes.
     pub rss: fn() -> u64,
+    /// Where it counts what it does.
+    pub registry: Registry,
 }
 
 /// Why a worker ends.
@@ -92,10 +95,13 @@ pub async fn work(
     };
     let advertise = membership.advertise.clone();
     let advertise = advertise.unwrap_or_else(|| format!("{scheme}://{address}"));
+    let metrics = WorkerMetrics::register(&membership.registry);
+    metrics.threads.set(membership.threads.max(1) as u64);
+    let traffic = Traffic::new(metrics.clone());
     let (intake, taken_in): (_, watch::Receiver<Option<Intake>>) = watch::channel(None);
     let service = PeersServer::new(PeerService {
         intake: taken_in,
-        traffic: Arc::default(),
+        traffic: Arc::clone(&traffic),
     })
     .max_decoding_message_size(MAX_MESSAGE)
     .max_encoding_message_size(MAX_MESSAGE);
@@ -117,10 +123,17 @@ pub async fn work(
         membership.objects.clone(),
         membership.tls.clone(),
         membership.compress,
-        intake,
+        (intake, traffic),
     ));
+    let shown = Arc::downgrade(&hand);
+    membership.registry.before_scrape(move || {
+        if let Some(hand) = shown.upgrade() {
+            hand.show();
+        }
+    });
     let mut wait = KNOCK.0;
     loop {
+        metrics.knocks.add(1);
         let session = attend(&membership, &advertise, &hand, &mut stop);
         let ended = tokio::select! {
             ended = session => ended,
@@ -131,6 +144,7 @@ pub async fn work(
                 };
             }
         };
+        metrics.attends.set(0);
         hand.halt();
         match ended {
             Ended::Released => return Ok(()),
@@ -226,6 +240,7 @@ async fn attend(
                         let mut interval = tokio::time::interval(period);
                         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
                         beat = Some(interval);
+                        hand.traffic.metrics.attends.set(1);
                         tracing::info!(coordinator = membership.coordinator, "welcome");
                     }
                     Some(ToWorker::Released(_)) => return Ended::Released,

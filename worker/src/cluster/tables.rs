@@ -2,7 +2,8 @@
 //! store when a depth is selected.
 
 use super::hand::{Epoch, Failure};
-use super::manifest::{RUNS, Table};
+use super::manifest::{ManifestError, RUNS, Table};
+use hatebeam_metrics::WorkerMetrics;
 use hatebeam_objects::{Objects, Stored};
 use hatebeam_proto::v1;
 use hatebeam_search::{Digest, Division, Frontier, Node};
@@ -11,8 +12,10 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tracing::{Instrument, Span};
 
 /// Tables that are fetched at once.
 const TRANSFERS: usize = 4;
@@ -54,11 +57,14 @@ pub(super) async fn load(
             let table = Table::from((*table).clone());
             let (objects, permits) = (objects.clone(), Arc::clone(&permits));
             let run = order.run.clone();
-            fetches.spawn(async move {
+            let span = tracing::info_span!("table", shard = table.shard);
+            let fetch = async move {
                 let _permit = permits.acquire_owned().await;
-                let got = table.fetch(&objects, &run, &path).await;
-                got.map(|()| path)
-            });
+                table.fetch(&objects, &run, &path).await?;
+                tracing::debug!(bytes = table.bytes, "table fetched");
+                Ok::<_, ManifestError>(path)
+            };
+            fetches.spawn(fetch.instrument(span));
         }
         let mut paths = Vec::new();
         while let Some(fetched) = fetches.join_next().await {
@@ -112,8 +118,9 @@ pub(super) async fn commit(
     epoch: &Arc<Epoch>,
     objects: &Objects,
     frontier: &Arc<Frontier>,
-    (name, threads): (&str, usize),
+    (name, threads, metrics): (&str, usize, &WorkerMetrics),
 ) -> Result<(Vec<Table>, Vec<PathBuf>), Failure> {
+    let began = Instant::now();
     let depth = frontier.depth;
     let key = format!("frontier/{depth:05}/{}-{name}", epoch.number);
     let bundle = epoch.tables.path(&format!("{depth}-{}", epoch.number));
@@ -123,16 +130,31 @@ pub(super) async fn commit(
         bundle.clone(),
         key.clone(),
     );
-    let written = tokio::task::spawn_blocking(move || write(&work, &of, &into, &under, threads));
+    let span = Span::current();
+    let written = tokio::task::spawn_blocking(move || {
+        let _inside = span.enter();
+        write(&work, &of, &into, &under, threads)
+    });
     let (tables, paths) = written.await??;
+    metrics.phases.observe("write", began.elapsed());
     if epoch.is_over() {
         return Err("the epoch is over".into());
     }
+    let began = Instant::now();
     if !tables.is_empty() {
         let whole = format!("{RUNS}/{}/{key}", epoch.run);
         let stored = objects.put_file(&whole, &bundle).await;
         stored.map_err(|error| Failure::of_store(&error.into()))?;
     }
+    metrics.phases.observe("upload", began.elapsed());
+    metrics.tables_written.add(tables.len() as u64);
+    let bytes = tables.iter().map(|table| table.bytes).sum();
+    metrics.tables_bytes.add(bytes);
+    tracing::debug!(
+        tables = tables.len(),
+        bytes,
+        "tables are in the object store"
+    );
     Ok((tables, paths))
 }
 

@@ -1,0 +1,70 @@
+//! What the coordinator counts. Much of it is known anyway, and looked up when somebody wants to know.
+
+use crate::board::Board;
+use crate::hub::Hub;
+use hatebeam_metrics::{CoordinatorMetrics, Registry, RunMetrics};
+use hatebeam_proto::v1;
+use std::sync::Arc;
+
+/// What the coordinator counts.
+pub(crate) struct Metrics {
+    pub(crate) all: CoordinatorMetrics,
+    /// Of the run that is searched.
+    pub(crate) run: RunMetrics,
+}
+
+impl Metrics {
+    pub(crate) fn register(registry: &Registry) -> Arc<Metrics> {
+        Arc::new(Metrics {
+            run: RunMetrics::register(registry),
+            all: CoordinatorMetrics::register(registry),
+        })
+    }
+
+    /// Says how runs and workers stand.
+    pub(crate) fn show(&self, board: &Board, hub: &Hub) {
+        let runs = board.statuses();
+        for (state, gauge) in self.all.runs.iter() {
+            let is_so = |run: &&v1::RunStatus| state_of(run) == state;
+            gauge.set(runs.iter().filter(is_so).count() as u64);
+        }
+        let workers = board.workers();
+        for (state, gauge) in self.all.workers.iter() {
+            let is_so = |worker: &&v1::WorkerStatus| worker.state == state;
+            gauge.set(workers.iter().filter(is_so).count() as u64);
+        }
+        let slow = workers.iter().filter(|worker| worker.slow).count();
+        self.all.workers_slow.set(slow as u64);
+        let Some(manifest) = board.searched() else {
+            return;
+        };
+        let run = runs.iter().find(|run| run.name == manifest.name);
+        let Some(run) = run else {
+            return;
+        };
+        self.run.info.set(vec![
+            ("run", run.name.clone()),
+            ("state", state_of(run).to_owned()),
+        ]);
+        self.run.depth.set(u64::from(run.depth));
+        self.run.width.set(run.width);
+        let wells = manifest.last().map_or(0, |last| last.record.count);
+        self.run.wells.set(wells);
+        self.run.best_lines.set(u64::from(run.best_game_score));
+        self.run.stored.set(run.stored_bytes);
+        self.run.searched.set_f64(run.seconds);
+        let (expanded, parents) = hub.progress(manifest.epoch);
+        self.run.depth_wells.set(parents);
+        self.run.depth_wells_expanded.set(expanded);
+    }
+}
+
+fn state_of(run: &v1::RunStatus) -> &'static str {
+    match run.state() {
+        v1::State::Running => "running",
+        v1::State::Finished => "finished",
+        v1::State::Cancelled => "cancelled",
+        v1::State::Failed => "failed",
+        v1::State::Queued | v1::State::Unspecified => "queued",
+    }
+}

@@ -1,0 +1,81 @@
+//! The list of metrics is sound, and `docs/metrics.md` has every line of it and no other.
+
+use hatebeam_metrics::list::of_process;
+use hatebeam_metrics::{
+    CoordinatorMetrics, Definition, ObjectMetrics, ProcessMetrics, RunMetrics, WorkerMetrics,
+};
+use std::collections::BTreeSet;
+
+const GROUPS: [&[Definition]; 5] = [
+    RunMetrics::DEFINITIONS,
+    CoordinatorMetrics::DEFINITIONS,
+    WorkerMetrics::DEFINITIONS,
+    ObjectMetrics::DEFINITIONS,
+    ProcessMetrics::DEFINITIONS,
+];
+
+fn row(metric: &Definition) -> String {
+    let values = metric.values.iter().map(|value| format!("`{value}`"));
+    let values: Vec<String> = values.collect();
+    let labels: Vec<String> = metric
+        .labels
+        .iter()
+        .map(|label| match values.is_empty() {
+            true => format!("`{label}`"),
+            false => format!("`{label}`: {}", values.join(", ")),
+        })
+        .collect();
+    let (name, kind, unit, help) = (metric.name(), metric.kind, metric.unit, metric.help);
+    format!(
+        "| `{name}` | {kind} | {unit} | {} | {help} |",
+        labels.join(", ")
+    )
+}
+
+#[test]
+fn what_is_documented_is_the_list() {
+    let text = include_str!("../../docs/metrics.md");
+    let documented: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("| `hatebeam_"))
+        .collect();
+    let expected: Vec<String> = GROUPS.into_iter().flatten().map(row).collect();
+    assert_eq!(
+        documented,
+        expected,
+        "docs/metrics.md should have these rows:\n{}\n",
+        expected.join("\n")
+    );
+}
+
+#[test]
+fn names_are_good_and_come_once_in_a_process() {
+    for process in ["coordinator", "worker", "run"] {
+        let mut names = BTreeSet::new();
+        for metric in of_process(process).into_iter().flatten() {
+            let name = metric.name();
+            let fine = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+            assert!(
+                name.starts_with("hatebeam_") && name.chars().all(fine),
+                "{name}"
+            );
+            assert!(
+                ["counter", "gauge", "histogram"].contains(&metric.kind),
+                "{name}"
+            );
+            assert!(["", "seconds", "bytes"].contains(&metric.unit), "{name}");
+            // The library puts the full stop there.
+            assert!(
+                !metric.help.is_empty() && !metric.help.ends_with('.'),
+                "{name}"
+            );
+            assert!(
+                metric.values.is_empty() || metric.labels.len() == 1,
+                "{name}"
+            );
+            assert!(names.insert(name.clone()), "{name} comes twice");
+        }
+        assert!(names.len() > 10, "{process}");
+    }
+    assert!(of_process("").is_empty());
+}
