@@ -11,8 +11,11 @@ use std::time::Duration;
 /// So often may two workers fail to reach each other before one of them is left out: once may have been
 /// because one of them was lost.
 const PAIR_TRIES: u32 = 2;
-/// So often may a worker fail by itself before it is left out.
-const OWN_TRIES: u32 = 3;
+/// So much may a worker fail by itself before it is left out, ...
+const OWN_TRIES: u32 = 9;
+/// ... where failing for good counts so much, and what may pass counts one: when the object store is away for
+/// all, the coordinator mostly is held up as well, and comes to ask nobody.
+const FOR_GOOD: u32 = 3;
 /// How long a worker is left out the first time, and at most; each time it is twice as long.
 const OUT: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
 
@@ -29,7 +32,7 @@ pub(crate) struct Verdict {
 pub(crate) struct Blame {
     /// Workers that could not reach each other, the lesser name first, and how often.
     pairs: BTreeMap<(String, String), u32>,
-    /// Workers that failed by themselves: how often, and why the last time.
+    /// Workers that failed by themselves: how much, and why the last time.
     own: BTreeMap<String, (u32, String)>,
     /// How often each was left out so far.
     verdicts: BTreeMap<String, u32>,
@@ -48,7 +51,8 @@ impl Blame {
         }
         if lost.unreached.is_empty() {
             let own = self.own.entry(lost.worker.clone()).or_default();
-            *own = (own.0 + 1, lost.reason.clone());
+            let much = if lost.may_pass { 1 } else { FOR_GOOD };
+            *own = (own.0 + much, lost.reason.clone());
         }
     }
 
@@ -151,10 +155,23 @@ mod tests {
     }
 
     #[test]
+    fn what_may_pass_is_borne_for_longer() {
+        let mut blame = Blame::default();
+        for _ in 0..OWN_TRIES {
+            assert_eq!(blame.verdict(&["a", "b"]), None);
+            blame.note(&Lost {
+                may_pass: true,
+                ..Lost::of("a", "the object store does not answer")
+            });
+        }
+        assert_eq!(blame.verdict(&["a", "b"]).unwrap().worker, "a");
+    }
+
+    #[test]
     fn whoever_fails_by_itself_is_left_out_and_longer_each_time() {
         let mut blame = Blame::default();
         for times in 0..8 {
-            for _ in 0..OWN_TRIES {
+            for _ in 0..OWN_TRIES / FOR_GOOD {
                 assert_eq!(blame.verdict(&["a", "b"]), None);
                 blame.note(&Lost::of("a", "the disk is full"));
             }

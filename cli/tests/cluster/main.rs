@@ -193,7 +193,11 @@ fn wait_for_depth(rig: &Rig, depth: u64) {
         if status.is_some_and(|run| run["depth"].as_u64() >= Some(depth)) {
             return;
         }
-        assert!(begun.elapsed() < rig::PATIENCE, "no depth {depth}");
+        assert!(
+            begun.elapsed() < rig::PATIENCE,
+            "no depth {depth}: {}",
+            rig.logs()
+        );
         std::thread::sleep(Duration::from_millis(30));
     }
 }

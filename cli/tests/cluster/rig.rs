@@ -245,17 +245,22 @@ impl Rig {
         assert_eq!(found, named);
     }
 
+    /// What all that are there have said.
+    pub(crate) fn logs(&self) -> String {
+        let all = self.coordinator.iter().chain(self.workers.values());
+        all.map(Process::log).collect::<Vec<_>>().join("\n\n")
+    }
+
     /// Watches the only run to its end: its depths, and what it came to.
     #[track_caller]
     pub(crate) fn watch(&self) -> Watched {
         let output = self.client(&["watch", "--json", "--quiet"]);
         let watched = Watched::of(&output);
-        let log = |process: &Process| process.log();
         assert!(
             output.status.success(),
             "{}\n{}\n{:?}",
             String::from_utf8_lossy(&output.stderr),
-            self.coordinator.as_ref().map(log).unwrap_or_default(),
+            self.logs(),
             watched.end
         );
         watched
