@@ -45,7 +45,7 @@ pub(crate) struct Inputs {
     pub(crate) questions: f64,
     /// Seconds of the coordinator's work for each worker and depth.
     pub(crate) coordinator_seconds_per_worker: f64,
-    /// Objects that the coordinator writes for a depth, one after the other, while all wait.
+    /// Objects that the coordinator writes for a depth, one after the other, when all tables are there.
     pub(crate) coordinator_puts: f64,
     /// Seconds until an object store has taken a small object. ASSUMED for S3.
     pub(crate) put_seconds: f64,
@@ -66,9 +66,9 @@ pub(crate) const BENCHMARK_NS: f64 = 197.0;
 const BENCHMARK_KNEWJADE_NS: f64 = 148.0;
 const BENCHMARK_FORCED_NS: f64 = 468.0;
 
-/// Children of a batch, and batches after which a sender is told the floors (`worker::cluster::exchange`).
+/// Children of a batch, and seconds between two tellings of the floors (`worker::cluster::exchange`).
 const BATCH: f64 = 4096.0;
-const BATCHES_A_TELLING: f64 = 4.0;
+const TELL_SECONDS: f64 = 0.02;
 /// Batches that wait for a peer, and the one that is filled.
 const BATCHES_HELD: f64 = 5.0;
 /// Children that a thread gathers for a peer (`search::step`).
@@ -236,22 +236,28 @@ pub(crate) fn depth(inputs: &Inputs, machine: &Machine, beam: Beam, workers: u32
     let share = most_shards / shards;
     let mine = wells * share;
     let children = wells * inputs.children_per_well;
-    let sent = children
-        * (1.0 - 1.0 / count)
-        * part_sent(inputs, beam, children, (count, machine.threads));
+    let in_parallel = |ns: f64| ns * 1e-9 / power;
+    let own_seconds = in_parallel(
+        mine * (inputs.children_per_well * inputs.ns_per_child + inputs.ns_per_well
+            - inputs.ns_per_well_sorted)
+            + most_shards * inputs.ns_per_table,
+    );
+    let stream = Stream {
+        children: children / (count * count),
+        threads: machine.threads,
+        seconds: own_seconds,
+    };
+    let sent = match workers {
+        0 | 1 => 0.0,
+        _ => children * (1.0 - 1.0 / count) * stream.part_sent(inputs, beam, children),
+    };
     let sent_bytes = sent * inputs.bytes_per_sent;
     let stored_bytes = wells * inputs.bytes_per_well;
 
-    let in_parallel = |ns: f64| ns * 1e-9 / power;
     // A shard is sorted, and written, by one thread.
     let by_shard =
         |ns: f64| in_parallel(mine * ns).max(wells / shards * ns * 1e-9 / machine.core_speed);
-    let cores_seconds = in_parallel(
-        mine * (inputs.children_per_well * inputs.ns_per_child + inputs.ns_per_well
-            - inputs.ns_per_well_sorted)
-            + sent * share * inputs.ns_per_sent
-            + most_shards * inputs.ns_per_table,
-    );
+    let cores_seconds = own_seconds + in_parallel(sent * share * inputs.ns_per_sent);
     let upload = stored_bytes * share;
     let network_seconds = (sent_bytes * share + upload) / machine.network_bytes_per_second;
     let disk_seconds = upload * inputs.disk_writes / machine.disk_bytes_per_second;
@@ -264,9 +270,8 @@ pub(crate) fn depth(inputs: &Inputs, machine: &Machine, beam: Beam, workers: u32
     let commit_seconds = by_shard(inputs.ns_per_well_written)
         + upload / machine.disk_bytes_per_second
         + upload / rate
-        + waits * inputs.put_seconds;
+        + (waits + inputs.coordinator_puts) * inputs.put_seconds;
     let rounds_seconds = inputs.rounds * inputs.round_seconds
-        + inputs.coordinator_puts * inputs.put_seconds
         + inputs.coordinator_seconds_per_worker * count
         + inputs.questions * inputs.ns_per_histogram * 1e-9 * machine.threads / machine.core_speed
         + mine * inputs.ns_per_well_digested * 1e-9 / machine.core_speed
@@ -330,31 +335,42 @@ fn puts(bytes: f64) -> f64 {
     }
 }
 
-/// Of the children whose shard is elsewhere, the part that is sent: those that pass the floor which the sender
-/// knows of.
-///
-/// When a part `x` of the children is made, the best `width` of them are its `width / (x children)`th
-/// part, and the floor lets no more through. But a sender learns of it only now and then: when the first batch of a
-/// stream is taken in, and then after every fourth. The more workers there are, the fewer batches a stream
-/// has, and the older are the floors.
-fn part_sent(inputs: &Inputs, beam: Beam, children: f64, (workers, threads): (f64, f64)) -> f64 {
-    if workers < 2.0 {
-        return 0.0;
-    }
-    let kept = inputs.duplicates * room(beam) * beam.width as f64 / children;
-    let on_stream = children / (workers * workers);
-    // What threads have gathered and not handed on is not filtered again.
-    let gathered = threads * REMOTE_BATCH / 2.0;
-    let (mut made, mut sent, mut passes) = (0.0, 0.0, 1.0);
-    let mut told = BATCH + gathered;
-    loop {
-        let next = made + (told - sent) / (on_stream * passes);
-        if next.is_nan() || next >= 1.0 {
-            return ((sent + (1.0 - made) * on_stream * passes) / on_stream).clamp(0.0, 1.0);
+/// The children of a depth that one worker makes for another.
+pub(crate) struct Stream {
+    pub(crate) children: f64,
+    /// That make them.
+    pub(crate) threads: f64,
+    /// How long they take to make them.
+    pub(crate) seconds: f64,
+}
+
+impl Stream {
+    /// Steps in which a stream is followed.
+    const STEPS: u32 = 1000;
+
+    /// The part of them that is sent: those that pass the floor which the sender knows of.
+    ///
+    /// When a part `x` of the children is made, the best `width` of them are its `width / (x children)`th
+    /// part, and the floor lets no more through. But a sender knows the floor of some time ago: it is told
+    /// now and then, and what it has gathered and not handed on has not raised it yet.
+    pub(crate) fn part_sent(&self, inputs: &Inputs, beam: Beam, children: f64) -> f64 {
+        let kept = inputs.duplicates * room(beam) * beam.width as f64 / children;
+        let held = BATCH / 2.0 + self.threads * REMOTE_BATCH / 2.0;
+        let telling = TELL_SECONDS / self.seconds;
+        let step = 1.0 / f64::from(Stream::STEPS);
+        let (mut sent, mut passes) = (0.0, 1.0);
+        for at in 0..Stream::STEPS {
+            let made = (f64::from(at) + 0.5) * step;
+            let known = made - telling - held / (self.children * passes);
+            passes = if known <= kept { 1.0 } else { kept / known };
+            sent += passes * step;
         }
-        (made, sent) = (next, told);
-        passes = (kept / made).min(1.0);
-        told += BATCH * BATCHES_A_TELLING;
+        // What is no number (nothing is made) is nothing sent.
+        if sent.is_nan() {
+            0.0
+        } else {
+            sent.clamp(0.0, 1.0)
+        }
     }
 }
 
