@@ -6,7 +6,7 @@ use crate::output;
 use crate::state::StateArgs;
 use anyhow::{Context, bail};
 use hatebeam_game::{Encoding, Enemy, Well, encode, replay_of_wells};
-use hatebeam_store::Lookup;
+use hatebeam_store::{Lookup, StoreError};
 use hatebeam_worker::{Run, Searched, game_to};
 use serde::Serialize;
 use std::time::Instant;
@@ -77,7 +77,16 @@ pub(crate) fn keyframes(args: &KeyframesArgs) -> anyhow::Result<()> {
     }
     let dir = args.state.state()?.find(&args.run)?;
     let run = Run::open_read_only(&dir).with_context(|| dir.display().to_string())?;
-    read_back(args, &run)
+    let read = read_back(args, &run);
+    if let Err(error) = &read
+        && let Some(StoreError::DamagedDepth { .. }) = error.downcast_ref()
+    {
+        output::note(format_args!(
+            "it is made anew with: hatebeam runs repair {}",
+            args.run
+        ));
+    }
+    read
 }
 
 fn read_back(args: &KeyframesArgs, run: &impl Searched) -> anyhow::Result<()> {

@@ -579,6 +579,34 @@ impl RunStore {
         self.remove_tables(depth, depth)
     }
 
+    /// Writes the tables of a committed depth anew, as they are damaged. Each shard must be sorted by well.
+    ///
+    /// # Errors
+    /// [`StoreError::NoDepth`]; [`StoreError::BadRecord`] if these are not the nodes that were committed; else
+    /// as for [`RunStore::commit`]. After an error the depth is one that is not kept.
+    pub fn restore(
+        &mut self,
+        depth: u32,
+        shards: &[&[Node]],
+        threads: usize,
+    ) -> Result<(), StoreError> {
+        self.check_writable()?;
+        let record = self.records.get(depth).cloned();
+        let record = record.ok_or(StoreError::NoDepth { depth })?;
+        let digest = Digest::of(shards.iter().copied().flatten());
+        if digest.to_string() != record.digest {
+            let reason = format!("what was made anew has the digest {digest}");
+            return Err(StoreError::BadRecord { depth, reason });
+        }
+        self.drop_tables(depth)?;
+        let folder = self.dir.join(TABLES);
+        let written = self.write_and_ingest(record, digest, shards, threads);
+        if written.is_err() {
+            table::discard(&folder);
+        }
+        written
+    }
+
     /// Keeps the run's result; there may be more depths afterwards nonetheless.
     ///
     /// # Errors

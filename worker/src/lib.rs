@@ -7,6 +7,7 @@
 #[cfg(feature = "cluster")]
 pub mod cluster;
 mod game;
+mod mend;
 mod part;
 mod run;
 mod spec;

@@ -278,12 +278,11 @@ impl Run {
         cancel: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(Run, End), RunError> {
-        let width = usize::try_from(self.spec.width).unwrap_or(usize::MAX);
         let threads = settings.threads.max(1);
         let step = Step::new(
             &self.emulator,
             self.spec.evaluator,
-            Division::local(width),
+            self.division(),
             threads,
         )?;
         let mut frontier = Arc::new(self.head(threads, observer)?);
@@ -333,7 +332,6 @@ impl Run {
 
     /// The frontier to search on from. Depths with damaged wells are given up.
     fn head(&mut self, threads: usize, observer: &mut dyn Observer) -> Result<Frontier, RunError> {
-        let width = usize::try_from(self.spec.width).unwrap_or(usize::MAX);
         loop {
             let kept = |record: &&DepthRecord| record.kept;
             let Some(depth) = self.store.depths().iter().rfind(kept).map(|r| r.depth) else {
@@ -349,7 +347,7 @@ impl Run {
                     {
                         self.store.truncate(depth)?;
                     }
-                    return Ok(Frontier::new(depth, nodes, Division::local(width)));
+                    return Ok(Frontier::new(depth, nodes, self.division()));
                 }
                 Err(error @ StoreError::DamagedDepth { .. }) => {
                     tracing::warn!(depth, %error, "the wells of a depth are damaged");
@@ -361,22 +359,31 @@ impl Run {
             }
         }
         // Nothing is there, or nothing whole: from the start.
-        let (depth, geometry) = (self.start.depth(), self.emulator.geometry());
         if !self.store.depths().is_empty() {
             self.store.clear()?;
         }
-        let well = self.start.well();
-        let node = Node {
-            score: 0,
-            well: NodeWell::pack(geometry, well),
-            game_score: self.start.game_score,
-            hint: 0,
-        };
-        let frontier = Frontier::new(depth, [node], Division::local(width));
+        let frontier = self.first();
+        let geometry = self.emulator.geometry();
         let shards: Vec<&[Node]> = frontier.shards.iter().map(Vec::as_slice).collect();
         let record = record(geometry, &frontier, 0, 0.0);
         self.store.commit(record, &shards, threads)?;
         Ok(frontier)
+    }
+
+    /// All of a frontier is here.
+    pub(crate) fn division(&self) -> Division {
+        Division::local(usize::try_from(self.spec.width).unwrap_or(usize::MAX))
+    }
+
+    /// The frontier that the search begins with.
+    pub(crate) fn first(&self) -> Frontier {
+        let node = Node {
+            score: 0,
+            well: NodeWell::pack(self.emulator.geometry(), self.start.well()),
+            game_score: self.start.game_score,
+            hint: 0,
+        };
+        Frontier::new(self.start.depth(), [node], self.division())
     }
 }
 

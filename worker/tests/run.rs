@@ -210,6 +210,54 @@ fn damaged_wells_are_searched_again() {
     assert_eq!(best_game(&run).unwrap(), best_game(&reference).unwrap());
 }
 
+/// Changes a bit of the table of each of these depths.
+fn damage(dir: &Path, depths: &[u32]) {
+    let run = Run::open_read_only(dir).unwrap();
+    let paths = depths
+        .iter()
+        .flat_map(|&depth| run.store().tables(depth).unwrap());
+    for path in paths.collect::<Vec<_>>() {
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[30] ^= 0x40;
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn damaged_depths_in_the_middle_are_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    for (at, keep) in [Keep::All, Keep::Every(3)].into_iter().enumerate() {
+        let dir = folder.path().join(at.to_string());
+        let whole = to_end(&dir, &spec(300), keep, 2);
+        let (expected, game) = (digests(&whole), best_game(&whole).unwrap());
+        let stored: Vec<u64> = whole.store().depths().iter().map(|r| r.bytes).collect();
+        drop(whole);
+        for damaged in [&[9][..], &[9, 12], &[3, 6, 9, 12], &[0, 3]] {
+            damage(&dir, damaged);
+            let mut run = Run::open(&dir, None).unwrap();
+            let found: Vec<u32> = run
+                .store()
+                .verify()
+                .iter()
+                .map(|(depth, _)| *depth)
+                .collect();
+            assert_eq!(found, damaged);
+            // Cancelled at once, nothing is searched; the first depth needs no search.
+            let mut mended = run.mend(2, &AtomicBool::new(true)).unwrap();
+            assert_eq!(mended, damaged[..usize::from(damaged[0] == 0)]);
+            mended.extend(run.mend(2, &AtomicBool::new(false)).unwrap());
+            assert_eq!(mended, damaged);
+            assert!(run.store().verify().is_empty());
+            assert_eq!(digests(&run), expected);
+            let now: Vec<u64> = run.store().depths().iter().map(|r| r.bytes).collect();
+            assert_eq!(now, stored);
+            assert_eq!(best_game(&run).unwrap(), game);
+        }
+        let mut run = Run::open(&dir, None).unwrap();
+        assert_eq!(run.mend(2, &AtomicBool::new(false)).unwrap(), [0; 0]);
+    }
+}
+
 #[test]
 fn a_run_may_start_from_a_replay_or_a_well() {
     let text = include_str!("../../examples/david-and-felipe-148.txt");

@@ -402,7 +402,8 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
             screen.committed(&record_of(record));
         }
         expanded.store(run.expanded, Ordering::Relaxed);
-        if run.parents > 0 && begun != Some((run.depth, run.epoch)) {
+        let goes_on = max_depth(run).is_none_or(|max| run.depth < max);
+        if goes_on && run.parents > 0 && begun != Some((run.depth, run.epoch)) {
             begun = Some((run.depth, run.epoch));
             screen.begun(run.depth + 1, run.parents, &expanded);
         }

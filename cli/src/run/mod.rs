@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Bytes of memory a well of width takes at most, and the process besides.
@@ -236,7 +237,7 @@ fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
             "run {name} stops here, with all that was committed; go on with: hatebeam resume {name}"
         )
     })?;
-    let summary = summarise(&run, end, &name, state)?;
+    let summary = summarise_mended(&mut run, (end, threads), &name, state, &cancel)?;
     if end == End::Interrupted {
         if how.json {
             print_json(&summary)?;
@@ -265,6 +266,29 @@ fn name_of(dir: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
+}
+
+/// The same as [`summarise`]; if a depth turns out to be damaged, all that are damaged are made anew.
+fn summarise_mended(
+    run: &mut Run,
+    (end, threads): (End, usize),
+    name: &str,
+    state: &State,
+    cancel: &AtomicBool,
+) -> anyhow::Result<Summary> {
+    let error = match summarise(run, end, name, state) {
+        Ok(summary) => return Ok(summary),
+        Err(error) => error,
+    };
+    if !matches!(
+        error.downcast_ref(),
+        Some(GameError::Store(StoreError::DamagedDepth { .. }))
+    ) {
+        return Err(error);
+    }
+    output::warn(format_args!("{error:#}; what is damaged is made anew"));
+    run.mend(threads, cancel)?;
+    summarise(run, end, name, state)
 }
 
 /// Works out what there is to say of a run, and puts its best game where finished games are.

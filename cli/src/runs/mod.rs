@@ -16,6 +16,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub(crate) const RUNS_EXAMPLES: &str = "\
@@ -28,6 +29,7 @@ Examples:
   hatebeam runs show patterns-1000000
   hatebeam runs show patterns-1000000 --verify
   hatebeam runs report patterns-1000000 --out report.html
+  hatebeam runs repair patterns-1000000
   hatebeam runs rm patterns-1000-686dc88d --yes
   hatebeam runs --store s3://bucket/hatebeam
   hatebeam runs show patterns-25000000 --store s3://bucket/hatebeam";
@@ -50,6 +52,8 @@ enum RunsCommand {
     Show(ShowArgs),
     /// Write a run's plots and its best game into one HTML file
     Report(report::ReportArgs),
+    /// Read all that a run stored, and make anew what is damaged
+    Repair(RepairArgs),
     /// Remove a run and all that it stored, but for its replay
     Rm(RmArgs),
 }
@@ -86,6 +90,21 @@ struct ShowArgs {
 }
 
 #[derive(Debug, clap::Args)]
+struct RepairArgs {
+    /// The run
+    #[arg(value_name = "RUN")]
+    run: String,
+    #[command(flatten)]
+    state: StateArgs,
+    /// Threads that search [default: one a core]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    threads: Option<u16>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
 struct RmArgs {
     /// The run
     #[arg(value_name = "RUN")]
@@ -104,6 +123,7 @@ pub(crate) fn runs(args: &RunsArgs) -> anyhow::Result<()> {
         Some(RunsCommand::List(args)) => list(args),
         Some(RunsCommand::Show(args)) => show(args),
         Some(RunsCommand::Report(args)) => report::report(args),
+        Some(RunsCommand::Repair(args)) => repair(args),
         Some(RunsCommand::Rm(args)) => remove(args),
     }
 }
@@ -220,7 +240,7 @@ fn show(args: &ShowArgs) -> anyhow::Result<()> {
         [] => Ok(()),
         _ if args.json => Err(Failure::Printed.into()),
         [(_, first), rest @ ..] => bail!(
-            "{first}{}; resuming the run redoes it if it is the last, and keyframes get stuck there",
+            "{first}{}; make it anew with: hatebeam runs repair",
             match rest.len() {
                 0 => String::new(),
                 more => format!(" (and {more} more)"),
@@ -276,6 +296,28 @@ pub(crate) fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &
             duration(Duration::from_secs_f64(record.seconds.clamp(0.0, 1e9))),
         );
     }
+}
+
+fn repair(args: &RepairArgs) -> anyhow::Result<()> {
+    let dir = args.state.state()?.find(&args.run)?;
+    let mut run = Run::open(&dir, None).with_context(|| dir.display().to_string())?;
+    let cancel = crate::interrupt::flag()?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.threads.map_or(cores, usize::from);
+    let mended = run.mend(threads, &cancel)?;
+    if cancel.load(Ordering::Relaxed) {
+        output::note("not all was made anew; the same again goes on");
+        return Err(Failure::Interrupted.into());
+    }
+    if args.json {
+        let object = serde_json::json!({ "mended": mended });
+        return output::print(&format_args!("{object}\n"));
+    }
+    if mended.is_empty() {
+        return output::print(&"all that is stored is whole\n");
+    }
+    let depths: Vec<String> = mended.iter().map(u32::to_string).collect();
+    output::print(&format_args!("made anew: depth {}\n", depths.join(", ")))
 }
 
 fn remove(args: &RmArgs) -> anyhow::Result<()> {

@@ -566,6 +566,18 @@ fn what_lies_in_the_folder_is_checked() {
         error.contains("depth") && error.contains("damaged"),
         "{error}"
     );
+    assert!(error.contains("hatebeam runs repair"), "{error}");
+
+    let name = name_of(&summary);
+    let (_, repaired) = json(with_state(&["runs", "repair", &name, "--json"], &state));
+    assert_eq!(repaired["mended"].as_array().unwrap().len(), 1);
+    with_state(&["runs", "show", &name, "--verify"], &state);
+    let again = with_state(&["runs", "repair", &name], &state);
+    assert!(
+        again.out.contains("all that is stored is whole"),
+        "{}",
+        again.out
+    );
 }
 
 /// A small disk of its own; `None` where nobody may make one.

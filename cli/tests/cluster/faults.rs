@@ -53,45 +53,43 @@ impl Way {
     }
 }
 
-#[test]
-fn an_object_store_that_fails_for_a_while_holds_a_run_up_and_no_more() {
-    let Some(way) = Way::to_moto() else {
-        return;
-    };
-    let args = [&WIDTH[..], &["--max-depth", "80"]].concat();
-    let expected = alone(&args);
+/// A cluster with a run, on a way to an object store that can be made a bad one.
+fn started(args: &[&str]) -> Option<(Way, Rig)> {
+    let way = Way::to_moto()?;
     let mut rig = Rig::new();
     rig.place = way.place();
     rig.start_coordinator();
     rig.start_worker("w0", &["--threads", "1"]);
     rig.start_worker("w1", &["--threads", "1"]);
-    rig.submit(&args);
+    rig.submit(args);
+    Some((way, rig))
+}
+
+#[test]
+fn an_object_store_that_fails_for_a_while_holds_a_run_up_and_no_more() {
+    let args = [&WIDTH[..], &["--max-depth", "80"]].concat();
+    let Some((way, rig)) = started(&args) else {
+        return;
+    };
     for (at, fault) in FAULTS.into_iter().enumerate() {
         wait_for_depth(&rig, 5 + 5 * at as u64);
         way.fail(fault);
         std::thread::sleep(Duration::from_secs(2));
         println!("{fault:?} happened {} times", way.mend());
     }
-    rig.watch().assert_same(&expected);
+    rig.watch().assert_same(&alone(&args));
 }
 
 /// Longer than any single request is tried again.
 #[test]
 fn an_object_store_that_is_away_for_long_holds_a_run_up_and_no_more() {
-    let Some(way) = Way::to_moto() else {
+    let args = [&WIDTH[..], &["--max-depth", "30"]].concat();
+    let Some((way, rig)) = started(&args) else {
         return;
     };
-    let args = [&WIDTH[..], &["--max-depth", "30"]].concat();
-    let expected = alone(&args);
-    let mut rig = Rig::new();
-    rig.place = way.place();
-    rig.start_coordinator();
-    rig.start_worker("w0", &["--threads", "1"]);
-    rig.start_worker("w1", &["--threads", "1"]);
-    rig.submit(&args);
     wait_for_depth(&rig, 5);
     way.fail(Fault::Close);
     std::thread::sleep(Duration::from_secs(30));
     assert!(way.mend() > 10, "nobody asked for it");
-    rig.watch().assert_same(&expected);
+    rig.watch().assert_same(&alone(&args));
 }

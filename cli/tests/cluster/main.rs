@@ -18,6 +18,7 @@ mod rig;
 #[path = "../../../objects/tests/support/servers.rs"]
 mod servers;
 mod spans;
+mod stored;
 
 use rig::{Place, Rig, Watched};
 use servers::Server;

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
+use tokio::time::{Interval, MissedTickBehavior};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
@@ -176,6 +177,48 @@ enum Ended {
     Lost { reason: String, was_welcome: bool },
 }
 
+impl Membership {
+    fn hello(&self, advertise: &str) -> v1::Hello {
+        v1::Hello {
+            name: self.name.clone(),
+            address: advertise.to_owned(),
+            threads: self.threads as u32,
+            memory_bytes: self.memory_bytes,
+            disk_free_bytes: self.disk_free(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    fn beat(&self, hand: &Hand) -> v1::Beat {
+        let progress = &hand.progress;
+        v1::Beat {
+            epoch: progress.epoch.load(Ordering::Relaxed),
+            depth: progress.depth.load(Ordering::Relaxed),
+            expanded: progress.expanded.load(Ordering::Relaxed),
+            parents: progress.parents.load(Ordering::Relaxed),
+            rss_bytes: (self.rss)(),
+            disk_free_bytes: self.disk_free(),
+        }
+    }
+
+    fn disk_free(&self) -> u64 {
+        hatebeam_store::free_bytes(&self.dir).unwrap_or(0)
+    }
+}
+
+/// Takes note of what a coordinator says at first; gives when to beat.
+fn begin(hand: &Hand, welcome: &v1::Welcome) -> Interval {
+    if welcome.lost_after_ms > 0 {
+        let lost_after = welcome.lost_after_ms.clamp(100, 3_600_000);
+        *lock(&hand.lost_after) = Duration::from_millis(lost_after);
+    }
+    hand.traffic.metrics.attends.set(1);
+    let period = Duration::from_millis(welcome.beat_ms.clamp(10, 60_000));
+    let mut interval = tokio::time::interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
 async fn attend(
     membership: &Membership,
     advertise: &str,
@@ -204,21 +247,13 @@ async fn attend(
             .max_encoding_message_size(MAX_MESSAGE);
     let (say, said) = mpsc::channel(QUEUE);
     let from_worker = |what| v1::FromWorker { say: Some(what) };
-    let hello = v1::Hello {
-        name: membership.name.clone(),
-        address: advertise.to_owned(),
-        threads: membership.threads as u32,
-        memory_bytes: membership.memory_bytes,
-        disk_free_bytes: hatebeam_store::free_bytes(&membership.dir).unwrap_or(0),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    let _ = say.try_send(from_worker(FromWorker::Hello(hello)));
+    let _ = say.try_send(from_worker(FromWorker::Hello(membership.hello(advertise))));
     let mut orders = match client.attend(ReceiverStream::new(said)).await {
         Ok(orders) => orders.into_inner(),
         Err(status) if is_final(&status) => return Ended::Refused(explain(&status)),
         Err(status) => return lost(explain(&status), false),
     };
-    let mut beat: Option<tokio::time::Interval> = None;
+    let mut beat: Option<Interval> = None;
     let mut asked = false;
     loop {
         tokio::select! {
@@ -232,15 +267,7 @@ async fn attend(
                 match say_what {
                     None => {}
                     Some(ToWorker::Welcome(welcome)) => {
-                        let period = Duration::from_millis(welcome.beat_ms.clamp(10, 60_000));
-                        if welcome.lost_after_ms > 0 {
-                            let lost_after = welcome.lost_after_ms.clamp(100, 3_600_000);
-                            *lock(&hand.lost_after) = Duration::from_millis(lost_after);
-                        }
-                        let mut interval = tokio::time::interval(period);
-                        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-                        beat = Some(interval);
-                        hand.traffic.metrics.attends.set(1);
+                        beat = Some(begin(hand, &welcome));
                         tracing::info!(coordinator = membership.coordinator, "welcome");
                     }
                     Some(ToWorker::Released(_)) => return Ended::Released,
@@ -257,17 +284,8 @@ async fn attend(
                 }
             }
             () = tick(&mut beat) => {
-                let progress = &hand.progress;
-                let now = v1::Beat {
-                    epoch: progress.epoch.load(Ordering::Relaxed),
-                    depth: progress.depth.load(Ordering::Relaxed),
-                    expanded: progress.expanded.load(Ordering::Relaxed),
-                    parents: progress.parents.load(Ordering::Relaxed),
-                    rss_bytes: (membership.rss)(),
-                    disk_free_bytes: hatebeam_store::free_bytes(&membership.dir).unwrap_or(0),
-                };
                 // When the queue is full, the answers in it tell that this worker is alive.
-                let _ = say.try_send(from_worker(FromWorker::Beat(now)));
+                let _ = say.try_send(from_worker(FromWorker::Beat(membership.beat(hand))));
             }
             changed = stop.changed(), if !asked => {
                 asked = true;
@@ -281,7 +299,7 @@ async fn attend(
     }
 }
 
-async fn tick(beat: &mut Option<tokio::time::Interval>) {
+async fn tick(beat: &mut Option<Interval>) {
     match beat {
         Some(beat) => {
             beat.tick().await;
