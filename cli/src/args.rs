@@ -22,13 +22,15 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  hatebeam replay verify 'AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA AAAA A2'
-  hatebeam replay convert --to base2048 --file game.txt
+  hatebeam run --width 100k
+  hatebeam runs report patterns-100000
+  hatebeam keyframes patterns-100000 --replay
   hatebeam replay show --file game.txt
-  hatebeam perft --depth 6
+  hatebeam plan --width 25M --count 1..64
+  hatebeam solve --width 10 --height 6
 
 Exit codes: 0 done, 1 the input is bad (for `replay verify`: the replay is not valid) or something
-failed, 2 the command line is wrong.";
+failed, 2 the command line is wrong, 130 interrupted.";
 
 const VERIFY_EXAMPLES: &str = "\
 A replay is valid if it can be read and makes sense as a game against the enemy. Keys after the

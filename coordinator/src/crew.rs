@@ -76,11 +76,17 @@ impl Crew {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Gives each its shards.
-    pub(crate) async fn prepare(&self, order: impl Fn(usize) -> v1::Prepare) -> Result<(), Lost> {
-        self.ask_all(|place| Order::Prepare(order(place)), Some)
-            .await?;
-        Ok(())
+    /// Gives each its shards; what each has then.
+    pub(crate) async fn prepare(
+        &self,
+        order: impl Fn(usize) -> v1::Prepare,
+    ) -> Result<Vec<v1::Prepared>, Lost> {
+        let prepared = |answer| match answer {
+            Answer::Prepared(prepared) => Some(prepared),
+            _ => None,
+        };
+        let order = |place| Order::Prepare(order(place));
+        self.ask_all(order, prepared).await
     }
 
     /// Ends what is going on.

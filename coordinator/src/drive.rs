@@ -395,7 +395,19 @@ impl Drive {
                 tables: tables.map(v1::Table::from).collect(),
             }
         };
-        crew.prepare(prepare).await?;
+        let prepared = crew.prepare(prepare).await?;
+        let wells: u64 = prepared.iter().map(|part| part.wells).sum();
+        if wells != last.record.count {
+            let wrong = format!("the workers have {wells} wells, not {}", last.record.count);
+            return Err(strange("coordinator", &wrong).into());
+        }
+        let (workers, fetched) = (prepared.len(), prepared.iter().map(|part| part.fetched));
+        tracing::info!(
+            depth,
+            workers,
+            fetched = fetched.sum::<u32>(),
+            "an epoch begins"
+        );
         self.hub.set_shards(&crew.members, &owners);
         Ok(depth)
     }

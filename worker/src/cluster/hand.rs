@@ -415,7 +415,6 @@ impl Hand {
         if !(order.sigmas.is_finite() && (0.0..1e6).contains(&order.sigmas)) {
             return Err("the room is no number of use".into());
         }
-        let started = Instant::now();
         let candidates = Arc::new(Candidates::new(epoch.division, order.sigmas));
         *lock(&epoch.candidates) = Some((order.depth, Arc::clone(&candidates)));
         self.progress.depth.store(order.depth, Ordering::Relaxed);
@@ -491,11 +490,9 @@ impl Hand {
         let (children, sent) = (stats.children, stats.sent);
         tracing::debug!(children, sent, sent_bytes, "expanded");
         Ok(Answer::Expanded(v1::Expanded {
-            children: stats.children,
-            offered: stats.offered,
-            sent: stats.sent,
+            children,
+            sent,
             sent_bytes,
-            seconds: started.elapsed().as_secs_f64(),
         }))
     }
 
