@@ -2,7 +2,9 @@
 //!
 //! The object is written again every second. A coordinator that starts and finds one looks whether it changes;
 //! if it does not, its writer is gone, and the new one takes its place. Should two of them be mistaken about
-//! each other nonetheless, the conditions on the manifests decide: one of them stops.
+//! each other nonetheless, the conditions on the manifests decide: one of them stops. A coordinator that ends
+//! in order writes that it is gone, on the condition that the object is still its own: one that was stopped
+//! for a while, and finds another in its place, must not take that one's sign away.
 
 use bytes::Bytes;
 use hatebeam_objects::{Condition, ObjectError, Objects, Version};
@@ -20,6 +22,9 @@ struct Sign {
     coordinator: String,
     address: String,
     beats: u64,
+    /// It has ended in order: nobody need wait for it.
+    #[serde(default)]
+    is_gone: bool,
 }
 
 /// The right to work with an object store.
@@ -58,13 +63,16 @@ impl Lease {
                 coordinator: coordinator.to_owned(),
                 address: address.to_owned(),
                 beats: 0,
+                is_gone: false,
             },
             version: None,
         };
         if let Some((bytes, version)) = lease.read().await? {
             let sign: Option<Sign> = serde_json::from_slice(&bytes).ok();
-            tracing::info!("another coordinator was here: looking whether it still is");
-            tokio::time::sleep(SILENCE).await;
+            if !sign.as_ref().is_some_and(|sign| sign.is_gone) {
+                tracing::info!("another coordinator was here: looking whether it still is");
+                tokio::time::sleep(SILENCE).await;
+            }
             if let Some((_, now)) = lease.read().await? {
                 if now != version {
                     let sign = sign.map(|sign| (sign.coordinator, sign.address));
@@ -113,9 +121,68 @@ impl Lease {
     }
 
     /// Gives the place up, so that the next need not wait.
-    pub(crate) async fn give_up(self) {
-        if let Err(error) = self.objects.delete(KEY).await {
-            tracing::warn!(%error, "the sign of this coordinator stays");
+    pub(crate) async fn give_up(mut self) {
+        self.sign.is_gone = true;
+        match self.beat().await {
+            Ok(()) | Err(LeaseError::Lost) => {}
+            Err(error) => {
+                tracing::warn!(%error, "the next coordinator will have to wait for a sign of this one");
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_objects::Options;
+
+    async fn store(dir: &tempfile::TempDir) -> Objects {
+        let at = dir.path().display().to_string();
+        Objects::open(&at, &Options::default()).await.unwrap()
+    }
+
+    async fn take(objects: &Objects, name: &str) -> Result<Lease, LeaseError> {
+        Lease::take(objects, true, name, "127.0.0.1:1").await
+    }
+
+    #[tokio::test]
+    async fn who_ends_in_order_need_not_be_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let objects = store(&dir).await;
+        take(&objects, "a").await.unwrap().give_up().await;
+        let began = std::time::Instant::now();
+        let mut next = take(&objects, "b").await.unwrap();
+        next.beat().await.unwrap();
+        assert!(began.elapsed() < SILENCE);
+    }
+
+    #[tokio::test]
+    async fn who_lives_keeps_the_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let objects = store(&dir).await;
+        let mut first = take(&objects, "a").await.unwrap();
+        let rival = take(&objects, "b");
+        let beat = async {
+            tokio::time::sleep(BEAT).await;
+            first.beat().await
+        };
+        let (rival, beat) = tokio::join!(rival, beat);
+        beat.unwrap();
+        let taken = rival.err().unwrap().to_string();
+        assert!(
+            taken.starts_with("the coordinator a at 127.0.0.1:1"),
+            "{taken}"
+        );
+    }
+
+    #[tokio::test]
+    async fn who_was_superseded_leaves_the_other_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let objects = store(&dir).await;
+        let first = take(&objects, "a").await.unwrap();
+        let mut second = take(&objects, "b").await.unwrap();
+        first.give_up().await;
+        second.beat().await.unwrap();
     }
 }

@@ -204,7 +204,7 @@ pub async fn coordinate(
     work.abort();
     slow.abort();
     server.abort();
-    // The place is given up, so that the next one need not wait.
+    // The place is given up, if it is still this one's, so that the next one need not wait.
     let _ = quit.send(true);
     let _ = beats.await;
     ended
