@@ -188,6 +188,7 @@ impl Board {
             }),
             submitted_ms: manifest.submitted_ms,
             max_depth: manifest.max_depth.unwrap_or(0),
+            ..v1::RunStatus::default()
         }
     }
 
@@ -231,5 +232,6 @@ fn record_to_wire(depth: &Depth) -> v1::DepthRecord {
         kept: record.kept,
         sent: depth.sent,
         sent_bytes: depth.sent_bytes,
+        ..v1::DepthRecord::default()
     }
 }

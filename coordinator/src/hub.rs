@@ -191,6 +191,9 @@ impl Hub {
                 disk_free_bytes: worker.beat.disk_free_bytes,
                 silent_ms: silent.as_millis() as u64,
                 slow: worker.is_slow() || silent > self.beat * 3,
+                machine: worker.hello.machine.clone(),
+                uploading_bytes: worker.beat.uploading_bytes,
+                disk_bytes: worker.hello.disk_bytes,
             }
         };
         inner.workers.values().map(status).collect()

@@ -158,6 +158,7 @@ impl Runs for Service {
                     run: Some(run),
                     depths,
                     workers: board.workers(),
+                    ..v1::WatchResponse::default()
                 };
                 if say.send(Ok(message)).await.is_err() || has_ended && is_all {
                     return;
@@ -203,6 +204,13 @@ impl Runs for Service {
             true => Ok(Response::new(v1::DrainResponse {})),
             false => Err(Status::not_found(format!("there is no worker {name:?}"))),
         }
+    }
+
+    async fn game(
+        &self,
+        _: Request<v1::GameRequest>,
+    ) -> Result<Response<v1::GameResponse>, Status> {
+        Err(Status::unimplemented("games are not read back yet"))
     }
 }
 

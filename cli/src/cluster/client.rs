@@ -237,6 +237,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> anyhow::Result<()> {
             shards: args.shards,
             keep: args.keep.to_string(),
             max_depth: args.max_depth,
+            ..v1::SubmitRequest::default()
         };
         let submitted = client.submit(call(request)).await.map_err(failed)?;
         let run = submitted

@@ -186,6 +186,7 @@ impl Membership {
             memory_bytes: self.memory_bytes,
             disk_free_bytes: self.disk_free(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..v1::Hello::default()
         }
     }
 
@@ -198,6 +199,7 @@ impl Membership {
             parents: progress.parents.load(Ordering::Relaxed),
             rss_bytes: (self.rss)(),
             disk_free_bytes: self.disk_free(),
+            ..v1::Beat::default()
         }
     }
 
@@ -293,7 +295,7 @@ async fn attend(
                     return Ended::Released;
                 }
                 tracing::info!("asking to be let go");
-                let _ = say.send(from_worker(FromWorker::Leaving(v1::Leaving {}))).await;
+                let _ = say.send(from_worker(FromWorker::Leaving(v1::Leaving::default()))).await;
             }
         }
     }

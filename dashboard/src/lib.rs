@@ -1,0 +1,1 @@
+//! The coordinator in a browser: runs, cost, plots, workers, replays.

@@ -1,0 +1,1 @@
+//! What a run leaves behind: its best game as a film of wells, a picture, and files for people.
