@@ -17,6 +17,8 @@ mod metrics;
 mod output;
 mod perft;
 mod plan;
+#[cfg(feature = "cluster")]
+mod rent;
 mod replay;
 mod run;
 mod runs;

@@ -6,6 +6,7 @@
 //! counts. When a worker is lost, comes, or wants to go, the epoch ends, and the next one goes on from the
 //! last depth that counts.
 
+use crate::alerts::WARN_AT;
 use crate::assign::{Seat, assign};
 use crate::blame::Blame;
 use crate::board::{Board, Wish};
@@ -16,7 +17,7 @@ use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
 use hatebeam_store::DepthRecord;
 use hatebeam_worker::cluster::{
-    Archive, Depth, Kept, ManifestError, Outcome, State, Table, first_record, sweep,
+    Archive, Depth, Kept, ManifestError, Outcome, State, StoppedBy, Table, first_record, sweep,
 };
 use hatebeam_worker::{SpecError, best_game};
 use std::path::PathBuf;
@@ -34,6 +35,9 @@ const MAX_FAILURES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 /// So many times as long at most is waited when the object store is away.
 const MAX_PASSING: u32 = 20;
+/// How often it is looked whether a limit is reached while nothing is searched.
+const LIMITS_EVERY: Duration = Duration::from_secs(1);
+
 /// How often a depth has failed.
 #[derive(Default)]
 struct Failures {
@@ -101,8 +105,8 @@ impl<E: Into<DriveError>> From<E> for Broken {
 
 /// What an epoch came to.
 enum EpochEnd {
-    /// No well of the last depth has a child that is alive, or the depth to stop at is reached.
-    Over,
+    /// No well of the last depth has a child that is alive, or a limit is reached.
+    Over(Option<StoppedBy>),
     /// Somebody stopped it.
     Cancelled,
     /// Others have come, or somebody wants to go.
@@ -123,6 +127,8 @@ pub(crate) struct Drive {
     owners: Vec<String>,
     /// Seconds of epochs before this one.
     worked: f64,
+    /// It has said that the budget runs out.
+    has_warned: bool,
 }
 
 /// A depth that is being committed.
@@ -154,6 +160,7 @@ impl Drive {
             blame: Blame::default(),
             owners: Vec::new(),
             worked,
+            has_warned: false,
         }
     }
 
@@ -170,14 +177,17 @@ impl Drive {
                 sent: 0,
                 sent_bytes: 0,
                 tables: None,
+                cost_micros: 0,
             });
         }
         self.kept.manifest.state = State::Running;
         self.kept.manifest.note = String::new();
         let mut failures = Failures::default();
         loop {
-            let Some(members) = self.crew().await else {
-                return self.cancelled().await;
+            let members = match self.crew().await {
+                Ok(members) => members,
+                Err(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
+                Err(_) => return self.cancelled().await,
             };
             self.kept.manifest.epoch += 1;
             self.hub.metrics.all.epochs.add(1);
@@ -188,7 +198,7 @@ impl Drive {
             let ended = self.epoch(&crew).instrument(span).await;
             self.kept.manifest.seconds = self.worked;
             match ended {
-                Ok(EpochEnd::Over) => return self.finish().await,
+                Ok(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
                 Ok(EpochEnd::Cancelled) => {
                     crew.halt().await;
                     return self.cancelled().await;
@@ -255,6 +265,13 @@ impl Drive {
         }
     }
 
+    /// Millionths of a dollar that the run has cost so far.
+    fn spent(&self) -> u64 {
+        let accounts = &self.board.accounts;
+        let bill = accounts.bill(&self.kept.manifest.name);
+        bill.map_or(0, |bill| bill.micros(&accounts.rates))
+    }
+
     /// The last depth that counts.
     fn depth(&self) -> u32 {
         let last = self.kept.manifest.last();
@@ -262,20 +279,31 @@ impl Drive {
     }
 
     async fn save(&mut self) -> Result<(), ManifestError> {
+        if let Some(bill) = self.board.accounts.bill(&self.kept.manifest.name) {
+            self.kept.manifest.bill = bill;
+        }
+        if self.kept.manifest.state != State::Running {
+            self.kept.manifest.bill.close();
+        }
         self.kept.save().await?;
+        let stored = self.kept.manifest.stored_bytes();
+        self.board.accounts.stored(stored);
         self.hub.metrics.all.manifests.add(1);
         self.board.put(&self.kept.manifest);
         Ok(())
     }
 
-    /// Waits until there are workers enough; none if the run is to be stopped.
-    async fn crew(&self) -> Option<Vec<Member>> {
+    /// Waits until there are workers enough, or the run is to be stopped.
+    async fn crew(&self) -> Result<Vec<Member>, EpochEnd> {
         let mut changes = self.hub.changes();
         let mut wishes = self.board.wishes();
         loop {
             changes.mark_unchanged();
             if self.board.wish(&self.name()) == Some(Wish::Cancel) {
-                return None;
+                return Err(EpochEnd::Cancelled);
+            }
+            if let Some(limit) = self.limit() {
+                return Err(EpochEnd::Over(Some(limit)));
             }
             self.hub.release(&[]);
             let members = self.hub.members();
@@ -285,7 +313,7 @@ impl Drive {
                     .await
                     .is_err()
                 {
-                    return Some(members);
+                    return Ok(members);
                 }
                 continue;
             }
@@ -300,8 +328,27 @@ impl Drive {
             tokio::select! {
                 _ = changes.changed() => {}
                 _ = wishes.changed() => {}
+                // Waiting costs time and money, too.
+                () = tokio::time::sleep(LIMITS_EVERY) => {}
             }
         }
+    }
+
+    /// The limit that is reached, or that one more depth like the last would break.
+    fn limit(&self) -> Option<StoppedBy> {
+        let manifest = &self.kept.manifest;
+        let last = manifest.last()?;
+        if manifest
+            .max_depth
+            .is_some_and(|max| last.record.depth >= max)
+        {
+            return Some(StoppedBy::MaxDepth);
+        }
+        let bill = self.board.accounts.bill(&manifest.name)?;
+        let spent = bill.micros(&self.board.accounts.rates);
+        let depth_millis = (last.record.seconds * 1e3) as u64;
+        let next = (last.cost_micros, depth_millis);
+        manifest.budget.broken_by(spent, bill.milliseconds, next)
     }
 
     /// Searches with a crew for as long as that stays the same.
@@ -330,7 +377,7 @@ impl Drive {
             self.worked = worked + began.elapsed().as_secs_f64();
             self.kept.manifest.seconds = self.worked;
             if whole.count == 0 {
-                return Ok(EpochEnd::Over);
+                return Ok(EpochEnd::Over(None));
             }
             let geometry = self.kept.manifest.spec.well.geometry();
             let geometry = geometry.map_err(SpecError::from)?;
@@ -353,7 +400,9 @@ impl Drive {
         if self.board.wish(&manifest.name) == Some(Wish::Cancel) {
             Some(EpochEnd::Cancelled)
         } else if manifest.max_depth.is_some_and(|max| depth >= max) {
-            Some(EpochEnd::Over)
+            Some(EpochEnd::Over(Some(StoppedBy::MaxDepth)))
+        } else if let Some(limit) = self.limit() {
+            Some(EpochEnd::Over(Some(limit)))
         } else if !self.hub.is_crew(&crew.members) {
             Some(EpochEnd::NewCrew)
         } else {
@@ -452,7 +501,16 @@ impl Drive {
             "depth committed"
         );
         let (children, seconds) = (record.children, record.seconds);
+        let spent = self.spent();
+        let before: u64 = self
+            .kept
+            .manifest
+            .depths
+            .iter()
+            .map(|depth| depth.cost_micros)
+            .sum();
         self.kept.manifest.depths.push(Depth {
+            cost_micros: spent.saturating_sub(before),
             record,
             sent: pending.sent,
             sent_bytes: pending.sent_bytes,
@@ -462,6 +520,7 @@ impl Drive {
         self.blame.forget();
         let dropped = self.drop_old(depth);
         self.save().await?;
+        self.warn_of_the_budget();
         let metrics = &self.hub.metrics;
         metrics.all.phases.observe("commit", began.elapsed());
         metrics.all.exchanged.add(pending.sent);
@@ -477,6 +536,16 @@ impl Drive {
             }
         }
         Ok(())
+    }
+
+    /// Says once that the budget runs out.
+    fn warn_of_the_budget(&mut self) {
+        let cost = self.board.accounts.cost(&self.kept.manifest);
+        let share = cost.share().unwrap_or(0.0);
+        if share >= WARN_AT && !std::mem::replace(&mut self.has_warned, true) {
+            let percent = (share * 100.0) as u64;
+            tracing::warn!(percent, "the budget runs out");
+        }
     }
 
     /// Takes note that tables are not kept any more, now that a later depth counts.
@@ -506,7 +575,8 @@ impl Drive {
     }
 
     /// Reads the best game back, from the object store, and puts it there.
-    async fn finish(&mut self) -> Result<(), DriveError> {
+    async fn finish(&mut self, stopped_by: Option<StoppedBy>) -> Result<(), DriveError> {
+        self.kept.manifest.stopped_by = stopped_by;
         let started = Instant::now();
         let manifest = self.kept.manifest.clone();
         self.board

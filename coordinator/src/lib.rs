@@ -5,6 +5,8 @@
 //! stands (`service`). All that it must not forget is in the object store, so that another one can take its
 //! place anywhere; the conditions on the writes there see to it that only one goes on.
 
+mod accounts;
+mod alerts;
 mod assign;
 mod blame;
 mod board;
@@ -15,6 +17,7 @@ mod lease;
 mod metrics;
 mod service;
 
+use accounts::Accounts;
 use board::Board;
 use drive::{Drive, DriveError};
 use hatebeam_metrics::Registry;
@@ -24,6 +27,7 @@ use hatebeam_proto::v1::members_server::MembersServer;
 use hatebeam_proto::v1::runs_server::RunsServer;
 use hatebeam_proto::wire::{self, Guard, MAX_MESSAGE, Tls, Token, WireError};
 use hatebeam_worker::cluster::{Kept, ManifestError, State, list_manifests};
+pub use hatebeam_worker::cluster::{Machine, Rates};
 use hub::Hub;
 use lease::{BEAT, Lease, LeaseError};
 use metrics::Metrics;
@@ -34,6 +38,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::watch;
+use tonic::server::NamedService;
 use tonic::service::interceptor::InterceptedService;
 use tracing::Instrument;
 
@@ -56,6 +61,12 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// What callers must show.
     pub token: Option<Token>,
+    /// What the object store charges.
+    pub rates: Rates,
+    /// The machine it runs on, which is paid for as well.
+    pub machine: Machine,
+    /// It ends by itself when no run was open for so long.
+    pub idle_stop: Option<Duration>,
     /// It is said to be the only one: the object store need not honour conditional writes.
     pub single: bool,
     /// Workers that a run is begun with at least.
@@ -140,6 +151,7 @@ pub async fn coordinate(
         Err(error) => return Err(CoordinatorError::Taken(error.to_string())),
     };
     let (hub, board) = observed(&settings);
+    let accounts = Arc::clone(&board.accounts);
     let there = list_manifests(&settings.objects, conditional).await;
     for (name, kept) in there.map_err(CoordinatorError::Runs)? {
         match kept {
@@ -158,6 +170,11 @@ pub async fn coordinate(
     health.set_serving::<MembersServer<Service>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(v1::FILES)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        // Of the files' services, those that are here: workers serve each other another one.
+        .with_service_name(<RunsServer<Service> as NamedService>::NAME)
+        .with_service_name(<MembersServer<Service> as NamedService>::NAME)
+        .with_service_name("grpc.health.v1.Health")
         .build_v1();
     let reflection = match reflection {
         Ok(reflection) => Some(reflection),
@@ -183,6 +200,8 @@ pub async fn coordinate(
     tracing::info!(name = settings.name, %address, store, "the coordinator listens");
     ready(address);
     let slow = tokio::spawn(Arc::clone(&hub).look_who_is_slow());
+    let costs = tokio::spawn(accounts.keep_up());
+    let idle = until_idle(Arc::clone(&board), settings.idle_stop);
     let (quit, quitting) = watch::channel(false);
     let mut beats = tokio::spawn(keep_alive(lease, quitting));
     let mut work = tokio::spawn(work_off(settings, hub, board, conditional));
@@ -200,9 +219,11 @@ pub async fn coordinate(
             _ => return Ok(()),
         },
         _ = stop.wait_for(|stop| *stop) => Ok(()),
+        () = idle => Ok(()),
     };
     work.abort();
     slow.abort();
+    costs.abort();
     server.abort();
     // The place is given up, if it is still this one's, so that the next one need not wait.
     let _ = quit.send(true);
@@ -214,12 +235,38 @@ pub async fn coordinate(
 fn observed(settings: &Settings) -> (Arc<Hub>, Arc<Board>) {
     let metrics = Metrics::register(&settings.registry);
     let hub = Hub::new(settings.beat, settings.lost_after, Arc::clone(&metrics));
-    let board = Board::new(Arc::clone(&hub));
+    let (objects, machine) = (settings.objects.clone(), settings.machine.clone());
+    let accounts = Accounts::new(Arc::clone(&hub), objects, settings.rates, machine);
+    let board = Board::new(Arc::clone(&hub), accounts);
     let (of_runs, of_workers) = (Arc::clone(&board), Arc::clone(&hub));
     settings
         .registry
         .before_scrape(move || metrics.show(&of_runs, &of_workers));
     (hub, board)
+}
+
+/// Waits until no run was open for so long; for ever, if it is not to be waited for.
+async fn until_idle(board: Arc<Board>, idle_stop: Option<Duration>) {
+    let Some(idle_stop) = idle_stop else {
+        return std::future::pending().await;
+    };
+    let mut changes = board.changes();
+    loop {
+        changes.mark_unchanged();
+        if board.next().is_some() {
+            // Its end is a change.
+            let _ = changes.changed().await;
+        } else if tokio::time::timeout(idle_stop, changes.changed())
+            .await
+            .is_err()
+        {
+            tracing::info!(
+                seconds = idle_stop.as_secs(),
+                "no run was open for so long: this is the end"
+            );
+            return;
+        }
+    }
 }
 
 /// Gives signs of life until it is told to quit, or the place is lost.
@@ -301,7 +348,9 @@ async fn work_on(
         settings.scratch.clone(),
     );
     let span = tracing::info_span!("run", run = name);
+    board.accounts.begin(&drive.kept.manifest);
     let done = drive.run().instrument(span).await;
+    board.accounts.end();
     board.put(&drive.kept.manifest);
     board.note(name, String::new());
     done

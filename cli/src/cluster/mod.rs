@@ -80,6 +80,11 @@ fn parse_encryption(text: &str) -> Result<Encryption, String> {
 }
 
 impl StoreArgs {
+    /// What a person called it.
+    pub(crate) fn place(&self) -> &str {
+        &self.store
+    }
+
     pub(crate) async fn open(&self) -> anyhow::Result<Objects> {
         self.s3.open(&self.store).await
     }

@@ -3,7 +3,7 @@
 
 use crate::output;
 use hatebeam_store::{DepthRecord, StoreError};
-use hatebeam_worker::Observer;
+use hatebeam_worker::{Observer, Pace};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
@@ -18,8 +18,6 @@ const TICK: Duration = Duration::from_millis(100);
 const ROW_EVERY: Duration = Duration::from_secs(1);
 /// Rows between two heads.
 const HEAD_EVERY: u32 = 40;
-/// Depths from which the end is judged.
-const JUDGED: usize = 6;
 
 /// The line of `--json` for a depth.
 #[derive(Debug, Serialize)]
@@ -35,6 +33,9 @@ struct DepthLine<'a> {
     seconds: f64,
     bytes: u64,
     digest: &'a str,
+    /// What it has cost, where somebody accounts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dollars: Option<f64>,
 }
 
 /// Shows a run.
@@ -42,13 +43,13 @@ pub(crate) struct Screen {
     json: bool,
     shows_rows: bool,
     bar: Option<Bar>,
-    width: u64,
-    max_depth: Option<u32>,
+    pace: Pace,
     begun: Instant,
     shown: Option<Instant>,
     rows: u32,
     stored: u64,
-    recent: Vec<(u32, u64, f64)>,
+    /// What the next depth to be shown has cost.
+    dollars: Option<f64>,
     /// The first failure to write a line of JSON: the run goes on, and says so at its end.
     failed: Option<anyhow::Error>,
 }
@@ -67,13 +68,12 @@ impl Screen {
             json,
             shows_rows,
             bar: (shows_rows && io::stderr().is_terminal()).then(Bar::new),
-            width,
-            max_depth,
+            pace: Pace::new(width, max_depth),
             begun: Instant::now(),
             shown: None,
             rows: 0,
             stored,
-            recent: Vec::new(),
+            dollars: None,
             failed: None,
         }
     }
@@ -100,6 +100,12 @@ impl Screen {
         if self.shows_rows {
             self.line(&format!("note: {text}"));
         }
+    }
+
+    /// What the next depth to be shown has cost.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn cost(&mut self, dollars: f64) {
+        self.dollars = Some(dollars);
     }
 
     fn line(&self, text: &str) {
@@ -135,31 +141,21 @@ impl Screen {
         ));
     }
 
-    /// When the run may end, as far as that can be judged: with a depth to stop at, or where the wells
-    /// get fewer from depth to depth.
-    fn end(&self) -> Option<String> {
-        let (&(from, first, _), &(depth, last, _)) = (self.recent.first()?, self.recent.last()?);
-        let seconds: f64 = self.recent.iter().map(|(_, _, seconds)| seconds).sum();
-        let each = seconds / self.recent.len() as f64;
-        let by_limit = self.max_depth.map(|max| max.saturating_sub(depth));
-        let shrinks = self.recent.len() == JUDGED
-            && self.recent.windows(2).all(|pair| pair[1].1 < pair[0].1)
-            && last < self.width;
-        let by_shrinking = shrinks.then(|| {
-            let rate = (first as f64 / last as f64).ln() / f64::from(depth - from);
-            ((last as f64).ln() / rate).ceil() as u32
-        });
-        let depths = match (by_limit, by_shrinking) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => a.or(b)?,
+    /// When the run may end, as far as that can be judged.
+    fn end(&self) -> String {
+        let Some(projection) = self.pace.projection() else {
+            return "end not in sight".to_owned();
         };
-        // What shrinks by the same part each depth takes, all told, this much.
-        let seconds = match by_shrinking {
-            Some(_) => each * f64::from(depths) / 2.0,
-            None => each * f64::from(depths),
-        };
-        let left = Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
-        Some(format!("end in about {} ({depths} depths)", duration(left)))
+        let time = |seconds: f64| duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+        let ((low, high), (soonest, latest)) = (projection.depths, projection.seconds);
+        match low == high {
+            true => format!("end in about {} (depth {high})", time(latest)),
+            false => format!(
+                "end in {} to {} (depth {low} to {high})",
+                time(soonest),
+                time(latest)
+            ),
+        }
     }
 }
 
@@ -167,7 +163,6 @@ impl Observer for Screen {
     fn begun(&mut self, depth: u32, parents: u64, expanded: &Arc<AtomicU64>) {
         let end = self.end();
         if let Some(bar) = &self.bar {
-            let end = end.unwrap_or_else(|| "end not in sight".to_owned());
             bar.begin(parents, expanded, format!("depth {depth}  {end}"));
         }
     }
@@ -175,11 +170,7 @@ impl Observer for Screen {
     fn committed(&mut self, record: &DepthRecord) {
         let took = Duration::from_secs_f64(record.seconds.max(0.0));
         self.stored += record.bytes;
-        if self.recent.len() == JUDGED {
-            self.recent.remove(0);
-        }
-        self.recent
-            .push((record.depth, record.count, record.seconds));
+        self.pace.add(record);
         if self.json && self.failed.is_none() {
             let line = DepthLine {
                 depth: record.depth,
@@ -193,6 +184,7 @@ impl Observer for Screen {
                 seconds: record.seconds,
                 bytes: record.bytes,
                 digest: &record.digest,
+                dollars: self.dollars.take(),
             };
             let printed = serde_json::to_string(&line)
                 .map_err(anyhow::Error::from)

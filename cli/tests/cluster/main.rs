@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
 mod chaos;
+mod cost;
 mod faults;
 mod hostile;
 mod hosts;
@@ -17,6 +18,7 @@ mod rig;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/servers.rs"]
 mod servers;
+mod services;
 mod spans;
 mod stored;
 

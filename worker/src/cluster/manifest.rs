@@ -5,6 +5,7 @@
 //! a depth's tables (`tables/<depth>-<epoch>.json`), which names the tables, each with its length and
 //! checksum. An object that no manifest leads to does not count.
 
+use super::bill::{Bill, Budget, StoppedBy};
 use crate::run::{Keep, record};
 use crate::spec::{RunSpec, SpecError, Springboard};
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use thiserror::Error;
 /// Where runs are below the store's root.
 pub const RUNS: &str = "runs";
 /// The format of manifests that this version writes.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +111,9 @@ pub struct Depth {
     pub sent_bytes: u64,
     /// The list of its tables; none for the run's first depth, whose one well the specification names.
     pub tables: Option<Expected>,
+    /// Millionths of a dollar that were spent from the depth before to this one.
+    #[serde(default)]
+    pub cost_micros: u64,
 }
 
 /// What a run came to.
@@ -160,6 +164,15 @@ pub struct Manifest {
     pub depths: Vec<Depth>,
     /// What it came to.
     pub outcome: Option<Outcome>,
+    /// What it may take at most.
+    #[serde(default)]
+    pub budget: Budget,
+    /// What it has taken.
+    #[serde(default)]
+    pub bill: Bill,
+    /// What ended it before its time, if something did.
+    #[serde(default)]
+    pub stopped_by: Option<StoppedBy>,
 }
 
 /// What a manifest meets.
@@ -216,6 +229,9 @@ impl Manifest {
             seconds: 0.0,
             depths: Vec::new(),
             outcome: None,
+            budget: Budget::default(),
+            bill: Bill::default(),
+            stopped_by: None,
         }
     }
 
@@ -248,7 +264,9 @@ impl Manifest {
             Some(_) => {}
             None => return Err(ManifestError::Damaged("it names no format".to_owned())),
         }
-        let manifest: Manifest = serde_json::from_value(value).map_err(damaged)?;
+        let mut manifest: Manifest = serde_json::from_value(value).map_err(damaged)?;
+        // As such it is written, if it is.
+        manifest.format = FORMAT;
         manifest.spec.check()?;
         if !(1..=MAX_SHARDS).contains(&(manifest.shards as usize)) {
             return Err(ManifestError::Damaged(format!(
