@@ -10,18 +10,18 @@ use crate::assign::{Seat, assign};
 use crate::blame::Blame;
 use crate::board::{Board, Wish};
 use crate::crew::{Crew, strange};
+use crate::herald::Herald;
 use crate::hub::{Hub, Lost, Member};
-use hatebeam_game::{Encoding, encode};
-use hatebeam_objects::{ObjectError, Objects};
+use crate::results::{self, ReadError, read_back};
+use hatebeam_events::What;
+use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_store::DepthRecord;
-use hatebeam_worker::cluster::{
-    Archive, Depth, Kept, ManifestError, Outcome, State, Table, first_record, sweep,
-};
-use hatebeam_worker::{SpecError, best_game};
+use hatebeam_worker::SpecError;
+use hatebeam_worker::cluster::{Depth, Kept, ManifestError, State, Table, first_record, sweep};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tracing::{Instrument, Span};
@@ -113,6 +113,7 @@ enum EpochEnd {
 pub(crate) struct Drive {
     pub(crate) hub: Arc<Hub>,
     pub(crate) board: Arc<Board>,
+    pub(crate) herald: Arc<Herald>,
     pub(crate) objects: Objects,
     pub(crate) kept: Kept,
     pub(crate) min_workers: usize,
@@ -138,7 +139,7 @@ struct Pending {
 
 impl Drive {
     pub(crate) fn new(
-        (hub, board, objects): (Arc<Hub>, Arc<Board>, Objects),
+        (hub, board, herald, objects): (Arc<Hub>, Arc<Board>, Arc<Herald>, Objects),
         kept: Kept,
         min_workers: usize,
         scratch: PathBuf,
@@ -147,6 +148,7 @@ impl Drive {
         Drive {
             hub,
             board,
+            herald,
             objects,
             kept,
             min_workers,
@@ -174,6 +176,7 @@ impl Drive {
         }
         self.kept.manifest.state = State::Running;
         self.kept.manifest.note = String::new();
+        self.herald.started(&self.kept.manifest);
         let mut failures = Failures::default();
         loop {
             let Some(members) = self.crew().await else {
@@ -195,6 +198,7 @@ impl Drive {
                 }
                 Ok(EpochEnd::NewCrew) => {
                     tracing::info!(epoch, "the crew changes");
+                    self.tell_lost(&crew);
                 }
                 Err(Broken::Run(error)) => return Err(error),
                 Err(Broken::Lost(lost)) => match self.after(lost, &crew, &mut failures) {
@@ -223,6 +227,11 @@ impl Drive {
         tracing::warn!(depth, worker, reason, "the depth is begun anew");
         self.board.note(&run, format!("{worker}: {reason}"));
         if lost.is_gone {
+            let what = What::WorkerLost {
+                worker: lost.worker,
+                reason: lost.reason,
+            };
+            self.herald.tell(&self.kept.manifest, what);
             return Ok(Duration::ZERO);
         }
         self.blame.note(&lost);
@@ -252,6 +261,19 @@ impl Drive {
                 reason: lost.reason,
             }),
             _ => Ok(PAUSE),
+        }
+    }
+
+    /// Tells of those of a crew that are gone, though nobody has waited for them.
+    fn tell_lost(&self, crew: &Crew) {
+        let there = self.hub.statuses(crew.epoch);
+        for worker in crew.names() {
+            if !there.iter().any(|status| status.name == worker) {
+                let reason = "it is not there any more".to_owned();
+                let worker = worker.to_owned();
+                let what = What::WorkerLost { worker, reason };
+                self.herald.tell(&self.kept.manifest, what);
+            }
         }
     }
 
@@ -462,6 +484,9 @@ impl Drive {
         self.blame.forget();
         let dropped = self.drop_old(depth);
         self.save().await?;
+        if let Some(last) = self.kept.manifest.last() {
+            self.herald.committed(&self.kept.manifest, &last.record);
+        }
         let metrics = &self.hub.metrics;
         metrics.all.phases.observe("commit", began.elapsed());
         metrics.all.exchanged.add(pending.sent);
@@ -500,46 +525,26 @@ impl Drive {
     }
 
     async fn cancelled(&mut self) -> Result<(), DriveError> {
+        let owed = self
+            .herald
+            .owe(&self.kept.manifest, What::Cancelled {})
+            .await;
         self.kept.manifest.state = State::Cancelled;
         self.save().await?;
+        self.herald.pay(owed);
         Ok(())
     }
 
-    /// Reads the best game back, from the object store, and puts it there.
+    /// Reads the best game back, from the object store, and leaves its files there.
     async fn finish(&mut self) -> Result<(), DriveError> {
-        let started = Instant::now();
         let manifest = self.kept.manifest.clone();
         self.board
             .note(&manifest.name, "reading the best game back".to_owned());
-        let objects = self.objects.clone();
-        let scratch = self.scratch.clone();
-        let prefix = manifest.prefix();
-        let width = manifest.spec.width;
-        let archive = {
-            let manifest = manifest.clone();
-            let runtime = tokio::runtime::Handle::current();
-            tokio::task::spawn_blocking(move || {
-                let _guard = runtime.enter();
-                let archive = Archive::open(&objects, manifest, &scratch)?;
-                let game = best_game(&archive);
-                let fetched = archive.fetched();
-                Ok::<_, ManifestError>((game, fetched))
-            })
-        };
-        let read = archive
-            .await
-            .map_err(|error| DriveError::Game(error.to_string()))?;
-        let (game, (tables, bytes)) = read?;
-        match game {
-            Ok(game) => {
-                let replay = encode(&game.keys, Encoding::Base2048);
-                let outcome = Outcome {
-                    score: game.score,
-                    pieces: game.wells.len() as u32,
-                    replay: replay.clone(),
-                    lookups: game.lookups,
-                    seconds: started.elapsed().as_secs_f64(),
-                };
+        match read_back(&self.objects, &manifest, &self.scratch, None).await {
+            Ok(read) => {
+                let (tables, bytes) = read.fetched;
+                let left = results::leave(&self.objects, &manifest, read, SystemTime::now());
+                let outcome = left.await?;
                 tracing::info!(
                     run = manifest.name,
                     score = outcome.score,
@@ -549,27 +554,14 @@ impl Drive {
                     bytes,
                     "the best game is read back"
                 );
-                let key = format!(
-                    "{prefix}/replays/{:05}-lines-{}-pieces-{width}-wide.txt",
-                    outcome.score, outcome.pieces
-                );
-                let put = self.objects.put(&key, format!("{replay}\n").into()).await;
-                put.map_err(|error: ObjectError| ManifestError::from(error))?;
                 self.kept.manifest.outcome = Some(outcome);
                 self.kept.manifest.note = String::new();
             }
-            Err(error) if manifest.keep == hatebeam_worker::Keep::All => {
-                let mut text = error.to_string();
-                let mut source = std::error::Error::source(&error);
-                while let Some(cause) = source {
-                    text.push_str(&format!(": {cause}"));
-                    source = cause.source();
-                }
-                return Err(DriveError::Game(text));
-            }
-            Err(error) => {
+            Err(ReadError::Manifest(error)) => return Err(error.into()),
+            Err(error @ ReadError::Game(_)) if manifest.keep != hatebeam_worker::Keep::All => {
                 self.kept.manifest.note = format!("the best game was not kept: {error}");
             }
+            Err(error) => return Err(DriveError::Game(error.whole())),
         }
         match sweep(&self.objects, &self.kept.manifest).await {
             Ok((0, _)) => {}
@@ -578,8 +570,17 @@ impl Drive {
             }
             Err(error) => tracing::warn!(%error, "what nothing leads to stays"),
         }
+        let outcome = self.kept.manifest.outcome.as_ref();
+        let finished = What::Finished {
+            end: manifest.ended_by().to_owned(),
+            pieces: outcome.map(|outcome| outcome.pieces),
+            replay: outcome.map(|outcome| outcome.replay.clone()),
+            files: outcome.map_or_else(Vec::new, |outcome| outcome.files.clone()),
+        };
+        let owed = self.herald.owe(&self.kept.manifest, finished).await;
         self.kept.manifest.state = State::Finished;
         self.save().await?;
+        self.herald.pay(owed);
         Ok(())
     }
 }
