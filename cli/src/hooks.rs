@@ -25,18 +25,26 @@ pub(crate) struct HookArgs {
 }
 
 impl HookArgs {
+    /// Refuses what cannot be meant, before anything is begun.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        self.hooks()?.check().context("--webhook")
+    }
+
     /// Starts those who tell; none if nobody wants to know.
     pub(crate) fn start(&self) -> anyhow::Result<Option<Events>> {
+        Events::start(&self.hooks()?).context("--on-event and --webhook")
+    }
+
+    fn hooks(&self) -> anyhow::Result<Hooks> {
         let secret = std::env::var_os(SECRET_VARIABLE).map(|secret| secret.into_string());
         let secret = secret.transpose();
         let secret = secret.map_err(|_| anyhow::anyhow!("{SECRET_VARIABLE} is no text"))?;
-        let hooks = Hooks {
+        Ok(Hooks {
             command: self.on_event.clone(),
             webhook: self.webhook.clone(),
             secret: secret.filter(|_| self.webhook.is_some()),
             ..Hooks::default()
-        };
-        Events::start(&hooks).context("--on-event and --webhook")
+        })
     }
 
     /// Depths between two milestones.

@@ -45,6 +45,21 @@ pub struct Hooks {
     pub timing: Timing,
 }
 
+impl Hooks {
+    /// Sees whether they can be started, without starting them.
+    ///
+    /// # Errors
+    /// [`HookError`].
+    pub fn check(&self) -> Result<(), HookError> {
+        self.webhook().map(drop)
+    }
+
+    fn webhook(&self) -> Result<Option<Webhook>, HookError> {
+        let webhook = |address: &String| Webhook::new(address, self.secret.as_deref(), self.timing);
+        self.webhook.as_ref().map(webhook).transpose()
+    }
+}
+
 /// Why nobody can be told.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -62,7 +77,7 @@ pub enum HookError {
 
 enum Hook {
     Command(CommandHook),
-    Webhook(Webhook),
+    Webhook(Box<Webhook>),
 }
 
 impl Hook {
@@ -106,10 +121,11 @@ impl Events {
             let timeout = timing.command;
             all.push(Hook::Command(CommandHook { command, timeout }));
         }
-        if let Some(address) = &hooks.webhook {
-            let webhook = Webhook::new(address, hooks.secret.as_deref(), timing)?;
-            all.push(Hook::Webhook(webhook));
-        }
+        all.extend(
+            hooks
+                .webhook()?
+                .map(|webhook| Hook::Webhook(Box::new(webhook))),
+        );
         if all.is_empty() {
             return Ok(None);
         }

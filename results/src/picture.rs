@@ -34,7 +34,7 @@ stroke-width:2}.g{stroke:#323a44;fill:none}.b{stroke:#e4572e;stroke-dasharray:4 
 /// All rows of a well, top row first, each cell a colour or nothing.
 type Grid = Vec<Vec<Option<u8>>>;
 
-/// Draws a game as SVG. `about` says in words what found it.
+/// Draws a game as SVG. `about` says in words what found it, if that is known.
 pub fn picture(film: &Film, about: &str) -> String {
     let last = film.turns.len();
     let step = last.div_ceil(MOST_WELLS).max(1);
@@ -71,19 +71,25 @@ pub fn picture(film: &Film, about: &str) -> String {
         lay(film, turn, &mut grid, film.turns.get(index + 1));
     }
     let width = MARGIN * 2 - GAP + (in_a_row * column).max(PLOT.0 + 300);
-    let height = head + drawn.div_ceil(in_a_row) * line + MARGIN / 2;
+    let height = head + drawn.div_ceil(in_a_row) * line + MARGIN;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         height=\"{height}\" role=\"img\">\n<title>{} lines in {} pieces: {}</title>\n<style>{STYLE}</style>\n\
+         height=\"{height}\" role=\"img\">\n<title>{} lines in {} pieces{}{}</title>\n<style>{STYLE}</style>\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"#0f1318\"/>\n",
         film.score,
         film.pieces,
+        if about.is_empty() { "" } else { ": " },
         escaped(about)
     );
     end(&mut text, film, &grid);
     beside(&mut text, film, about);
     text.push_str(&wells);
-    text.push_str("</svg>\n");
+    let _ = writeln!(
+        text,
+        "<text class=\"e\" x=\"{}\" y=\"{}\">under each well: pieces placed · lines</text>\n</svg>",
+        width - MARGIN,
+        height - MARGIN / 2,
+    );
     text
 }
 

@@ -166,7 +166,10 @@ impl HowArgs {
     /// Refuses what cannot be meant, before anything is begun.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         #[cfg(feature = "cluster")]
-        self.metrics.check(self.insecure_bind)?;
+        {
+            self.metrics.check(self.insecure_bind)?;
+            self.hooks.check()?;
+        }
         Ok(())
     }
 

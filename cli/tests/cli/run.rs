@@ -251,7 +251,15 @@ fn a_run_leaves_its_game_in_every_form_and_once() {
         assert_eq!(Path::new(file).parent(), Some(folder.as_path()));
     }
     let score = summary["best_score"].to_string();
-    run(&["replay", "verify", &files[1], "--expect-score", &score]).results();
+    run(&[
+        "replay",
+        "verify",
+        "--file",
+        &files[1],
+        "--expect-score",
+        &score,
+    ])
+    .results();
     let film: Value = serde_json::from_slice(&fs::read(&files[2]).unwrap()).unwrap();
     assert_eq!(film["base2048"], summary["replay"]);
     assert!(

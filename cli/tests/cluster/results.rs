@@ -63,6 +63,7 @@ fn what_a_run_leaves_in_the_store_is_brought_home() {
         told(&[
             "replay",
             "verify",
+            "--file",
             &file.display().to_string(),
             "--expect-score",
             &score,
@@ -181,7 +182,7 @@ fn a_run_that_goes_on_tells_its_best_game_so_far() {
     let mut rig = Rig::new();
     rig.start_coordinator();
     rig.start_worker("w0", &["--threads", "1"]);
-    rig.submit(&[&WIDTH[..], &["--keep", "last", "--max-depth", "20"]].concat());
+    rig.submit(&[&WIDTH[..], &["--keep", "last"]].concat());
     rig.watch();
     let none = so_far(&rig, &[]);
     let said = String::from_utf8_lossy(&none.stderr).into_owned();
