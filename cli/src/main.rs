@@ -7,6 +7,8 @@ mod certs;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod endgame;
+#[cfg(feature = "cluster")]
+mod hooks;
 mod input;
 mod interrupt;
 mod keyframes;

@@ -3,7 +3,9 @@
 use crate::hub::Hub;
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
-use hatebeam_worker::cluster::{Bill, Budget, Charge, Machine, Manifest, Present, Rates};
+use hatebeam_worker::cluster::{
+    Bill, Budget, Charge, Machine, Manifest, Present, Rates, StoppedBy,
+};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -210,8 +212,8 @@ impl Cost {
         self.bill.machines.iter().filter(unpriced).count() as u32
     }
 
-    /// How much of the budget is spent, if there is one.
-    pub(crate) fn share(&self) -> Option<f64> {
+    /// How much of the budget is spent, if there is one, and of which limit.
+    pub(crate) fn share(&self) -> Option<(StoppedBy, f64)> {
         self.budget.share(self.micros(), self.bill.milliseconds)
     }
 

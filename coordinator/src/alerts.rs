@@ -33,8 +33,9 @@ pub(crate) fn alerts(
     }
     let has_budget = run.max_cost_micros > 0 || run.max_seconds > 0;
     if let Some(cost) = cost.filter(|_| has_budget) {
-        if let Some(share) = cost.share().filter(|share| *share >= WARN_AT) {
-            let text = format!("{:.0} % of the budget is spent", share * 100.0);
+        if let Some((limit, share)) = cost.share().filter(|(_, share)| *share >= WARN_AT) {
+            let (limit, percent) = (limit.name(), share * 100.0);
+            let text = format!("{percent:.0} % of --{limit} is spent");
             all.push(alert("budget", "", text));
         }
         let unpriced = cost.unpriced();

@@ -11,18 +11,20 @@ use crate::assign::{Seat, assign};
 use crate::blame::Blame;
 use crate::board::{Board, Wish};
 use crate::crew::{Crew, strange};
+use crate::herald::Herald;
 use crate::hub::{Hub, Lost, Member};
-use hatebeam_game::{Encoding, encode};
-use hatebeam_objects::{ObjectError, Objects};
+use crate::results::{self, ReadError, read_back};
+use hatebeam_events::What;
+use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_store::DepthRecord;
+use hatebeam_worker::SpecError;
 use hatebeam_worker::cluster::{
-    Archive, Depth, Kept, ManifestError, Outcome, State, StoppedBy, Table, first_record, sweep,
+    Depth, Kept, ManifestError, State, StoppedBy, Table, first_record, sweep,
 };
-use hatebeam_worker::{SpecError, best_game};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tracing::{Instrument, Span};
@@ -117,6 +119,7 @@ enum EpochEnd {
 pub(crate) struct Drive {
     pub(crate) hub: Arc<Hub>,
     pub(crate) board: Arc<Board>,
+    pub(crate) herald: Arc<Herald>,
     pub(crate) objects: Objects,
     pub(crate) kept: Kept,
     pub(crate) min_workers: usize,
@@ -144,7 +147,7 @@ struct Pending {
 
 impl Drive {
     pub(crate) fn new(
-        (hub, board, objects): (Arc<Hub>, Arc<Board>, Objects),
+        (hub, board, herald, objects): (Arc<Hub>, Arc<Board>, Arc<Herald>, Objects),
         kept: Kept,
         min_workers: usize,
         scratch: PathBuf,
@@ -153,6 +156,7 @@ impl Drive {
         Drive {
             hub,
             board,
+            herald,
             objects,
             kept,
             min_workers,
@@ -182,6 +186,7 @@ impl Drive {
         }
         self.kept.manifest.state = State::Running;
         self.kept.manifest.note = String::new();
+        self.herald.started(&self.kept.manifest);
         let mut failures = Failures::default();
         loop {
             let members = match self.crew().await {
@@ -205,6 +210,7 @@ impl Drive {
                 }
                 Ok(EpochEnd::NewCrew) => {
                     tracing::info!(epoch, "the crew changes");
+                    self.tell_lost(&crew);
                 }
                 Err(Broken::Run(error)) => return Err(error),
                 Err(Broken::Lost(lost)) => match self.after(lost, &crew, &mut failures) {
@@ -233,6 +239,11 @@ impl Drive {
         tracing::warn!(depth, worker, reason, "the depth is begun anew");
         self.board.note(&run, format!("{worker}: {reason}"));
         if lost.is_gone {
+            let what = What::WorkerLost {
+                worker: lost.worker,
+                reason: lost.reason,
+            };
+            self.herald.tell(&self.kept.manifest, what);
             return Ok(Duration::ZERO);
         }
         self.blame.note(&lost);
@@ -270,6 +281,19 @@ impl Drive {
         let accounts = &self.board.accounts;
         let bill = accounts.bill(&self.kept.manifest.name);
         bill.map_or(0, |bill| bill.micros(&accounts.rates))
+    }
+
+    /// Tells of those of a crew that are gone, though nobody has waited for them.
+    fn tell_lost(&self, crew: &Crew) {
+        let there = self.hub.statuses(crew.epoch);
+        for worker in crew.names() {
+            if !there.iter().any(|status| status.name == worker) {
+                let reason = "it is not there any more".to_owned();
+                let worker = worker.to_owned();
+                let what = What::WorkerLost { worker, reason };
+                self.herald.tell(&self.kept.manifest, what);
+            }
+        }
     }
 
     /// The last depth that counts.
@@ -521,6 +545,9 @@ impl Drive {
         let dropped = self.drop_old(depth);
         self.save().await?;
         self.warn_of_the_budget();
+        if let Some(last) = self.kept.manifest.last() {
+            self.herald.committed(&self.kept.manifest, &last.record);
+        }
         let metrics = &self.hub.metrics;
         metrics.all.phases.observe("commit", began.elapsed());
         metrics.all.exchanged.add(pending.sent);
@@ -541,11 +568,24 @@ impl Drive {
     /// Says once that the budget runs out.
     fn warn_of_the_budget(&mut self) {
         let cost = self.board.accounts.cost(&self.kept.manifest);
-        let share = cost.share().unwrap_or(0.0);
+        let Some((limit, share)) = cost.share() else {
+            return;
+        };
         if share >= WARN_AT && !std::mem::replace(&mut self.has_warned, true) {
-            let percent = (share * 100.0) as u64;
-            tracing::warn!(percent, "the budget runs out");
+            tracing::warn!(limit = limit.name(), share, "the budget runs out");
+            self.tell_of_the_budget(limit, "the budget runs out");
         }
+    }
+
+    fn tell_of_the_budget(&self, limit: StoppedBy, text: &str) {
+        let cost = self.board.accounts.cost(&self.kept.manifest);
+        let share = cost.share().map_or(0.0, |(_, share)| share);
+        let what = What::Budget {
+            limit: limit.name().to_owned(),
+            percent: (share * 100.0) as u32,
+            text: text.to_owned(),
+        };
+        self.herald.tell(&self.kept.manifest, what);
     }
 
     /// Takes note that tables are not kept any more, now that a later depth counts.
@@ -569,47 +609,30 @@ impl Drive {
     }
 
     async fn cancelled(&mut self) -> Result<(), DriveError> {
+        let owed = self
+            .herald
+            .owe(&self.kept.manifest, What::Cancelled {})
+            .await;
         self.kept.manifest.state = State::Cancelled;
         self.save().await?;
+        self.herald.pay(owed);
         Ok(())
     }
 
-    /// Reads the best game back, from the object store, and puts it there.
+    /// Reads the best game back, from the object store, and leaves its files there.
     async fn finish(&mut self, stopped_by: Option<StoppedBy>) -> Result<(), DriveError> {
         self.kept.manifest.stopped_by = stopped_by;
-        let started = Instant::now();
+        if let Some(limit @ (StoppedBy::MaxCost | StoppedBy::MaxHours)) = stopped_by {
+            self.tell_of_the_budget(limit, "one more depth would break the limit");
+        }
         let manifest = self.kept.manifest.clone();
         self.board
             .note(&manifest.name, "reading the best game back".to_owned());
-        let objects = self.objects.clone();
-        let scratch = self.scratch.clone();
-        let prefix = manifest.prefix();
-        let width = manifest.spec.width;
-        let archive = {
-            let manifest = manifest.clone();
-            let runtime = tokio::runtime::Handle::current();
-            tokio::task::spawn_blocking(move || {
-                let _guard = runtime.enter();
-                let archive = Archive::open(&objects, manifest, &scratch)?;
-                let game = best_game(&archive);
-                let fetched = archive.fetched();
-                Ok::<_, ManifestError>((game, fetched))
-            })
-        };
-        let read = archive
-            .await
-            .map_err(|error| DriveError::Game(error.to_string()))?;
-        let (game, (tables, bytes)) = read?;
-        match game {
-            Ok(game) => {
-                let replay = encode(&game.keys, Encoding::Base2048);
-                let outcome = Outcome {
-                    score: game.score,
-                    pieces: game.wells.len() as u32,
-                    replay: replay.clone(),
-                    lookups: game.lookups,
-                    seconds: started.elapsed().as_secs_f64(),
-                };
+        match read_back(&self.objects, &manifest, &self.scratch, None).await {
+            Ok(read) => {
+                let (tables, bytes) = read.fetched;
+                let left = results::leave(&self.objects, &manifest, read, SystemTime::now());
+                let outcome = left.await?;
                 tracing::info!(
                     run = manifest.name,
                     score = outcome.score,
@@ -619,27 +642,14 @@ impl Drive {
                     bytes,
                     "the best game is read back"
                 );
-                let key = format!(
-                    "{prefix}/replays/{:05}-lines-{}-pieces-{width}-wide.txt",
-                    outcome.score, outcome.pieces
-                );
-                let put = self.objects.put(&key, format!("{replay}\n").into()).await;
-                put.map_err(|error: ObjectError| ManifestError::from(error))?;
                 self.kept.manifest.outcome = Some(outcome);
                 self.kept.manifest.note = String::new();
             }
-            Err(error) if manifest.keep == hatebeam_worker::Keep::All => {
-                let mut text = error.to_string();
-                let mut source = std::error::Error::source(&error);
-                while let Some(cause) = source {
-                    text.push_str(&format!(": {cause}"));
-                    source = cause.source();
-                }
-                return Err(DriveError::Game(text));
-            }
-            Err(error) => {
+            Err(ReadError::Manifest(error)) => return Err(error.into()),
+            Err(error @ ReadError::Game(_)) if manifest.keep != hatebeam_worker::Keep::All => {
                 self.kept.manifest.note = format!("the best game was not kept: {error}");
             }
+            Err(error) => return Err(DriveError::Game(error.whole())),
         }
         match sweep(&self.objects, &self.kept.manifest).await {
             Ok((0, _)) => {}
@@ -648,8 +658,17 @@ impl Drive {
             }
             Err(error) => tracing::warn!(%error, "what nothing leads to stays"),
         }
+        let outcome = self.kept.manifest.outcome.as_ref();
+        let finished = What::Finished {
+            end: manifest.ended_by().to_owned(),
+            pieces: outcome.map(|outcome| outcome.pieces),
+            replay: outcome.map(|outcome| outcome.replay.clone()),
+            files: outcome.map_or_else(Vec::new, |outcome| outcome.files.clone()),
+        };
+        let owed = self.herald.owe(&self.kept.manifest, finished).await;
         self.kept.manifest.state = State::Finished;
         self.save().await?;
+        self.herald.pay(owed);
         Ok(())
     }
 }

@@ -12,14 +12,19 @@ mod blame;
 mod board;
 mod crew;
 mod drive;
+mod games;
+mod herald;
 mod hub;
 mod lease;
 mod metrics;
+mod results;
 mod service;
 
 use accounts::Accounts;
 use board::Board;
 use drive::{Drive, DriveError};
+use games::Games;
+use hatebeam_events::What;
 use hatebeam_metrics::Registry;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
@@ -28,6 +33,8 @@ use hatebeam_proto::v1::runs_server::RunsServer;
 use hatebeam_proto::wire::{self, Guard, MAX_MESSAGE, Tls, Token, WireError};
 use hatebeam_worker::cluster::{Kept, ManifestError, State, list_manifests};
 pub use hatebeam_worker::cluster::{Machine, Rates};
+use herald::Herald;
+pub use herald::Heralding;
 use hub::Hub;
 use lease::{BEAT, Lease, LeaseError};
 use metrics::Metrics;
@@ -79,6 +86,8 @@ pub struct Settings {
     pub scratch: PathBuf,
     /// Where it counts what it does.
     pub registry: Registry,
+    /// Whom it tells what happens to runs.
+    pub heralding: Heralding,
 }
 
 /// Why a coordinator ends.
@@ -159,9 +168,12 @@ pub async fn coordinate(
             Err(error) => tracing::warn!(run = name, %error, "the run is passed over"),
         }
     }
+    let (herald, forgetting) = Herald::new(&settings.heralding, &settings.objects);
+    herald.pay_what_is_owed(|run| board.manifest(run)).await;
     let service = Service {
         hub: Arc::clone(&hub),
         board: Arc::clone(&board),
+        games: Games::new(settings.objects.clone(), settings.scratch.clone()),
         objects: settings.objects.clone(),
         conditional,
     };
@@ -204,7 +216,8 @@ pub async fn coordinate(
     let idle = until_idle(Arc::clone(&board), settings.idle_stop);
     let (quit, quitting) = watch::channel(false);
     let mut beats = tokio::spawn(keep_alive(lease, quitting));
-    let mut work = tokio::spawn(work_off(settings, hub, board, conditional));
+    let known = (hub, board, Arc::clone(&herald));
+    let mut work = tokio::spawn(work_off(settings, known, conditional));
     let ended = tokio::select! {
         ended = &mut server => match ended {
             Ok(Err(error)) => Err(CoordinatorError::Server(error)),
@@ -225,6 +238,7 @@ pub async fn coordinate(
     slow.abort();
     costs.abort();
     server.abort();
+    herald.close(forgetting).await;
     // The place is given up, if it is still this one's, so that the next one need not wait.
     let _ = quit.send(true);
     let _ = beats.await;
@@ -293,8 +307,7 @@ async fn keep_alive(mut lease: Lease, mut quit: watch::Receiver<bool>) -> Result
 /// Works off one run after the other, until one of them turns out to be another coordinator's.
 async fn work_off(
     settings: Settings,
-    hub: Arc<Hub>,
-    board: Arc<Board>,
+    (hub, board, herald): (Arc<Hub>, Arc<Board>, Arc<Herald>),
     conditional: bool,
 ) -> DriveError {
     let mut wishes = board.wishes();
@@ -309,7 +322,8 @@ async fn work_off(
             }
             continue;
         };
-        let Err(error) = work_on(&settings, &name, &hub, &board, conditional).await else {
+        let known = (Arc::clone(&hub), Arc::clone(&board), Arc::clone(&herald));
+        let Err(error) = work_on(&settings, &name, known, conditional).await else {
             continue;
         };
         if error.is_superseded() {
@@ -318,7 +332,7 @@ async fn work_off(
         // If the object store is away, nothing is lost, and the run is tried again.
         if !error.may_pass() {
             tracing::error!(run = name, %error, "the run cannot go on");
-            match mark_failed(&settings.objects, &name, &error, conditional).await {
+            match mark_failed(&settings.objects, &name, &error, &herald, conditional).await {
                 Ok(kept) => {
                     board.put(&kept.manifest);
                     continue;
@@ -335,14 +349,13 @@ async fn work_off(
 async fn work_on(
     settings: &Settings,
     name: &str,
-    hub: &Arc<Hub>,
-    board: &Arc<Board>,
+    (hub, board, herald): (Arc<Hub>, Arc<Board>, Arc<Herald>),
     conditional: bool,
 ) -> Result<(), DriveError> {
     let mut kept = Kept::load(&settings.objects, name, conditional).await?;
     kept.manifest.coordinator = settings.name.clone();
     let mut drive = Drive::new(
-        (Arc::clone(hub), Arc::clone(board), settings.objects.clone()),
+        (hub, Arc::clone(&board), herald, settings.objects.clone()),
         kept,
         settings.min_workers,
         settings.scratch.clone(),
@@ -361,11 +374,15 @@ async fn mark_failed(
     objects: &Objects,
     name: &str,
     error: &DriveError,
+    herald: &Herald,
     conditional: bool,
 ) -> Result<Kept, ManifestError> {
     let mut kept = Kept::load(objects, name, conditional).await?;
+    let reason = error.to_string();
+    let owed = herald.owe(&kept.manifest, What::Failed { reason }).await;
     kept.manifest.state = State::Failed;
     kept.manifest.note = error.to_string();
     kept.save().await?;
+    herald.pay(owed);
     Ok(kept)
 }

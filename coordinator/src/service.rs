@@ -2,6 +2,7 @@
 
 use crate::accounts::now_ms;
 use crate::board::{Board, Wish};
+use crate::games::Games;
 use crate::hub::{Hub, OrderStream};
 use hatebeam_objects::{Objects, check_key};
 use hatebeam_proto::v1;
@@ -37,6 +38,7 @@ const SHARD_WELLS: u64 = 1 << 20;
 pub(crate) struct Service {
     pub(crate) hub: Arc<Hub>,
     pub(crate) board: Arc<Board>,
+    pub(crate) games: Arc<Games>,
     pub(crate) objects: Objects,
     pub(crate) conditional: bool,
 }
@@ -211,9 +213,11 @@ impl Runs for Service {
 
     async fn game(
         &self,
-        _: Request<v1::GameRequest>,
+        request: Request<v1::GameRequest>,
     ) -> Result<Response<v1::GameResponse>, Status> {
-        Err(Status::unimplemented("games are not read back yet"))
+        let v1::GameRequest { run, depth } = request.into_inner();
+        let manifest = self.board.manifest(&run).ok_or_else(|| no_run(&run))?;
+        Ok(Response::new(self.games.game(manifest, depth).await?))
     }
 }
 

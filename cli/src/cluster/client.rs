@@ -186,10 +186,10 @@ pub(crate) struct DrainArgs {
     client: ClientArgs,
 }
 
-type Client = RunsClient<InterceptedService<Channel, Bearer>>;
+pub(super) type Client = RunsClient<InterceptedService<Channel, Bearer>>;
 
 impl ClientArgs {
-    async fn connect(&self) -> anyhow::Result<Client> {
+    pub(super) async fn connect(&self) -> anyhow::Result<Client> {
         let tls = self.tls.tls("client");
         let token = self.tls.token()?;
         let channel = wire::connect(&self.coordinator, tls.as_ref(), &Limits::default())
@@ -216,7 +216,7 @@ fn call<T>(message: T) -> Request<T> {
     request
 }
 
-fn failed(status: Status) -> anyhow::Error {
+pub(super) fn failed(status: Status) -> anyhow::Error {
     anyhow!("the coordinator says: {}", explain(&status))
 }
 
@@ -229,7 +229,7 @@ async fn runs(client: &mut Client) -> anyhow::Result<Vec<v1::RunStatus>> {
 }
 
 /// The run that a person means.
-async fn find(client: &mut Client, run: Option<&str>) -> anyhow::Result<v1::RunStatus> {
+pub(super) async fn find(client: &mut Client, run: Option<&str>) -> anyhow::Result<v1::RunStatus> {
     let all = runs(client).await?;
     let Some(run) = run else {
         let running = all.iter().find(|run| run.state() == v1::State::Running);

@@ -1,13 +1,14 @@
 //! `hatebeam coordinator` and `hatebeam worker`.
 
 use super::{COORDINATOR, StoreArgs, TlsArgs, block_on};
+use crate::hooks::HookArgs;
 use crate::logs::{LogFormat, SpanArgs};
 use crate::machine::{available_memory, rss};
 use crate::metrics::MetricsArgs;
 use crate::output;
 use crate::rent::{Metadata, RentArgs, rates};
 use anyhow::Context;
-use hatebeam_coordinator::{Settings, coordinate};
+use hatebeam_coordinator::{Heralding, Settings, coordinate};
 use hatebeam_metrics::Registry;
 use hatebeam_proto::wire::check_bind;
 use hatebeam_worker::cluster::{Membership, work};
@@ -32,6 +33,7 @@ Health and reflection are served to gRPC's own tools, and with --metrics Prometh
 
 Examples:
   hatebeam coordinator --store /shared/hatebeam
+  hatebeam coordinator --store /shared/hatebeam --on-event 'echo $HATEBEAM_RUN $HATEBEAM_EVENT $HATEBEAM_SCORE >> events.log'
   hatebeam coordinator --store s3://bucket/x --s3-endpoint http://127.0.0.1:3900 --s3-path-style --single-coordinator";
 
 pub(crate) const WORKER_EXAMPLES: &str = "\
@@ -76,6 +78,8 @@ pub(crate) struct CoordinatorArgs {
     /// Seconds without a word after which a worker is lost
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = parse_seconds)]
     lost_after: f64,
+    #[command(flatten)]
+    hooks: HookArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
     /// How log lines are written
@@ -203,6 +207,10 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
     check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
     args.metrics.check(args.insecure_bind)?;
     let token = args.tls.token()?;
+    let heralding = Heralding {
+        events: args.hooks.start()?,
+        every: args.hooks.every(),
+    };
     block_on(async {
         let stop = on_signals()?;
         let lost_after = Duration::from_secs_f64(args.lost_after);
@@ -228,6 +236,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
             beat: (lost_after / 5).min(Duration::from_secs(1)),
             lost_after,
             scratch: std::env::temp_dir(),
+            heralding,
         };
         let ready = |address: SocketAddr| {
             // A script can wait for this line; if it went away, the coordinator is still of use.

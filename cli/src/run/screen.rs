@@ -2,6 +2,7 @@
 //! All of it goes to standard error; with `--json` a line a depth goes to standard output.
 
 use crate::output;
+pub(crate) use hatebeam_results::{bytes, duration};
 use hatebeam_store::{DepthRecord, StoreError};
 use hatebeam_worker::{Observer, Pace};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -275,63 +276,4 @@ fn set_template(bar: &ProgressBar, template: &str) {
 
 fn lock(shown: &Shown) -> std::sync::MutexGuard<'_, Option<Arc<AtomicU64>>> {
     shown.lock().unwrap_or_else(|poison| poison.into_inner())
-}
-
-/// "1.5 GB".
-pub(crate) fn bytes(number: u64) -> String {
-    let (mut value, mut unit) = (number as f64, "B");
-    for next in ["kB", "MB", "GB", "TB", "PB"] {
-        if value < 999.5 {
-            break;
-        }
-        (value, unit) = (value / 1000.0, next);
-    }
-    if unit == "B" || value >= 99.95 {
-        format!("{value:.0} {unit}")
-    } else {
-        format!("{value:.1} {unit}")
-    }
-}
-
-/// "83 ms", "5.2 s", "12:05", "3:04:05".
-pub(crate) fn duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0 => format!("{} ms", time.as_millis()),
-        1..=59 => format!("{:.1} s", time.as_secs_f64()),
-        60..=3599 => format!("{}:{:02}", seconds / 60, seconds % 60),
-        _ => format!(
-            "{}:{:02}:{:02}",
-            seconds / 3600,
-            seconds / 60 % 60,
-            seconds % 60
-        ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        for (number, text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1000, "1.0 kB"),
-            (99_960, "100 kB"),
-            (999_600, "1.0 MB"),
-            (12_345_678_901, "12.3 GB"),
-        ] {
-            assert_eq!(bytes(number), text);
-        }
-        for (millis, text) in [
-            (83, "83 ms"),
-            (5_240, "5.2 s"),
-            (725_000, "12:05"),
-            (11_045_000, "3:04:05"),
-        ] {
-            assert_eq!(duration(Duration::from_millis(millis)), text);
-        }
-    }
 }

@@ -14,6 +14,7 @@ mod network;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/proxy.rs"]
 mod proxy;
+mod results;
 mod rig;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/servers.rs"]

@@ -315,12 +315,16 @@ impl Budget {
         }
     }
 
-    /// How much of the budget is spent, from 0 on, of whichever part more is spent; none without a budget.
-    pub fn share(&self, spent_micros: u64, spent_millis: u64) -> Option<f64> {
+    /// How much of the budget is spent, from 0 on, of the limit that is nearest; none without a budget.
+    pub fn share(&self, spent_micros: u64, spent_millis: u64) -> Option<(StoppedBy, f64)> {
         let share = |spent: u64, max: u64| spent as f64 / max.max(1) as f64;
         let cost = self.max_cost_micros.map(|max| share(spent_micros, max));
         let time = self.max_seconds.map(|max| share(spent_millis / 1000, max));
-        cost.into_iter().chain(time).reduce(f64::max)
+        let cost = cost.map(|share| (StoppedBy::MaxCost, share));
+        let time = time.map(|share| (StoppedBy::MaxHours, share));
+        cost.into_iter()
+            .chain(time)
+            .max_by(|a, b| a.1.total_cmp(&b.1))
     }
 }
 
@@ -455,8 +459,14 @@ mod tests {
             Budget::default().broken_by(u64::MAX, u64::MAX, (1, 1)),
             None
         );
-        assert_eq!(budget.share(800_000, 30_000), Some(0.8));
-        assert_eq!(budget.share(100_000, 57_000), Some(0.95));
+        assert_eq!(
+            budget.share(800_000, 30_000),
+            Some((StoppedBy::MaxCost, 0.8))
+        );
+        assert_eq!(
+            budget.share(100_000, 57_000),
+            Some((StoppedBy::MaxHours, 0.95))
+        );
         assert_eq!(Budget::default().share(1, 1), None);
     }
 

@@ -11,6 +11,7 @@ use crate::spec::{RunSpec, SpecError, Springboard};
 use bytes::Bytes;
 use hatebeam_objects::{Condition, ObjectError, Objects, Stored, Version};
 use hatebeam_proto::v1;
+use hatebeam_results::{End, Facts};
 use hatebeam_search::{Division, Frontier, MAX_SHARDS, Node, NodeWell};
 use hatebeam_store::DepthRecord;
 use serde::{Deserialize, Serialize};
@@ -130,6 +131,15 @@ pub struct Outcome {
     pub lookups: u64,
     /// Seconds that took.
     pub seconds: f64,
+    /// The depth whose best well it leads through; 0 in manifests of before this was said.
+    #[serde(default)]
+    pub depth: u32,
+    /// When, in milliseconds since 1970; 0 in manifests of before this was said.
+    #[serde(default)]
+    pub ended_ms: u64,
+    /// The files of the game: keys below the run's prefix.
+    #[serde(default)]
+    pub files: Vec<String>,
 }
 
 /// What the object store says of a run.
@@ -254,6 +264,27 @@ impl Manifest {
     /// Bytes of the tables that are there.
     pub fn stored_bytes(&self) -> u64 {
         self.depths.iter().map(|depth| depth.record.bytes).sum()
+    }
+
+    /// What has ended it, or would now: `over`, or the limit that it has reached.
+    pub fn ended_by(&self) -> &'static str {
+        let depth = self.last().map(|last| last.record.depth);
+        if let Some(limit) = self.stopped_by {
+            return limit.name();
+        }
+        match self.max_depth {
+            Some(max) if depth >= Some(max) => "max-depth",
+            _ => "over",
+        }
+    }
+
+    /// What there is to say of it.
+    ///
+    /// # Errors
+    /// [`SpecError::Geometry`].
+    pub fn facts(&self, end: End) -> Result<Facts, SpecError> {
+        let records = self.depths.iter().map(|depth| &depth.record);
+        self.spec.facts(&self.name, records, end)
     }
 
     fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
