@@ -17,6 +17,7 @@ mod service;
 
 use board::Board;
 use drive::{Drive, DriveError};
+use hatebeam_dashboard::Estimator;
 use hatebeam_metrics::Registry;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
@@ -43,8 +44,15 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// How long it waits before a run is tried again that the object store holds up.
 const RETRY: Duration = Duration::from_secs(2);
 
+/// A dashboard that listens already.
+pub struct Dashboard {
+    /// Where it is served.
+    pub server: hatebeam_dashboard::Server,
+    /// What it says that a run would take.
+    pub estimator: Estimator,
+}
+
 /// What a coordinator is told at its start.
-#[derive(Debug)]
 pub struct Settings {
     /// What it is called in messages.
     pub name: String,
@@ -68,6 +76,8 @@ pub struct Settings {
     pub scratch: PathBuf,
     /// Where it counts what it does.
     pub registry: Registry,
+    /// How it is shown in a browser, if it is.
+    pub dashboard: Option<Dashboard>,
 }
 
 /// Why a coordinator ends.
@@ -110,7 +120,7 @@ pub enum CoordinatorError {
 /// # Errors
 /// [`CoordinatorError`].
 pub async fn coordinate(
-    settings: Settings,
+    mut settings: Settings,
     mut stop: watch::Receiver<bool>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), CoordinatorError> {
@@ -166,6 +176,10 @@ pub async fn coordinate(
             None
         }
     };
+    let dashboard = settings.dashboard.take().map(|dashboard| {
+        let Dashboard { server, estimator } = dashboard;
+        tokio::spawn(server.serve(service.clone(), estimator))
+    });
     let runs = RunsServer::new(service.clone())
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
@@ -204,6 +218,9 @@ pub async fn coordinate(
     work.abort();
     slow.abort();
     server.abort();
+    if let Some(dashboard) = dashboard {
+        dashboard.abort();
+    }
     // The place is given up, if it is still this one's, so that the next one need not wait.
     let _ = quit.send(true);
     let _ = beats.await;
