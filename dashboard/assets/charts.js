@@ -4,19 +4,20 @@ import { css, h, put } from "./dom.js";
 
 const HEIGHT = 190;
 const SYNC = "depth";
+/** The scale of a line that is of another size than the others: its axis is on the right. */
+export const RIGHT = "right";
 
 /**
- * A plot. `lines` are { label, ink, format } with `ink` the name of a colour of the style sheet; `set` is given the
- * depths and the values of each line. `onPick` is told the depth that was clicked.
+ * A plot. `lines` are { label, ink, dash, scale } with `ink` the name of a colour of the style sheet; `set` is given
+ * the depths and the values of each line. `onPick` is told the depth that was clicked.
  */
 export class Chart {
-  constructor({ title, lines, format, onPick, log = false }) {
+  constructor({ title, lines, format, onPick }) {
     this.lines = lines;
     this.format = format;
     this.plot = null;
     this.data = null;
     this.onPick = onPick;
-    this.log = log;
     this.place = h("div", { className: "plot" });
     this.legend = h("ul", { className: "legend" });
     this.values = lines.map((line) => {
@@ -53,10 +54,13 @@ export class Chart {
       font: "11px system-ui, sans-serif",
       ...more,
     });
+    const side = (more) => axis({
+      size: 58, values: (_, values) => values.map((value) => value === null ? "" : this.format(value)), ...more,
+    });
     const options = {
       width,
       height: HEIGHT,
-      padding: [8, 8, 0, 0],
+      padding: [8, 20, 0, 0],
       legend: { show: false },
       cursor: {
         sync: { key: SYNC, setSeries: false },
@@ -64,15 +68,17 @@ export class Chart {
         drag: { x: true, y: false },
         bind: { dblclick: (plot, target, handler) => handler },
       },
-      scales: { x: { time: false }, y: this.log ? { distr: 3 } : {} },
+      scales: { x: { time: false } },
       axes: [
         axis({ size: 28 }),
-        axis({ size: 58, values: (_, values) => values.map((value) => value === null ? "" : this.format(value)) }),
+        side({}),
+        ...(this.lines.some((line) => line.scale === RIGHT) ? [side({ scale: RIGHT, side: 1, grid: { show: false } })] : []),
       ],
       series: [
         { label: "depth" },
         ...this.lines.map((line) => ({
           label: line.label,
+          scale: line.scale ?? "y",
           stroke: () => css(`--${line.ink}`),
           width: 1.5,
           dash: line.dash,

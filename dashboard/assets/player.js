@@ -3,6 +3,7 @@
 import { copy, download, h, oncePerFrame, put, say } from "./dom.js";
 import { Film } from "./film.js";
 import { count, number } from "./format.js";
+import { iconButton, setIcon } from "./icons.js";
 import { draw, valueOf } from "./well.js";
 
 const ORIGINAL = "https://qntm.org/files/hatetris/hatetris.html";
@@ -30,9 +31,7 @@ export class Player {
   build() {
     const { film } = this;
     this.canvas = h("canvas", { role: "img", "data-most": 320 });
-    const button = (label, text, work, more = {}) =>
-      h("button", { type: "button", "aria-label": label, title: label, onclick: work, ...more }, text);
-    this.playButton = button("Play", "▶", () => this.toggle(), { className: "main play" });
+    this.playButton = iconButton("Play", "play", () => this.toggle(), "main play");
     this.scrub = h("input", {
       type: "range", min: 0, max: film.length, value: 0, "aria-label": "Place in the game, in keys",
       oninput: () => this.go(Number(this.scrub.value)),
@@ -55,14 +54,14 @@ export class Player {
         this.keys,
         this.scrub,
         h("div", { className: "transport", role: "group", "aria-label": "Playing" },
-          button("To the first piece", "⏮", () => this.go(0)),
-          button("Piece back", "⏪", () => this.stepPiece(-1)),
-          button("Key back", "◀", () => this.step(-1)),
+          iconButton("To the first piece", "first", () => this.go(0)),
+          iconButton("Piece back", "back", () => this.stepPiece(-1)),
+          iconButton("Key back", "before", () => this.step(-1)),
           this.playButton,
-          button("Key forward", "▸", () => this.step(1)),
-          button("Piece forward", "⏩", () => this.stepPiece(1)),
-          button("To the end", "⏭", () => this.go(film.length))),
-        h("label", { className: "speed", for: "speed" }, "Speed ", this.speed, this.speedText),
+          iconButton("Key forward", "next", () => this.step(1)),
+          iconButton("Piece forward", "forward", () => this.stepPiece(1)),
+          iconButton("To the end", "last", () => this.go(film.length))),
+        h("label", { className: "pace", for: "speed" }, "Speed ", this.speed, this.speedText),
         h("div", { className: "buttons" },
           h("button", { type: "button", onclick: () => copy(film.base2048, "The replay") }, "Copy as Base2048"),
           h("button", { type: "button", onclick: () => this.save("txt") }, "Base2048 file"),
@@ -70,7 +69,7 @@ export class Player {
           h("button", { type: "button", onclick: () => this.save("json") }, "JSON with every well"),
           h("a", { className: "button", href: ORIGINAL, target: "_blank", rel: "noreferrer noopener" }, "Open the original game ↗")),
         h("p", { className: "hint" },
-          "In the original game choose “show a replay” and paste the Base2048 text. Keys here: space plays and stops; ",
+          "The original game plays a replay that is pasted into it as Base2048. Keys here: space plays and stops; ",
           h("kbd", {}, "←"), " ", h("kbd", {}, "→"), " a key; ", h("kbd", {}, "Page Up"), " ", h("kbd", {}, "Page Down"),
           " a piece; ", h("kbd", {}, "Home"), " ", h("kbd", {}, "End"), ".")));
     this.showSpeed();
@@ -111,9 +110,7 @@ export class Player {
   }
 
   showPlaying(is) {
-    put(this.playButton, is ? "⏸" : "▶");
-    this.playButton.setAttribute("aria-label", is ? "Pause" : "Play");
-    this.playButton.title = is ? "Pause" : "Play";
+    setIcon(this.playButton, is ? "Pause" : "Play", is ? "pause" : "play");
   }
 
   /** Stops there. */

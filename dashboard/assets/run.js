@@ -1,10 +1,11 @@
 // The page of one run, live.
 
-import { Chart } from "./charts.js";
+import { Chart, RIGHT } from "./charts.js";
 import { Depths } from "./depths.js";
 import { ask } from "./dialog.js";
 import { download, h, oncePerFrame, put, say, show } from "./dom.js";
 import { bytes, clock, count, dollars, duration, number, percent, range, short } from "./format.js";
+import { icon, iconButton } from "./icons.js";
 import { Live, call, runPath } from "./live.js";
 import { stateChip } from "./runs.js";
 import { cellsOf, describe, draw, rowsOf } from "./well.js";
@@ -38,7 +39,7 @@ class RunPage {
     this.chip = h("span");
     this.stop = h("button", { type: "button", className: "danger", hidden: true, onclick: () => this.askStop() }, "Stop");
     this.goOn = h("button", { type: "button", hidden: true, onclick: () => this.askGoOn() }, "Go on");
-    this.play = h("a", { className: "button main", href: `#/run/${encodeURIComponent(name)}/game`, hidden: true }, "▶ Best game");
+    this.play = h("a", { className: "button main", href: `#/run/${encodeURIComponent(name)}/game`, hidden: true }, icon("play"), "Best game");
     this.note = h("p", { className: "banner", hidden: true });
     this.alerts = h("ul", { className: "alerts", "aria-label": "Alerts", "aria-live": "polite", hidden: true });
     this.figures = new Figures();
@@ -175,7 +176,6 @@ class RunPage {
     this.workers.set(workers);
     show(this.workers.element, workers.length > 0);
     show(this.noWorkers, workers.length === 0);
-    this.figures.setWorkers(workers);
   }
 
   setAlerts(alerts) {
@@ -241,13 +241,13 @@ function later(work) {
 }
 
 function charts(onPick) {
-  const line = (label, ink, dash) => ({ label, ink, dash });
+  const line = (label, ink, more = {}) => ({ label, ink, ...more });
   return {
-    score: new Chart({ title: "Score", format: short, onPick, lines: [line("best", "c1"), line("median", "c2"), line("cut", "c3", [4, 3])] }),
+    score: new Chart({ title: "Score", format: short, onPick, lines: [line("best", "c1"), line("median", "c2"), line("cut", "c3", { dash: [4, 3] })] }),
     points: new Chart({ title: "Lines of the best game", format: short, onPick, lines: [line("lines", "c1")] }),
     height: new Chart({ title: "Height of the best well", format: short, onPick, lines: [line("surface", "c1"), line("stack", "c2")] }),
     time: new Chart({ title: "Seconds a depth", format: (value) => duration(value), onPick, lines: [line("time", "c4")] }),
-    cost: new Chart({ title: "Dollars", format: dollars, onPick, lines: [line("a depth", "c3", [4, 3]), line("so far", "c5")] }),
+    cost: new Chart({ title: "Dollars", format: dollars, onPick, lines: [line("a depth", "c3", { dash: [4, 3] }), line("so far, right", "c5", { scale: RIGHT })] }),
     bytes: new Chart({ title: "Bytes stored a depth", format: bytes, onPick, lines: [line("bytes", "c2")] }),
   };
 }
@@ -299,10 +299,6 @@ class Figures {
       this.put("total", "–", `${bytes(run.stored_bytes)} stored`);
     }
   }
-
-  setWorkers(workers) {
-    this.workers = workers;
-  }
 }
 
 /** The best well of each depth. */
@@ -316,15 +312,14 @@ class WellBrowser {
     this.scrub = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Depth whose best well is shown", oninput: () => this.choose(Number(this.scrub.value)) });
     this.title = h("p", { className: "well-title" });
     this.facts = h("p", { className: "hint" });
-    const button = (label, text, work) => h("button", { type: "button", "aria-label": label, title: label, onclick: work }, text);
-    this.link = h("a", { className: "button" }, "▶ Game to this depth");
+    this.link = h("a", { className: "button" }, icon("play"), "Game to this depth");
     this.element = h("section", { className: "wells", "aria-label": "Best well of each depth" },
       h("h2", {}, "Best well"), this.title, h("div", { className: "screen" }, this.canvas), this.scrub,
       h("div", { className: "transport" },
-        button("First depth", "⏮", () => this.choose(0)),
-        button("Depth before", "◀", () => this.choose(this.index() - 1)),
-        button("Next depth", "▸", () => this.choose(this.index() + 1)),
-        button("Follow the last depth", "⏭", () => this.choose(Infinity))),
+        iconButton("First depth", "first", () => this.choose(0)),
+        iconButton("Depth before", "before", () => this.choose(this.index() - 1)),
+        iconButton("Next depth", "next", () => this.choose(this.index() + 1)),
+        iconButton("Follow the last depth", "last", () => this.choose(Infinity))),
       this.facts, this.link);
     this.element.hidden = true;
     this.paint = oncePerFrame(() => this.draw());

@@ -13,7 +13,7 @@ export function empty() {
     h("pre", { className: "command", tabIndex: 0 }, "hatebeam worker --store STORE --coordinator http://127.0.0.1:7800"));
 }
 
-const COLUMNS = ["Worker", "State", "This depth", "Threads", "Shards", "Memory", "Disk", "Uploads", "Machine", "$/h", ""];
+const COLUMNS = ["Worker", "State", "This depth", "Threads", "Shards", "Memory", "Disk", "Uploads", "Machine", ""];
 
 /** The table of workers; `set` is given all of them. */
 export class WorkerTable {
@@ -64,16 +64,19 @@ function makeRow(name) {
   const [memory, disk] = [meter("memory used"), meter("disk used")];
   const progress = h("progress", { max: 1, value: 0, "aria-label": "of this depth" });
   const part = h("span");
-  const cells = Object.fromEntries(["state", "threads", "shards", "uploads", "machine", "price"].map((key) => [key, h("td")]));
+  const cells = Object.fromEntries(["state", "threads", "shards", "uploads", "machine"].map((key) => [key, h("td")]));
   const chip = h("span", { className: "chip" });
   const note = h("div", { className: "note" });
   cells.state.append(chip, note);
   const drain = h("button", { type: "button", className: "small", onclick: () => askDrain(name) }, "Drain");
   drain.setAttribute("aria-label", `Drain ${name}`);
   const address = h("div", { className: "note" });
+  const kind = h("div");
+  const price = h("div", { className: "note" });
+  cells.machine.append(kind, price);
   const element = h("tr", {}, h("th", { scope: "row" }, name, address), cells.state,
     h("td", {}, h("span", { className: "meter" }, progress, part)), cells.threads, cells.shards,
-    h("td", {}, memory.element), h("td", {}, disk.element), cells.uploads, cells.machine, cells.price, h("td", {}, drain));
+    h("td", {}, memory.element), h("td", {}, disk.element), cells.uploads, cells.machine, h("td", {}, drain));
   const fill = (worker) => {
     put(address, worker.address);
     const state = worker.slow ? "slow" : worker.state;
@@ -91,11 +94,10 @@ function makeRow(name) {
     disk.set(ofDisk, `${bytes(worker.disk_free_bytes)} free`);
     put(cells.uploads, worker.uploading_bytes > 0 ? `${bytes(worker.uploading_bytes)} waiting` : "–");
     const machine = worker.machine;
-    const kind = machine && [machine.kind, machine.market, machine.zone ?? machine.region].filter(Boolean).join(", ");
-    put(cells.machine, kind || "–");
-    const price = machine?.dollars_per_hour ?? null;
-    put(cells.price, price === null ? "unknown" : dollars(price));
-    cells.price.title = machine?.price_from ?? "";
+    put(kind, [machine?.kind, machine?.market, machine?.zone ?? machine?.region].filter(Boolean).join(", ") || "not rented");
+    const perHour = machine?.dollars_per_hour ?? null;
+    put(price, perHour === null ? "price unknown" : `${dollars(perHour)} an hour`);
+    price.title = machine?.price_from ?? "";
     drain.disabled = worker.state === "draining";
   };
   return { element, fill };

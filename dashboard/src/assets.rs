@@ -26,6 +26,7 @@ const ASSETS: &[(&str, &str, &str)] = &[
     asset!("/film.js", SCRIPT, "film.js"),
     asset!("/game.js", SCRIPT, "game.js"),
     asset!("/format.js", SCRIPT, "format.js"),
+    asset!("/icons.js", SCRIPT, "icons.js"),
     asset!("/live.js", SCRIPT, "live.js"),
     asset!("/player.js", SCRIPT, "player.js"),
     asset!("/run.js", SCRIPT, "run.js"),

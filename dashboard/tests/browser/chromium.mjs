@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** How long anything may take. */
-const PATIENCE = 60_000;
+const PATIENCE = 20_000;
 
 export class Chromium {
   constructor(program) {
@@ -50,6 +50,8 @@ export class Chromium {
   }
 
   async open() {
+    // What is downloaded goes nowhere.
+    await this.send("Browser.setDownloadBehavior", { behavior: "deny" });
     const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
     const page = new Page(this, sessionId);
@@ -61,8 +63,11 @@ export class Chromium {
 
   async close() {
     const gone = new Promise((resolve) => this.process.once("exit", resolve));
-    await this.send("Browser.close").catch(() => {});
+    this.send("Browser.close").catch(() => {});
+    // One that is busy with something else is not waited for.
+    const timer = setTimeout(() => this.process.kill("SIGKILL"), 5000);
     await gone;
+    clearTimeout(timer);
     rmSync(this.profile, { recursive: true, force: true });
   }
 }

@@ -81,7 +81,10 @@ impl Stand {
             "stop" => self.stop().await,
             "start" => self.start().await,
             "empty" => self.restart(MadeUp::empty()).await,
-            "busy" => self.restart(MadeUp::busy(DEPTHS)).await,
+            "busy" => {
+                let depths = number.parse().ok().filter(|&depths| depths > 0);
+                self.restart(MadeUp::busy(depths.unwrap_or(DEPTHS))).await;
+            }
             "token" => {
                 self.token = Some("correct-horse-battery");
                 self.restart(MadeUp::busy(10)).await;
