@@ -58,6 +58,16 @@ export function duration(seconds) {
   return `${minutes} min ${two(whole % 60)} s`;
 }
 
+/** A time that nobody knows exactly: "50 s", "8 min", "5.5 h", "3 d". */
+export function rough(seconds) {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return DASH;
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  const unit = seconds < 172_800 ? [3600, "h"] : [86_400, "d"];
+  const value = seconds / unit[0];
+  return `${value < 9.95 ? Number(value.toFixed(1)) : Math.round(value)} ${unit[1]}`;
+}
+
 /** "a to b", or one of them where both read the same. */
 export function range([low, high], format) {
   const [from, to] = [format(low), format(high)];
@@ -80,6 +90,13 @@ export function count(value, one, many = `${one}s`) {
 
 export function percent(part) {
   return Number.isFinite(part) ? `${Math.round(part * 100)} %` : DASH;
+}
+
+const LIMITS = { "max-depth": "depth limit", "max-cost": "budget", "max-hours": "time limit" };
+
+/** What ended a run before its time, in words; empty if nothing did. */
+export function endedBy(limit) {
+  return limit ? `ended by its ${LIMITS[limit] ?? limit}` : "";
 }
 
 const FACTORS = { "": 1, k: 1e3, m: 1e6, g: 1e9 };

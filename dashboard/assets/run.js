@@ -4,7 +4,7 @@ import { Chart, RIGHT } from "./charts.js";
 import { Depths } from "./depths.js";
 import { ask } from "./dialog.js";
 import { download, h, oncePerFrame, put, say, show } from "./dom.js";
-import { bytes, clock, count, dollars, duration, number, percent, range, short } from "./format.js";
+import { bytes, clock, count, dollars, duration, endedBy, number, percent, range, rough, short } from "./format.js";
 import { icon, iconButton } from "./icons.js";
 import { Live, call, runPath } from "./live.js";
 import { stateChip } from "./runs.js";
@@ -25,7 +25,7 @@ class RunPage {
     this.run = null;
     this.depths = new Depths();
     this.build(main);
-    this.plot = later(() => this.paintPlots());
+    this.plot = later(() => this.plotting());
     this.live = new Live(() => `${runPath(name)}/events?from=${this.depths.next}`, {
       run: (run) => this.setRun(run),
       depths: (records) => this.addDepths(records),
@@ -88,7 +88,7 @@ class RunPage {
     show(this.stop, isOpen);
     show(this.goOn, run.state === "cancelled" || run.state === "failed");
     show(this.play, run.depth > 0);
-    const ended = run.stopped_by ? `It was ended by its ${run.stopped_by}. ` : "";
+    const ended = run.stopped_by ? `It was ${endedBy(run.stopped_by)}. ` : "";
     put(this.note, ended + run.note);
     show(this.note, this.note.textContent !== "");
     this.figures.set(run, this.depths);
@@ -159,17 +159,22 @@ class RunPage {
     this.plot();
   }
 
-  paintPlots() {
+  /** A piece of work for each plot, so that none of them holds up the page for long. */
+  plotting() {
     const { depths, charts: all } = this;
-    all.score.set(depths.depth, depths.best, depths.median, depths.cut);
-    all.points.set(depths.depth, depths.points);
-    all.height.set(depths.depth, depths.surface, depths.stack);
-    all.time.set(depths.depth, depths.seconds);
-    all.cost.set(depths.depth, depths.dollars, depths.spent);
-    all.bytes.set(depths.depth, depths.bytes);
-    this.wells.update();
-    this.table.update();
-    if (this.run) this.figures.set(this.run, depths);
+    return [
+      () => {
+        this.wells.update();
+        this.table.update();
+        if (this.run) this.figures.set(this.run, depths);
+      },
+      () => all.score.set(depths.depth, depths.best, depths.median, depths.cut),
+      () => all.points.set(depths.depth, depths.points),
+      () => all.height.set(depths.depth, depths.surface, depths.stack),
+      () => all.time.set(depths.depth, depths.seconds),
+      () => all.cost.set(depths.depth, depths.dollars, depths.spent),
+      () => all.bytes.set(depths.depth, depths.bytes),
+    ];
   }
 
   setWorkers(workers) {
@@ -223,20 +228,40 @@ class RunPage {
   }
 }
 
-/** Has work done soon, and not more often than a few times a second: plots of ten thousand depths take a while. */
-function later(work) {
-  const PAUSE = 250;
+/**
+ * Has work done soon, a piece of it in each frame, and then not for a while: plots of ten thousand depths take
+ * their time, and on a slow machine more of it.
+ */
+function later(pieces) {
+  const PAUSE = 500;
+  /** The part of the time that may go into it is one in so many. */
+  const PART = 6;
   let timer = null;
-  let last = 0;
-  const start = () => {
-    if (timer !== null) return;
+  let isWanted = false;
+  let isClosed = false;
+  const work = async () => {
+    isWanted = false;
+    let spent = 0;
+    for (const piece of pieces()) {
+      const begun = performance.now();
+      piece();
+      spent += performance.now() - begun;
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      if (isClosed) return;
+    }
     timer = setTimeout(() => {
       timer = null;
-      last = performance.now();
-      work();
-    }, Math.max(0, last + PAUSE - performance.now()));
+      if (isWanted) start();
+    }, Math.max(PAUSE, spent * PART));
   };
-  start.cancel = () => clearTimeout(timer);
+  const start = () => {
+    isWanted = true;
+    if (timer === null) timer = setTimeout(work, 0);
+  };
+  start.cancel = () => {
+    isClosed = true;
+    clearTimeout(timer);
+  };
   return start;
 }
 
@@ -292,7 +317,7 @@ class Figures {
     this.put("rate", cost && isRunning ? dollars(cost.dollars_per_hour) : "–", isRunning ? unpriced : "");
     const end = run.projection;
     if (end && isRunning) {
-      this.put("end", `in ${range(end.seconds, duration)}`, `depth ${range(end.depths, number)}, at ${range(end.seconds, (left) => clock(Date.now() + left * 1000))}`);
+      this.put("end", `in ${range(end.seconds, rough)}`, `depth ${range(end.depths, number)}, at ${range(end.seconds, (left) => clock(Date.now() + left * 1000))}`);
       this.put("total", range(end.dollars, dollars), end.judged_by);
     } else {
       this.put("end", "–", isRunning ? "cannot be judged yet" : "");

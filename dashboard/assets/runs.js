@@ -1,7 +1,7 @@
 // The page of all runs.
 
 import { h, put, show } from "./dom.js";
-import { bytes, clock, count, dollars, duration, number, short } from "./format.js";
+import { bytes, clock, count, dollars, duration, endedBy, number, short } from "./format.js";
 import { Live } from "./live.js";
 import { empty as noWorkers } from "./workers.js";
 
@@ -94,7 +94,7 @@ function makeRow(name) {
       shown = run.state;
       state.replaceChildren(stateChip(run.state));
     }
-    put(note, run.note || (run.stopped_by ? `ended by its ${run.stopped_by}` : ""));
+    put(note, run.note || endedBy(run.stopped_by));
     put(width, short(run.width));
     put(depth, run.max_depth ? `${number(run.depth)} of ${number(run.max_depth)}` : number(run.depth));
     put(best, count(run.points, "line"));

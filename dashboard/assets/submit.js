@@ -2,7 +2,7 @@
 
 import { ask } from "./dialog.js";
 import { h, put, show } from "./dom.js";
-import { bytes, count, dollars, duration, number, range, short, wells } from "./format.js";
+import { bytes, count, dollars, number, range, rough, short, wells } from "./format.js";
 import { call } from "./live.js";
 
 const EVALUATORS = [
@@ -242,7 +242,7 @@ function estimateLines(told) {
   const fact = (term, value) => h("div", {}, h("dt", {}, term), h("dd", {}, value));
   return [
     h("dl", { className: "facts wide" },
-      fact("Time", range(told.seconds, duration)),
+      fact("Time", range(told.seconds, rough)),
       fact("Cost", told.dollars === null ? "unknown" : range(told.dollars, dollars)),
       fact("Workers", told.dollars_per_hour === null ? number(told.workers) : `${number(told.workers)}, ${dollars(told.dollars_per_hour)} an hour`),
       fact("Depths", range(told.depths, number)),

@@ -3,6 +3,8 @@
 import { css } from "./dom.js";
 
 const PIECES = "SZOILJT";
+/** The part of the window's height that a well takes at most. */
+const HIGHEST = 0.66;
 
 /** The rows of a well in hex, the leftmost column in the lowest bit; null if it cannot be one. */
 export function rowsOf(hex, width) {
@@ -84,7 +86,9 @@ export function draw(canvas, { cells, width, above = 0, falling = [], piece = 8 
   const ratio = devicePixelRatio || 1;
   const room = canvas.parentElement.clientWidth || 240;
   const most = Number(canvas.dataset.most ?? 300);
-  const size = Math.max(4, Math.floor(Math.min(room, most) * ratio / width));
+  // Nor higher than that it and what moves it are on the screen together.
+  const tall = innerHeight * HIGHEST * ratio / height;
+  const size = Math.max(4, Math.floor(Math.min(Math.min(room, most) * ratio / width, tall)));
   const [wide, high] = [size * width + 1, size * height + 1];
   if (canvas.width !== wide || canvas.height !== high) {
     canvas.width = wide;

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
 mod chaos;
+mod dashboard;
 mod faults;
 mod hostile;
 mod hosts;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** How long anything may take. */
-const PATIENCE = 20_000;
+const PATIENCE = 60_000;
 
 export class Chromium {
   constructor(program) {
