@@ -24,6 +24,7 @@ use accounts::Accounts;
 use board::Board;
 use drive::{Drive, DriveError};
 use games::Games;
+use hatebeam_dashboard::Estimator;
 use hatebeam_events::What;
 use hatebeam_metrics::Registry;
 use hatebeam_objects::{ObjectError, Objects};
@@ -55,8 +56,15 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// How long it waits before a run is tried again that the object store holds up.
 const RETRY: Duration = Duration::from_secs(2);
 
+/// A dashboard that listens already.
+pub struct Dashboard {
+    /// Where it is served.
+    pub server: hatebeam_dashboard::Server,
+    /// What it says that a run would take.
+    pub estimator: Estimator,
+}
+
 /// What a coordinator is told at its start.
-#[derive(Debug)]
 pub struct Settings {
     /// What it is called in messages.
     pub name: String,
@@ -88,6 +96,8 @@ pub struct Settings {
     pub registry: Registry,
     /// Whom it tells what happens to runs.
     pub heralding: Heralding,
+    /// How it is shown in a browser, if it is.
+    pub dashboard: Option<Dashboard>,
 }
 
 /// Why a coordinator ends.
@@ -130,7 +140,7 @@ pub enum CoordinatorError {
 /// # Errors
 /// [`CoordinatorError`].
 pub async fn coordinate(
-    settings: Settings,
+    mut settings: Settings,
     mut stop: watch::Receiver<bool>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), CoordinatorError> {
@@ -195,6 +205,10 @@ pub async fn coordinate(
             None
         }
     };
+    let dashboard = settings.dashboard.take().map(|dashboard| {
+        let Dashboard { server, estimator } = dashboard;
+        tokio::spawn(server.serve(service.clone(), estimator))
+    });
     let runs = RunsServer::new(service.clone())
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
@@ -239,6 +253,9 @@ pub async fn coordinate(
     costs.abort();
     server.abort();
     herald.close(forgetting).await;
+    if let Some(dashboard) = dashboard {
+        dashboard.abort();
+    }
     // The place is given up, if it is still this one's, so that the next one need not wait.
     let _ = quit.send(true);
     let _ = beats.await;

@@ -1,6 +1,7 @@
 //! Runs on many machines: the servers (`serve`), and what a person asks of them (`client`).
 
 mod client;
+mod dashboard;
 mod replays;
 mod say;
 mod serve;

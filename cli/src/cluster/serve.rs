@@ -1,5 +1,6 @@
 //! `hatebeam coordinator` and `hatebeam worker`.
 
+use super::dashboard::DashboardArgs;
 use super::{COORDINATOR, StoreArgs, TlsArgs, block_on};
 use crate::hooks::HookArgs;
 use crate::logs::{LogFormat, SpanArgs};
@@ -29,7 +30,8 @@ All that must not be lost is in the object store. A coordinator that was stopped
 again anywhere with the same store, and goes on where it was; a second one beside it is refused. Without
 certificates only this machine can reach it, unless --insecure-bind says otherwise.
 
-Health and reflection are served to gRPC's own tools, and with --metrics Prometheus is served.
+Health and reflection are served to gRPC's own tools, with --metrics Prometheus is served, and browsers are
+served a dashboard: at http://127.0.0.1:7880 unless --dashboard says otherwise.
 
 Examples:
   hatebeam coordinator --store /shared/hatebeam
@@ -82,6 +84,8 @@ pub(crate) struct CoordinatorArgs {
     hooks: HookArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
+    #[command(flatten)]
+    dashboard: DashboardArgs,
     /// How log lines are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -219,6 +223,8 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
             .serve(&registry, "coordinator", &objects)
             .await?;
         let (machine, _) = args.rent.machine().await?;
+        let dashboard = args.dashboard.open(&args.tls, args.insecure_bind).await?;
+        let (dashboard, url) = dashboard.unzip();
         let settings = Settings {
             name: own_name(),
             listen: args.listen,
@@ -237,10 +243,14 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
             lost_after,
             scratch: std::env::temp_dir(),
             heralding,
+            dashboard,
         };
         let ready = |address: SocketAddr| {
             // A script can wait for this line; if it went away, the coordinator is still of use.
             let _ = output::print(&format_args!("listening on {address}\n"));
+            if let Some(url) = &url {
+                let _ = output::print(&format_args!("dashboard at {url}\n"));
+            }
         };
         Ok(coordinate(settings, stop, ready).await?)
     })

@@ -1,7 +1,12 @@
 //! `hatebeam plan`: what a search on many machines would take.
 
+#[cfg(feature = "cluster")]
+mod estimate;
 mod machines;
 mod model;
+
+#[cfg(feature = "cluster")]
+pub(crate) use estimate::estimate;
 
 use crate::machine::available_memory;
 use crate::output::{self, count};
@@ -216,6 +221,18 @@ fn instance(args: &PlanArgs, prices: &Prices) -> anyhow::Result<Instance> {
     Ok(instance)
 }
 
+/// A machine as the model sees it.
+fn machine_of(instance: &Instance) -> Machine {
+    Machine {
+        threads: f64::from(instance.vcpus),
+        cores: f64::from(instance.cores),
+        core_speed: instance.core_speed,
+        memory_bytes: instance.memory_gib * f64::from(1 << 30),
+        network_bytes_per_second: instance.network_gbit * 1e9 / 8.0,
+        disk_bytes_per_second: instance.disk_mb_s * 1e6,
+    }
+}
+
 /// A machine of which no more is known.
 fn unnamed(name: &str, cores: u32) -> Instance {
     Instance {
@@ -243,14 +260,7 @@ fn report(args: &PlanArgs) -> anyhow::Result<Report> {
         puts_per_second: prices.s3.puts_per_second,
         ..Inputs::measured(args.evaluator, args.quiescence)
     };
-    let machine = Machine {
-        threads: f64::from(instance.vcpus),
-        cores: f64::from(instance.cores),
-        core_speed: instance.core_speed,
-        memory_bytes: instance.memory_gib * f64::from(1 << 30),
-        network_bytes_per_second: instance.network_gbit * 1e9 / 8.0,
-        disk_bytes_per_second: instance.disk_mb_s * 1e6,
-    };
+    let machine = machine_of(&instance);
     let dollars_per_hour = match args.market {
         Market::OnDemand => instance.on_demand,
         Market::Spot => instance.spot,

@@ -6,6 +6,7 @@
 
 mod chaos;
 mod cost;
+mod dashboard;
 mod faults;
 mod hostile;
 mod hosts;
