@@ -1,6 +1,6 @@
 //! The image: deploy/docker.
 
-use crate::support::{hatebeam, path, read};
+use crate::support::{hatebeam, path, read, succeeds, tool};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -78,6 +78,19 @@ fn the_image_is_made_of_this_version_and_runs_as_nobody() {
             assert!(!from_here || path(file).exists(), "COPY {rest}");
         }
     }
+}
+
+#[test]
+fn hadolint_finds_nothing_wrong() {
+    let Some(mut hadolint) = tool("HATEBEAM_HADOLINT", "hadolint") else {
+        return;
+    };
+    // Debian's packages are those of the release, with its mends; and it does not know contexts that have names.
+    hadolint.args(["--ignore", "DL3008", "--ignore", "DL3022"]);
+    for file in ["deploy/docker/Dockerfile", "deploy/compose/s3/Dockerfile"] {
+        hadolint.arg(path(file));
+    }
+    succeeds(&mut hadolint);
 }
 
 /// Whether a pattern of a .dockerignore names this file or a folder above it. Of patterns those that are used.
