@@ -45,16 +45,12 @@ data "aws_iam_policy_document" "machine" {
   #checkov:skip=CKV_AWS_356:Session Manager's actions take no resource
   for_each = local.secret_files
 
+  # Names alone, and those of all: without this S3 says "forbidden" of objects that are not there, and with a condition
+  # on their prefix too. hatebeam must be told that they are not.
   statement {
-    sid       = "ListRuns"
+    sid       = "ListNames"
     actions   = ["s3:ListBucket"]
     resources = [local.bucket_arn]
-
-    condition {
-      test     = "StringLike"
-      variable = "s3:prefix"
-      values   = [var.prefix, "${var.prefix}/*"]
-    }
   }
 
   statement {
@@ -66,7 +62,7 @@ data "aws_iam_policy_document" "machine" {
   statement {
     sid = "WriteRuns"
     actions = concat(
-      ["s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"], local.deletes[each.key]
+      ["s3:PutObject", "s3:AbortMultipartUpload"], local.deletes[each.key]
     )
     resources = ["${local.bucket_arn}/${local.writable[each.key]}"]
   }
