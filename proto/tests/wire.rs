@@ -507,7 +507,7 @@ fn secrets_that_others_can_read_are_warned_of() {
     };
     assert_eq!(logged(read), "");
     let open = |path: &Path| {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
     };
     open(&tls.key);
     open(&token);
