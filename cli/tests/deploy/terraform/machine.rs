@@ -1,35 +1,12 @@
 //! The scripts that machines of AWS run, with AWS, the clock and the system stood in for.
 
-use crate::support::{files_below, hatebeam, path, read, succeeds, tool};
-use std::collections::BTreeSet;
+use crate::support::{files_below, hatebeam, read, succeeds, tool};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 const FOLDER: &str = "terraform/cluster/machine";
-
-fn scripts() -> BTreeSet<String> {
-    let mut found = files_below(FOLDER, "");
-    found.retain(|name| read(name).starts_with("#!"));
-    found
-}
-
-#[test]
-fn scripts_pass_shellcheck() {
-    let scripts = scripts();
-    assert_eq!(scripts.len(), 5, "{scripts:?}");
-    for name in &scripts {
-        let text = read(name);
-        assert!(
-            text.starts_with("#!/usr/bin/env bash\n") && text.contains("\nset -euo pipefail\n")
-        );
-    }
-    let Some(mut shellcheck) = tool("HATEBEAM_SHELLCHECK", "shellcheck") else {
-        return;
-    };
-    succeeds(shellcheck.args(scripts).current_dir(path(".")));
-}
 
 #[test]
 fn systemd_finds_nothing_wrong() {
