@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 /// Those that are run, and those that are sourced by them.
 fn shell_scripts() -> BTreeSet<String> {
     let mut found = BTreeSet::from(["run", "test", ".ci/run"].map(str::to_owned));
-    for folder in ["scripts", "deploy"] {
+    for folder in ["scripts", "deploy", "terraform/cluster/machine"] {
         for name in files_below(folder, "") {
             let bytes = std::fs::read(path(&name)).unwrap();
             let first = bytes.split(|byte| *byte == b'\n').next().unwrap();
