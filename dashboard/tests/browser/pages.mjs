@@ -168,6 +168,9 @@ const steps = {
     await page.until("!document.getElementById('away').hidden");
     await page.shows("The coordinator is away since");
     await page.shows("Trying again");
+    // Wherever on the page one is.
+    const [top, bottom] = await page.evaluate("(() => { const b = document.getElementById('away').getBoundingClientRect(); return [b.top, b.bottom]; })()");
+    assert(top >= 0 && bottom < 200, `the banner is from ${top} to ${bottom}`);
     await picture(page, "away");
     // What was known is still shown.
     await page.shows("Projected end");
@@ -240,7 +243,7 @@ const steps = {
       Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } });
       true`);
     await page.click("button", "Copy as Base2048");
-    await page.shows("The replay copied");
+    await page.shows("Replay copied");
     const replay = await tell("replay");
     assert.equal(await page.evaluate("window.copied"), replay);
     for (const text of ["Base2048 file", "Keys as letters", "JSON with every well"]) await page.click("button", text);
