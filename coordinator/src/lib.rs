@@ -46,6 +46,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tonic::server::NamedService;
 use tonic::service::interceptor::InterceptedService;
 use tracing::Instrument;
@@ -205,10 +206,11 @@ pub async fn coordinate(
             None
         }
     };
-    let dashboard = settings.dashboard.take().map(|dashboard| {
-        let Dashboard { server, estimator } = dashboard;
-        tokio::spawn(server.serve(service.clone(), estimator))
-    });
+    // It ends when this does, however that is.
+    let mut shown = JoinSet::new();
+    if let Some(Dashboard { server, estimator }) = settings.dashboard.take() {
+        shown.spawn(server.serve(service.clone(), estimator));
+    }
     let runs = RunsServer::new(service.clone())
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
@@ -253,9 +255,6 @@ pub async fn coordinate(
     costs.abort();
     server.abort();
     herald.close(forgetting).await;
-    if let Some(dashboard) = dashboard {
-        dashboard.abort();
-    }
     // The place is given up, if it is still this one's, so that the next one need not wait.
     let _ = quit.send(true);
     let _ = beats.await;

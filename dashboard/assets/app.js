@@ -82,7 +82,7 @@ function signInPage(session) {
   h("h1", {}, "Sign in"),
   h("p", {}, "This coordinator wants its token: what is in its token file, or in HATEBEAM_TOKEN."),
   h("label", { for: "token" }, "Token"), token, problem, button,
-  h("p", { className: "hint" }, `hatebeam ${session?.version ?? ""}`));
+  session && h("p", { className: "hint" }, `hatebeam ${session.version}`));
   main.replaceChildren(form);
   token.focus();
 }

@@ -28,6 +28,7 @@ export class Chart {
     });
     this.title = title;
     this.place.setAttribute("role", "img");
+    this.place.setAttribute("aria-label", title);
     this.element = h("figure", { className: "chart" }, h("figcaption", {}, h("h3", {}, title), this.legend), this.place);
     this.resized = new ResizeObserver(() => this.fit());
     this.resized.observe(this.place);

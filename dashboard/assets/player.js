@@ -63,7 +63,7 @@ export class Player {
           iconButton("To the end", "last", () => this.go(film.length))),
         h("label", { className: "pace", for: "speed" }, "Speed ", this.speed, this.speedText),
         h("div", { className: "buttons" },
-          h("button", { type: "button", onclick: () => copy(film.base2048, "The replay") }, "Copy as Base2048"),
+          h("button", { type: "button", onclick: () => copy(film.base2048, "Replay") }, "Copy as Base2048"),
           h("button", { type: "button", onclick: () => this.save("txt") }, "Base2048 file"),
           h("button", { type: "button", onclick: () => this.save("keys") }, "Keys as letters"),
           h("button", { type: "button", onclick: () => this.save("json") }, "JSON with every well"),

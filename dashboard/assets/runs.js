@@ -44,6 +44,7 @@ export function runsPage(main) {
     const threads = workers.reduce((sum, worker) => sum + worker.threads, 0);
     const open = runs.filter((run) => run.state === "running" || run.state === "queued").length;
     put(summary, `${count(runs.length, "run")}, ${open} open; ${count(workers.length, "worker")} with ${count(threads, "thread")}`);
+    show(summary, runs.length + workers.length > 0);
     show(helpers, workers.length === 0);
   };
 

@@ -3,8 +3,10 @@
 import { css } from "./dom.js";
 
 const PIECES = "SZOILJT";
-/** The part of the window's height that a well takes at most. */
+/** The part of the window's height that a well takes at most: beside what moves it, and above it on a phone. */
 const HIGHEST = 0.66;
+const HIGHEST_NARROW = 0.5;
+const NARROW = 768;
 
 /** The rows of a well in hex, the leftmost column in the lowest bit; null if it cannot be one. */
 export function rowsOf(hex, width) {
@@ -87,7 +89,7 @@ export function draw(canvas, { cells, width, above = 0, falling = [], piece = 8 
   const room = canvas.parentElement.clientWidth || 240;
   const most = Number(canvas.dataset.most ?? 300);
   // Nor higher than that it and what moves it are on the screen together.
-  const tall = innerHeight * HIGHEST * ratio / height;
+  const tall = innerHeight * (innerWidth < NARROW ? HIGHEST_NARROW : HIGHEST) * ratio / height;
   const size = Math.max(4, Math.floor(Math.min(Math.min(room, most) * ratio / width, tall)));
   const [wide, high] = [size * width + 1, size * height + 1];
   if (canvas.width !== wide || canvas.height !== high) {
