@@ -2,7 +2,7 @@
 
 mod machine;
 
-use crate::support::{Start, files_below, path, read, succeeds, text, tool};
+use crate::support::{Start, files_below, list, path, read, succeeds, text, tool};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -131,31 +131,24 @@ fn modules_do_what_their_tests_say() {
 
 #[test]
 fn modules_are_found_secure() {
-    let Some(mut checkov) = tool("HATEBEAM_CHECKOV", "checkov") else {
-        return;
-    };
-    // Its rules come with it; what it could fetch are words about them.
-    checkov.args(["--framework", "terraform", "--skip-download"]);
-    checkov.args(["--output", "json"]);
+    let mut skipped = BTreeSet::new();
     for module in MODULES {
-        checkov
-            .arg("--directory")
-            .arg(path("terraform").join(module));
+        let Some(mut checkov) = tool("HATEBEAM_CHECKOV", "checkov") else {
+            return;
+        };
+        // Its rules come with it; what it could fetch are words about them.
+        checkov.args(["--framework", "terraform", "--skip-download"]);
+        checkov.args(["--output", "json", "--directory"]);
+        let said = succeeds(checkov.arg(path("terraform").join(module)));
+        let found: Value = serde_json::from_str(&said).unwrap();
+        let count = |what: &str| found["summary"][what].as_u64();
+        assert!(count("passed") > Some(20), "{}", found["summary"]);
+        assert_eq!(count("parsing_errors"), Some(0), "{}", found["summary"]);
+        let checks = list(&found, "/results/skipped_checks");
+        skipped.extend(checks.map(|check| text(check, "/check_id").to_owned()));
     }
-    let found: Value = serde_json::from_str(&succeeds(&mut checkov)).unwrap();
-    let count = |what: &str| found.pointer(&format!("/summary/{what}")).unwrap().as_u64();
-    assert!(count("passed") > Some(100), "{}", found["summary"]);
-    assert_eq!(count("parsing_errors"), Some(0), "{}", found["summary"]);
-    // What it is told not to look at it would find: an exception that is none any more is taken out.
-    let skipped = found.pointer("/results/skipped_checks").unwrap();
-    let skipped: BTreeSet<&str> = skipped
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|check| text(check, "/check_id"))
-        .collect();
-    let excepted = exceptions();
-    let excepted: BTreeSet<&str> = excepted.iter().map(|(id, _)| id.as_str()).collect();
+    // An exception from a rule that finds nothing any more is to be taken out.
+    let excepted: BTreeSet<String> = exceptions().into_iter().map(|(id, _)| id).collect();
     assert_eq!(skipped, excepted);
 }
 
@@ -248,6 +241,8 @@ impl Told {
     }
 }
 
+static TOLD: LazyLock<Option<Told>> = LazyLock::new(Told::read);
+
 /// How the unit of a role starts the program on a machine that was told this.
 fn start(files: &BTreeMap<String, String>, role: &str) -> Start {
     let unit = &files[&format!("/etc/systemd/system/hatebeam-{role}.service")];
@@ -274,7 +269,7 @@ fn start(files: &BTreeMap<String, String>, role: &str) -> Start {
 
 #[test]
 fn the_program_understands_what_machines_are_told() {
-    let Some(told) = Told::read() else { return };
+    let Some(told) = &*TOLD else { return };
     for (machine, files) in &told.machines {
         let is_worker = machine.contains("worker");
         let role = if is_worker { "worker" } else { "coordinator" };
@@ -303,7 +298,7 @@ fn the_program_understands_what_machines_are_told() {
 
 #[test]
 fn machines_find_what_they_are_told_to_start() {
-    let Some(told) = Told::read() else { return };
+    let Some(told) = &*TOLD else { return };
     for (machine, files) in &told.machines {
         for (name, content) in files {
             for word in
@@ -359,8 +354,10 @@ fn check_commands(place: &str, text: &str) {
 
 #[test]
 fn the_program_understands_what_a_person_is_to_type() {
-    check_commands("terraform/README.md", &read("terraform/README.md"));
-    let Some(told) = Told::read() else { return };
+    let readme = read("terraform/README.md");
+    let blocks: Vec<&str> = readme.split("```").skip(1).step_by(2).collect();
+    check_commands("terraform/README.md", &blocks.concat());
+    let Some(told) = &*TOLD else { return };
     check_commands("the output `next`", &told.next);
 }
 
