@@ -58,12 +58,15 @@ export function runPath(run) {
 
 /**
  * Events of one page. `path` is asked for at every (re)connection, so that a page can go on from where it is;
- * `handlers` are called with what the events say.
+ * `handlers` are called with what the events say. Why there are none a browser does not tell: `check` is a call that
+ * does, and `refused` is told what is wrong if it is of no use to try again.
  */
 export class Live {
-  constructor(path, handlers) {
+  constructor(path, handlers, { check = "workers", refused = () => {} } = {}) {
     this.path = path;
     this.handlers = handlers;
+    this.check = check;
+    this.refused = refused;
     this.wait = BACKOFF[0];
     this.awaySince = null;
     this.retryAt = 0;
@@ -113,11 +116,21 @@ export class Live {
     // Not all at once, when a coordinator comes back.
     this.retryAt = Date.now() + this.wait * (0.75 + Math.random() / 2);
     this.wait = Math.min(this.wait * 2, BACKOFF[1]);
-    // It may be for want of the token.
-    call("session").then((session) => {
-      if (!session.signed_in) onSignedOut();
-    }, () => {});
+    this.lookWhy();
     this.tell();
+  }
+
+  /** It may be for want of the token, or of what is asked for. */
+  async lookWhy() {
+    try {
+      await call(this.check);
+      if (!this.source) this.reason ??= "The coordinator is there, but tells of no changes (to too many browsers?),";
+    } catch (error) {
+      if (error.status === 0) this.reason = null;
+      if (this.ended || error.status !== 404) return;
+      this.end();
+      this.refused(error);
+    }
   }
 
   /** Nothing more will be said. */

@@ -31,6 +31,11 @@ class RunPage {
       depths: (records) => this.addDepths(records),
       workers: (workers) => this.setWorkers(workers),
       alerts: (alerts) => this.setAlerts(alerts),
+    }, {
+      check: runPath(name),
+      refused: (error) => main.replaceChildren(h("h1", {}, name),
+        h("p", { className: "problem", role: "alert" }, error.message),
+        h("p", {}, h("a", { href: "#/" }, "To the runs"))),
     });
   }
 

@@ -263,7 +263,7 @@ const steps = {
     await page.shows("148 lines in");
   },
 
-  async "a game that cannot be read back is no riddle"(page) {
+  async "a game that cannot be read back, or a run that is not there, is no riddle"(page) {
     await tell("no-games");
     await page.goto(`${url}#/run/${RUNNING}/game`);
     await page.shows("The game cannot be shown: this coordinator reads games back only when a run has ended");
@@ -271,7 +271,11 @@ const steps = {
     await page.shows("this coordinator reads games back only when a run has ended");
     await page.goto(`${url}#/run/no-such-run/game`);
     await page.shows("there is no run");
-    assert(page.expectErrors(/status of (501|404)/) >= 2);
+    await page.goto(`${url}#/run/no-such-run`);
+    await page.shows("To the runs");
+    await page.shows('there is no run "no-such-run"');
+    assert(await page.evaluate("document.getElementById('away').hidden"), "the coordinator is not away");
+    assert(page.expectErrors(/status of (501|404)/) >= 4);
   },
 
   async "a run is submitted, with an estimate first"(page) {
