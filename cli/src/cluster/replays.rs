@@ -19,6 +19,16 @@ Examples:
   hatebeam replays pull --store /shared/hatebeam --best --out record.txt
   hatebeam replays pull --store /shared/hatebeam patterns-1000000-5f3a9c1e";
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  hatebeam replays list --store s3://bucket/hatebeam
+  hatebeam replays list --store /shared/hatebeam --json";
+
+const PULL_EXAMPLES: &str = "\
+Examples:
+  hatebeam replays pull --store /shared/hatebeam --best --out record.txt
+  hatebeam replays pull --store /shared/hatebeam patterns-1000000-5f3a9c1e";
+
 /// What to do with replays.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplaysArgs {
@@ -29,8 +39,10 @@ pub(crate) struct ReplaysArgs {
 #[derive(Debug, clap::Subcommand)]
 enum ReplaysCommand {
     /// List the finished runs, the best first
+    #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
     /// Bring a replay here
+    #[command(after_help = PULL_EXAMPLES)]
     Pull(PullArgs),
 }
 

@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
 mod chaos;
+mod demo;
+mod doctor;
 mod faults;
 mod hostile;
 mod hosts;
