@@ -63,8 +63,11 @@ const CONVERT_EXAMPLES: &str = "\
 Hex and the two bases hold whole pairs only: an odd key or run is followed by one more key (D in hex,
 L in the bases), which a game that is over ignores.
 
+As json or svg it is the game that is written, played as --enemy, --width, --height and --clear-above-bar say.
+
 Examples:
   hatebeam replay convert --to raw --file game.txt
+  hatebeam replay convert --to svg --file game.txt > game.svg
   echo DDDDDDRDDLD | hatebeam replay convert --to base2048";
 
 const SHOW_EXAMPLES: &str = "\
@@ -212,7 +215,7 @@ pub(crate) enum ReplayCommand {
     /// Play a replay by the rules and tell what it comes to
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(VerifyArgs),
-    /// Write a replay in another encoding
+    /// Write a replay in another encoding, as JSON with every well, or as a picture
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
     /// Watch a replay in the terminal
@@ -289,9 +292,22 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) input: ReplayInput,
-    /// The encoding to write
-    #[arg(long, value_name = "ENCODING", value_parser = encoding_parser(), ignore_case = true)]
-    pub(crate) to: Encoding,
+    /// What to write: the keys in an encoding, json with every well and piece, or svg, which is a picture
+    #[arg(long, value_name = "FORM", value_parser = form_parser(), ignore_case = true)]
+    pub(crate) to: Form,
+    #[command(flatten)]
+    pub(crate) game: MatchArgs,
+}
+
+/// What a replay can be written as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    /// Its keys.
+    Keys(Encoding),
+    /// Every well and piece of the game.
+    Json,
+    /// A picture of the game.
+    Svg,
 }
 
 #[derive(Debug, clap::Args)]
@@ -343,6 +359,17 @@ pub(crate) fn enemy_parser() -> impl TypedValueParser<Value = Enemy> {
 fn encoding_parser() -> impl TypedValueParser<Value = Encoding> {
     PossibleValuesParser::new(Encoding::ALL.map(Encoding::name))
         .try_map(|name| name.parse::<Encoding>())
+}
+
+fn form_parser() -> impl TypedValueParser<Value = Form> {
+    let names = Encoding::ALL.map(Encoding::name).into_iter();
+    PossibleValuesParser::new(names.chain(["json", "svg"])).try_map(|name| {
+        match name.to_ascii_lowercase().as_str() {
+            "json" => Ok(Form::Json),
+            "svg" => Ok(Form::Svg),
+            name => name.parse().map(Form::Keys),
+        }
+    })
 }
 
 fn parse_width(text: &str) -> anyhow::Result<usize> {

@@ -11,6 +11,8 @@ mod config;
 mod demo;
 mod doctor;
 mod endgame;
+#[cfg(feature = "cluster")]
+mod hooks;
 mod input;
 mod interrupt;
 mod keyframes;
@@ -22,6 +24,8 @@ mod metrics;
 mod output;
 mod perft;
 mod plan;
+#[cfg(feature = "cluster")]
+mod rent;
 mod replay;
 mod run;
 mod runs;

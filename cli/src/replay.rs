@@ -1,10 +1,11 @@
 //! `hatebeam replay verify` and `hatebeam replay convert`.
 
-use crate::args::{ConvertArgs, MatchArgs, VerifyArgs};
+use crate::args::{ConvertArgs, Form, MatchArgs, VerifyArgs};
 use crate::input::Replay;
 use crate::output::{self, Failure, count};
 use anyhow::bail;
-use hatebeam_game::{Encoding, Enemy, Key, Record, better_enemy, decode, encode, play};
+use hatebeam_game::{Encoding, Enemy, Game, Key, Record, better_enemy, decode, encode, play};
+use hatebeam_results::{Film, picture};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -227,12 +228,34 @@ fn summary(replay: &Replay, record: &Record) -> String {
 /// Runs `hatebeam replay convert`.
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let replay = Replay::read(&args.input)?;
-    let text = encode(&replay.keys, args.to);
-    if !matches!(decode(&text), Ok((_, encoding)) if encoding == args.to) {
+    match args.to {
+        Form::Keys(encoding) => rewrite(&replay, encoding),
+        Form::Json => {
+            let film = film(&replay, &args.game)?;
+            output::print(&format_args!("{}\n", serde_json::to_string(&film)?))
+        }
+        Form::Svg => output::print(&picture(&film(&replay, &args.game)?, "")),
+    }
+}
+
+fn rewrite(replay: &Replay, to: Encoding) -> anyhow::Result<()> {
+    let text = encode(&replay.keys, to);
+    if !matches!(decode(&text), Ok((_, encoding)) if encoding == to) {
         output::warn(format_args!(
-            "a text this short can be taken for another encoding than {0}: read it with --from {0}",
-            args.to
+            "a text this short can be taken for another encoding than {to}: read it with --from {to}"
         ));
     }
     output::print(&format_args!("{text}\n"))
+}
+
+/// The game of a replay. One that is not valid is shown nevertheless, with a warning.
+fn film(replay: &Replay, game: &MatchArgs) -> anyhow::Result<Film> {
+    let record = play_match(replay, game)?;
+    match judge(replay, &record, game) {
+        Ok(()) => remark(replay, &record),
+        Err(error) => output::warn(error),
+    }
+    let variant = &game.variant;
+    let begun = Game::new(variant.geometry()?, variant.rules(), game.enemy);
+    Ok(Film::of_game(begun, &replay.keys)?)
 }

@@ -1,4 +1,4 @@
-//! Where runs are kept: a folder with `runs/`, a folder a run, and `replays/`, a file a finished game.
+//! Where runs are kept: a folder with `runs/`, a folder a run, and `replays/`, what removed runs had found.
 
 use anyhow::{Context, bail};
 use hatebeam_store::list_runs;

@@ -1,8 +1,11 @@
 //! How all runs stand: what clients are shown, and what they wish.
 
+use crate::accounts::{Accounts, Cost};
+use crate::alerts::alerts;
 use crate::hub::Hub;
 use hatebeam_proto::v1;
-use hatebeam_worker::cluster::{Depth, Manifest, State};
+use hatebeam_worker::cluster::{Depth, Manifest, State, StoppedBy};
+use hatebeam_worker::{Pace, Projection};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -29,16 +32,18 @@ pub(crate) struct Board {
     changes: watch::Sender<u64>,
     wishes: watch::Sender<u64>,
     hub: Arc<Hub>,
+    pub(crate) accounts: Arc<Accounts>,
 }
 
 impl Board {
-    pub(crate) fn new(hub: Arc<Hub>) -> Arc<Board> {
+    pub(crate) fn new(hub: Arc<Hub>, accounts: Arc<Accounts>) -> Arc<Board> {
         Arc::new(Board {
             searched: Mutex::default(),
             runs: Mutex::default(),
             changes: watch::Sender::new(0),
             wishes: watch::Sender::new(0),
             hub,
+            accounts,
         })
     }
 
@@ -158,6 +163,11 @@ impl Board {
             State::Cancelled => v1::State::Cancelled,
             State::Failed => v1::State::Failed,
         };
+        let cost = self.accounts.cost(manifest);
+        let projection = match manifest.state {
+            State::Running => projection(manifest),
+            _ => None,
+        };
         let best = manifest
             .depths
             .iter()
@@ -188,7 +198,11 @@ impl Board {
             }),
             submitted_ms: manifest.submitted_ms,
             max_depth: manifest.max_depth.unwrap_or(0),
-            ..v1::RunStatus::default()
+            cost: Some(cost.to_wire()),
+            max_cost_micros: manifest.budget.max_cost_micros.unwrap_or(0),
+            max_seconds: manifest.budget.max_seconds.unwrap_or(0),
+            stopped_by: manifest.stopped_by.map_or("", StoppedBy::name).to_owned(),
+            projection: projection.map(|projection| to_wire(&projection, &cost)),
         }
     }
 
@@ -202,6 +216,17 @@ impl Board {
             .iter()
             .filter(|depth| depth.record.depth >= from);
         wanted.take(most).map(record_to_wire).collect()
+    }
+
+    /// What a person who watches this run should look at.
+    pub(crate) fn alerts(
+        &self,
+        run: &v1::RunStatus,
+        workers: &[v1::WorkerStatus],
+    ) -> Vec<v1::Alert> {
+        let manifest = self.manifest(&run.name);
+        let cost = manifest.map(|manifest| self.accounts.cost(&manifest));
+        alerts(run, workers, &self.hub.lately_lost(), cost.as_ref())
     }
 
     /// How the workers stand, with the shards they have of the run that is worked on.
@@ -232,6 +257,33 @@ fn record_to_wire(depth: &Depth) -> v1::DepthRecord {
         kept: record.kept,
         sent: depth.sent,
         sent_bytes: depth.sent_bytes,
-        ..v1::DepthRecord::default()
+        cost_micros: depth.cost_micros,
+    }
+}
+
+/// Where a run may end.
+fn projection(manifest: &Manifest) -> Option<Projection> {
+    let mut pace = Pace::new(manifest.spec.width, manifest.max_depth);
+    let skipped = manifest.depths.len().saturating_sub(Pace::DEPTHS);
+    for depth in &manifest.depths[skipped..] {
+        pace.add(&depth.record);
+    }
+    pace.projection()
+}
+
+fn to_wire(projection: &Projection, cost: &Cost) -> v1::Projection {
+    let spent = cost.micros();
+    let until = |seconds: f64| {
+        let more = cost.per_hour() as f64 / 3600.0 * seconds;
+        spent.saturating_add(more as u64)
+    };
+    v1::Projection {
+        depth_low: projection.depths.0,
+        depth_high: projection.depths.1,
+        seconds_low: projection.seconds.0,
+        seconds_high: projection.seconds.1,
+        micros_low: until(projection.seconds.0),
+        micros_high: until(projection.seconds.1),
+        judged_by: projection.judged_by.to_owned(),
     }
 }

@@ -6,22 +6,25 @@
 //! counts. When a worker is lost, comes, or wants to go, the epoch ends, and the next one goes on from the
 //! last depth that counts.
 
+use crate::alerts::WARN_AT;
 use crate::assign::{Seat, assign};
 use crate::blame::Blame;
 use crate::board::{Board, Wish};
 use crate::crew::{Crew, strange};
+use crate::herald::Herald;
 use crate::hub::{Hub, Lost, Member};
-use hatebeam_game::{Encoding, encode};
-use hatebeam_objects::{ObjectError, Objects};
+use crate::results::{self, ReadError, read_back};
+use hatebeam_events::What;
+use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_store::DepthRecord;
+use hatebeam_worker::SpecError;
 use hatebeam_worker::cluster::{
-    Archive, Depth, Kept, ManifestError, Outcome, State, Table, first_record, sweep,
+    Depth, Kept, ManifestError, State, StoppedBy, Table, first_record, sweep,
 };
-use hatebeam_worker::{SpecError, best_game};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tracing::{Instrument, Span};
@@ -34,6 +37,9 @@ const MAX_FAILURES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
 /// So many times as long at most is waited when the object store is away.
 const MAX_PASSING: u32 = 20;
+/// How often it is looked whether a limit is reached while nothing is searched.
+const LIMITS_EVERY: Duration = Duration::from_secs(1);
+
 /// How often a depth has failed.
 #[derive(Default)]
 struct Failures {
@@ -101,8 +107,8 @@ impl<E: Into<DriveError>> From<E> for Broken {
 
 /// What an epoch came to.
 enum EpochEnd {
-    /// No well of the last depth has a child that is alive, or the depth to stop at is reached.
-    Over,
+    /// No well of the last depth has a child that is alive, or a limit is reached.
+    Over(Option<StoppedBy>),
     /// Somebody stopped it.
     Cancelled,
     /// Others have come, or somebody wants to go.
@@ -113,6 +119,7 @@ enum EpochEnd {
 pub(crate) struct Drive {
     pub(crate) hub: Arc<Hub>,
     pub(crate) board: Arc<Board>,
+    pub(crate) herald: Arc<Herald>,
     pub(crate) objects: Objects,
     pub(crate) kept: Kept,
     pub(crate) min_workers: usize,
@@ -123,6 +130,8 @@ pub(crate) struct Drive {
     owners: Vec<String>,
     /// Seconds of epochs before this one.
     worked: f64,
+    /// It has said that the budget runs out.
+    has_warned: bool,
 }
 
 /// A depth that is being committed.
@@ -138,7 +147,7 @@ struct Pending {
 
 impl Drive {
     pub(crate) fn new(
-        (hub, board, objects): (Arc<Hub>, Arc<Board>, Objects),
+        (hub, board, herald, objects): (Arc<Hub>, Arc<Board>, Arc<Herald>, Objects),
         kept: Kept,
         min_workers: usize,
         scratch: PathBuf,
@@ -147,6 +156,7 @@ impl Drive {
         Drive {
             hub,
             board,
+            herald,
             objects,
             kept,
             min_workers,
@@ -154,6 +164,7 @@ impl Drive {
             blame: Blame::default(),
             owners: Vec::new(),
             worked,
+            has_warned: false,
         }
     }
 
@@ -170,14 +181,18 @@ impl Drive {
                 sent: 0,
                 sent_bytes: 0,
                 tables: None,
+                cost_micros: 0,
             });
         }
         self.kept.manifest.state = State::Running;
         self.kept.manifest.note = String::new();
+        self.herald.started(&self.kept.manifest);
         let mut failures = Failures::default();
         loop {
-            let Some(members) = self.crew().await else {
-                return self.cancelled().await;
+            let members = match self.crew().await {
+                Ok(members) => members,
+                Err(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
+                Err(_) => return self.cancelled().await,
             };
             self.kept.manifest.epoch += 1;
             self.hub.metrics.all.epochs.add(1);
@@ -188,13 +203,14 @@ impl Drive {
             let ended = self.epoch(&crew).instrument(span).await;
             self.kept.manifest.seconds = self.worked;
             match ended {
-                Ok(EpochEnd::Over) => return self.finish().await,
+                Ok(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
                 Ok(EpochEnd::Cancelled) => {
                     crew.halt().await;
                     return self.cancelled().await;
                 }
                 Ok(EpochEnd::NewCrew) => {
                     tracing::info!(epoch, "the crew changes");
+                    self.tell_lost(&crew);
                 }
                 Err(Broken::Run(error)) => return Err(error),
                 Err(Broken::Lost(lost)) => match self.after(lost, &crew, &mut failures) {
@@ -223,6 +239,11 @@ impl Drive {
         tracing::warn!(depth, worker, reason, "the depth is begun anew");
         self.board.note(&run, format!("{worker}: {reason}"));
         if lost.is_gone {
+            let what = What::WorkerLost {
+                worker: lost.worker,
+                reason: lost.reason,
+            };
+            self.herald.tell(&self.kept.manifest, what);
             return Ok(Duration::ZERO);
         }
         self.blame.note(&lost);
@@ -255,6 +276,26 @@ impl Drive {
         }
     }
 
+    /// Millionths of a dollar that the run has cost so far.
+    fn spent(&self) -> u64 {
+        let accounts = &self.board.accounts;
+        let bill = accounts.bill(&self.kept.manifest.name);
+        bill.map_or(0, |bill| bill.micros(&accounts.rates))
+    }
+
+    /// Tells of those of a crew that are gone, though nobody has waited for them.
+    fn tell_lost(&self, crew: &Crew) {
+        let there = self.hub.statuses(crew.epoch);
+        for worker in crew.names() {
+            if !there.iter().any(|status| status.name == worker) {
+                let reason = "it is not there any more".to_owned();
+                let worker = worker.to_owned();
+                let what = What::WorkerLost { worker, reason };
+                self.herald.tell(&self.kept.manifest, what);
+            }
+        }
+    }
+
     /// The last depth that counts.
     fn depth(&self) -> u32 {
         let last = self.kept.manifest.last();
@@ -262,20 +303,31 @@ impl Drive {
     }
 
     async fn save(&mut self) -> Result<(), ManifestError> {
+        if let Some(bill) = self.board.accounts.bill(&self.kept.manifest.name) {
+            self.kept.manifest.bill = bill;
+        }
+        if self.kept.manifest.state != State::Running {
+            self.kept.manifest.bill.close();
+        }
         self.kept.save().await?;
+        let stored = self.kept.manifest.stored_bytes();
+        self.board.accounts.stored(stored);
         self.hub.metrics.all.manifests.add(1);
         self.board.put(&self.kept.manifest);
         Ok(())
     }
 
-    /// Waits until there are workers enough; none if the run is to be stopped.
-    async fn crew(&self) -> Option<Vec<Member>> {
+    /// Waits until there are workers enough, or the run is to be stopped.
+    async fn crew(&self) -> Result<Vec<Member>, EpochEnd> {
         let mut changes = self.hub.changes();
         let mut wishes = self.board.wishes();
         loop {
             changes.mark_unchanged();
             if self.board.wish(&self.name()) == Some(Wish::Cancel) {
-                return None;
+                return Err(EpochEnd::Cancelled);
+            }
+            if let Some(limit) = self.limit() {
+                return Err(EpochEnd::Over(Some(limit)));
             }
             self.hub.release(&[]);
             let members = self.hub.members();
@@ -285,7 +337,7 @@ impl Drive {
                     .await
                     .is_err()
                 {
-                    return Some(members);
+                    return Ok(members);
                 }
                 continue;
             }
@@ -300,8 +352,27 @@ impl Drive {
             tokio::select! {
                 _ = changes.changed() => {}
                 _ = wishes.changed() => {}
+                // Waiting costs time and money, too.
+                () = tokio::time::sleep(LIMITS_EVERY) => {}
             }
         }
+    }
+
+    /// The limit that is reached, or that one more depth like the last would break.
+    fn limit(&self) -> Option<StoppedBy> {
+        let manifest = &self.kept.manifest;
+        let last = manifest.last()?;
+        if manifest
+            .max_depth
+            .is_some_and(|max| last.record.depth >= max)
+        {
+            return Some(StoppedBy::MaxDepth);
+        }
+        let bill = self.board.accounts.bill(&manifest.name)?;
+        let spent = bill.micros(&self.board.accounts.rates);
+        let depth_millis = (last.record.seconds * 1e3) as u64;
+        let next = (last.cost_micros, depth_millis);
+        manifest.budget.broken_by(spent, bill.milliseconds, next)
     }
 
     /// Searches with a crew for as long as that stays the same.
@@ -330,7 +401,7 @@ impl Drive {
             self.worked = worked + began.elapsed().as_secs_f64();
             self.kept.manifest.seconds = self.worked;
             if whole.count == 0 {
-                return Ok(EpochEnd::Over);
+                return Ok(EpochEnd::Over(None));
             }
             let geometry = self.kept.manifest.spec.well.geometry();
             let geometry = geometry.map_err(SpecError::from)?;
@@ -353,7 +424,9 @@ impl Drive {
         if self.board.wish(&manifest.name) == Some(Wish::Cancel) {
             Some(EpochEnd::Cancelled)
         } else if manifest.max_depth.is_some_and(|max| depth >= max) {
-            Some(EpochEnd::Over)
+            Some(EpochEnd::Over(Some(StoppedBy::MaxDepth)))
+        } else if let Some(limit) = self.limit() {
+            Some(EpochEnd::Over(Some(limit)))
         } else if !self.hub.is_crew(&crew.members) {
             Some(EpochEnd::NewCrew)
         } else {
@@ -452,7 +525,16 @@ impl Drive {
             "depth committed"
         );
         let (children, seconds) = (record.children, record.seconds);
+        let spent = self.spent();
+        let before: u64 = self
+            .kept
+            .manifest
+            .depths
+            .iter()
+            .map(|depth| depth.cost_micros)
+            .sum();
         self.kept.manifest.depths.push(Depth {
+            cost_micros: spent.saturating_sub(before),
             record,
             sent: pending.sent,
             sent_bytes: pending.sent_bytes,
@@ -462,6 +544,10 @@ impl Drive {
         self.blame.forget();
         let dropped = self.drop_old(depth);
         self.save().await?;
+        self.warn_of_the_budget();
+        if let Some(last) = self.kept.manifest.last() {
+            self.herald.committed(&self.kept.manifest, &last.record);
+        }
         let metrics = &self.hub.metrics;
         metrics.all.phases.observe("commit", began.elapsed());
         metrics.all.exchanged.add(pending.sent);
@@ -477,6 +563,29 @@ impl Drive {
             }
         }
         Ok(())
+    }
+
+    /// Says once that the budget runs out.
+    fn warn_of_the_budget(&mut self) {
+        let cost = self.board.accounts.cost(&self.kept.manifest);
+        let Some((limit, share)) = cost.share() else {
+            return;
+        };
+        if share >= WARN_AT && !std::mem::replace(&mut self.has_warned, true) {
+            tracing::warn!(limit = limit.name(), share, "the budget runs out");
+            self.tell_of_the_budget(limit, "the budget runs out");
+        }
+    }
+
+    fn tell_of_the_budget(&self, limit: StoppedBy, text: &str) {
+        let cost = self.board.accounts.cost(&self.kept.manifest);
+        let share = cost.share().map_or(0.0, |(_, share)| share);
+        let what = What::Budget {
+            limit: limit.name().to_owned(),
+            percent: (share * 100.0) as u32,
+            text: text.to_owned(),
+        };
+        self.herald.tell(&self.kept.manifest, what);
     }
 
     /// Takes note that tables are not kept any more, now that a later depth counts.
@@ -500,46 +609,30 @@ impl Drive {
     }
 
     async fn cancelled(&mut self) -> Result<(), DriveError> {
+        let owed = self
+            .herald
+            .owe(&self.kept.manifest, What::Cancelled {})
+            .await;
         self.kept.manifest.state = State::Cancelled;
         self.save().await?;
+        self.herald.pay(owed);
         Ok(())
     }
 
-    /// Reads the best game back, from the object store, and puts it there.
-    async fn finish(&mut self) -> Result<(), DriveError> {
-        let started = Instant::now();
+    /// Reads the best game back, from the object store, and leaves its files there.
+    async fn finish(&mut self, stopped_by: Option<StoppedBy>) -> Result<(), DriveError> {
+        self.kept.manifest.stopped_by = stopped_by;
+        if let Some(limit @ (StoppedBy::MaxCost | StoppedBy::MaxHours)) = stopped_by {
+            self.tell_of_the_budget(limit, "one more depth would break the limit");
+        }
         let manifest = self.kept.manifest.clone();
         self.board
             .note(&manifest.name, "reading the best game back".to_owned());
-        let objects = self.objects.clone();
-        let scratch = self.scratch.clone();
-        let prefix = manifest.prefix();
-        let width = manifest.spec.width;
-        let archive = {
-            let manifest = manifest.clone();
-            let runtime = tokio::runtime::Handle::current();
-            tokio::task::spawn_blocking(move || {
-                let _guard = runtime.enter();
-                let archive = Archive::open(&objects, manifest, &scratch)?;
-                let game = best_game(&archive);
-                let fetched = archive.fetched();
-                Ok::<_, ManifestError>((game, fetched))
-            })
-        };
-        let read = archive
-            .await
-            .map_err(|error| DriveError::Game(error.to_string()))?;
-        let (game, (tables, bytes)) = read?;
-        match game {
-            Ok(game) => {
-                let replay = encode(&game.keys, Encoding::Base2048);
-                let outcome = Outcome {
-                    score: game.score,
-                    pieces: game.wells.len() as u32,
-                    replay: replay.clone(),
-                    lookups: game.lookups,
-                    seconds: started.elapsed().as_secs_f64(),
-                };
+        match read_back(&self.objects, &manifest, &self.scratch, None).await {
+            Ok(read) => {
+                let (tables, bytes) = read.fetched;
+                let left = results::leave(&self.objects, &manifest, read, SystemTime::now());
+                let outcome = left.await?;
                 tracing::info!(
                     run = manifest.name,
                     score = outcome.score,
@@ -549,27 +642,14 @@ impl Drive {
                     bytes,
                     "the best game is read back"
                 );
-                let key = format!(
-                    "{prefix}/replays/{:05}-lines-{}-pieces-{width}-wide.txt",
-                    outcome.score, outcome.pieces
-                );
-                let put = self.objects.put(&key, format!("{replay}\n").into()).await;
-                put.map_err(|error: ObjectError| ManifestError::from(error))?;
                 self.kept.manifest.outcome = Some(outcome);
                 self.kept.manifest.note = String::new();
             }
-            Err(error) if manifest.keep == hatebeam_worker::Keep::All => {
-                let mut text = error.to_string();
-                let mut source = std::error::Error::source(&error);
-                while let Some(cause) = source {
-                    text.push_str(&format!(": {cause}"));
-                    source = cause.source();
-                }
-                return Err(DriveError::Game(text));
-            }
-            Err(error) => {
+            Err(ReadError::Manifest(error)) => return Err(error.into()),
+            Err(error @ ReadError::Game(_)) if manifest.keep != hatebeam_worker::Keep::All => {
                 self.kept.manifest.note = format!("the best game was not kept: {error}");
             }
+            Err(error) => return Err(DriveError::Game(error.whole())),
         }
         match sweep(&self.objects, &self.kept.manifest).await {
             Ok((0, _)) => {}
@@ -578,8 +658,17 @@ impl Drive {
             }
             Err(error) => tracing::warn!(%error, "what nothing leads to stays"),
         }
+        let outcome = self.kept.manifest.outcome.as_ref();
+        let finished = What::Finished {
+            end: manifest.ended_by().to_owned(),
+            pieces: outcome.map(|outcome| outcome.pieces),
+            replay: outcome.map(|outcome| outcome.replay.clone()),
+            files: outcome.map_or_else(Vec::new, |outcome| outcome.files.clone()),
+        };
+        let owed = self.herald.owe(&self.kept.manifest, finished).await;
         self.kept.manifest.state = State::Finished;
         self.save().await?;
+        self.herald.pay(owed);
         Ok(())
     }
 }

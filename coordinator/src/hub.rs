@@ -6,7 +6,8 @@ use hatebeam_proto::v1::answer::What as Answer;
 use hatebeam_proto::v1::from_worker::Say as FromWorker;
 use hatebeam_proto::v1::order::What as Order;
 use hatebeam_proto::v1::to_worker::Say as ToWorker;
-use std::collections::{BTreeMap, HashMap};
+use hatebeam_worker::cluster::{Machine, Present};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,6 +25,12 @@ const MAX_WORKERS: usize = 4096;
 const STALL: Duration = Duration::from_secs(30 * 60);
 /// A worker that is far behind for longer than this is slow: depths that take less say nothing.
 const BEHIND: Duration = Duration::from_secs(2);
+/// The longest reason to go.
+const MAX_REASON: usize = 200;
+/// Workers that were lost and are remembered.
+const LOST: usize = 16;
+/// For how long.
+const LOST_FOR: Duration = Duration::from_secs(600);
 /// The longest name of a worker.
 const MAX_NAME: usize = 128;
 
@@ -83,6 +90,9 @@ struct Worker {
     shards: u32,
     /// Until when it is given none, and why.
     left_out: Option<(Instant, String)>,
+    machine: Machine,
+    /// Whether it has said how many requests it has made, of which none is charged that came before.
+    has_counted: bool,
     waiting: HashMap<u64, oneshot::Sender<Answer>>,
 }
 
@@ -112,6 +122,10 @@ struct Inner {
     workers: BTreeMap<String, Worker>,
     sessions: u64,
     orders: u64,
+    /// Requests that workers have made to the object store: those that write, those that read.
+    requests: (u64, u64),
+    /// Workers that went without being let go, and when: the last ones.
+    lost: VecDeque<(Instant, String, String)>,
 }
 
 /// The workers that attend.
@@ -191,12 +205,40 @@ impl Hub {
                 disk_free_bytes: worker.beat.disk_free_bytes,
                 silent_ms: silent.as_millis() as u64,
                 slow: worker.is_slow() || silent > self.beat * 3,
-                machine: worker.hello.machine.clone(),
+                machine: Some(worker.machine.clone().into()),
                 uploading_bytes: worker.beat.uploading_bytes,
                 disk_bytes: worker.hello.disk_bytes,
             }
         };
         inner.workers.values().map(status).collect()
+    }
+
+    /// The processes that attend, and their machines.
+    pub(crate) fn present(&self) -> Vec<Present> {
+        let inner = self.inner();
+        let present = |worker: &Worker| Present {
+            name: worker.hello.name.clone(),
+            started_ms: worker.hello.started_ms,
+            machine: worker.machine.clone(),
+        };
+        inner.workers.values().map(present).collect()
+    }
+
+    /// Requests that workers have made to the object store so far: those that write, those that read.
+    pub(crate) fn requests(&self) -> (u64, u64) {
+        self.inner().requests
+    }
+
+    /// Workers that were lost in the last minutes, and why, the last one first.
+    pub(crate) fn lately_lost(&self) -> Vec<(String, String)> {
+        let inner = self.inner();
+        let lately = inner
+            .lost
+            .iter()
+            .filter(|(when, ..)| when.elapsed() < LOST_FOR);
+        lately
+            .map(|(_, name, reason)| (name.clone(), reason.clone()))
+            .collect()
     }
 
     /// Looks who is far behind, time and again: half as far as the others, once these are well on their way.
@@ -418,9 +460,12 @@ impl Hub {
             is_leaving: false,
             shards: 0,
             left_out: None,
+            machine: Machine::heard(hello.machine.as_ref()),
+            has_counted: false,
             waiting: HashMap::new(),
             hello,
         };
+        inner.lost.retain(|(_, name, _)| *name != worker.hello.name);
         // One of the same name that was there before is taken to be gone.
         inner.workers.insert(worker.hello.name.clone(), worker);
         drop(inner);
@@ -434,6 +479,9 @@ impl Hub {
         let is_same = |worker: &Worker| worker.session == session;
         if inner.workers.get(name).is_some_and(is_same) {
             inner.workers.remove(name);
+            inner.lost.truncate(LOST - 1);
+            let lost = (Instant::now(), name.to_owned(), reason.to_owned());
+            inner.lost.push_front(lost);
             drop(inner);
             self.metrics.all.lost.add(1);
             tracing::warn!(worker = name, reason, "lost");
@@ -443,7 +491,8 @@ impl Hub {
 
     /// Takes note of what a worker says; whether it still attends.
     fn heard(&self, name: &str, session: u64, say: Option<FromWorker>) -> bool {
-        let mut inner = self.inner();
+        let mut guard = self.inner();
+        let inner = &mut *guard;
         let worker = inner.workers.get_mut(name);
         let Some(worker) = worker.filter(|worker| worker.session == session) else {
             return false;
@@ -451,16 +500,25 @@ impl Hub {
         worker.heard = Instant::now();
         match say {
             None | Some(FromWorker::Hello(_)) => {}
-            Some(FromWorker::Beat(beat)) => worker.beat = beat,
+            Some(FromWorker::Beat(beat)) => {
+                let before = std::mem::replace(&mut worker.beat, beat);
+                let now = (worker.beat.store_writes, worker.beat.store_reads);
+                if std::mem::replace(&mut worker.has_counted, true) {
+                    let (writes, reads) = &mut inner.requests;
+                    *writes = writes.saturating_add(now.0.saturating_sub(before.store_writes));
+                    *reads = reads.saturating_add(now.1.saturating_sub(before.store_reads));
+                }
+            }
             Some(FromWorker::Answer(answer)) => {
                 if let (Some(tell), Some(what)) = (worker.waiting.remove(&answer.id), answer.what) {
                     let _ = tell.send(what);
                 }
             }
-            Some(FromWorker::Leaving(_)) => {
-                tracing::info!(worker = name, "wants to go");
+            Some(FromWorker::Leaving(leaving)) => {
+                let reason = leaving.reason.chars().take(MAX_REASON).collect::<String>();
+                tracing::info!(worker = name, reason, "wants to go");
                 worker.is_leaving = true;
-                drop(inner);
+                drop(guard);
                 self.changed();
             }
         }

@@ -5,18 +5,27 @@
 //! stands (`service`). All that it must not forget is in the object store, so that another one can take its
 //! place anywhere; the conditions on the writes there see to it that only one goes on.
 
+mod accounts;
+mod alerts;
 mod assign;
 mod blame;
 mod board;
 mod crew;
 mod drive;
+mod games;
+mod herald;
 mod hub;
 mod lease;
 mod metrics;
+mod results;
 mod service;
 
+use accounts::Accounts;
 use board::Board;
 use drive::{Drive, DriveError};
+use games::Games;
+use hatebeam_dashboard::Estimator;
+use hatebeam_events::What;
 use hatebeam_metrics::Registry;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
@@ -24,6 +33,9 @@ use hatebeam_proto::v1::members_server::MembersServer;
 use hatebeam_proto::v1::runs_server::RunsServer;
 use hatebeam_proto::wire::{self, Guard, MAX_MESSAGE, Tls, Token, WireError};
 use hatebeam_worker::cluster::{Kept, ManifestError, State, list_manifests};
+pub use hatebeam_worker::cluster::{Machine, Rates};
+use herald::Herald;
+pub use herald::Heralding;
 use hub::Hub;
 use lease::{BEAT, Lease, LeaseError};
 use metrics::Metrics;
@@ -34,6 +46,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tonic::server::NamedService;
 use tonic::service::interceptor::InterceptedService;
 use tracing::Instrument;
 
@@ -43,8 +57,15 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// How long it waits before a run is tried again that the object store holds up.
 const RETRY: Duration = Duration::from_secs(2);
 
+/// A dashboard that listens already.
+pub struct Dashboard {
+    /// Where it is served.
+    pub server: hatebeam_dashboard::Server,
+    /// What it says that a run would take.
+    pub estimator: Estimator,
+}
+
 /// What a coordinator is told at its start.
-#[derive(Debug)]
 pub struct Settings {
     /// What it is called in messages.
     pub name: String,
@@ -56,6 +77,12 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// What callers must show.
     pub token: Option<Token>,
+    /// What the object store charges.
+    pub rates: Rates,
+    /// The machine it runs on, which is paid for as well.
+    pub machine: Machine,
+    /// It ends by itself when no run was open for so long.
+    pub idle_stop: Option<Duration>,
     /// It is said to be the only one: the object store need not honour conditional writes.
     pub single: bool,
     /// Workers that a run is begun with at least.
@@ -68,6 +95,10 @@ pub struct Settings {
     pub scratch: PathBuf,
     /// Where it counts what it does.
     pub registry: Registry,
+    /// Whom it tells what happens to runs.
+    pub heralding: Heralding,
+    /// How it is shown in a browser, if it is.
+    pub dashboard: Option<Dashboard>,
 }
 
 /// Why a coordinator ends.
@@ -110,7 +141,7 @@ pub enum CoordinatorError {
 /// # Errors
 /// [`CoordinatorError`].
 pub async fn coordinate(
-    settings: Settings,
+    mut settings: Settings,
     mut stop: watch::Receiver<bool>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), CoordinatorError> {
@@ -140,6 +171,7 @@ pub async fn coordinate(
         Err(error) => return Err(CoordinatorError::Taken(error.to_string())),
     };
     let (hub, board) = observed(&settings);
+    let accounts = Arc::clone(&board.accounts);
     let there = list_manifests(&settings.objects, conditional).await;
     for (name, kept) in there.map_err(CoordinatorError::Runs)? {
         match kept {
@@ -147,9 +179,12 @@ pub async fn coordinate(
             Err(error) => tracing::warn!(run = name, %error, "the run is passed over"),
         }
     }
+    let (herald, forgetting) = Herald::new(&settings.heralding, &settings.objects);
+    herald.pay_what_is_owed(|run| board.manifest(run)).await;
     let service = Service {
         hub: Arc::clone(&hub),
         board: Arc::clone(&board),
+        games: Games::new(settings.objects.clone(), settings.scratch.clone()),
         objects: settings.objects.clone(),
         conditional,
     };
@@ -158,6 +193,11 @@ pub async fn coordinate(
     health.set_serving::<MembersServer<Service>>().await;
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(v1::FILES)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        // Of the files' services, those that are here: workers serve each other another one.
+        .with_service_name(<RunsServer<Service> as NamedService>::NAME)
+        .with_service_name(<MembersServer<Service> as NamedService>::NAME)
+        .with_service_name("grpc.health.v1.Health")
         .build_v1();
     let reflection = match reflection {
         Ok(reflection) => Some(reflection),
@@ -166,6 +206,11 @@ pub async fn coordinate(
             None
         }
     };
+    // It ends when this does, however that is.
+    let mut shown = JoinSet::new();
+    if let Some(Dashboard { server, estimator }) = settings.dashboard.take() {
+        shown.spawn(server.serve(service.clone(), estimator));
+    }
     let runs = RunsServer::new(service.clone())
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
@@ -183,9 +228,12 @@ pub async fn coordinate(
     tracing::info!(name = settings.name, %address, store, "the coordinator listens");
     ready(address);
     let slow = tokio::spawn(Arc::clone(&hub).look_who_is_slow());
+    let costs = tokio::spawn(accounts.keep_up());
+    let idle = until_idle(Arc::clone(&board), settings.idle_stop);
     let (quit, quitting) = watch::channel(false);
     let mut beats = tokio::spawn(keep_alive(lease, quitting));
-    let mut work = tokio::spawn(work_off(settings, hub, board, conditional));
+    let known = (hub, board, Arc::clone(&herald));
+    let mut work = tokio::spawn(work_off(settings, known, conditional));
     let ended = tokio::select! {
         ended = &mut server => match ended {
             Ok(Err(error)) => Err(CoordinatorError::Server(error)),
@@ -200,10 +248,13 @@ pub async fn coordinate(
             _ => return Ok(()),
         },
         _ = stop.wait_for(|stop| *stop) => Ok(()),
+        () = idle => Ok(()),
     };
     work.abort();
     slow.abort();
+    costs.abort();
     server.abort();
+    herald.close(forgetting).await;
     // The place is given up, if it is still this one's, so that the next one need not wait.
     let _ = quit.send(true);
     let _ = beats.await;
@@ -214,12 +265,38 @@ pub async fn coordinate(
 fn observed(settings: &Settings) -> (Arc<Hub>, Arc<Board>) {
     let metrics = Metrics::register(&settings.registry);
     let hub = Hub::new(settings.beat, settings.lost_after, Arc::clone(&metrics));
-    let board = Board::new(Arc::clone(&hub));
+    let (objects, machine) = (settings.objects.clone(), settings.machine.clone());
+    let accounts = Accounts::new(Arc::clone(&hub), objects, settings.rates, machine);
+    let board = Board::new(Arc::clone(&hub), accounts);
     let (of_runs, of_workers) = (Arc::clone(&board), Arc::clone(&hub));
     settings
         .registry
         .before_scrape(move || metrics.show(&of_runs, &of_workers));
     (hub, board)
+}
+
+/// Waits until no run was open for so long; for ever, if it is not to be waited for.
+async fn until_idle(board: Arc<Board>, idle_stop: Option<Duration>) {
+    let Some(idle_stop) = idle_stop else {
+        return std::future::pending().await;
+    };
+    let mut changes = board.changes();
+    loop {
+        changes.mark_unchanged();
+        if board.next().is_some() {
+            // Its end is a change.
+            let _ = changes.changed().await;
+        } else if tokio::time::timeout(idle_stop, changes.changed())
+            .await
+            .is_err()
+        {
+            tracing::info!(
+                seconds = idle_stop.as_secs(),
+                "no run was open for so long: this is the end"
+            );
+            return;
+        }
+    }
 }
 
 /// Gives signs of life until it is told to quit, or the place is lost.
@@ -246,8 +323,7 @@ async fn keep_alive(mut lease: Lease, mut quit: watch::Receiver<bool>) -> Result
 /// Works off one run after the other, until one of them turns out to be another coordinator's.
 async fn work_off(
     settings: Settings,
-    hub: Arc<Hub>,
-    board: Arc<Board>,
+    (hub, board, herald): (Arc<Hub>, Arc<Board>, Arc<Herald>),
     conditional: bool,
 ) -> DriveError {
     let mut wishes = board.wishes();
@@ -262,7 +338,8 @@ async fn work_off(
             }
             continue;
         };
-        let Err(error) = work_on(&settings, &name, &hub, &board, conditional).await else {
+        let known = (Arc::clone(&hub), Arc::clone(&board), Arc::clone(&herald));
+        let Err(error) = work_on(&settings, &name, known, conditional).await else {
             continue;
         };
         if error.is_superseded() {
@@ -271,7 +348,7 @@ async fn work_off(
         // If the object store is away, nothing is lost, and the run is tried again.
         if !error.may_pass() {
             tracing::error!(run = name, %error, "the run cannot go on");
-            match mark_failed(&settings.objects, &name, &error, conditional).await {
+            match mark_failed(&settings.objects, &name, &error, &herald, conditional).await {
                 Ok(kept) => {
                     board.put(&kept.manifest);
                     continue;
@@ -288,20 +365,21 @@ async fn work_off(
 async fn work_on(
     settings: &Settings,
     name: &str,
-    hub: &Arc<Hub>,
-    board: &Arc<Board>,
+    (hub, board, herald): (Arc<Hub>, Arc<Board>, Arc<Herald>),
     conditional: bool,
 ) -> Result<(), DriveError> {
     let mut kept = Kept::load(&settings.objects, name, conditional).await?;
     kept.manifest.coordinator = settings.name.clone();
     let mut drive = Drive::new(
-        (Arc::clone(hub), Arc::clone(board), settings.objects.clone()),
+        (hub, Arc::clone(&board), herald, settings.objects.clone()),
         kept,
         settings.min_workers,
         settings.scratch.clone(),
     );
     let span = tracing::info_span!("run", run = name);
+    board.accounts.begin(&drive.kept.manifest);
     let done = drive.run().instrument(span).await;
+    board.accounts.end();
     board.put(&drive.kept.manifest);
     board.note(name, String::new());
     done
@@ -312,11 +390,15 @@ async fn mark_failed(
     objects: &Objects,
     name: &str,
     error: &DriveError,
+    herald: &Herald,
     conditional: bool,
 ) -> Result<Kept, ManifestError> {
     let mut kept = Kept::load(objects, name, conditional).await?;
+    let reason = error.to_string();
+    let owed = herald.owe(&kept.manifest, What::Failed { reason }).await;
     kept.manifest.state = State::Failed;
     kept.manifest.note = error.to_string();
     kept.save().await?;
+    herald.pay(owed);
     Ok(kept)
 }

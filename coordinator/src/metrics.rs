@@ -35,6 +35,9 @@ impl Metrics {
         }
         let slow = workers.iter().filter(|worker| worker.slow).count();
         self.all.workers_slow.set(slow as u64);
+        let (per_hour, unpriced) = board.accounts.per_hour();
+        self.all.per_hour.set_f64(dollars(per_hour));
+        self.all.unpriced.set(u64::from(unpriced));
         let Some(manifest) = board.searched() else {
             return;
         };
@@ -48,6 +51,12 @@ impl Metrics {
         ]);
         self.run.depth.set(u64::from(run.depth));
         self.run.width.set(run.width);
+        let costs = board.accounts.cost(&manifest).parts();
+        for ((_, gauge), micros) in self.run.cost.iter().zip(costs) {
+            gauge.set_f64(dollars(micros));
+        }
+        let budget = manifest.budget.max_cost_micros.unwrap_or(0);
+        self.run.budget.set_f64(dollars(budget));
         let wells = manifest.last().map_or(0, |last| last.record.count);
         self.run.wells.set(wells);
         self.run.best_lines.set(u64::from(run.best_game_score));
@@ -57,6 +66,10 @@ impl Metrics {
         self.run.depth_wells.set(parents);
         self.run.depth_wells_expanded.set(expanded);
     }
+}
+
+fn dollars(micros: u64) -> f64 {
+    micros as f64 / 1e6
 }
 
 fn state_of(run: &v1::RunStatus) -> &'static str {

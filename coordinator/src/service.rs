@@ -1,17 +1,19 @@
 //! What clients and workers can call.
 
+use crate::accounts::now_ms;
 use crate::board::{Board, Wish};
+use crate::games::Games;
 use crate::hub::{Hub, OrderStream};
 use hatebeam_objects::{Objects, check_key};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::Members;
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_search::MAX_SHARDS;
-use hatebeam_worker::cluster::{Kept, Manifest, ManifestError, State};
+use hatebeam_worker::cluster::{Budget, Kept, Manifest, ManifestError, State, StoppedBy};
 use hatebeam_worker::{Keep, RunSpec};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
@@ -36,13 +38,9 @@ const SHARD_WELLS: u64 = 1 << 20;
 pub(crate) struct Service {
     pub(crate) hub: Arc<Hub>,
     pub(crate) board: Arc<Board>,
+    pub(crate) games: Arc<Games>,
     pub(crate) objects: Objects,
     pub(crate) conditional: bool,
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_millis() as u64)
 }
 
 fn no_run(name: &str) -> Status {
@@ -91,6 +89,12 @@ impl Runs for Service {
             shards if shards as usize <= MAX_SHARDS => shards,
             shards => return Err(bad(format!("{shards} shards: at most {MAX_SHARDS} can be"))),
         };
+        let limit = |limit: u64| (limit > 0).then_some(limit);
+        let max_depth = (request.max_depth > 0).then_some(request.max_depth);
+        let budget = Budget {
+            max_cost_micros: limit(request.max_cost_micros),
+            max_seconds: limit(request.max_seconds),
+        };
         let name = spec.name();
         check_key(&name).map_err(|error| bad(error.to_string()))?;
         if let Some(there) = self.board.manifest(&name) {
@@ -99,8 +103,8 @@ impl Runs for Service {
                     "there is another run {name} with another specification"
                 )));
             }
-            if matches!(there.state, State::Cancelled | State::Failed) {
-                self.reopen(&name, request.max_depth).await?;
+            if goes_on(&there, max_depth, budget) {
+                self.reopen(&name, max_depth, budget).await?;
             }
         } else {
             if self.open() >= MAX_OPEN {
@@ -109,7 +113,7 @@ impl Runs for Service {
                 )));
             }
             let mut manifest = Manifest::new(name.clone(), spec, keep, shards, now_ms());
-            manifest.max_depth = (request.max_depth > 0).then_some(request.max_depth);
+            (manifest.max_depth, manifest.budget) = (max_depth, budget);
             let kept = Kept::create(&self.objects, manifest, self.conditional).await;
             let kept = kept.map_err(|error| in_the_store(&error))?;
             tracing::info!(run = name, "submitted");
@@ -156,11 +160,12 @@ impl Runs for Service {
                     .last()
                     .map_or(from, |last| last.depth.saturating_add(1));
                 let has_ended = !matches!(run.state(), v1::State::Queued | v1::State::Running);
+                let workers = board.workers();
                 let message = v1::WatchResponse {
+                    alerts: board.alerts(&run, &workers),
                     run: Some(run),
                     depths,
-                    workers: board.workers(),
-                    ..v1::WatchResponse::default()
+                    workers,
                 };
                 if say.send(Ok(message)).await.is_err() || has_ended && is_all {
                     return;
@@ -210,9 +215,11 @@ impl Runs for Service {
 
     async fn game(
         &self,
-        _: Request<v1::GameRequest>,
+        request: Request<v1::GameRequest>,
     ) -> Result<Response<v1::GameResponse>, Status> {
-        Err(Status::unimplemented("games are not read back yet"))
+        let v1::GameRequest { run, depth } = request.into_inner();
+        let manifest = self.board.manifest(&run).ok_or_else(|| no_run(&run))?;
+        Ok(Response::new(self.games.game(manifest, depth).await?))
     }
 }
 
@@ -224,15 +231,39 @@ impl Service {
     }
 
     /// Puts a run that was stopped or failed into the queue again.
-    async fn reopen(&self, name: &str, max_depth: u32) -> Result<(), Status> {
+    async fn reopen(
+        &self,
+        name: &str,
+        max_depth: Option<u32>,
+        budget: Budget,
+    ) -> Result<(), Status> {
         let kept = Kept::load(&self.objects, name, self.conditional).await;
         let mut kept = kept.map_err(|error| in_the_store(&error))?;
         kept.manifest.state = State::Queued;
         kept.manifest.note = String::new();
-        kept.manifest.max_depth = (max_depth > 0).then_some(max_depth);
+        (kept.manifest.max_depth, kept.manifest.budget) = (max_depth, budget);
+        kept.manifest.stopped_by = None;
         kept.save().await.map_err(|error| in_the_store(&error))?;
         self.board.put(&kept.manifest);
         Ok(())
+    }
+}
+
+/// Whether a run that is submitted again, with these limits, is searched on.
+fn goes_on(there: &Manifest, max_depth: Option<u32>, budget: Budget) -> bool {
+    let is_more = |now: Option<u64>, then: Option<u64>| now.is_none_or(|now| Some(now) > then);
+    match (there.state, there.stopped_by) {
+        (State::Cancelled | State::Failed, _) => true,
+        (State::Finished, Some(StoppedBy::MaxDepth)) => {
+            is_more(max_depth.map(u64::from), there.max_depth.map(u64::from))
+        }
+        (State::Finished, Some(StoppedBy::MaxCost)) => {
+            is_more(budget.max_cost_micros, there.budget.max_cost_micros)
+        }
+        (State::Finished, Some(StoppedBy::MaxHours)) => {
+            is_more(budget.max_seconds, there.budget.max_seconds)
+        }
+        (State::Finished, None) | (State::Queued | State::Running, _) => false,
     }
 }
 

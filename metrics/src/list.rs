@@ -58,6 +58,9 @@ group! {
         depths: Counter, "run_depths", "Depths that this process has committed";
         children: Counter, "run_children", "Distinct children of each well, added up over these depths";
         depth_seconds: Histogram, "run_depth" in seconds, "Time that each of these depths took";
+        cost: By<Gauge>, "run_cost" in dollars by part ["machines" "requests" "storage"],
+            "What it has cost so far, as far as the machines' prices are known; 0 where nobody accounts";
+        budget: Gauge, "run_budget" in dollars, "What it may cost at most; 0 if there is no limit";
     }
 }
 
@@ -81,6 +84,8 @@ group! {
         manifests: Counter, "coordinator_manifest_writes", "Manifests written";
         exchanged: Counter, "coordinator_children_exchanged", "Children that went from one worker to another, of committed depths";
         exchanged_bytes: Counter, "coordinator_exchanged" in bytes, "What these took on the way";
+        per_hour: Gauge, "coordinator_dollars_per_hour", "What all machines that attend cost in an hour, this one's included";
+        unpriced: Gauge, "coordinator_workers_unpriced", "Machines that attend and whose price is not known";
     }
 }
 
@@ -117,6 +122,7 @@ group! {
         tables_fetched: Counter, "worker_tables_fetched", "Tables fetched from the object store";
         tables_written: Counter, "worker_tables_written", "Tables written and put into the object store";
         tables_bytes: Counter, "worker_tables_written" in bytes, "What these take";
+        uploading: Gauge, "worker_tables_uploading" in bytes, "Tables that are on their way to the object store";
         failed: Counter, "worker_orders_failed", "Orders that it could not carry out";
     }
 }

@@ -129,6 +129,11 @@ impl Gauge {
         self.set_f64(value as f64);
     }
 
+    /// How much there is, without a fraction.
+    pub fn get(&self) -> u64 {
+        self.0.get() as u64
+    }
+
     /// Says how much there is, where that is no whole number.
     pub fn set_f64(&self, value: f64) {
         self.0.set(value);

@@ -1,31 +1,26 @@
 //! Metrics over HTTP: `/metrics` and `/healthz`, nothing else, to be read only.
 //!
-//! Whoever calls is served within limits: so many at once, so long each, a connection for each request. A
-//! scraper that hangs costs its own connection, and a search never waits for any.
+//! A scraper that hangs costs its own connection, and a search never waits for any.
 
 use crate::Registry;
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use hatebeam_http::{Limits, plain};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 
-/// Connections at once.
-const CONNECTIONS: usize = 32;
-/// How long a caller may take to say what he wants.
-const HEAD: Duration = Duration::from_secs(10);
-/// How long a connection may last.
-const WHOLE: Duration = Duration::from_secs(60);
-/// The most bytes that are set aside for what a caller says.
-const BUFFER: usize = 16 << 10;
+/// A connection is for one request.
+const LIMITS: Limits = Limits {
+    connections: 32,
+    head: Duration::from_secs(10),
+    whole: Duration::from_secs(60),
+    buffer: 16 << 10,
+    keep_alive: false,
+};
 /// What OpenMetrics is called in HTTP.
 const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -69,39 +64,7 @@ impl Server {
         let router = Router::new()
             .route("/metrics", get(move || metrics(registry.clone())))
             .route("/healthz", get(|| async { "ok\n" }));
-        let permits = Arc::new(Semaphore::new(CONNECTIONS));
-        loop {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
-                return;
-            };
-            match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    let router = router.clone();
-                    tokio::spawn(async move {
-                        let _ = tokio::time::timeout(WHOLE, answer(stream, router)).await;
-                        drop(permit);
-                    });
-                }
-                Err(error) => {
-                    // Such as too many open files: later there may be fewer.
-                    tracing::debug!(%error, "a connection for metrics is not accepted");
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
-            }
-        }
-    }
-}
-
-async fn answer(stream: TcpStream, router: Router) {
-    let answered = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(BUFFER)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-        .await;
-    if let Err(error) = answered {
-        tracing::debug!(%error, "a caller for metrics is gone");
+        hatebeam_http::serve(self.listener, router, LIMITS, plain).await;
     }
 }
 
@@ -109,6 +72,7 @@ async fn answer(stream: TcpStream, router: Router) {
 mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
 
     async fn say(address: SocketAddr, words: &[u8]) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -154,7 +118,7 @@ mod tests {
         }
         // More callers than there is room for, who say nothing: the next one still gets in once they go.
         let mut silent = Vec::new();
-        for _ in 0..CONNECTIONS + 3 {
+        for _ in 0..LIMITS.connections + 3 {
             silent.push(TcpStream::connect(address).await.unwrap());
         }
         drop(silent);

@@ -26,6 +26,15 @@ pub struct Stats {
     pub errors: u64,
 }
 
+impl Stats {
+    /// Requests by what they cost: those that write or list, and those that read. Deletions are free.
+    pub fn charged(&self) -> (u64, u64) {
+        let reads = self.gets.min(self.requests);
+        let free = self.gets.saturating_add(self.deletes);
+        (self.requests.saturating_sub(free), reads)
+    }
+}
+
 /// The counters behind [`Stats`].
 #[derive(Debug, Default)]
 pub(crate) struct Counters {

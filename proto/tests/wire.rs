@@ -6,9 +6,9 @@ use hatebeam_proto::certs::{self, Options};
 use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::v1::runs_server::{Runs, RunsServer};
 use hatebeam_proto::v1::{
-    CancelRequest, CancelResponse, DrainRequest, DrainResponse, ListRequest, ListResponse,
-    RunStatus, SubmitRequest, SubmitResponse, WatchRequest, WatchResponse, WorkersRequest,
-    WorkersResponse,
+    CancelRequest, CancelResponse, DrainRequest, DrainResponse, GameRequest, GameResponse,
+    ListRequest, ListResponse, RunStatus, SubmitRequest, SubmitResponse, WatchRequest,
+    WatchResponse, WorkersRequest, WorkersResponse,
 };
 use hatebeam_proto::wire::{
     Bearer, Guard, Limits, MAX_MESSAGE, Tls, Token, WireError, connect, explain, listen, server,
@@ -70,6 +70,10 @@ impl Runs for OneRun {
 
     async fn drain(&self, _: Request<DrainRequest>) -> Answer<DrainResponse> {
         Err(Status::unimplemented("no workers"))
+    }
+
+    async fn game(&self, _: Request<GameRequest>) -> Answer<GameResponse> {
+        Err(Status::unimplemented("no games"))
     }
 }
 
@@ -510,7 +514,7 @@ fn secrets_that_others_can_read_are_warned_of() {
     };
     assert_eq!(logged(read), "");
     let open = |path: &Path| {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o640)).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
     };
     open(&tls.key);
     open(&token);

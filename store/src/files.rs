@@ -66,9 +66,22 @@ pub fn bytes_below(dir: &Path) -> u64 {
 /// # Errors
 /// [`StoreError::Io`].
 pub fn free_bytes(dir: &Path) -> Result<u64, StoreError> {
+    let stat = stat_of(dir)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// The bytes of the disk that `dir`, or the nearest folder above it that exists, is on.
+///
+/// # Errors
+/// [`StoreError::Io`].
+pub fn disk_bytes(dir: &Path) -> Result<u64, StoreError> {
+    let stat = stat_of(dir)?;
+    Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
+}
+
+fn stat_of(dir: &Path) -> Result<rustix::fs::StatVfs, StoreError> {
     let whole = std::path::absolute(dir).map_err(StoreError::io(dir))?;
     let there = whole.ancestors().find(|folder| folder.exists());
     let there = there.unwrap_or(&whole);
-    let stat = rustix::fs::statvfs(there).map_err(|error| StoreError::io(there)(error.into()))?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    rustix::fs::statvfs(there).map_err(|error| StoreError::io(there)(error.into()))
 }

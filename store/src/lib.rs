@@ -17,7 +17,7 @@ mod shards;
 mod table;
 
 pub use error::StoreError;
-pub use files::{bytes_below, free_bytes, write_whole};
+pub use files::{bytes_below, disk_bytes, free_bytes, write_whole};
 pub use path::{Lookup, MAX_CANDIDATES, Path, path_to};
 pub use records::DepthRecord;
 pub use run::{FORMAT, RunStore, RunSummary, list_runs};

@@ -115,12 +115,7 @@ pub fn best_game(run: &impl Searched) -> Result<BestGame, GameError> {
         {
             return finish(run, wells.clone(), *depth, 0, parted_at);
         }
-        let well = Well::from_hex(run.store().geometry(), &record.best_well).map_err(|source| {
-            GameError::Well {
-                depth: record.depth,
-                source,
-            }
-        })?;
+        let well = best_well(run, record)?;
         let GameTo { wells, lookups, .. } = game_to(run, record.depth, &well)?;
         match loops_at(run, &wells) {
             None => return finish(run, wells, record.depth, lookups, parted_at),
@@ -138,6 +133,39 @@ pub fn best_game(run: &impl Searched) -> Result<BestGame, GameError> {
         }
     }
     Err(GameError::Nothing)
+}
+
+/// The game through the best well of a depth, brought to its end. If HATETRIS changes a piece of it, it is
+/// that game up to there.
+///
+/// # Errors
+/// [`GameError`]; [`StoreError::NoDepth`] inside if there is no such depth.
+pub fn game_through(run: &impl Searched, depth: u32) -> Result<BestGame, GameError> {
+    let mut records = run.store().depths().iter();
+    let record = records.find(|record| record.depth == depth);
+    let record = record.ok_or(StoreError::NoDepth { depth })?;
+    let well = best_well(run, record)?;
+    let GameTo {
+        mut wells, lookups, ..
+    } = game_to(run, depth, &well)?;
+    let parted_at = loops_at(run, &wells);
+    let depth = match parted_at {
+        None => depth,
+        Some(piece) => {
+            wells.truncate(piece);
+            (piece - 1) as u32
+        }
+    };
+    finish(run, wells, depth, lookups, parted_at)
+}
+
+/// A well with the most lines of a depth.
+fn best_well(run: &impl Searched, record: &DepthRecord) -> Result<Well, GameError> {
+    let well = Well::from_hex(run.store().geometry(), &record.best_well);
+    well.map_err(|source| GameError::Well {
+        depth: record.depth,
+        source,
+    })
 }
 
 /// A game that was read back.

@@ -8,11 +8,17 @@
 pub mod cluster;
 mod game;
 mod mend;
+mod pace;
 mod part;
+mod results;
 mod run;
 mod spec;
 
-pub use game::{BestGame, GameError, GameTo, Searched, best_game, bring_to_end, game_to};
+pub use game::{
+    BestGame, GameError, GameTo, Searched, best_game, bring_to_end, game_through, game_to,
+};
+pub use pace::{Pace, Projection};
 pub use part::Part;
+pub use results::ShowError;
 pub use run::{End, Keep, MAX_GAP, Observer, Run, RunError, Settings};
 pub use spec::{MAX_WIDTH, RunSpec, SpecError, Springboard, Start, WellSpec};

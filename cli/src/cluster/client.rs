@@ -1,8 +1,9 @@
 //! What a person asks of a coordinator: submit, status, watch, wait, cancel, drain.
 
-use super::say::{RunJson, WorkerJson, print_json, run_text, worker_lines, worker_text};
+use super::say::{RunJson, WorkerJson, cost_text, print_json, run_text, worker_lines, worker_text};
 use super::{TlsArgs, block_on};
 use crate::output::{self, Failure};
+use crate::rent::micros;
 use crate::run::{Screen, SpecArgs, spec_of};
 use anyhow::{Context, anyhow, bail};
 use hatebeam_proto::v1;
@@ -22,8 +23,11 @@ pub(crate) const SUBMIT_EXAMPLES: &str = "\
 A run is known by its specification, as with `hatebeam run`: to submit it twice does nothing the second time,
 and to submit one that was cancelled has it go on. Runs are worked on one after the other.
 
+Where the coordinator knows what machines cost (`hatebeam worker --help`), --max-cost keeps a run within a budget.
+
 Examples:
   hatebeam submit --width 1M
+  hatebeam submit --width 25M --max-cost 20 --max-hours 6
   hatebeam submit --width 25M --keep 4 --watch
   hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 250k --evaluator knewjade";
 
@@ -95,6 +99,13 @@ pub(crate) struct SubmitArgs {
         hide_default_value = true
     )]
     max_depth: u32,
+    /// What it may cost at most, in dollars: before a depth that would cost more it is stopped, and its best game
+    /// read back. Submitted again with more it goes on
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    max_cost: Option<f64>,
+    /// How many hours it may be worked on or wait for workers at most, likewise
+    #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
+    max_hours: Option<f64>,
     /// Of which depths the wells stay in the object store: all; a number N for every Nth, 2 to 6; or last
     #[arg(long, value_name = "DEPTHS", default_value = "all")]
     keep: Keep,
@@ -110,6 +121,20 @@ pub(crate) struct SubmitArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+fn parse_dollars(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(dollars) if (1e-6..=1e9).contains(&dollars) => Ok(dollars),
+        _ => Err("give dollars from 0.000001 to 1000000000".to_owned()),
+    }
+}
+
+fn parse_hours(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(hours) if (1e-4..=1e6).contains(&hours) => Ok(hours),
+        _ => Err("give hours from 0.0001 to 1000000".to_owned()),
+    }
 }
 
 /// What to tell.
@@ -181,7 +206,7 @@ pub(crate) struct DrainArgs {
 pub(crate) type Client = RunsClient<InterceptedService<Channel, Bearer>>;
 
 impl ClientArgs {
-    async fn connect(&self) -> anyhow::Result<Client> {
+    pub(super) async fn connect(&self) -> anyhow::Result<Client> {
         connect(&self.coordinator, &self.tls).await
     }
 }
@@ -212,7 +237,7 @@ fn call<T>(message: T) -> Request<T> {
     request
 }
 
-fn failed(status: Status) -> anyhow::Error {
+pub(super) fn failed(status: Status) -> anyhow::Error {
     anyhow!("the coordinator says: {}", explain(&status))
 }
 
@@ -225,7 +250,7 @@ async fn runs(client: &mut Client) -> anyhow::Result<Vec<v1::RunStatus>> {
 }
 
 /// The run that a person means.
-async fn find(client: &mut Client, run: Option<&str>) -> anyhow::Result<v1::RunStatus> {
+pub(super) async fn find(client: &mut Client, run: Option<&str>) -> anyhow::Result<v1::RunStatus> {
     let all = runs(client).await?;
     let Some(run) = run else {
         let running = all.iter().find(|run| run.state() == v1::State::Running);
@@ -258,7 +283,10 @@ pub(crate) fn submit(args: &SubmitArgs) -> anyhow::Result<()> {
             shards: args.shards,
             keep: args.keep.to_string(),
             max_depth: args.max_depth,
-            ..v1::SubmitRequest::default()
+            max_cost_micros: args.max_cost.map_or(0, micros),
+            max_seconds: args
+                .max_hours
+                .map_or(0, |hours| (hours * 3600.0).ceil() as u64),
         };
         let submitted = client.submit(call(request)).await.map_err(failed)?;
         let run = submitted
@@ -421,6 +449,7 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
         let screen =
             screen.get_or_insert_with(|| Screen::new(json, quiet, run.width, max_depth(run), 0));
         for record in &message.depths {
+            screen.cost(record.cost_micros as f64 / 1e6);
             screen.committed(&record_of(record));
         }
         expanded.store(run.expanded, Ordering::Relaxed);
@@ -429,10 +458,14 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
             begun = Some((run.depth, run.epoch));
             screen.begun(run.depth + 1, run.parents, &expanded);
         }
-        screen.below(&worker_lines(&message.workers, WORKERS));
+        screen.below(&below(run, &message.workers));
         let mut now = run.note.clone();
-        for worker in message.workers.iter().filter(|worker| worker.slow) {
-            let _ = write!(now, " {} is slow", worker.name);
+        let more = message
+            .alerts
+            .iter()
+            .filter(|alert| alert.kind != "held-up");
+        for alert in more {
+            let _ = write!(now, "  {} {}", alert.worker, alert.text);
         }
         if now != said {
             said = now;
@@ -447,6 +480,16 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
         screen.close()?;
     }
     end(&ended, json)
+}
+
+/// What is shown below the bar.
+fn below(run: &v1::RunStatus, workers: &[v1::WorkerStatus]) -> String {
+    let cost = cost_text(run);
+    let lines = worker_lines(workers, WORKERS);
+    match cost.is_empty() {
+        true => lines,
+        false => format!("{cost}\n{lines}"),
+    }
 }
 
 fn max_depth(run: &v1::RunStatus) -> Option<u32> {

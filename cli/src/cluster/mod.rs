@@ -1,6 +1,7 @@
 //! Runs on many machines: the servers (`serve`), and what a person asks of them (`client`).
 
 mod client;
+mod dashboard;
 mod replays;
 mod say;
 mod serve;
@@ -82,6 +83,11 @@ fn parse_encryption(text: &str) -> Result<Encryption, String> {
 }
 
 impl StoreArgs {
+    /// What a person called it.
+    pub(crate) fn place(&self) -> &str {
+        &self.store
+    }
+
     pub(crate) async fn open(&self) -> anyhow::Result<Objects> {
         self.s3.open(&self.store).await
     }

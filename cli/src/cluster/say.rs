@@ -30,6 +30,11 @@ pub(super) struct RunJson<'a> {
     seconds: f64,
     stored_bytes: u64,
     note: &'a str,
+    stopped_by: &'a str,
+    cost: Option<CostJson>,
+    max_cost_dollars: Option<f64>,
+    max_hours: Option<f64>,
+    projection: Option<ProjectionJson<'a>>,
     best_score: Option<u32>,
     pieces: Option<u32>,
     replay: Option<&'a str>,
@@ -51,6 +56,11 @@ impl<'a> RunJson<'a> {
             seconds: run.seconds,
             stored_bytes: run.stored_bytes,
             note: &run.note,
+            stopped_by: &run.stopped_by,
+            cost: run.cost.as_ref().map(CostJson::of),
+            max_cost_dollars: (run.max_cost_micros > 0).then(|| dollars(run.max_cost_micros)),
+            max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
+            projection: run.projection.as_ref().map(ProjectionJson::of),
             best_score: result.map(|result| result.score),
             pieces: result.map(|result| result.pieces),
             replay: result.map(|result| result.replay.as_str()),
@@ -58,6 +68,137 @@ impl<'a> RunJson<'a> {
             keyframe_seconds: result.map(|result| result.keyframe_seconds),
         }
     }
+}
+
+fn dollars(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+/// What a run has cost so far, in dollars.
+#[derive(Serialize)]
+pub(super) struct CostJson {
+    dollars: f64,
+    machines: f64,
+    requests: f64,
+    storage: f64,
+    dollars_per_hour: f64,
+    storage_dollars_per_month: f64,
+    unpriced_machines: u32,
+    of_machines: Vec<MachineJson>,
+}
+
+/// What a machine has cost.
+#[derive(Serialize)]
+struct MachineJson {
+    worker: String,
+    kind: String,
+    market: String,
+    region: String,
+    dollars_per_hour: Option<f64>,
+    price_from: String,
+    seconds: f64,
+    dollars: f64,
+    attends: bool,
+}
+
+impl CostJson {
+    fn of(cost: &v1::Cost) -> CostJson {
+        let machine = |of: &v1::MachineCost| {
+            let machine = of.machine.clone().unwrap_or_default();
+            MachineJson {
+                worker: of.name.clone(),
+                dollars_per_hour: machine.micros_per_hour.map(dollars),
+                kind: machine.kind,
+                market: machine.market,
+                region: machine.region,
+                price_from: machine.price_from,
+                seconds: of.milliseconds as f64 / 1e3,
+                dollars: dollars(of.micros),
+                attends: of.attends,
+            }
+        };
+        CostJson {
+            dollars: dollars(cost.micros),
+            machines: dollars(cost.machine_micros),
+            requests: dollars(cost.request_micros),
+            storage: dollars(cost.storage_micros),
+            dollars_per_hour: dollars(cost.micros_per_hour),
+            storage_dollars_per_month: dollars(cost.storage_micros_per_month),
+            unpriced_machines: cost.unpriced,
+            of_machines: cost.machines.iter().map(machine).collect(),
+        }
+    }
+}
+
+/// Where a run may end: from the least to the most.
+#[derive(Serialize)]
+pub(super) struct ProjectionJson<'a> {
+    depth: [u32; 2],
+    seconds: [f64; 2],
+    dollars: [f64; 2],
+    judged_by: &'a str,
+}
+
+impl<'a> ProjectionJson<'a> {
+    fn of(projection: &'a v1::Projection) -> ProjectionJson<'a> {
+        ProjectionJson {
+            depth: [projection.depth_low, projection.depth_high],
+            seconds: [projection.seconds_low, projection.seconds_high],
+            dollars: [
+                dollars(projection.micros_low),
+                dollars(projection.micros_high),
+            ],
+            judged_by: &projection.judged_by,
+        }
+    }
+}
+
+/// What a run has cost, may cost and will cost; nothing where no price is known and no budget set.
+pub(super) fn cost_text(run: &v1::RunStatus) -> String {
+    let cost = run.cost.clone().unwrap_or_default();
+    let mut text = String::new();
+    if cost.micros > 0 || cost.micros_per_hour > 0 {
+        let _ = write!(text, "${:.2} so far", dollars(cost.micros));
+        let wells = run.width.saturating_mul(u64::from(run.depth)) as f64 / 1e6;
+        if wells >= 1.0 {
+            let _ = write!(
+                text,
+                " (${:.4} a million wells)",
+                dollars(cost.micros) / wells
+            );
+        }
+        if cost.micros_per_hour > 0 {
+            let _ = write!(text, ", ${:.2} an hour", dollars(cost.micros_per_hour));
+        }
+        if let Some(projection) = &run.projection {
+            let (low, high) = (projection.micros_low, projection.micros_high);
+            let _ = write!(
+                text,
+                ", ${:.2} to ${:.2} in the end",
+                dollars(low),
+                dollars(high)
+            );
+        }
+    }
+    let mut limits = Vec::new();
+    if run.max_cost_micros > 0 {
+        limits.push(format!("${:.2}", dollars(run.max_cost_micros)));
+    }
+    if run.max_seconds > 0 {
+        limits.push(format!("{:.1} h", run.max_seconds as f64 / 3600.0));
+    }
+    if !limits.is_empty() {
+        let separator = if text.is_empty() { "" } else { "; " };
+        let _ = write!(text, "{separator}the budget is {}", limits.join(" and "));
+    }
+    if cost.unpriced > 0 && (!text.is_empty()) {
+        let _ = write!(
+            text,
+            "; the price of {} is not known",
+            count(cost.unpriced as usize, "machine")
+        );
+    }
+    text
 }
 
 /// What `--json` prints of a worker.
@@ -76,11 +217,29 @@ pub(super) struct WorkerJson<'a> {
     silent_ms: u64,
     slow: bool,
     note: &'a str,
+    machine: &'a str,
+    market: &'a str,
+    region: &'a str,
+    dollars_per_hour: Option<f64>,
 }
 
 impl<'a> WorkerJson<'a> {
     pub(super) fn of(worker: &'a v1::WorkerStatus) -> WorkerJson<'a> {
+        static UNKNOWN: v1::Machine = v1::Machine {
+            kind: String::new(),
+            market: String::new(),
+            region: String::new(),
+            zone: String::new(),
+            id: String::new(),
+            micros_per_hour: None,
+            price_from: String::new(),
+        };
+        let machine = worker.machine.as_ref().unwrap_or(&UNKNOWN);
         WorkerJson {
+            machine: &machine.kind,
+            market: &machine.market,
+            region: &machine.region,
+            dollars_per_hour: machine.micros_per_hour.map(dollars),
             worker: &worker.name,
             address: &worker.address,
             state: &worker.state,
@@ -114,6 +273,17 @@ pub(super) fn run_text(run: &v1::RunStatus) -> String {
     );
     if !run.note.is_empty() {
         let _ = write!(text, "\n  {}", run.note);
+    }
+    let cost = cost_text(run);
+    if !cost.is_empty() {
+        let _ = write!(text, "\n  {cost}");
+    }
+    if !run.stopped_by.is_empty() {
+        let _ = write!(
+            text,
+            "\n  stopped by --{}; submitted again with more it goes on",
+            run.stopped_by
+        );
     }
     if let Some(result) = &run.result {
         let _ = write!(

@@ -1,12 +1,15 @@
 //! `hatebeam coordinator` and `hatebeam worker`.
 
+use super::dashboard::DashboardArgs;
 use super::{COORDINATOR, StoreArgs, TlsArgs, block_on};
+use crate::hooks::HookArgs;
 use crate::logs::{LogFormat, SpanArgs};
 use crate::machine::{available_memory, rss};
 use crate::metrics::MetricsArgs;
 use crate::output;
+use crate::rent::{Metadata, RentArgs, rates};
 use anyhow::Context;
-use hatebeam_coordinator::{Settings, coordinate};
+use hatebeam_coordinator::{Heralding, Settings, coordinate};
 use hatebeam_metrics::Registry;
 use hatebeam_proto::wire::check_bind;
 use hatebeam_worker::cluster::{Membership, work};
@@ -27,10 +30,12 @@ All that must not be lost is in the object store. A coordinator that was stopped
 again anywhere with the same store, and goes on where it was; a second one beside it is refused. Without
 certificates only this machine can reach it, unless --insecure-bind says otherwise.
 
-Health and reflection are served to gRPC's own tools, and with --metrics Prometheus is served.
+Health and reflection are served to gRPC's own tools, with --metrics Prometheus is served, and browsers are
+served a dashboard: at http://127.0.0.1:7880 unless --dashboard says otherwise.
 
 Examples:
   hatebeam coordinator --store /shared/hatebeam
+  hatebeam coordinator --store /shared/hatebeam --on-event 'echo $HATEBEAM_RUN $HATEBEAM_EVENT $HATEBEAM_SCORE >> events.log'
   hatebeam coordinator --store s3://bucket/x --s3-endpoint http://127.0.0.1:3900 --s3-path-style --single-coordinator";
 
 pub(crate) const WORKER_EXAMPLES: &str = "\
@@ -67,14 +72,23 @@ pub(crate) struct CoordinatorArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     min_workers: u32,
+    /// End, with exit code 0, when no run was open for so many minutes: for machines that are rented
+    #[arg(long, value_name = "MINUTES", value_parser = parse_minutes)]
+    idle_stop: Option<f64>,
+    #[command(flatten)]
+    rent: RentArgs,
     /// Seconds without a word after which a worker is lost
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = parse_seconds)]
     lost_after: f64,
+    #[command(flatten)]
+    hooks: HookArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
     /// Stop when standard input ends, as it does with the process that holds the other end of it
     #[arg(long)]
     stop_with_stdin: bool,
+    #[command(flatten)]
+    dashboard: DashboardArgs,
     /// How log lines are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -116,6 +130,8 @@ pub(crate) struct WorkerArgs {
     /// A folder of its own, which is emptied [default: one of its name in the system's folder for such]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    #[command(flatten)]
+    rent: RentArgs,
     /// Compress what goes to other workers: where the network is slower than the cores
     #[arg(long)]
     compress: bool,
@@ -135,6 +151,13 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.2..=3600.0).contains(&seconds) => Ok(seconds),
         _ => Err("give seconds from 0.2 to 3600".to_owned()),
+    }
+}
+
+fn parse_minutes(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(minutes) if (0.01..=1e6).contains(&minutes) => Ok(minutes),
+        _ => Err("give minutes from 0.01 to 1000000".to_owned()),
     }
 }
 
@@ -166,6 +189,30 @@ fn on_signals(stop_with_stdin: bool) -> anyhow::Result<watch::Receiver<bool>> {
     Ok(told)
 }
 
+/// Tells why a worker is to go: somebody says so, or its machine is about to be taken away.
+fn reasons_to_go(
+    mut stop: watch::Receiver<bool>,
+    metadata: Option<Metadata>,
+) -> watch::Receiver<Option<String>> {
+    let (tell, told) = watch::channel(None);
+    tokio::spawn(async move {
+        let taken_away = async {
+            match &metadata {
+                Some(metadata) => metadata.is_to_go().await,
+                None => std::future::pending().await,
+            }
+        };
+        let reason = tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => "it was told to stop".to_owned(),
+            reason = taken_away => reason,
+        };
+        let _ = tell.send(Some(reason));
+        // The sender lives on: nobody is to take its end for a word.
+        std::future::pending::<()>().await;
+    });
+    told
+}
+
 /// Runs `hatebeam coordinator`.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
     let (format, level) = (Some(args.log_format), LevelFilter::INFO);
@@ -174,6 +221,10 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
     check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
     args.metrics.check(args.insecure_bind)?;
     let token = args.tls.token()?;
+    let heralding = Heralding {
+        events: args.hooks.start()?,
+        every: args.hooks.every(),
+    };
     block_on(async {
         let stop = on_signals(args.stop_with_stdin)?;
         let lost_after = Duration::from_secs_f64(args.lost_after);
@@ -181,6 +232,9 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
         args.metrics
             .serve(&registry, "coordinator", &objects)
             .await?;
+        let (machine, _) = args.rent.machine().await?;
+        let dashboard = args.dashboard.open(&args.tls, args.insecure_bind).await?;
+        let (dashboard, url) = dashboard.unzip();
         let settings = Settings {
             name: own_name(),
             listen: args.listen,
@@ -188,15 +242,25 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
             registry,
             tls,
             token,
+            rates: rates(args.store.place())?,
+            machine,
+            idle_stop: args
+                .idle_stop
+                .map(|minutes| Duration::from_secs_f64(minutes * 60.0)),
             single: args.single_coordinator,
             min_workers: args.min_workers as usize,
             beat: (lost_after / 5).min(Duration::from_secs(1)),
             lost_after,
             scratch: std::env::temp_dir(),
+            heralding,
+            dashboard,
         };
         let ready = |address: SocketAddr| {
             // A script can wait for this line; if it went away, the coordinator is still of use.
             let _ = output::print(&format_args!("listening on {address}\n"));
+            if let Some(url) = &url {
+                let _ = output::print(&format_args!("dashboard at {url}\n"));
+            }
         };
         Ok(coordinate(settings, stop, ready).await?)
     })
@@ -217,10 +281,14 @@ pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
     };
     let dir = std::path::absolute(&dir).context("the worker's folder")?;
     std::fs::create_dir_all(&dir).with_context(|| format!("the folder {}", dir.display()))?;
+    let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let started_ms = since_1970.as_millis() as u64;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     block_on(async {
         let (registry, objects) = (Registry::default(), args.store.open().await?);
         args.metrics.serve(&registry, "worker", &objects).await?;
+        let (machine, metadata) = args.rent.machine().await?;
+        let stop = on_signals(args.stop_with_stdin)?;
         let membership = Membership {
             name,
             listen: args.listen,
@@ -234,8 +302,10 @@ pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
             tls,
             token,
             compress: args.compress,
+            machine,
+            started_ms,
             rss: || rss().unwrap_or(0),
         };
-        Ok(work(membership, on_signals(args.stop_with_stdin)?).await?)
+        Ok(work(membership, reasons_to_go(stop, metadata)).await?)
     })
 }

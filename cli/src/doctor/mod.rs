@@ -1,10 +1,11 @@
 //! `hatebeam doctor`: what may stand in a search's way, found out before it does.
 
 mod check;
+#[cfg(feature = "s3")]
 mod cloud;
 #[cfg(feature = "cluster")]
 mod cluster;
-mod http;
+mod knock;
 mod machine;
 mod ports;
 
@@ -79,6 +80,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> anyhow::Result<()> {
         machine::disk(&dir)
     }))?;
     tell(within("ports", Duration::from_secs(15), ports::ports))?;
+    #[cfg(feature = "s3")]
     tell(within("machine", Duration::from_secs(10), cloud::machine))?;
     #[cfg(feature = "cluster")]
     cluster::look(&args.cluster, &mut tell)?;

@@ -1,7 +1,7 @@
 //! The ports that a cluster uses: whether they are free, or who is there.
 
 use super::check::Check;
-use super::http::exchange;
+use super::knock::exchange;
 use crate::output::count;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

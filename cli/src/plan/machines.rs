@@ -30,12 +30,36 @@ pub(crate) struct Instance {
     pub(crate) spot: f64,
 }
 
+/// How machines are paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Market {
+    /// At the list price, for as long as one likes
+    OnDemand,
+    /// At the price of the hour, and taken away when somebody pays more
+    Spot,
+}
+
+impl Market {
+    /// As the flag has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Market::OnDemand => "on-demand",
+            Market::Spot => "spot",
+        }
+    }
+}
+
 /// What the object store costs.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ObjectPrices {
     pub(crate) dollars_per_gb_month: f64,
     pub(crate) dollars_per_1000_puts: f64,
+    #[cfg_attr(
+        not(feature = "cluster"),
+        expect(dead_code, reason = "only runs of clusters are accounted")
+    )]
+    pub(crate) dollars_per_1000_gets: f64,
     /// Writes a second that it takes under one prefix.
     pub(crate) puts_per_second: f64,
 }

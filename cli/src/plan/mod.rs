@@ -1,7 +1,12 @@
 //! `hatebeam plan`: what a search on many machines would take.
 
+#[cfg(feature = "cluster")]
+mod estimate;
 mod machines;
 mod model;
+
+#[cfg(feature = "cluster")]
+pub(crate) use estimate::estimate;
 
 use crate::machine::available_memory;
 use crate::output::{self, count};
@@ -9,7 +14,8 @@ use crate::run::screen::{bytes, duration};
 use crate::run::{kind_parser, parse_wells, quiescence_parser};
 use hatebeam_search::{Kind, Quiescence};
 use hatebeam_worker::Keep;
-use machines::{Instance, Prices};
+use machines::Instance;
+pub(crate) use machines::{Market, Prices};
 use model::{Beam, Depth, Inputs, MAX_WORKERS, Machine, depth, fewest_workers};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -100,15 +106,6 @@ pub(crate) struct PlanArgs {
     json: bool,
 }
 
-/// How machines are paid for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Market {
-    /// At the list price, for as long as one likes
-    OnDemand,
-    /// At the price of the hour, and taken away when somebody pays more
-    Spot,
-}
-
 /// Numbers of machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Counts(Vec<u32>);
@@ -148,7 +145,7 @@ fn parse_positive(text: &str) -> Result<f64, String> {
     }
 }
 
-fn parse_price(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_price(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if (0.0..=1e6).contains(&value) => Ok(value),
         _ => Err("give dollars from 0 to 1000000".to_owned()),
@@ -224,6 +221,18 @@ fn instance(args: &PlanArgs, prices: &Prices) -> anyhow::Result<Instance> {
     Ok(instance)
 }
 
+/// A machine as the model sees it.
+fn machine_of(instance: &Instance) -> Machine {
+    Machine {
+        threads: f64::from(instance.vcpus),
+        cores: f64::from(instance.cores),
+        core_speed: instance.core_speed,
+        memory_bytes: instance.memory_gib * f64::from(1 << 30),
+        network_bytes_per_second: instance.network_gbit * 1e9 / 8.0,
+        disk_bytes_per_second: instance.disk_mb_s * 1e6,
+    }
+}
+
 /// A machine of which no more is known.
 fn unnamed(name: &str, cores: u32) -> Instance {
     Instance {
@@ -251,17 +260,10 @@ fn report(args: &PlanArgs) -> anyhow::Result<Report> {
         puts_per_second: prices.s3.puts_per_second,
         ..Inputs::measured(args.evaluator, args.quiescence)
     };
-    let machine = Machine {
-        threads: f64::from(instance.vcpus),
-        cores: f64::from(instance.cores),
-        core_speed: instance.core_speed,
-        memory_bytes: instance.memory_gib * f64::from(1 << 30),
-        network_bytes_per_second: instance.network_gbit * 1e9 / 8.0,
-        disk_bytes_per_second: instance.disk_mb_s * 1e6,
-    };
-    let (market, dollars_per_hour) = match args.market {
-        Market::OnDemand => ("on-demand", instance.on_demand),
-        Market::Spot => ("spot", instance.spot),
+    let machine = machine_of(&instance);
+    let dollars_per_hour = match args.market {
+        Market::OnDemand => instance.on_demand,
+        Market::Spot => instance.spot,
     };
     let beam = Beam::new(args.width, args.shards);
     let depths = f64::from(args.depths);
@@ -300,7 +302,7 @@ fn report(args: &PlanArgs) -> anyhow::Result<Report> {
         shards: beam.shards,
         depths: args.depths,
         evaluator: args.evaluator.name(),
-        market,
+        market: args.market.name(),
         dollars_per_hour,
         prices_as_of: prices.as_of.clone(),
         region: prices.region.clone(),

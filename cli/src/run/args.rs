@@ -1,5 +1,7 @@
 //! What `hatebeam run` and `hatebeam resume` are told.
 
+#[cfg(feature = "cluster")]
+use crate::hooks::HookArgs;
 use crate::logs::{LogFormat, Logs, SpanArgs};
 #[cfg(feature = "cluster")]
 use crate::metrics::MetricsArgs;
@@ -18,7 +20,8 @@ full disk costs at most the depth under way.
 
 A run needs some 100 bytes of memory a well of width, and some 12 bytes of disk a well and depth (--keep
 says of which depths). It ends where no well has a child that is alive; the best game is then read back,
-played through the exact rules, printed, and put into the folder `replays`.
+played through the exact rules, printed, and put into the run's folder `replays`: as text for the original
+game, as letters, as JSON with every well, as a picture, and with the plots of the run as an HTML report.
 
 Columns: points are lines cleared in the best game; best, median and cut are the evaluator's scores (in
 units of 1/256 of a weight) of the first, the middle and the last well kept.
@@ -144,6 +147,9 @@ pub(crate) struct HowArgs {
     spans: SpanArgs,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
+    pub(crate) hooks: HookArgs,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
     /// Show metrics on more than the loopback
     #[cfg(feature = "cluster")]
@@ -160,7 +166,10 @@ impl HowArgs {
     /// Refuses what cannot be meant, before anything is begun.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         #[cfg(feature = "cluster")]
-        self.metrics.check(self.insecure_bind)?;
+        {
+            self.metrics.check(self.insecure_bind)?;
+            self.hooks.check()?;
+        }
         Ok(())
     }
 

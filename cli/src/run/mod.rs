@@ -3,6 +3,9 @@
 mod args;
 #[cfg(feature = "cluster")]
 mod counts;
+#[cfg(feature = "cluster")]
+mod hooks;
+mod keep;
 pub(crate) mod screen;
 mod spec;
 
@@ -11,6 +14,7 @@ pub(crate) use args::SpecArgs;
 pub(crate) use args::{
     RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs, kind_parser, parse_wells, quiescence_parser,
 };
+pub(crate) use keep::REPLAYS;
 #[cfg(feature = "cluster")]
 pub(crate) use spec::spec as spec_of;
 
@@ -21,8 +25,9 @@ use crate::state::State;
 use anyhow::{Context, bail};
 use args::HowArgs;
 use hatebeam_game::{Encoding, Geometry, encode};
-use hatebeam_store::{StoreError, free_bytes, write_whole};
-use hatebeam_worker::{BestGame, End, GameError, Keep, Run, RunError, Settings, Start, best_game};
+use hatebeam_store::{StoreError, free_bytes};
+use hatebeam_worker::{End, GameError, Keep, Run, RunError, Settings, Start, best_game};
+use keep::keep_game;
 pub(crate) use screen::Screen;
 use screen::{bytes, duration};
 use serde::{Deserialize, Serialize};
@@ -57,6 +62,9 @@ pub(crate) struct Summary {
     replay: Option<String>,
     /// Its file.
     replay_file: Option<PathBuf>,
+    /// All files of the game: the replay, its keys as letters, every well, a picture, a report.
+    #[serde(default)]
+    files: Vec<PathBuf>,
     /// The piece that HATETRIS changed in a better game, where there was one.
     parted_at: Option<usize>,
     /// Distinct children of each well, added up over all depths.
@@ -97,7 +105,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
         }
         run => opened(run, &name)?,
     };
-    search(run, &args.how, &state)
+    search(run, &args.how)
 }
 
 /// Runs `hatebeam resume`.
@@ -107,7 +115,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> anyhow::Result<()> {
     let state = args.how.state.state()?;
     let dir = state.find(&args.run)?;
     let run = opened(Run::open(&dir, args.how.keep), &args.run)?;
-    search(run, &args.how, &state)
+    search(run, &args.how)
 }
 
 fn opened(run: Result<Run, RunError>, name: &str) -> anyhow::Result<Run> {
@@ -185,7 +193,7 @@ pub(crate) fn widest(available: u64) -> u64 {
     available.saturating_sub(MEMORY.1) / MEMORY.0
 }
 
-fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
+fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
     let threads = how.threads.map_or_else(
         || std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
         usize::from,
@@ -227,22 +235,31 @@ fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
         stored,
     );
     #[cfg(feature = "cluster")]
-    let searched = {
+    let (searched, hooks) = {
         let registry = hatebeam_metrics::Registry::default();
         let mut counts = counts::Counts::new(&registry, &run, &name, &mut screen);
         let tell = !how.json && !how.is_quiet();
         how.metrics.serve_apart(&registry, tell)?;
-        run.search(&settings, &cancel, &mut counts)
+        let mut hooks = hooks::Hooks::start(&how.hooks, &run, &name)?;
+        let searched = run.search(&settings, &cancel, &mut hooks.observe(&mut counts));
+        (searched, hooks)
     };
     #[cfg(not(feature = "cluster"))]
     let searched = run.search(&settings, &cancel, &mut screen);
     screen.close()?;
-    let (mut run, end) = searched.with_context(|| {
-        format!(
-            "run {name} stops here, with all that was committed; go on with: hatebeam resume {name}"
-        )
-    })?;
-    let summary = summarise_mended(&mut run, (end, threads), &name, state, &cancel)?;
+    let ended = searched
+        .with_context(|| {
+            format!(
+                "run {name} stops here, with all that was committed; go on with: hatebeam resume {name}"
+            )
+        })
+        .and_then(|(mut run, end)| {
+            let summary = summarise_mended(&mut run, (end, threads), &name, &cancel)?;
+            Ok((run, end, summary))
+        });
+    #[cfg(feature = "cluster")]
+    tell_end(&hooks, &ended);
+    let (mut run, end, summary) = ended?;
     if end == End::Interrupted {
         if how.json {
             print_json(&summary)?;
@@ -265,6 +282,41 @@ fn search(run: Run, how: &HowArgs, state: &State) -> anyhow::Result<()> {
     tell(&run, &summary, how)
 }
 
+/// Tells those who want to know how a run ended.
+#[cfg(feature = "cluster")]
+fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, End, Summary)>) {
+    use hatebeam_events::What;
+    match ended {
+        Err(error) => hooks.tell(What::Failed {
+            reason: format!("{error:#}"),
+        }),
+        Ok((_, End::Interrupted, _)) => hooks.tell(What::Cancelled {}),
+        Ok((run, _, summary)) => {
+            let score = summary.best_score.unwrap_or_else(|| most_lines(run));
+            let what = What::Finished {
+                end: summary.end.clone(),
+                pieces: summary.pieces.map(|pieces| pieces as u32),
+                replay: summary.replay.clone(),
+                files: summary
+                    .files
+                    .iter()
+                    .map(|file| file.display().to_string())
+                    .collect(),
+            };
+            hooks.tell_scored(score, what);
+        }
+    }
+}
+
+/// The most lines of any game of a run.
+fn most_lines(run: &Run) -> u32 {
+    let records = run.store().depths().iter();
+    records
+        .map(|record| u32::from(record.best_game_score))
+        .max()
+        .unwrap_or(0)
+}
+
 /// The run's name as a person gives it.
 fn name_of(dir: &Path) -> String {
     dir.file_name()
@@ -278,10 +330,9 @@ fn summarise_mended(
     run: &mut Run,
     (end, threads): (End, usize),
     name: &str,
-    state: &State,
     cancel: &AtomicBool,
 ) -> anyhow::Result<Summary> {
-    let error = match summarise(run, end, name, state) {
+    let error = match summarise(run, end, name) {
         Ok(summary) => return Ok(summary),
         Err(error) => error,
     };
@@ -293,11 +344,11 @@ fn summarise_mended(
     }
     output::warn(format_args!("{error:#}; what is damaged is made anew"));
     run.mend(threads, cancel)?;
-    summarise(run, end, name, state)
+    summarise(run, end, name)
 }
 
-/// Works out what there is to say of a run, and puts its best game where finished games are.
-fn summarise(run: &Run, end: End, name: &str, state: &State) -> anyhow::Result<Summary> {
+/// Works out what there is to say of a run, and leaves the files of its best game.
+fn summarise(run: &Run, end: End, name: &str) -> anyhow::Result<Summary> {
     let started = std::time::Instant::now();
     let game = if end == End::Interrupted {
         None
@@ -310,26 +361,27 @@ fn summarise(run: &Run, end: End, name: &str, state: &State) -> anyhow::Result<S
     let replay = game
         .as_ref()
         .map(|game| encode(&game.keys, Encoding::Base2048));
-    let replay_file = match (&game, &replay) {
-        (Some(game), Some(replay)) => Some(keep_replay(game, replay, name, state)?),
-        _ => None,
+    let ended_by = match end {
+        End::Over => "over",
+        End::MaxDepth => "max-depth",
+        End::Interrupted => "interrupted",
+    };
+    let files = match &game {
+        Some(game) => keep_game(run, name, game, hatebeam_results::End::of(ended_by))?,
+        None => Vec::new(),
     };
     let depths = run.store().depths();
     let last = depths.last().context("the run has no depth")?;
     Ok(Summary {
         run: name.to_owned(),
-        end: match end {
-            End::Over => "over",
-            End::MaxDepth => "max-depth",
-            End::Interrupted => "interrupted",
-        }
-        .to_owned(),
+        end: ended_by.to_owned(),
         best_score: game.as_ref().map(|game| game.score),
         pieces: game.as_ref().map(|game| game.wells.len()),
         depth: last.depth,
         digest: last.digest.clone(),
         replay,
-        replay_file,
+        replay_file: files.first().cloned(),
+        files,
         parted_at: game.as_ref().and_then(|game| game.parted_at),
         children: depths.iter().map(|record| record.children).sum(),
         seconds: depths.iter().map(|record| record.seconds).sum(),
@@ -338,20 +390,6 @@ fn summarise(run: &Run, end: End, name: &str, state: &State) -> anyhow::Result<S
         stored_bytes: run.store().stored_bytes(),
         folder: run.store().dir().to_owned(),
     })
-}
-
-fn keep_replay(
-    game: &BestGame,
-    replay: &str,
-    name: &str,
-    state: &State,
-) -> anyhow::Result<PathBuf> {
-    let folder = state.replays();
-    fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot keep replays in {}", folder.display()))?;
-    let path = folder.join(format!("{}-points-{name}.txt", game.score));
-    write_whole(&path, format!("{replay}\n").as_bytes())?;
-    Ok(path)
 }
 
 fn print_json(summary: &Summary) -> anyhow::Result<()> {
@@ -391,12 +429,7 @@ fn text(run: &Run, summary: &Summary) -> String {
             "score",
             format!(
                 "{} (no replay: the wells of too many depths were not kept)",
-                run.store()
-                    .depths()
-                    .iter()
-                    .map(|record| record.best_game_score)
-                    .max()
-                    .unwrap_or(0)
+                most_lines(run)
             ),
         ),
     }
@@ -425,6 +458,10 @@ fn text(run: &Run, summary: &Summary) -> String {
     line("folder", summary.folder.display().to_string());
     if let Some(file) = &summary.replay_file {
         line("replay", file.display().to_string());
+    }
+    let is_page = |file: &&PathBuf| file.extension().is_some_and(|ending| ending == "html");
+    if let Some(page) = summary.files.iter().find(is_page) {
+        line("report", page.display().to_string());
     }
     if let Some(replay) = &summary.replay {
         text.push_str(&format!("\n{}\n{replay}\n", picture(run)));

@@ -2,8 +2,9 @@
 //! All of it goes to standard error; with `--json` a line a depth goes to standard output.
 
 use crate::output;
+pub(crate) use hatebeam_results::{bytes, duration};
 use hatebeam_store::{DepthRecord, StoreError};
-use hatebeam_worker::Observer;
+use hatebeam_worker::{Observer, Pace};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
@@ -18,8 +19,6 @@ const TICK: Duration = Duration::from_millis(100);
 const ROW_EVERY: Duration = Duration::from_secs(1);
 /// Rows between two heads.
 const HEAD_EVERY: u32 = 40;
-/// Depths from which the end is judged.
-const JUDGED: usize = 6;
 
 /// The line of `--json` for a depth.
 #[derive(Debug, Serialize)]
@@ -35,6 +34,9 @@ struct DepthLine<'a> {
     seconds: f64,
     bytes: u64,
     digest: &'a str,
+    /// What it has cost, where somebody accounts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dollars: Option<f64>,
 }
 
 /// Shows a run.
@@ -42,13 +44,13 @@ pub(crate) struct Screen {
     json: bool,
     shows_rows: bool,
     bar: Option<Bar>,
-    width: u64,
-    max_depth: Option<u32>,
+    pace: Pace,
     begun: Instant,
     shown: Option<Instant>,
     rows: u32,
     stored: u64,
-    recent: Vec<(u32, u64, f64)>,
+    /// What the next depth to be shown has cost.
+    dollars: Option<f64>,
     /// The first failure to write a line of JSON: the run goes on, and says so at its end.
     failed: Option<anyhow::Error>,
 }
@@ -67,13 +69,12 @@ impl Screen {
             json,
             shows_rows,
             bar: (shows_rows && io::stderr().is_terminal()).then(Bar::new),
-            width,
-            max_depth,
+            pace: Pace::new(width, max_depth),
             begun: Instant::now(),
             shown: None,
             rows: 0,
             stored,
-            recent: Vec::new(),
+            dollars: None,
             failed: None,
         }
     }
@@ -100,6 +101,12 @@ impl Screen {
         if self.shows_rows {
             self.line(&format!("note: {text}"));
         }
+    }
+
+    /// What the next depth to be shown has cost.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn cost(&mut self, dollars: f64) {
+        self.dollars = Some(dollars);
     }
 
     fn line(&self, text: &str) {
@@ -135,31 +142,21 @@ impl Screen {
         ));
     }
 
-    /// When the run may end, as far as that can be judged: with a depth to stop at, or where the wells
-    /// get fewer from depth to depth.
-    fn end(&self) -> Option<String> {
-        let (&(from, first, _), &(depth, last, _)) = (self.recent.first()?, self.recent.last()?);
-        let seconds: f64 = self.recent.iter().map(|(_, _, seconds)| seconds).sum();
-        let each = seconds / self.recent.len() as f64;
-        let by_limit = self.max_depth.map(|max| max.saturating_sub(depth));
-        let shrinks = self.recent.len() == JUDGED
-            && self.recent.windows(2).all(|pair| pair[1].1 < pair[0].1)
-            && last < self.width;
-        let by_shrinking = shrinks.then(|| {
-            let rate = (first as f64 / last as f64).ln() / f64::from(depth - from);
-            ((last as f64).ln() / rate).ceil() as u32
-        });
-        let depths = match (by_limit, by_shrinking) {
-            (Some(a), Some(b)) => a.min(b),
-            (a, b) => a.or(b)?,
+    /// When the run may end, as far as that can be judged.
+    fn end(&self) -> String {
+        let Some(projection) = self.pace.projection() else {
+            return "end not in sight".to_owned();
         };
-        // What shrinks by the same part each depth takes, all told, this much.
-        let seconds = match by_shrinking {
-            Some(_) => each * f64::from(depths) / 2.0,
-            None => each * f64::from(depths),
-        };
-        let left = Duration::from_secs_f64(seconds.clamp(0.0, 1e9));
-        Some(format!("end in about {} ({depths} depths)", duration(left)))
+        let time = |seconds: f64| duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+        let ((low, high), (soonest, latest)) = (projection.depths, projection.seconds);
+        match low == high {
+            true => format!("end in about {} (depth {high})", time(latest)),
+            false => format!(
+                "end in {} to {} (depth {low} to {high})",
+                time(soonest),
+                time(latest)
+            ),
+        }
     }
 }
 
@@ -167,7 +164,6 @@ impl Observer for Screen {
     fn begun(&mut self, depth: u32, parents: u64, expanded: &Arc<AtomicU64>) {
         let end = self.end();
         if let Some(bar) = &self.bar {
-            let end = end.unwrap_or_else(|| "end not in sight".to_owned());
             bar.begin(parents, expanded, format!("depth {depth}  {end}"));
         }
     }
@@ -175,11 +171,7 @@ impl Observer for Screen {
     fn committed(&mut self, record: &DepthRecord) {
         let took = Duration::from_secs_f64(record.seconds.max(0.0));
         self.stored += record.bytes;
-        if self.recent.len() == JUDGED {
-            self.recent.remove(0);
-        }
-        self.recent
-            .push((record.depth, record.count, record.seconds));
+        self.pace.add(record);
         if self.json && self.failed.is_none() {
             let line = DepthLine {
                 depth: record.depth,
@@ -193,6 +185,7 @@ impl Observer for Screen {
                 seconds: record.seconds,
                 bytes: record.bytes,
                 digest: &record.digest,
+                dollars: self.dollars.take(),
             };
             let printed = serde_json::to_string(&line)
                 .map_err(anyhow::Error::from)
@@ -283,63 +276,4 @@ fn set_template(bar: &ProgressBar, template: &str) {
 
 fn lock(shown: &Shown) -> std::sync::MutexGuard<'_, Option<Arc<AtomicU64>>> {
     shown.lock().unwrap_or_else(|poison| poison.into_inner())
-}
-
-/// "1.5 GB".
-pub(crate) fn bytes(number: u64) -> String {
-    let (mut value, mut unit) = (number as f64, "B");
-    for next in ["kB", "MB", "GB", "TB", "PB"] {
-        if value < 999.5 {
-            break;
-        }
-        (value, unit) = (value / 1000.0, next);
-    }
-    if unit == "B" || value >= 99.95 {
-        format!("{value:.0} {unit}")
-    } else {
-        format!("{value:.1} {unit}")
-    }
-}
-
-/// "83 ms", "5.2 s", "12:05", "3:04:05".
-pub(crate) fn duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0 => format!("{} ms", time.as_millis()),
-        1..=59 => format!("{:.1} s", time.as_secs_f64()),
-        60..=3599 => format!("{}:{:02}", seconds / 60, seconds % 60),
-        _ => format!(
-            "{}:{:02}:{:02}",
-            seconds / 3600,
-            seconds / 60 % 60,
-            seconds % 60
-        ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        for (number, text) in [
-            (0, "0 B"),
-            (999, "999 B"),
-            (1000, "1.0 kB"),
-            (99_960, "100 kB"),
-            (999_600, "1.0 MB"),
-            (12_345_678_901, "12.3 GB"),
-        ] {
-            assert_eq!(bytes(number), text);
-        }
-        for (millis, text) in [
-            (83, "83 ms"),
-            (5_240, "5.2 s"),
-            (725_000, "12:05"),
-            (11_045_000, "3:04:05"),
-        ] {
-            assert_eq!(duration(Duration::from_millis(millis)), text);
-        }
-    }
 }

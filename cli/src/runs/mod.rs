@@ -5,17 +5,19 @@ mod report;
 #[cfg(feature = "cluster")]
 use crate::cluster::{FromStoreArgs, list_stored, show_stored};
 use crate::output::{self, Failure};
+use crate::run::REPLAYS;
 use crate::run::screen::{bytes, duration};
 use crate::state::StateArgs;
 use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_store::{DepthRecord, RunStore, list_runs};
 use hatebeam_worker::Run;
+pub(crate) use report::scores;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -351,7 +353,8 @@ fn repair(args: &RepairArgs) -> anyhow::Result<()> {
 }
 
 fn remove(args: &RmArgs) -> anyhow::Result<()> {
-    let dir = args.state.state()?.find(&args.run)?;
+    let state = args.state.state()?;
+    let dir = state.find(&args.run)?;
     // Whoever removes a run holds it, so that nobody is searching it.
     let store = RunStore::open(&dir).with_context(|| dir.display().to_string())?;
     if !args.yes {
@@ -375,8 +378,31 @@ fn remove(args: &RmArgs) -> anyhow::Result<()> {
             return Ok(());
         }
     }
+    let saved = save_replays(&dir, &state.replays())?;
     fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
     drop(store);
     output::note(format_args!("removed {}", dir.display()));
+    if let Some(saved) = saved {
+        output::note(format_args!("what it found is in {}", saved.display()));
+    }
     Ok(())
+}
+
+/// Puts what a run found where it outlives the run: into a folder of the run's name; where that is.
+fn save_replays(dir: &Path, replays: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let Ok(found) = fs::read_dir(dir.join(REPLAYS)) else {
+        return Ok(None);
+    };
+    let folder = replays.join(dir.file_name().unwrap_or_default());
+    let save = || {
+        fs::create_dir_all(&folder)?;
+        for file in found {
+            let file = file?;
+            // The run may lie on another disk, where renaming does not lead.
+            fs::copy(file.path(), folder.join(file.file_name()))?;
+        }
+        Ok::<_, io::Error>(())
+    };
+    save().with_context(|| format!("cannot save its replays in {}", folder.display()))?;
+    Ok(Some(folder))
 }

@@ -1,6 +1,6 @@
 //! `hatebeam replay`.
 
-use crate::support::{file, game, games, run, run_with_input};
+use crate::support::{example, file, game, games, run, run_with_input};
 use serde_json::{Value, json};
 use std::fs::File;
 
@@ -270,6 +270,27 @@ fn conversions_agree_with_the_published_texts() {
             }
         }
     }
+}
+
+#[test]
+fn a_game_is_written_with_every_well_and_as_a_picture() {
+    let example = example();
+    let form = ["replay", "convert", "--to", "json", "--file", &example];
+    let film: Value = serde_json::from_str(&run(&form).silent_results()).unwrap();
+    assert_eq!((&film["score"], &film["over"]), (&148.into(), &true.into()));
+    assert_eq!(
+        film["turns"].as_array().unwrap().len() as u64,
+        film["pieces"]
+    );
+    let svg = ["replay", "convert", "--to", "SVG", "--file", &example];
+    let drawn = run(&svg).silent_results();
+    assert!(drawn.starts_with("<svg ") && drawn.contains(">148 lines<"));
+    // Against another enemy it is another game, and that is said.
+    let mild = run(&[&svg[..], &["--enemy", "lovetris"]].concat());
+    assert!(
+        mild.err.contains("it seems to be a game against hatetris"),
+        "{mild:?}"
+    );
 }
 
 #[test]

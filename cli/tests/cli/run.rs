@@ -207,8 +207,110 @@ fn runs_are_listed_shown_and_removed() {
     with_state(&["runs", "rm", &name, "--yes"], &state).results();
     let list = with_state(&["runs"], &state).silent_results();
     assert!(!list.contains(&name));
-    // The replay is the result: it stays.
-    assert!(Path::new(summary["replay_file"].as_str().unwrap()).is_file());
+    // The replay is the result: it stays, and all that was made of it.
+    for file in summary["files"].as_array().unwrap() {
+        let file = Path::new(file.as_str().unwrap());
+        assert!(!file.exists());
+        let saved = Path::new(&state).join("replays").join(&name);
+        assert!(saved.join(file.file_name().unwrap()).is_file());
+    }
+}
+
+#[test]
+fn a_run_leaves_its_game_in_every_form_and_once() {
+    let state = state("left");
+    let left = || {
+        let (_, summary) = search(&state, "200");
+        let files = summary["files"].as_array().unwrap().clone();
+        assert_eq!(files[0], summary["replay_file"]);
+        files
+            .into_iter()
+            .map(|file| file.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let args = ["run", "--width", "200", "--max-depth", "9", "--json", "-q"];
+    let (_, early) = json(with_state(&args, &state));
+    let files = left();
+    let folder = Path::new(&state)
+        .join("runs")
+        .join(name_of(&early))
+        .join("replays");
+    let (_, summary) = search(&state, "200");
+    let says = format!(
+        "{:05}-lines-{:04}-pieces-200-wide-20",
+        summary["best_score"].as_u64().unwrap(),
+        summary["pieces"].as_u64().unwrap()
+    );
+    let endings = ["txt", "raw.txt", "json", "svg", "html"];
+    for (file, ending) in files.iter().zip(endings) {
+        let name = Path::new(file).file_name().unwrap().to_str().unwrap();
+        assert!(
+            name.starts_with(&says) && name.split_once('.').unwrap().1 == ending,
+            "{name}"
+        );
+        assert_eq!(Path::new(file).parent(), Some(folder.as_path()));
+    }
+    let score = summary["best_score"].to_string();
+    run(&[
+        "replay",
+        "verify",
+        "--file",
+        &files[1],
+        "--expect-score",
+        &score,
+    ])
+    .results();
+    let film: Value = serde_json::from_slice(&fs::read(&files[2]).unwrap()).unwrap();
+    assert_eq!(film["base2048"], summary["replay"]);
+    assert!(
+        fs::read_to_string(&files[3])
+            .unwrap()
+            .contains(&format!(">{score} lines<"))
+    );
+    assert!(
+        fs::read_to_string(&files[4])
+            .unwrap()
+            .contains("Distribution of scores")
+    );
+    // What was found on the way is still there, and nothing twice.
+    assert!(Path::new(early["replay_file"].as_str().unwrap()).is_file());
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 10);
+}
+
+#[cfg(all(unix, feature = "cluster"))]
+#[test]
+fn a_run_tells_what_happens_to_it() {
+    let state = state("told");
+    let log = Path::new(&state).join("told");
+    fs::create_dir_all(&state).unwrap();
+    let command = format!("cat >> '{0}'; echo >> '{0}'", log.display());
+    let hooks = ["--event-every", "10", "--on-event", &command];
+    let args = [&["run", "--width", "200", "--json", "-q"][..], &hooks].concat();
+    let (depths, summary) = json(with_state(&args, &state));
+    let text = fs::read_to_string(&log).unwrap();
+    let told: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let count = |name: &str| told.iter().filter(|event| event["event"] == name).count();
+    assert_eq!(told[0]["event"], "started");
+    assert_eq!(count("depth"), depths.len() / 10);
+    assert!(count("best-score") > 0);
+    let end = told.last().unwrap();
+    assert_eq!(
+        (&end["event"], &end["end"]),
+        (&"finished".into(), &"over".into())
+    );
+    for (told, known) in [
+        ("score", "best_score"),
+        ("pieces", "pieces"),
+        ("replay", "replay"),
+    ] {
+        assert_eq!(end[told], summary[known], "{told}");
+    }
+    assert_eq!(end["files"], summary["files"]);
+    let error = with_state(&["run", "--width", "201", "--webhook", "ftp://x/y"], &state).error(1);
+    assert!(error.contains("neither http:// nor https://"), "{error}");
 }
 
 #[test]

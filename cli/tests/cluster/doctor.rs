@@ -1,6 +1,7 @@
 //! `doctor`, with a coordinator and a server for an object store.
 
 use super::place_of;
+use crate::cost::Service;
 use crate::rig::{Rig, hatebeam};
 use crate::servers::Server;
 use serde_json::Value;
@@ -57,6 +58,31 @@ fn an_s3_server_is_looked_at() {
         assert!(
             clock.contains("agrees with that of the object store"),
             "{clock}"
+        );
+    }
+}
+
+#[test]
+fn a_machine_of_aws_is_looked_at() {
+    let service = Service::start();
+    for (endpoint, verdict, part) in [
+        (
+            service.endpoint.as_str(),
+            "ok",
+            "c5d.18xlarge, spot, in us-east-1b, $1.38 an hour",
+        ),
+        ("http://127.0.0.1:1", "warning", "does not answer"),
+    ] {
+        let mut command = hatebeam();
+        command.args(["doctor", "--json", "--dir", env!("CARGO_TARGET_TMPDIR")]);
+        command.env("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint);
+        let output = command.output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let machine = find(&report, "machine")[0];
+        assert_eq!(machine["verdict"], verdict, "{machine}");
+        assert!(
+            machine["found"].as_str().unwrap().contains(part),
+            "{machine}"
         );
     }
 }

@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
 mod chaos;
+mod cost;
+mod dashboard;
 mod demo;
 mod doctor;
 mod faults;
@@ -15,10 +17,12 @@ mod network;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/proxy.rs"]
 mod proxy;
+mod results;
 mod rig;
 #[allow(dead_code)] // what the object store's own tests need besides
 #[path = "../../../objects/tests/support/servers.rs"]
 mod servers;
+mod services;
 mod spans;
 mod stored;
 

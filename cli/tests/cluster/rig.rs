@@ -84,6 +84,8 @@ pub(crate) struct Rig {
     pub(crate) port: u16,
     pub(crate) lost_after: f64,
     pub(crate) coordinator_flags: Vec<String>,
+    /// So that tests side by side do not meet at its usual address.
+    pub(crate) wants_no_dashboard: bool,
     pub(crate) workers: BTreeMap<String, Process>,
     pub(crate) coordinator: Option<Process>,
     started: usize,
@@ -127,6 +129,7 @@ impl Rig {
             port: free_port(),
             lost_after: 10.0,
             coordinator_flags: Vec::new(),
+            wants_no_dashboard: true,
             workers: BTreeMap::new(),
             coordinator: None,
             started: 0,
@@ -157,6 +160,13 @@ impl Rig {
     fn coordinator_command(&self, port: u16) -> Command {
         let mut command = self.program(COORDINATOR);
         command.args(["coordinator", "--store", &self.place.store]);
+        let has_own = self
+            .coordinator_flags
+            .iter()
+            .any(|flag| flag == "--dashboard");
+        if self.wants_no_dashboard && !has_own {
+            command.args(["--dashboard", "none"]);
+        }
         command
             .args(&self.place.flags)
             .args(&self.coordinator_flags);

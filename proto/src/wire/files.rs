@@ -39,12 +39,41 @@ pub(super) fn read_private(path: &Path) -> Result<Vec<u8>, WireError> {
 
 #[cfg(unix)]
 fn is_open(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::MetadataExt;
     path.metadata()
-        .is_ok_and(|meta| meta.permissions().mode() & 0o077 != 0)
+        .is_ok_and(|meta| lets_others_read(meta.uid(), meta.mode()))
+}
+
+/// A file that belongs to root may be read by its group: so does Kubernetes hand out secrets, and so are services
+/// given theirs that run as users of their own.
+#[cfg(unix)]
+fn lets_others_read(owner: u32, mode: u32) -> bool {
+    let others = if owner == 0 { 0o037 } else { 0o077 };
+    mode & others != 0
 }
 
 #[cfg(not(unix))]
 fn is_open(_path: &Path) -> bool {
     false
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::lets_others_read;
+
+    #[test]
+    fn only_what_belongs_to_root_is_for_a_group() {
+        for (owner, mode, open) in [
+            (1000, 0o100_600, false),
+            (1000, 0o100_400, false),
+            (1000, 0o100_640, true),
+            (1000, 0o100_604, true),
+            (0, 0o100_640, false),
+            (0, 0o100_440, false),
+            (0, 0o100_660, true),
+            (0, 0o100_644, true),
+        ] {
+            assert_eq!(lets_others_read(owner, mode), open, "{owner} {mode:o}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::CertifiedKey;
-use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls::{CertificateError, ClientConfig, RootCertStore, ServerConfig};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,6 +71,23 @@ impl Tls {
             .identity(Identity::from_pem(contents.cert, contents.key))
             .client_ca_root(Certificate::from_pem(contents.ca))
             .timeout(HANDSHAKE))
+    }
+
+    /// TLS as browsers have it, who have no certificate: whoever is served so must be asked for a token.
+    ///
+    /// # Errors
+    /// The file, and what is wrong with it.
+    pub fn https(&self) -> Result<ServerConfig, WireError> {
+        let contents = self.read(Side::Server)?;
+        let chain = certificates(&self.cert, &contents.cert)?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| WireError::setup(&error))?
+            .with_no_client_auth()
+            .with_single_cert(chain, self.private_key(&contents.key)?)
+            .map_err(|error| WireError::setup(&error))?;
+        config.alpn_protocols.push(b"http/1.1".to_vec());
+        Ok(config)
     }
 
     /// TLS as a client has it: the server must have a certificate of the CA, for [`NAME`].

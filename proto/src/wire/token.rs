@@ -127,23 +127,39 @@ impl Guard {
     pub fn new(token: Option<Token>) -> Self {
         Self(token)
     }
+
+    /// Whether there is a token to be brought.
+    pub fn wants_token(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether a word is the token. Without one, every word is.
+    pub fn knows(&self, word: &[u8]) -> bool {
+        self.0.as_ref().is_none_or(|token| token.is(word))
+    }
+
+    /// Whether a call with this `authorization` header may pass; if not, why not.
+    ///
+    /// # Errors
+    /// What to tell the caller.
+    pub fn admits(&self, header: Option<&[u8]>) -> Result<(), &'static str> {
+        match header {
+            _ if !self.wants_token() => Ok(()),
+            None => Err(
+                "the server wants a token, and none was given: name its file, or set HATEBEAM_TOKEN",
+            ),
+            Some(header) if bearer(header).is_some_and(|word| self.knows(word)) => Ok(()),
+            Some(_) => Err("the token is not the server's"),
+        }
+    }
 }
 
 impl Interceptor for Guard {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         let brought = request.metadata_mut().remove(HEADER);
-        let Some(token) = &self.0 else {
-            return Ok(request);
-        };
-        let Some(brought) = brought else {
-            return Err(Status::unauthenticated(
-                "the server wants a token, and none was given: name its file, or set HATEBEAM_TOKEN",
-            ));
-        };
-        match bearer(brought.as_bytes()) {
-            Some(word) if token.is(word) => Ok(request),
-            _ => Err(Status::unauthenticated("the token is not the server's")),
-        }
+        let brought = brought.as_ref().map(|value| value.as_bytes());
+        self.admits(brought).map_err(Status::unauthenticated)?;
+        Ok(request)
     }
 }
 

@@ -5,11 +5,13 @@
 //! a depth's tables (`tables/<depth>-<epoch>.json`), which names the tables, each with its length and
 //! checksum. An object that no manifest leads to does not count.
 
+use super::bill::{Bill, Budget, StoppedBy};
 use crate::run::{Keep, record};
 use crate::spec::{RunSpec, SpecError, Springboard};
 use bytes::Bytes;
 use hatebeam_objects::{Condition, ObjectError, Objects, Stored, Version};
 use hatebeam_proto::v1;
+use hatebeam_results::{End, Facts};
 use hatebeam_search::{Division, Frontier, MAX_SHARDS, Node, NodeWell};
 use hatebeam_store::DepthRecord;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,7 @@ use thiserror::Error;
 /// Where runs are below the store's root.
 pub const RUNS: &str = "runs";
 /// The format of manifests that this version writes.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +112,9 @@ pub struct Depth {
     pub sent_bytes: u64,
     /// The list of its tables; none for the run's first depth, whose one well the specification names.
     pub tables: Option<Expected>,
+    /// Millionths of a dollar that were spent from the depth before to this one.
+    #[serde(default)]
+    pub cost_micros: u64,
 }
 
 /// What a run came to.
@@ -126,6 +131,15 @@ pub struct Outcome {
     pub lookups: u64,
     /// Seconds that took.
     pub seconds: f64,
+    /// The depth whose best well it leads through; 0 in manifests of before this was said.
+    #[serde(default)]
+    pub depth: u32,
+    /// When, in milliseconds since 1970; 0 in manifests of before this was said.
+    #[serde(default)]
+    pub ended_ms: u64,
+    /// The files of the game: keys below the run's prefix.
+    #[serde(default)]
+    pub files: Vec<String>,
 }
 
 /// What the object store says of a run.
@@ -160,6 +174,15 @@ pub struct Manifest {
     pub depths: Vec<Depth>,
     /// What it came to.
     pub outcome: Option<Outcome>,
+    /// What it may take at most.
+    #[serde(default)]
+    pub budget: Budget,
+    /// What it has taken.
+    #[serde(default)]
+    pub bill: Bill,
+    /// What ended it before its time, if something did.
+    #[serde(default)]
+    pub stopped_by: Option<StoppedBy>,
 }
 
 /// What a manifest meets.
@@ -216,6 +239,9 @@ impl Manifest {
             seconds: 0.0,
             depths: Vec::new(),
             outcome: None,
+            budget: Budget::default(),
+            bill: Bill::default(),
+            stopped_by: None,
         }
     }
 
@@ -240,6 +266,27 @@ impl Manifest {
         self.depths.iter().map(|depth| depth.record.bytes).sum()
     }
 
+    /// What has ended it, or would now: `over`, or the limit that it has reached.
+    pub fn ended_by(&self) -> &'static str {
+        let depth = self.last().map(|last| last.record.depth);
+        if let Some(limit) = self.stopped_by {
+            return limit.name();
+        }
+        match self.max_depth {
+            Some(max) if depth >= Some(max) => "max-depth",
+            _ => "over",
+        }
+    }
+
+    /// What there is to say of it.
+    ///
+    /// # Errors
+    /// [`SpecError::Geometry`].
+    pub fn facts(&self, end: End) -> Result<Facts, SpecError> {
+        let records = self.depths.iter().map(|depth| &depth.record);
+        self.spec.facts(&self.name, records, end)
+    }
+
     fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         let damaged = |error: serde_json::Error| ManifestError::Damaged(error.to_string());
         let value: serde_json::Value = serde_json::from_slice(bytes).map_err(damaged)?;
@@ -248,7 +295,9 @@ impl Manifest {
             Some(_) => {}
             None => return Err(ManifestError::Damaged("it names no format".to_owned())),
         }
-        let manifest: Manifest = serde_json::from_value(value).map_err(damaged)?;
+        let mut manifest: Manifest = serde_json::from_value(value).map_err(damaged)?;
+        // As such it is written, if it is.
+        manifest.format = FORMAT;
         manifest.spec.check()?;
         if !(1..=MAX_SHARDS).contains(&(manifest.shards as usize)) {
             return Err(ManifestError::Damaged(format!(

@@ -1,5 +1,6 @@
 //! A worker: it attends a coordinator for as long as it lives.
 
+use super::bill::Machine;
 use super::exchange::{Intake, PeerService, Traffic};
 use super::hand::{Hand, lock};
 use hatebeam_metrics::{Registry, WorkerMetrics};
@@ -56,6 +57,10 @@ pub struct Membership {
     pub compress: bool,
     /// What is said of the process in a beat: its memory in bytes.
     pub rss: fn() -> u64,
+    /// The machine it runs on, and what that costs.
+    pub machine: Machine,
+    /// When the process was started, in milliseconds since 1970.
+    pub started_ms: u64,
     /// Where it counts what it does.
     pub registry: Registry,
 }
@@ -78,14 +83,14 @@ pub enum MemberError {
     Refused(String),
 }
 
-/// Attends the coordinator until `stop` says so: then the worker asks to be let go, and goes when it is, or
+/// Attends the coordinator until `stop` says why it is to go: then the worker asks to be let go, and goes when it is, or
 /// at once where there is no coordinator to ask. A coordinator that is lost is looked for again and again.
 ///
 /// # Errors
 /// [`MemberError`]; a coordinator that cannot be reached is none.
 pub async fn work(
     membership: Membership,
-    mut stop: watch::Receiver<bool>,
+    mut stop: watch::Receiver<Option<String>>,
 ) -> Result<(), MemberError> {
     let incoming = wire::listen(membership.listen)?;
     let address = incoming.local_addr().ok().unwrap_or(membership.listen);
@@ -160,7 +165,7 @@ pub async fn work(
                 tracing::warn!(reason, "no coordinator: knocking again");
             }
         }
-        if *stop.borrow() {
+        if stop.borrow().is_some() {
             return Ok(());
         }
         tokio::select! {
@@ -186,12 +191,15 @@ impl Membership {
             memory_bytes: self.memory_bytes,
             disk_free_bytes: self.disk_free(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            ..v1::Hello::default()
+            machine: Some(self.machine.clone().into()),
+            started_ms: self.started_ms,
+            disk_bytes: hatebeam_store::disk_bytes(&self.dir).unwrap_or(0),
         }
     }
 
     fn beat(&self, hand: &Hand) -> v1::Beat {
         let progress = &hand.progress;
+        let (store_writes, store_reads) = self.objects.stats().charged();
         v1::Beat {
             epoch: progress.epoch.load(Ordering::Relaxed),
             depth: progress.depth.load(Ordering::Relaxed),
@@ -199,7 +207,9 @@ impl Membership {
             parents: progress.parents.load(Ordering::Relaxed),
             rss_bytes: (self.rss)(),
             disk_free_bytes: self.disk_free(),
-            ..v1::Beat::default()
+            store_writes,
+            store_reads,
+            uploading_bytes: hand.traffic.metrics.uploading.get(),
         }
     }
 
@@ -225,7 +235,7 @@ async fn attend(
     membership: &Membership,
     advertise: &str,
     hand: &Arc<Hand>,
-    stop: &mut watch::Receiver<bool>,
+    stop: &mut watch::Receiver<Option<String>>,
 ) -> Ended {
     let lost = |reason: String, was_welcome| Ended::Lost {
         reason,
@@ -294,8 +304,9 @@ async fn attend(
                 if changed.is_err() || beat.is_none() {
                     return Ended::Released;
                 }
-                tracing::info!("asking to be let go");
-                let _ = say.send(from_worker(FromWorker::Leaving(v1::Leaving::default()))).await;
+                let reason = stop.borrow().clone().unwrap_or_default();
+                tracing::info!(reason, "asking to be let go");
+                let _ = say.send(from_worker(FromWorker::Leaving(v1::Leaving { reason }))).await;
             }
         }
     }

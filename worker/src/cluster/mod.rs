@@ -6,9 +6,12 @@
 //! [manifest](Manifest) names, which the coordinator alone writes; so whatever a worker that was lost or
 //! cut off still does, changes nothing.
 //!
+//! What all this costs is in the manifest, too (`bill`).
+//!
 //! With a manifest and its tables any one machine can read a game back ([`Archive`]).
 
 mod archive;
+mod bill;
 mod exchange;
 mod hand;
 mod manifest;
@@ -17,6 +20,7 @@ mod sweep;
 mod tables;
 
 pub use archive::Archive;
+pub use bill::{Bill, Budget, Charge, Machine, Present, Rates, StoppedBy};
 pub use manifest::{
     Depth, Expected, Kept, Manifest, ManifestError, Outcome, RUNS, State, Table, first_record,
     list_manifests,

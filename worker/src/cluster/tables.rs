@@ -141,14 +141,17 @@ pub(super) async fn commit(
         return Err("the epoch is over".into());
     }
     let began = Instant::now();
+    let bytes = tables.iter().map(|table| table.bytes).sum();
     if !tables.is_empty() {
         let whole = format!("{RUNS}/{}/{key}", epoch.run);
+        // One depth is committed at a time.
+        metrics.uploading.set(bytes);
         let stored = objects.put_file(&whole, &bundle).await;
+        metrics.uploading.set(0);
         stored.map_err(|error| Failure::of_store(&error.into()))?;
     }
     metrics.phases.observe("upload", began.elapsed());
     metrics.tables_written.add(tables.len() as u64);
-    let bytes = tables.iter().map(|table| table.bytes).sum();
     metrics.tables_bytes.add(bytes);
     tracing::debug!(
         tables = tables.len(),

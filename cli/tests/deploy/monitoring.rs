@@ -1,0 +1,271 @@
+//! Scraping, alerts and dashboards: deploy/prometheus, deploy/grafana. Every metric that they name is exported, with
+//! the labels and values by which it is picked.
+
+use crate::support::{list, path, read, succeeds, table, text, tool, yaml};
+use hatebeam_metrics::Definition;
+use hatebeam_metrics::list::of_process;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Every series there is by its name, and what it is of.
+fn series() -> BTreeMap<String, &'static Definition> {
+    let mut found = BTreeMap::new();
+    for process in ["coordinator", "worker"] {
+        for metric in of_process(process).into_iter().flatten() {
+            let name = metric.name();
+            if metric.kind == "histogram" {
+                for part in ["bucket", "sum", "count"] {
+                    found.insert(format!("{name}_{part}"), metric);
+                }
+            } else {
+                found.insert(name, metric);
+            }
+        }
+    }
+    assert!(found.len() > 60, "{}", found.len());
+    found
+}
+
+/// The metrics of a query, each with what follows it in braces.
+fn picked(query: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut rest = query;
+    while let Some(at) = rest.find("hatebeam_") {
+        // Not the end of another word.
+        let begins =
+            !rest[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+        rest = &rest[at..];
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let end = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        let braces = after.strip_prefix('{');
+        let matchers = braces.map_or("", |inside| inside.split('}').next().unwrap());
+        if begins {
+            found.push((name, matchers));
+        }
+        rest = after;
+    }
+    found
+}
+
+/// The labels of `{a="b",c=~"d|e"}`, each with the values that are asked for.
+fn matchers(text: &str) -> Vec<(String, Vec<String>)> {
+    let parts = text.split(',').filter(|part| !part.trim().is_empty());
+    parts
+        .map(|part| {
+            let (label, value) = part.split_once('=').unwrap();
+            let value = value.trim_start_matches('~').trim_matches('"');
+            let label = label.trim().trim_end_matches('!').to_owned();
+            (label, value.split('|').map(str::to_owned).collect())
+        })
+        .collect()
+}
+
+fn jobs() -> BTreeSet<String> {
+    let config = &yaml("deploy/prometheus/prometheus.yml")[0];
+    let jobs = list(config, "/scrape_configs").map(|job| text(job, "/job_name").to_owned());
+    jobs.collect()
+}
+
+#[track_caller]
+fn check(place: &str, query: &str) {
+    let (series, jobs) = (series(), jobs());
+    let others = query.contains("up{") || query.starts_with("ALERTS");
+    let picked = picked(query);
+    assert!(!picked.is_empty() || others, "{place}: {query}");
+    for (name, braces) in picked {
+        let metric = series.get(name);
+        let metric = metric.unwrap_or_else(|| panic!("{place}: nobody exports {name}"));
+        for (label, values) in matchers(braces) {
+            let of_metric = metric.labels.contains(&label.as_str());
+            let fine = |value: &String| match label.as_str() {
+                "job" => jobs.contains(value),
+                _ => {
+                    of_metric
+                        && (metric.values.is_empty() || metric.values.contains(&value.as_str()))
+                }
+            };
+            let known = of_metric || label == "job";
+            assert!(
+                known && values.iter().all(fine),
+                "{place}: {name} has no {label}={values:?}"
+            );
+        }
+    }
+    for braces in query.split("up{").skip(1) {
+        for (label, values) in matchers(braces.split('}').next().unwrap()) {
+            assert_eq!(label, "job");
+            assert!(values.iter().all(|job| jobs.contains(job)), "{query}");
+        }
+    }
+}
+
+/// Labels that a query sums over, or a legend shows, are ones that its metrics have.
+#[track_caller]
+fn check_labels(place: &str, query: &str, legend: &str) {
+    let series = series();
+    let mut known = BTreeSet::from(["job", "instance", "le"]);
+    for (name, _) in picked(query) {
+        known.extend(series[name].labels);
+    }
+    let grouped = ["by (", "ignoring (", "group_left ("];
+    let grouped = grouped
+        .iter()
+        .flat_map(|word| query.split(word).skip(1))
+        .flat_map(|rest| rest.split(')').next().unwrap().split(','));
+    let shown = legend
+        .split("{{")
+        .skip(1)
+        .map(|rest| rest.split("}}").next().unwrap());
+    for label in grouped.chain(shown).map(str::trim) {
+        assert!(
+            known.contains(label),
+            "{place}: no label {label} in {query}"
+        );
+    }
+}
+
+fn rules() -> Vec<Value> {
+    let file = &yaml("deploy/prometheus/alerts.yaml")[0];
+    let groups = list(file, "/groups");
+    groups
+        .flat_map(|group| list(group, "/rules").cloned())
+        .collect()
+}
+
+#[test]
+fn queries_are_taken_apart() {
+    let query =
+        r#"rate(hatebeam_a_total[5m]) / (x_hatebeam_b{c="d",e=~"f|g"} or hatebeam_h{c!="d"})"#;
+    assert_eq!(
+        picked(query),
+        [("hatebeam_a_total", ""), ("hatebeam_h", r#"c!="d""#)]
+    );
+    assert_eq!(
+        matchers(r#"c="d", e=~"f|g""#),
+        [
+            ("c".to_owned(), vec!["d".to_owned()]),
+            ("e".to_owned(), vec!["f".to_owned(), "g".to_owned()])
+        ]
+    );
+}
+
+#[test]
+fn alerts_are_about_what_is_exported_and_say_what_to_do() {
+    let mut names = BTreeSet::new();
+    for rule in rules() {
+        let name = text(&rule, "/alert").to_owned();
+        check(&name, text(&rule, "/expr"));
+        let severity = text(&rule, "/labels/severity");
+        assert!(
+            ["critical", "warning", "info"].contains(&severity),
+            "{name}"
+        );
+        for say in ["/annotations/summary", "/annotations/runbook"] {
+            assert!(text(&rule, say).len() > 15, "{name}: {say}");
+        }
+        assert!(names.insert(name), "a name comes once");
+    }
+    assert!(names.len() >= 15, "{names:?}");
+}
+
+#[test]
+fn every_alert_has_a_test_that_it_fires_and_one_that_it_does_not() {
+    let tests = read("deploy/prometheus/alerts_test.yaml");
+    for rule in rules() {
+        let name = text(&rule, "/alert");
+        let quiet = format!("alertname: {name}, exp_alerts: []");
+        let fires = format!("alertname=\"{name}\"");
+        assert!(tests.contains(&quiet) && tests.contains(&fires), "{name}");
+    }
+    let file = &yaml("deploy/prometheus/alerts_test.yaml")[0];
+    for test in list(file, "/tests") {
+        for series in list(test, "/input_series") {
+            let series = text(series, "/series");
+            // What the tests feed is what there is, but for the instance that a scraper adds.
+            let without = series.replace(", instance=\"w\"", "");
+            let without = without.replace(", instance=\"c\"", "");
+            let without = without.replace("instance=\"w\"", "");
+            check("alerts_test.yaml", &without);
+        }
+    }
+}
+
+#[test]
+fn promtool_finds_nothing_wrong() {
+    for args in [
+        ["check", "config", "prometheus.yml"],
+        ["check", "rules", "alerts.yaml"],
+        ["test", "rules", "alerts_test.yaml"],
+    ] {
+        let Some(mut promtool) = tool("HATEBEAM_PROMTOOL", "promtool") else {
+            return;
+        };
+        succeeds(promtool.args(args).current_dir(path("deploy/prometheus")));
+    }
+}
+
+#[test]
+fn dashboards_show_what_is_exported() {
+    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/hatebeam.json")).unwrap();
+    let (mut ids, mut queries) = (BTreeSet::new(), 0);
+    for panel in list(&dashboard, "/panels") {
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{panel}");
+        let title = text(panel, "/title");
+        for target in list(panel, "/targets") {
+            let query = text(target, "/expr").replace("$__rate_interval", "5m");
+            check(title, &query);
+            check_labels(title, &query, text(target, "/legendFormat"));
+            assert_eq!(text(target, "/datasource/uid"), "${datasource}");
+            queries += 1;
+        }
+        let is_row = text(panel, "/type") == "row";
+        assert_eq!(is_row, list(panel, "/targets").count() == 0, "{title}");
+    }
+    assert!(queries > 30, "{queries}");
+    for note in list(&dashboard, "/annotations/list") {
+        check("annotations", text(note, "/expr"));
+    }
+    assert_eq!(text(&dashboard, "/templating/list/0/name"), "datasource");
+}
+
+/// Panels stand beside and below each other, and nowhere on top.
+#[test]
+fn panels_do_not_overlap() {
+    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/hatebeam.json")).unwrap();
+    let mut taken = BTreeSet::new();
+    for panel in list(&dashboard, "/panels") {
+        let place = |key: &str| panel["gridPos"][key].as_u64().unwrap();
+        let (x, y, w, h) = (place("x"), place("y"), place("w"), place("h"));
+        assert!(x + w <= 24, "{panel}");
+        for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
+            assert!(taken.insert(cell), "{}", panel["title"]);
+        }
+    }
+}
+
+/// The metrics by which workers are scaled, and all others that manifests name.
+#[test]
+fn manifests_name_what_is_exported() {
+    let scaled = &yaml("deploy/kubernetes/components/keda/scaled-object.yaml")[0];
+    let triggers: Vec<&Value> = list(scaled, "/spec/triggers").collect();
+    assert_eq!(triggers.len(), 1);
+    let query = text(triggers[0], "/metadata/query");
+    check("KEDA", query);
+    // All the workers that there may be, or none.
+    let most = scaled["spec"]["maxReplicaCount"].as_u64().unwrap();
+    assert!(query.ends_with(&format!("> bool 0) * {most}")), "{query}");
+    assert_eq!(text(triggers[0], "/metadata/threshold"), "1");
+    assert_eq!(scaled["spec"]["minReplicaCount"], 0);
+    let monitors = yaml("deploy/kubernetes/components/monitoring/monitors.yaml");
+    let named = monitors.iter().map(|monitor| {
+        let relabeled = text(
+            monitor,
+            "/spec/podMetricsEndpoints/0/relabelings/0/replacement",
+        );
+        assert_eq!(relabeled, text(monitor, "/metadata/name"));
+        relabeled.to_owned()
+    });
+    assert_eq!(named.collect::<BTreeSet<String>>(), jobs());
+    assert!(table(scaled, "/spec").count() > 3);
+}

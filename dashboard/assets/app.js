@@ -1,0 +1,125 @@
+// Pages by the part of the address after #, and signing in.
+
+import { h, show, toast } from "./dom.js";
+import { gamePage } from "./game.js";
+import { call, whenSignedOut } from "./live.js";
+import { runPage } from "./run.js";
+import { runsPage } from "./runs.js";
+import { submitPage } from "./submit.js";
+import { workersPage } from "./workers.js";
+
+const main = document.getElementById("main");
+const signOut = document.getElementById("sign-out");
+let leave = () => {};
+let isSignedIn = false;
+
+/** The page that an address means: its title, and what makes it. */
+function pageOf(hash) {
+  const parts = hash.replace(/^#\/?/, "").split("/").map(decode);
+  const [first, name, what, depth = "0"] = parts;
+  if (first === "") return ["Runs", () => runsPage(main)];
+  if (first === "workers" && parts.length === 1) return ["Workers", () => workersPage(main)];
+  if (first === "submit" && parts.length === 1) return ["New run", () => submitPage(main)];
+  if (first === "run" && name && parts.length === 2) return [name, () => runPage(main, name)];
+  if (first === "run" && name && what === "game" && /^\d{1,9}$/.test(depth)) {
+    return [`Game – ${name}`, () => gamePage(main, name, Number(depth))];
+  }
+  return ["Nothing here", () => {
+    main.replaceChildren(h("h1", {}, "Nothing here"), h("p", {}, h("a", { href: "#/" }, "To the runs")));
+    return () => {};
+  }];
+}
+
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function route({ focus = true } = {}) {
+  if (!isSignedIn) return;
+  leave();
+  const [title, make] = pageOf(location.hash);
+  document.title = `${title} – hatebeam`;
+  for (const link of document.querySelectorAll("#nav a")) {
+    const isHere = link.getAttribute("href") === (location.hash || "#/");
+    if (isHere) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  scrollTo(0, 0);
+  leave = make();
+  if (focus) main.focus({ preventScroll: true });
+}
+
+function signInPage(session) {
+  leave();
+  leave = () => {};
+  isSignedIn = false;
+  show(signOut, false);
+  document.title = "Sign in – hatebeam";
+  const problem = h("p", { className: "problem", role: "alert", hidden: true });
+  const token = h("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
+  const button = h("button", { type: "submit", className: "main" }, "Sign in");
+  const form = h("form", {
+    className: "sign-in",
+    onsubmit: async (event) => {
+      event.preventDefault();
+      button.disabled = true;
+      show(problem, false);
+      try {
+        await call("login", { token: token.value });
+        await start();
+      } catch (error) {
+        problem.textContent = error.message;
+        show(problem, true);
+        token.select();
+      }
+      button.disabled = false;
+    },
+  },
+  h("h1", {}, "Sign in"),
+  h("p", {}, "This coordinator wants its token: what is in its token file, or in HATEBEAM_TOKEN."),
+  h("label", { for: "token" }, "Token"), token, problem, button,
+  session && h("p", { className: "hint" }, `hatebeam ${session.version}`));
+  main.replaceChildren(form);
+  token.focus();
+}
+
+async function start() {
+  let session = null;
+  try {
+    session = await call("session");
+  } catch {
+    // It is away. The page says so itself, and goes on when it is back.
+  }
+  if (session && !session.signed_in) {
+    signInPage(session);
+    return;
+  }
+  isSignedIn = true;
+  show(signOut, Boolean(session?.token_wanted));
+  route({ focus: false });
+}
+
+signOut.addEventListener("click", async () => {
+  try {
+    await call("logout", {});
+  } catch (error) {
+    toast(error.message, "bad");
+    return;
+  }
+  await start();
+});
+whenSignedOut(() => {
+  if (isSignedIn) signInPage(null);
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  // The part after # is the page's name.
+  event.preventDefault();
+  main.focus();
+});
+addEventListener("hashchange", () => route());
+addEventListener("reload", () => route({ focus: false }));
+start();

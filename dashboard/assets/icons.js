@@ -1,0 +1,43 @@
+// The signs on buttons, drawn: not every system's fonts have them.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Paths in a square of 16. */
+const PATHS = {
+  play: "M4 2.5v11l9.5-5.5z",
+  pause: "M3.5 2.5h3.2v11H3.5zM9.3 2.5h3.2v11H9.3z",
+  first: "M2.5 2.5h2v11h-2zM13.5 2.5v11L5 8z",
+  last: "M11.5 2.5h2v11h-2zM2.5 2.5v11L11 8z",
+  back: "M8 3v10L1 8zM15 3v10L8 8z",
+  forward: "M8 3v10l7-5zM1 3v10l7-5z",
+  before: "M11 2.5v11L4 8z",
+  next: "M5 2.5v11L12 8z",
+};
+
+export function icon(name) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", PATHS[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** A button with a sign, and what it does for those who do not see it. */
+export function iconButton(label, name, work, className = "") {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = `sign ${className}`;
+  setIcon(button, label, name);
+  button.addEventListener("click", work);
+  return button;
+}
+
+/** Gives a button another sign. */
+export function setIcon(button, label, name) {
+  button.title = label;
+  button.setAttribute("aria-label", label);
+  button.replaceChildren(icon(name));
+}

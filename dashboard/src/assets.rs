@@ -1,0 +1,99 @@
+//! The pages: in the binary, and complete.
+
+use axum::Router;
+use axum::http::header;
+use axum::routing::get;
+
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+
+macro_rules! asset {
+    ($path:literal, $kind:expr, $file:literal) => {
+        ($path, $kind, include_str!(concat!("../assets/", $file)))
+    };
+}
+
+/// Path, kind and text of all there is.
+const ASSETS: &[(&str, &str, &str)] = &[
+    asset!("/", HTML, "index.html"),
+    asset!("/app.css", STYLE, "app.css"),
+    asset!("/app.js", SCRIPT, "app.js"),
+    asset!("/charts.js", SCRIPT, "charts.js"),
+    asset!("/depths.js", SCRIPT, "depths.js"),
+    asset!("/dialog.js", SCRIPT, "dialog.js"),
+    asset!("/dom.js", SCRIPT, "dom.js"),
+    asset!("/film.js", SCRIPT, "film.js"),
+    asset!("/game.js", SCRIPT, "game.js"),
+    asset!("/format.js", SCRIPT, "format.js"),
+    asset!("/icons.js", SCRIPT, "icons.js"),
+    asset!("/live.js", SCRIPT, "live.js"),
+    asset!("/player.js", SCRIPT, "player.js"),
+    asset!("/run.js", SCRIPT, "run.js"),
+    asset!("/runs.js", SCRIPT, "runs.js"),
+    asset!("/submit.js", SCRIPT, "submit.js"),
+    asset!("/theme.js", SCRIPT, "theme.js"),
+    asset!("/well.js", SCRIPT, "well.js"),
+    asset!("/workers.js", SCRIPT, "workers.js"),
+    asset!("/icon.svg", "image/svg+xml", "icon.svg"),
+    asset!("/vendor/uPlot.js", SCRIPT, "vendor/uPlot.iife.min.js"),
+    asset!("/vendor/uPlot.css", STYLE, "vendor/uPlot.min.css"),
+    asset!(
+        "/vendor/uPlot-LICENSE.txt",
+        "text/plain; charset=utf-8",
+        "vendor/uPlot-LICENSE.txt"
+    ),
+];
+
+pub(crate) fn router() -> Router {
+    ASSETS
+        .iter()
+        .fold(Router::new(), |router, &(path, kind, text)| {
+            router.route(
+                path,
+                get(move || async move { ([(header::CONTENT_TYPE, kind)], text) }),
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module or a style that is not in the table would be missed in the browser only.
+    #[test]
+    fn every_asset_is_served_and_nothing_is_from_elsewhere() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");
+        let files = |dir: &str| {
+            let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+            let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+            files
+                .map(|file| std::fs::read_to_string(file.path()).unwrap())
+                .collect::<Vec<_>>()
+        };
+        for text in files(dir) {
+            assert!(ASSETS.iter().any(|asset| asset.2 == text), "{text:.80}");
+        }
+        for &(path, kind, text) in ASSETS {
+            let is_ours = !path.starts_with("/vendor") && kind != "image/svg+xml";
+            if !is_ours {
+                continue;
+            }
+            for word in [
+                "src=\"http",
+                "from \"http",
+                "@import",
+                "style=\"",
+                "onclick=",
+                "eval(",
+            ] {
+                assert!(!text.contains(word), "{path}: {word}");
+            }
+            for imported in text.split("from \"./").skip(1) {
+                let name = imported.split('"').next().unwrap();
+                let there = ASSETS.iter().any(|asset| asset.0 == format!("/{name}"));
+                assert!(there, "{path} imports {name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+// A headless Chromium, spoken to over a pipe in its own protocol: nothing needs to be installed but it and Node.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** How long anything may take. */
+const PATIENCE = 60_000;
+
+export class Chromium {
+  constructor(program) {
+    this.profile = mkdtempSync(join(tmpdir(), "hatebeam-chromium-"));
+    this.process = spawn(program, [
+      "--headless=new", "--remote-debugging-pipe", `--user-data-dir=${this.profile}`, "--no-first-run", "--disable-gpu",
+      "--hide-scrollbars", "--force-color-profile=srgb", "--disable-dev-shm-usage",
+      // Root cannot have the sandbox; all that is opened is the project's own.
+      ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
+    ], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+    this.number = 0;
+    this.waiting = new Map();
+    this.pages = new Map();
+    let text = "";
+    this.process.stdio[4].setEncoding("utf8").on("data", (more) => {
+      text += more;
+      for (let end = text.indexOf("\0"); end >= 0; end = text.indexOf("\0")) {
+        this.hear(JSON.parse(text.slice(0, end)));
+        text = text.slice(end + 1);
+      }
+    });
+  }
+
+  hear({ id, result, error, method, params, sessionId }) {
+    if (id === undefined) {
+      this.pages.get(sessionId)?.hear(method, params);
+      return;
+    }
+    const { resolve, reject } = this.waiting.get(id);
+    this.waiting.delete(id);
+    if (error) reject(new Error(error.message));
+    else resolve(result);
+  }
+
+  send(method, params = {}, sessionId) {
+    this.number += 1;
+    const id = this.number;
+    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    this.process.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
+    return answer;
+  }
+
+  async open() {
+    // What is downloaded goes nowhere.
+    await this.send("Browser.setDownloadBehavior", { behavior: "deny" });
+    const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
+    const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
+    const page = new Page(this, sessionId);
+    this.pages.set(sessionId, page);
+    for (const domain of ["Page", "Runtime", "Log", "Network"]) await page.send(`${domain}.enable`);
+    await page.size(1280, 900);
+    return page;
+  }
+
+  async close() {
+    const gone = new Promise((resolve) => this.process.once("exit", resolve));
+    this.send("Browser.close").catch(() => {});
+    // One that is busy with something else is not waited for.
+    const timer = setTimeout(() => this.process.kill("SIGKILL"), 5000);
+    await gone;
+    clearTimeout(timer);
+    rmSync(this.profile, { recursive: true, force: true });
+  }
+}
+
+class Page {
+  constructor(chromium, session) {
+    this.chromium = chromium;
+    this.session = session;
+    /** What went wrong in the page, by its own account. */
+    this.errors = [];
+    /** Hosts that something was asked of. */
+    this.hosts = new Set();
+  }
+
+  send(method, params) {
+    return this.chromium.send(method, params, this.session);
+  }
+
+  hear(method, params) {
+    if (method === "Runtime.exceptionThrown") {
+      const { exceptionDetails: details } = params;
+      this.errors.push(details.exception?.description ?? details.text);
+    } else if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) {
+      this.errors.push(`${params.entry.text} ${params.entry.url ?? ""}`);
+    } else if (method === "Runtime.consoleAPICalled" && ["error", "warning", "assert"].includes(params.type)) {
+      this.errors.push(params.args.map((arg) => arg.value ?? arg.description).join(" "));
+    } else if (method === "Network.requestWillBeSent") {
+      const { host, protocol } = new URL(params.request.url);
+      if (protocol.startsWith("http")) this.hosts.add(host);
+    }
+  }
+
+  /** The errors that were expected; any other is thrown. */
+  expectErrors(...patterns) {
+    const { errors } = this;
+    this.errors = [];
+    for (const error of errors) {
+      if (!patterns.some((pattern) => pattern.test(error))) throw new Error(`in the page: ${error}`);
+    }
+    return errors.length;
+  }
+
+  async evaluate(expression) {
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  }
+
+  /** Waits until an expression holds, and gives its value. */
+  async until(expression, what = expression) {
+    const end = Date.now() + PATIENCE;
+    for (;;) {
+      const value = await this.evaluate(`(() => { try { return ${expression}; } catch { return null; } })()`);
+      if (value) return value;
+      if (Date.now() > end) {
+        const text = await this.evaluate("document.body.innerText.slice(0, 3000)");
+        throw new Error(`it never comes to ${what}; the page says:\n${text}\n${this.errors.join("\n")}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+  }
+
+  /** Waits until the page shows a text. */
+  shows(text) {
+    return this.until(`document.body.innerText.includes(${JSON.stringify(text)})`, `showing “${text}”`);
+  }
+
+  async goto(url) {
+    await this.send("Page.navigate", { url });
+    await this.until("document.readyState === 'complete'");
+  }
+
+  /** An expression for the first element of a selector that shows; with `text`, that has it as text or label. */
+  static find(selector, text) {
+    const has = text === undefined ? "true"
+      : `[e.textContent.trim(), e.getAttribute("aria-label")].includes(${JSON.stringify(text)})`;
+    return `[...document.querySelectorAll(${JSON.stringify(selector)})].find((e) => e.checkVisibility() && ${has})`;
+  }
+
+  /** Clicks in the middle of an element, with a mouse. */
+  async click(selector, text) {
+    const element = Page.find(selector, text);
+    await this.until(`${element} && !${element}.disabled`, `having ${selector} ${text ?? ""}`);
+    await this.evaluate(`${element}.scrollIntoView({ block: "center", behavior: "instant" })`);
+    const [x, y] = await this.evaluate(`(() => { const b = ${element}.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()`);
+    for (const type of ["mouseMoved", "mousePressed", "mouseReleased"]) {
+      await this.send("Input.dispatchMouseEvent", { type, x, y, button: type === "mouseMoved" ? "none" : "left", clickCount: 1 });
+    }
+  }
+
+  /** Presses a key such as "a", "Enter", "Tab". */
+  async press(key, { shift = false } = {}) {
+    const codes = { Enter: 13, Tab: 9, Escape: 27, " ": 32, PageUp: 33, PageDown: 34, End: 35, Home: 36, ArrowLeft: 37, ArrowRight: 39 };
+    const text = key === "Enter" ? "\r" : key.length === 1 ? key : undefined;
+    const event = { key, code: key === " " ? "Space" : key, windowsVirtualKeyCode: codes[key] ?? key.toUpperCase().charCodeAt(0), modifiers: shift ? 8 : 0 };
+    await this.send("Input.dispatchKeyEvent", { type: text ? "keyDown" : "rawKeyDown", text, ...event });
+    await this.send("Input.dispatchKeyEvent", { type: "keyUp", ...event });
+  }
+
+  /** Puts text into a field in place of what is there. */
+  async fill(selector, text) {
+    await this.click(selector);
+    await this.evaluate(`${Page.find(selector)}.select()`);
+    await this.send("Input.insertText", { text });
+  }
+
+  async choose(selector, value) {
+    await this.evaluate(`(() => { const e = ${Page.find(selector)}; e.value = ${JSON.stringify(value)}; e.dispatchEvent(new Event("input", { bubbles: true })); })()`);
+  }
+
+  size(width, height, mobile = false) {
+    return this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: mobile ? 2 : 1, mobile });
+  }
+
+  /** What the system says that it likes. */
+  likes(features) {
+    const list = Object.entries(features).map(([name, value]) => ({ name, value }));
+    return this.send("Emulation.setEmulatedMedia", { features: list });
+  }
+
+  async picture(file, { whole = false } = {}) {
+    const clip = whole ? await this.evaluate("({ x: 0, y: 0, width: innerWidth, height: document.documentElement.scrollHeight, scale: 1 })") : undefined;
+    const { data } = await this.send("Page.captureScreenshot", { format: "png", clip, captureBeyondViewport: whole });
+    writeFileSync(file, Buffer.from(data, "base64"));
+  }
+}

@@ -1,0 +1,254 @@
+//! A game as a film: every well, every piece, and where each of its keys took it.
+//!
+//! As JSON it is all that a player needs that knows no rules: it draws a piece's well, and on it the piece
+//! where `path` says. Rows are counted from the top, the four above the bar included, columns from the left.
+
+use hatebeam_game::{
+    Encoding, Enemy, Game, Geometry, Key, Placement, Pressed, ROWS_ABOVE_BAR, ReplayError, Rules,
+    decode, encode,
+};
+use serde::Serialize;
+use thiserror::Error;
+
+/// The most keys of a film. The longest game known against HATETRIS has some ten thousand; a film takes a
+/// hundred bytes of memory or so for each.
+pub const MAX_KEYS: usize = 1 << 18;
+
+/// A game that was played, to be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Film {
+    /// Who chose the pieces.
+    pub enemy: &'static str,
+    /// Columns of the well.
+    pub width: usize,
+    /// Rows of it below the bar.
+    pub height: usize,
+    /// Rows of it above the bar.
+    pub above: usize,
+    /// Lines cleared.
+    pub score: u32,
+    /// Pieces given.
+    pub pieces: usize,
+    /// Keys pressed. Those that encodings pad with are not among them.
+    pub keys: usize,
+    /// Whether the game is over.
+    pub over: bool,
+    /// The keys in Base2048, as the game prints them.
+    pub base2048: String,
+    /// The pieces in order.
+    pub turns: Vec<FilmTurn>,
+    /// All rows at the end, those above the bar first, in hex as wells are.
+    pub end: String,
+}
+
+/// A piece of the game.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FilmTurn {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Its letter.
+    pub piece: char,
+    /// Lines cleared before it.
+    pub score: u32,
+    /// The well it came into, as [`Well::to_hex`](hatebeam_game::Well::to_hex) has it.
+    pub well: String,
+    /// The keys pressed while it was under way, as letters. The last of them locked it, unless the keys
+    /// ended before.
+    pub keys: String,
+    /// Its cells `[column, row]` when it came in, and then after each key that did not lock it. So the last
+    /// ones are where it came to rest.
+    pub path: Vec<[[i32; 2]; 4]>,
+    /// Lines it cleared.
+    pub lines: u8,
+}
+
+/// Why there is no film.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FilmError {
+    /// The replay cannot be read.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The replay is longer than any game.
+    #[error("the replay has {0} keys: a film has at most {MAX_KEYS}")]
+    TooLong(usize),
+}
+
+impl Film {
+    /// The game of a replay in any encoding, from the empty well on and by the rules of today.
+    ///
+    /// # Errors
+    /// [`FilmError`].
+    pub fn of(replay: &str, enemy: Enemy, geometry: Geometry) -> Result<Film, FilmError> {
+        let (keys, _) = decode(replay)?;
+        Film::of_game(Game::new(geometry, Rules::default(), enemy), &keys)
+    }
+
+    /// What becomes of a game when these keys are pressed: of any that has just begun.
+    ///
+    /// # Errors
+    /// [`FilmError::TooLong`].
+    pub fn of_game(mut game: Game, keys: &[Key]) -> Result<Film, FilmError> {
+        if keys.len() > MAX_KEYS {
+            return Err(FilmError::TooLong(keys.len()));
+        }
+        let mut turns = vec![FilmTurn::begin(&game)];
+        let mut used = 0;
+        for &key in keys {
+            if game.is_over() {
+                break;
+            }
+            used += 1;
+            let pressed = game.press(key);
+            if let Some(turn) = turns.last_mut() {
+                turn.press(&game, key, pressed);
+            }
+            if let Pressed::Locked { over: false, .. } = pressed {
+                turns.push(FilmTurn::begin(&game));
+            }
+        }
+        let geometry = game.board().geometry();
+        Ok(Film {
+            enemy: game.enemy().name(),
+            width: geometry.width(),
+            height: geometry.height(),
+            above: ROWS_ABOVE_BAR,
+            score: game.score(),
+            pieces: game.pieces(),
+            keys: used,
+            over: game.is_over(),
+            base2048: encode(&keys[..used], Encoding::Base2048),
+            turns,
+            end: rows_to_hex(geometry, game.board().rows()),
+        })
+    }
+}
+
+impl FilmTurn {
+    fn begin(game: &Game) -> FilmTurn {
+        FilmTurn {
+            number: game.pieces(),
+            piece: game.piece().letter(),
+            score: game.score(),
+            well: game.well().to_hex(game.board().geometry()),
+            keys: String::new(),
+            path: vec![cells(game)],
+            lines: 0,
+        }
+    }
+
+    /// Takes down what a key did.
+    fn press(&mut self, game: &Game, key: Key, pressed: Pressed) {
+        self.keys.push(key.letter());
+        match pressed {
+            Pressed::Locked { lines, .. } => self.lines = lines,
+            _ => self.path.push(cells(game)),
+        }
+    }
+}
+
+fn cells(game: &Game) -> [[i32; 2]; 4] {
+    let placement = Placement {
+        piece: game.piece(),
+        position: game.position(),
+    };
+    placement.cells().map(|(x, y)| [x, y])
+}
+
+fn rows_to_hex(geometry: Geometry, rows: &[u16]) -> String {
+    let digits = geometry.digits_per_row();
+    rows.iter().map(|row| format!("{row:0digits$x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::{Well, play};
+
+    const RECORD: &str = include_str!("../../examples/david-and-felipe-148.txt");
+
+    fn film(replay: &str) -> Film {
+        Film::of(replay, Enemy::Hatetris, Geometry::STANDARD).unwrap()
+    }
+
+    /// What a player that knows no rules makes of a turn: the cells put where the path ends, and full rows
+    /// removed, if no cell is above the bar.
+    fn followed(film: &Film, turn: &FilmTurn) -> Vec<u16> {
+        let well = Well::from_hex(Geometry::STANDARD, &turn.well).unwrap();
+        let mut rows = vec![0; film.above];
+        rows.extend(well.rows().iter().rev());
+        let rest = turn.path.last().unwrap();
+        for &[x, y] in rest {
+            assert_eq!(rows[y as usize] >> x & 1, 0, "piece {}", turn.number);
+            rows[y as usize] |= 1 << x;
+        }
+        if rest.iter().all(|&[_, y]| y >= film.above as i32) {
+            let full = Geometry::STANDARD.full_row();
+            rows.retain(|&row| row != full);
+            let cleared = film.above + film.height - rows.len();
+            assert_eq!(cleared, usize::from(turn.lines), "piece {}", turn.number);
+            rows.splice(0..0, vec![0; cleared]);
+        }
+        rows
+    }
+
+    #[test]
+    fn a_record_game_can_be_followed_piece_by_piece_to_its_end() {
+        let film = film(RECORD);
+        let (keys, _) = decode(RECORD).unwrap();
+        let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
+        assert_eq!((film.score, film.over), (148, true));
+        assert_eq!(film.pieces, record.turns.len());
+        assert_eq!(film.turns.len(), film.pieces);
+        assert_eq!(film.keys, record.keys_used);
+        for (turn, next) in film.turns.iter().zip(&film.turns[1..]) {
+            let rows = rows_to_hex(Geometry::STANDARD, &followed(&film, turn)[film.above..]);
+            assert_eq!(rows, next.well, "after piece {}", turn.number);
+            assert_eq!(turn.score + u32::from(turn.lines), next.score);
+            assert_eq!(turn.path.len(), turn.keys.len(), "piece {}", turn.number);
+        }
+        let last = film.turns.last().unwrap();
+        let end = rows_to_hex(Geometry::STANDARD, &followed(&film, last));
+        assert_eq!(end, film.end);
+        let letters: String = film.turns.iter().map(|turn| turn.keys.as_str()).collect();
+        assert_eq!(letters, encode(&keys[..film.keys], Encoding::Raw));
+        // What is printed is the same game.
+        assert_eq!(self::film(&film.base2048), film);
+    }
+
+    #[test]
+    fn a_piece_under_way_has_one_place_more_than_keys() {
+        let film = film("LLU");
+        let turn = &film.turns[0];
+        assert_eq!((film.over, film.pieces, film.keys), (false, 1, 3));
+        assert_eq!((turn.keys.as_str(), turn.path.len()), ("LLU", 4));
+        assert_eq!(turn.path[0], [[5, 1], [6, 1], [4, 2], [5, 2]]);
+        assert_eq!(turn.path[2], [[3, 1], [4, 1], [2, 2], [3, 2]]);
+        assert_eq!(film.end, "0".repeat(60));
+    }
+
+    #[test]
+    fn other_wells_and_rules_have_films_too() {
+        let geometry = Geometry::new(6, 6).unwrap();
+        let well = Well::from_picture(geometry, "#####.\n#.####\n").unwrap();
+        let game = Game::from_well(geometry, Rules::default(), Enemy::Lovetris, &well).unwrap();
+        let keys = [[Key::Up].as_slice(), &[Key::Right; 4], &[Key::Down; 20]].concat();
+        let film = Film::of_game(game, &keys).unwrap();
+        assert_eq!((film.width, film.height, film.enemy), (6, 6, "lovetris"));
+        assert_eq!(film.turns[0].well, well.to_hex(geometry));
+        assert_eq!((film.turns[0].piece, film.turns[0].lines), ('I', 1));
+        assert_eq!(film.turns[1].score, 1);
+    }
+
+    #[test]
+    fn what_is_no_replay_or_far_too_long_is_refused() {
+        let of = |text: &str| Film::of(text, Enemy::Hatetris, Geometry::STANDARD);
+        assert!(matches!(of(""), Err(FilmError::Replay(_))));
+        assert!(matches!(of("no replay!"), Err(FilmError::Replay(_))));
+        // Sideways for ever: the game would never end.
+        let long = "L".repeat(MAX_KEYS + 1);
+        let error = of(&long).unwrap_err();
+        assert!(matches!(error, FilmError::TooLong(_)));
+        assert!(error.to_string().contains("262144"), "{error}");
+    }
+}

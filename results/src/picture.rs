@@ -1,0 +1,315 @@
+//! A game as one picture: how it ended, how its score rose, and its wells one after the other.
+//!
+//! Each cell has the colour of the piece it came with, so that one sees how a well was built. A film does not
+//! say where cells came from, and its pieces are therefore laid down once more here; wherever that should not
+//! agree with the film's own next well, the film is right and the cell is grey.
+
+use crate::film::{Film, FilmTurn};
+use crate::report::escaped;
+use std::fmt::Write as _;
+
+/// Wells that are drawn at most, and how many in a row.
+const MOST_WELLS: usize = 96;
+const IN_A_ROW: usize = 12;
+/// Sizes in pixels: of a cell, of the gap between two wells, of the margin, of what stands below a well.
+const CELL: usize = 6;
+const GAP: usize = 16;
+const MARGIN: usize = 32;
+const CAPTION: usize = 16;
+/// Of a cell of the last well, and of the plot beside it.
+const BIG: usize = 18;
+const PLOT: (usize, usize) = (560, 200);
+
+/// The letters of pieces, in the order of colours; what came with none is the last colour.
+const LETTERS: &str = "SZOILJT";
+const GREY: u8 = 7;
+
+const STYLE: &str = "\
+.p0{fill:#56b4e9}.p1{fill:#e69f00}.p2{fill:#f0e442}.p3{fill:#2fbf8f}.p4{fill:#cc79a7}.p5{fill:#6f8dff}\
+.p6{fill:#e4572e}.p7{fill:#9aa4af}.w{fill:#181d24;stroke:#323a44;stroke-width:1}\
+text{fill:#9aa4af;font:11px system-ui,sans-serif;text-anchor:middle}.h{fill:#e6e9ed;font-size:44px;\
+font-weight:700;text-anchor:start}.t{font-size:17px;text-anchor:start}.l{fill:none;stroke:#56b4e9;\
+stroke-width:2}.g{stroke:#323a44;fill:none}.b{stroke:#e4572e;stroke-dasharray:4 4}.e{text-anchor:end}";
+
+/// All rows of a well, top row first, each cell a colour or nothing.
+type Grid = Vec<Vec<Option<u8>>>;
+
+/// Draws a game as SVG. `about` says in words what found it, if that is known.
+pub fn picture(film: &Film, about: &str) -> String {
+    let last = film.turns.len();
+    let step = last.div_ceil(MOST_WELLS).max(1);
+    let mut wells = String::new();
+    let mut drawn = 0usize;
+    let mut grid = first(film);
+    let (column, line) = (film.width * CELL + GAP, film.height * CELL + CAPTION + GAP);
+    // Narrow wells, too, fill the picture.
+    let in_a_row = (IN_A_ROW * (10 * CELL + GAP) / column).max(1);
+    let head = MARGIN * 2 + (film.above + film.height) * BIG;
+    for (index, turn) in film.turns.iter().enumerate() {
+        // The well as it is after so many pieces.
+        if index % step == 0 {
+            let (x, y) = (
+                drawn % in_a_row * column + MARGIN,
+                drawn / in_a_row * line + head,
+            );
+            let _ = write!(wells, "<g transform=\"translate({x} {y})\">");
+            draw(
+                &mut wells,
+                &grid[film.above.min(grid.len())..],
+                film.width,
+                CELL,
+            );
+            let _ = writeln!(
+                wells,
+                "<text x=\"{}\" y=\"{}\">{index} · {}</text></g>",
+                film.width * CELL / 2,
+                film.height * CELL + CAPTION - 2,
+                turn.score
+            );
+            drawn += 1;
+        }
+        lay(film, turn, &mut grid, film.turns.get(index + 1));
+    }
+    let width = MARGIN * 2 - GAP + (in_a_row * column).max(PLOT.0 + 300);
+    let height = head + drawn.div_ceil(in_a_row) * line + MARGIN;
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+         height=\"{height}\" role=\"img\">\n<title>{} lines in {} pieces{}{}</title>\n<style>{STYLE}</style>\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"#0f1318\"/>\n",
+        film.score,
+        film.pieces,
+        if about.is_empty() { "" } else { ": " },
+        escaped(about)
+    );
+    end(&mut text, film, &grid);
+    beside(&mut text, film, about);
+    text.push_str(&wells);
+    let _ = writeln!(
+        text,
+        "<text class=\"e\" x=\"{}\" y=\"{}\">under each well: pieces placed · lines</text>\n</svg>",
+        width - MARGIN,
+        height - MARGIN / 2,
+    );
+    text
+}
+
+/// The last well, large, with what is above the bar.
+fn end(text: &mut String, film: &Film, grid: &Grid) {
+    let _ = write!(text, "<g transform=\"translate({MARGIN} {MARGIN})\">");
+    draw(text, grid, film.width, BIG);
+    let bar = film.above * BIG;
+    let _ = writeln!(
+        text,
+        "<path class=\"b\" d=\"M0 {bar}h{}\"/></g>",
+        film.width * BIG
+    );
+}
+
+/// Score, pieces, and how the score rose.
+fn beside(text: &mut String, film: &Film, about: &str) {
+    let left = MARGIN * 2 + film.width * BIG;
+    let _ = writeln!(
+        text,
+        "<text class=\"h\" x=\"{left}\" y=\"{}\">{} lines</text>\n\
+         <text class=\"t\" x=\"{left}\" y=\"{}\">in {} pieces against {}</text>\n\
+         <text class=\"t\" x=\"{left}\" y=\"{}\">{}</text>",
+        MARGIN + 42,
+        film.score,
+        MARGIN + 76,
+        film.pieces,
+        escaped(film.enemy),
+        MARGIN + 102,
+        escaped(about),
+    );
+    let (most, lines) = (film.pieces.max(1), film.score.max(1));
+    let place = |pieces: usize, score: u32| {
+        let x = pieces as f64 / most as f64 * PLOT.0 as f64;
+        let y = (1.0 - f64::from(score) / f64::from(lines)) * PLOT.1 as f64;
+        (x, y)
+    };
+    let mut line = String::new();
+    for (index, turn) in film.turns.iter().enumerate() {
+        let (x, y) = place(index, turn.score);
+        let letter = if index == 0 { 'M' } else { 'L' };
+        let _ = write!(line, "{letter}{x:.1} {y:.1}");
+    }
+    let (x, y) = place(film.pieces, film.score);
+    let _ = writeln!(
+        text,
+        "<g transform=\"translate({left} {})\"><path class=\"g\" d=\"M0 0V{}H{}\"/>\
+         <path class=\"l\" d=\"{line}L{x:.1} {y:.1}\"/><text x=\"{}\" y=\"{}\" class=\"e\">piece {}</text>\
+         <text x=\"6\" y=\"10\" style=\"text-anchor:start\">{} lines</text></g>",
+        MARGIN + 140,
+        PLOT.1,
+        PLOT.0,
+        PLOT.0,
+        PLOT.1 + CAPTION,
+        film.pieces,
+        film.score,
+    );
+}
+
+/// Draws rows as squares of this size, a path a colour.
+fn draw(text: &mut String, rows: &[Vec<Option<u8>>], columns: usize, size: usize) {
+    let _ = write!(
+        text,
+        "<rect class=\"w\" width=\"{}\" height=\"{}\"/>",
+        columns * size,
+        rows.len() * size
+    );
+    let side = size - 1;
+    for colour in 0..=GREY {
+        let mut path = String::new();
+        for (y, row) in rows.iter().enumerate() {
+            for (x, _) in row
+                .iter()
+                .enumerate()
+                .filter(|(_, cell)| **cell == Some(colour))
+            {
+                let _ = write!(path, "M{} {}h{side}v{side}h-{side}z", x * size, y * size);
+            }
+        }
+        if !path.is_empty() {
+            let _ = write!(text, "<path class=\"p{colour}\" d=\"{path}\"/>");
+        }
+    }
+}
+
+/// The rows of hex, those above the bar put on top where they are not in it.
+fn filled(film: &Film, hex: &str) -> Vec<Vec<bool>> {
+    let digits = film.width.div_ceil(4).max(1);
+    let row = |text: &[u8]| {
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let bits = u16::from_str_radix(text, 16).unwrap_or(0);
+        (0..film.width).map(|x| bits >> x & 1 == 1).collect()
+    };
+    let given: Vec<Vec<bool>> = hex.as_bytes().chunks(digits).map(row).collect();
+    let missing = (film.above + film.height).saturating_sub(given.len());
+    let mut rows = vec![vec![false; film.width]; missing];
+    rows.extend(given);
+    rows
+}
+
+/// The well that the first piece came into: where its cells came from is not known.
+fn first(film: &Film) -> Grid {
+    let hex = film.turns.first().map_or("", |turn| turn.well.as_str());
+    let colour = |filled: bool| filled.then_some(GREY);
+    let rows = filled(film, hex).into_iter();
+    rows.map(|row| row.into_iter().map(colour).collect())
+        .collect()
+}
+
+/// Lays a piece down where it came to rest, and takes full rows away.
+fn lay(film: &Film, turn: &FilmTurn, grid: &mut Grid, next: Option<&FilmTurn>) {
+    let colour = LETTERS.find(turn.piece).map_or(GREY, |at| at as u8);
+    let is_locked = next.is_some() || film.over;
+    for &[x, y] in turn.path.last().iter().flat_map(|cells| cells.iter()) {
+        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else {
+            continue;
+        };
+        if let Some(cell) = grid.get_mut(y).and_then(|row| row.get_mut(x))
+            && is_locked
+        {
+            *cell = Some(colour);
+        }
+    }
+    if turn.lines > 0 {
+        grid.retain(|row| row.iter().any(Option::is_none));
+        while grid.len() < film.above + film.height {
+            grid.insert(0, vec![None; film.width]);
+        }
+    }
+    let hex = next.map_or(film.end.as_str(), |next| next.well.as_str());
+    for (row, filled) in grid.iter_mut().zip(filled(film, hex)) {
+        for (cell, filled) in row.iter_mut().zip(filled) {
+            *cell = filled.then(|| cell.unwrap_or(GREY));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::{Enemy, Geometry, Key};
+    use proptest::prelude::*;
+
+    const RECORD: &str = include_str!("../../examples/david-and-felipe-148.txt");
+
+    fn grids(film: &Film) -> Vec<Grid> {
+        let mut grid = first(film);
+        let mut all = vec![grid.clone()];
+        for (index, turn) in film.turns.iter().enumerate() {
+            lay(film, turn, &mut grid, film.turns.get(index + 1));
+            all.push(grid.clone());
+        }
+        all
+    }
+
+    /// Nothing is grey: where every cell came from was followed to the end.
+    #[test]
+    fn every_cell_of_a_record_game_has_the_colour_of_its_piece() {
+        let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
+        let grids = grids(&film);
+        for (pieces, grid) in grids.iter().enumerate() {
+            let cells: Vec<u8> = grid.iter().flatten().flatten().copied().collect();
+            assert!(!cells.contains(&GREY), "after {pieces} pieces");
+            let lines: usize = film.turns[..pieces]
+                .iter()
+                .map(|turn| usize::from(turn.lines))
+                .sum();
+            assert_eq!(
+                cells.len(),
+                4 * pieces - 10 * lines,
+                "after {pieces} pieces"
+            );
+        }
+        // The first is an S, laid where it came to rest.
+        let colours: Vec<u8> = grids[1].iter().flatten().flatten().copied().collect();
+        assert_eq!((film.turns[0].piece, colours), ('S', vec![0; 4]));
+    }
+
+    #[test]
+    fn a_picture_shows_the_score_the_wells_and_no_more_than_fit() {
+        let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
+        let drawn = picture(&film, "a beam of <3> & more");
+        for text in [
+            ">148 lines<",
+            "a beam of &lt;3&gt; &amp; more",
+            "class=\"b\"",
+        ] {
+            assert!(drawn.contains(text), "{text}");
+        }
+        let wells = drawn.matches("class=\"w\"").count();
+        assert!(
+            (MOST_WELLS / 2..=MOST_WELLS + 1).contains(&wells),
+            "{wells}"
+        );
+        assert!(drawn.len() < 1 << 20, "{}", drawn.len());
+        assert!(!drawn.contains("NaN") && !drawn.contains("href"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_game_in_any_well_can_be_drawn(
+            keys in prop::collection::vec(0..4usize, 1..400),
+            width in 4..=16usize,
+            height in 1..=16usize,
+        ) {
+            let geometry = Geometry::new(width, height).unwrap();
+            let keys: Vec<Key> = keys.into_iter().map(|key| Key::ALL[key]).collect();
+            let game = hatebeam_game::Game::new(geometry, Default::default(), Enemy::Hatetris);
+            let film = Film::of_game(game, &keys).unwrap();
+            let drawn = picture(&film, "");
+            prop_assert!(drawn.ends_with("</svg>\n"));
+            for tag in ["svg", "g", "text", "style", "title"] {
+                let opened = drawn.matches(&format!("<{tag}>")).count()
+                    + drawn.matches(&format!("<{tag} ")).count();
+                prop_assert_eq!(opened, drawn.matches(&format!("</{tag}>")).count(), "{}", tag);
+            }
+            for grid in grids(&film) {
+                prop_assert!(!grid.iter().flatten().any(|cell| *cell == Some(GREY)));
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+terraform {
+  # Validations that look at other variables came with 1.9.
+  required_version = ">= 1.9"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = "~> 5.100"
+    }
+  }
+}
+
+provider "aws" {
+  region = var.region
+
+  default_tags {
+    tags = { project = "hatebeam" }
+  }
+}

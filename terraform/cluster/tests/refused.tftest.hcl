@@ -1,0 +1,102 @@
+# What is refused, each by its own variable.
+
+mock_provider "aws" {
+  source = "./tests/mocks"
+}
+
+variables {
+  bucket        = "bucket"
+  alert_email   = "me@example.org"
+  binary_x86_64 = "1111111111111111111111111111111111111111111111111111111111111111"
+}
+
+run "the_world_is_no_operator" {
+  command = plan
+  variables {
+    operator_cidrs = ["0.0.0.0/0"]
+  }
+  expect_failures = [var.operator_cidrs]
+}
+
+run "half_of_the_world_is_no_operator" {
+  command = plan
+  variables {
+    operator_cidrs = ["203.0.113.7/32", "128.0.0.0/1"]
+  }
+  expect_failures = [var.operator_cidrs]
+}
+
+run "no_program" {
+  command = plan
+  variables {
+    binary_x86_64 = ""
+  }
+  expect_failures = [var.binary_aarch64]
+}
+
+run "no_program_for_the_coordinator" {
+  command = plan
+  variables {
+    coordinator_instance_type = "t4g.small"
+  }
+  expect_failures = [aws_instance.coordinator]
+}
+
+run "no_program_for_any_worker" {
+  command = plan
+  variables {
+    worker_instance_types = ["c7gd.16xlarge"]
+  }
+  expect_failures = [aws_autoscaling_group.workers]
+}
+
+run "half_a_vpc" {
+  command = plan
+  variables {
+    vpc_id = "vpc-1"
+  }
+  expect_failures = [var.vpc_id]
+}
+
+run "more_on_demand_than_there_are" {
+  command = plan
+  variables {
+    on_demand_base = 2
+  }
+  expect_failures = [var.on_demand_base]
+}
+
+run "idle_before_quiet" {
+  command = plan
+  variables {
+    quiet_minutes     = 60
+    idle_stop_minutes = 30
+  }
+  expect_failures = [var.idle_stop_minutes]
+}
+
+run "other_values" {
+  command = plan
+  variables {
+    name                       = "Über"
+    region                     = "here"
+    prefix                     = "a/../b"
+    alert_email                = "nobody"
+    binary_x86_64              = "not a sum"
+    workers                    = 0.5
+    on_demand_percent          = 101
+    worker_instance_types      = ["c5d.metal", "c5d.metal"]
+    quiet_minutes              = 0
+    blind_minutes              = 1
+    lonely_minutes             = 1
+    max_hours                  = 1000
+    budget_dollars             = 0
+    coordinator_price_per_hour = -1
+    image_ids                  = { arm64 = "ami-1" }
+  }
+  expect_failures = [
+    var.name, var.region, var.prefix, var.alert_email, var.binary_x86_64, var.workers,
+    var.on_demand_percent, var.worker_instance_types, var.quiet_minutes, var.blind_minutes, var.lonely_minutes,
+    var.max_hours, var.budget_dollars, var.coordinator_price_per_hour, var.image_ids,
+  ]
+}
