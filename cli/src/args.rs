@@ -3,13 +3,20 @@
 #[cfg(feature = "cluster")]
 use crate::certs::{CERTS_EXAMPLES, CertsArgs};
 #[cfg(feature = "cluster")]
+use crate::cluster::{CANCEL_EXAMPLES, DRAIN_EXAMPLES, WAIT_EXAMPLES};
+#[cfg(feature = "cluster")]
 use crate::cluster::{
     COORDINATOR_EXAMPLES, CancelArgs, CoordinatorArgs, DrainArgs, REPLAYS_EXAMPLES, ReplaysArgs,
     STATUS_EXAMPLES, SUBMIT_EXAMPLES, StatusArgs, SubmitArgs, WATCH_EXAMPLES, WORKER_EXAMPLES,
     WaitArgs, WatchArgs, WorkerArgs,
 };
+use crate::config::{CONFIG_EXAMPLES, ConfigArgs};
+#[cfg(feature = "cluster")]
+use crate::demo::{DEMO_EXAMPLES, DemoArgs};
+use crate::doctor::{DOCTOR_EXAMPLES, DoctorArgs};
 use crate::endgame::{ENDGAME_EXAMPLES, EndgameArgs};
 use crate::keyframes::{KEYFRAMES_EXAMPLES, KeyframesArgs};
+use crate::manual::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs};
 use crate::plan::{PLAN_EXAMPLES, PlanArgs};
 use crate::run::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
 use crate::runs::{RUNS_EXAMPLES, RunsArgs};
@@ -22,6 +29,8 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
+  hatebeam demo
+  hatebeam doctor
   hatebeam run --width 100k
   hatebeam runs report patterns-100000
   hatebeam keyframes patterns-100000 --replay
@@ -31,6 +40,12 @@ Examples:
 
 Exit codes: 0 done, 1 the input is bad (for `replay verify`: the replay is not valid) or something
 failed, 2 the command line is wrong, 130 interrupted.";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  hatebeam replay verify --file game.txt
+  hatebeam replay convert --to raw --file game.txt
+  hatebeam replay show --file game.txt";
 
 const VERIFY_EXAMPLES: &str = "\
 A replay is valid if it can be read and makes sense as a game against the enemy. Keys after the
@@ -93,10 +108,22 @@ Examples:
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    // Not a variable of clap's: a command that shows its help when it is told nothing would be told something.
+    /// Take what is not said from this TOML file; none for no file [default: HATEBEAM_CONFIG, or
+    /// ~/.config/hatebeam/config.toml]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show a small search on this machine, as it is on many: coordinator, workers, replay
+    #[cfg(feature = "cluster")]
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoArgs),
+    /// Find out what may stand in a search's way on this machine
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
     /// Search for a game by beam search, and go on with a search that was interrupted
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
@@ -138,12 +165,15 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Wait for a coordinator's run to end
     #[cfg(feature = "cluster")]
+    #[command(after_help = WAIT_EXAMPLES)]
     Wait(WaitArgs),
     /// Stop a coordinator's run; what is committed stays
     #[cfg(feature = "cluster")]
+    #[command(after_help = CANCEL_EXAMPLES)]
     Cancel(CancelArgs),
     /// Have a worker hand over its shards and go
     #[cfg(feature = "cluster")]
+    #[command(after_help = DRAIN_EXAMPLES)]
     Drain(DrainArgs),
     /// List and bring home replays from the object store
     #[cfg(feature = "cluster")]
@@ -156,6 +186,7 @@ pub(crate) enum Command {
     #[command(after_help = ENDGAME_EXAMPLES)]
     Endgame(EndgameArgs),
     /// Verify, convert and show replays
+    #[command(after_help = REPLAY_EXAMPLES)]
     #[command(arg_required_else_help = true, disable_help_subcommand = true)]
     Replay {
         #[command(subcommand)]
@@ -167,6 +198,16 @@ pub(crate) enum Command {
     /// Count wells by number of pieces
     #[command(after_help = PERFT_EXAMPLES)]
     Perft(PerftArgs),
+    /// Check, show and begin the configuration file
+    #[command(after_help = CONFIG_EXAMPLES)]
+    #[command(arg_required_else_help = true, disable_help_subcommand = true)]
+    Config(ConfigArgs),
+    /// Print the script that completes commands in a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(ManArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -347,5 +388,67 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Args::command().debug_assert();
+    }
+
+    /// All commands, with what they are called from above.
+    #[cfg(feature = "cluster")]
+    fn commands() -> Vec<(String, clap::Command)> {
+        let mut found = Vec::new();
+        let mut left = vec![("hatebeam".to_owned(), Args::command())];
+        while let Some((name, command)) = left.pop() {
+            for below in command.get_subcommands() {
+                left.push((format!("{name} {}", below.get_name()), below.clone()));
+            }
+            found.push((name, command));
+        }
+        found
+    }
+
+    /// The words of a line for a shell.
+    #[cfg(feature = "cluster")]
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for letter in line.chars() {
+            match (quote, letter) {
+                (Some(open), letter) if letter == open => quote = None,
+                (None, '\'' | '"') => quote = Some(letter),
+                (None, ' ') => words.push(std::mem::take(&mut word)),
+                (_, letter) => word.push(letter),
+            }
+        }
+        words.push(word);
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    /// What of a line for a shell is ours: without what is piped, and without redirections.
+    #[cfg(feature = "cluster")]
+    fn own_words(line: &str) -> Vec<String> {
+        let words = words(line);
+        let mut parts = words.split(|word| word == "|" || word == "&&");
+        let ours = |part: &&[String]| part.first().is_some_and(|word| word == "hatebeam");
+        let part = parts.find(ours).unwrap_or_default();
+        let is_ours = |word: &&String| !matches!(word.as_str(), "<" | ">" | ">>");
+        part.iter().take_while(is_ours).cloned().collect()
+    }
+
+    /// Some speak of what is not there without the feature.
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn every_help_has_examples_that_are_right() {
+        for (name, command) in commands() {
+            let help = command.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            let (_, examples) = help
+                .split_once("Examples:\n")
+                .unwrap_or_else(|| panic!("{name} has no examples"));
+            assert!(examples.contains(&name), "{name}: {examples}");
+            // Those in the text before count as well.
+            let lines = help.lines().filter(|line| line.starts_with("  "));
+            for line in lines.filter(|line| line.contains("hatebeam ")) {
+                let parsed = Args::try_parse_from(own_words(line));
+                assert!(parsed.is_ok(), "{name}: {line}: {}", parsed.unwrap_err());
+            }
+        }
     }
 }

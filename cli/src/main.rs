@@ -6,6 +6,10 @@ mod args;
 mod certs;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod config;
+#[cfg(feature = "cluster")]
+mod demo;
+mod doctor;
 mod endgame;
 #[cfg(feature = "cluster")]
 mod hooks;
@@ -14,6 +18,7 @@ mod interrupt;
 mod keyframes;
 mod logs;
 mod machine;
+mod manual;
 #[cfg(feature = "cluster")]
 mod metrics;
 mod output;
@@ -31,13 +36,13 @@ mod well;
 
 use anyhow::Context;
 use args::{Args, Command, ReplayCommand};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use output::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     machine::return_large_blocks();
-    match run(Args::parse()) {
+    match config::command_line().and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => Failure::report(&error),
     }
@@ -80,5 +85,11 @@ fn run(args: Args) -> anyhow::Result<()> {
         },
         Some(Command::Well(args)) => well::well(&args),
         Some(Command::Perft(args)) => perft::perft(&args),
+        #[cfg(feature = "cluster")]
+        Some(Command::Demo(args)) => demo::demo(&args),
+        Some(Command::Doctor(args)) => doctor::doctor(&args),
+        Some(Command::Config(command)) => config::config(&command, args.config.as_deref()),
+        Some(Command::Completions(args)) => manual::completions(&args),
+        Some(Command::Man(args)) => manual::man(&args),
     }
 }

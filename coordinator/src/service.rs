@@ -128,8 +128,10 @@ impl Runs for Service {
         &self,
         _: Request<v1::ListRequest>,
     ) -> Result<Response<v1::ListResponse>, Status> {
-        let runs = self.board.statuses();
-        Ok(Response::new(v1::ListResponse { runs }))
+        Ok(Response::new(v1::ListResponse {
+            runs: self.board.statuses(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }))
     }
 
     type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// A store of objects. Clones are the same store.
 ///
@@ -117,6 +117,14 @@ impl Objects {
     /// What was done so far, by all clones.
     pub fn stats(&self) -> Stats {
         self.counters.snapshot()
+    }
+
+    /// How many seconds the server's clock is ahead of this machine's, as its last answer tells, be it a
+    /// refusal: S3 refuses whoever is off by more than 15 minutes. `None` for a folder, and before the first
+    /// answer.
+    pub fn seconds_ahead(&self) -> Option<i64> {
+        let ahead = self.counters.seconds_ahead.lock();
+        *ahead.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes an object, over what had the key before.

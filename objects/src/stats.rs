@@ -1,5 +1,6 @@
 //! What was done, counted.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What an [`Objects`](crate::Objects) has done since it was opened.
@@ -49,6 +50,8 @@ pub(crate) struct Counters {
     /// Tries made again by us and not by Amazon's client.
     pub(crate) again: AtomicU64,
     pub(crate) errors: AtomicU64,
+    /// Seconds that the server's clock is ahead of ours; `None` until it has told the time.
+    pub(crate) seconds_ahead: Mutex<Option<i64>>,
 }
 
 /// Adds to a counter.

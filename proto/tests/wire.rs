@@ -50,7 +50,10 @@ impl Runs for OneRun {
             name: "one".to_owned(),
             ..RunStatus::default()
         };
-        Ok(Response::new(ListResponse { runs: vec![run] }))
+        Ok(Response::new(ListResponse {
+            runs: vec![run],
+            ..ListResponse::default()
+        }))
     }
 
     async fn watch(&self, _: Request<WatchRequest>) -> Answer<Self::WatchStream> {

@@ -46,6 +46,23 @@ Examples:
   hatebeam watch
   hatebeam watch patterns-1000000-5f3a9c1e --json";
 
+pub(crate) const WAIT_EXAMPLES: &str = "\
+The exit code is 0 if the run is finished, and 1 if it failed or was cancelled.
+
+Examples:
+  hatebeam wait
+  hatebeam wait patterns-1000000-5f3a9c1e --json";
+
+pub(crate) const CANCEL_EXAMPLES: &str = "\
+Examples:
+  hatebeam cancel patterns-1000000-5f3a9c1e
+  hatebeam cancel patterns-25 --coordinator https://10.0.0.1:7800 --tls tls";
+
+pub(crate) const DRAIN_EXAMPLES: &str = "\
+Examples:
+  hatebeam drain node-17-4242
+  hatebeam drain node-17-4242 --coordinator https://10.0.0.1:7800 --tls tls";
+
 /// How long a call may take.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How long a coordinator that went away is waited for.
@@ -186,20 +203,24 @@ pub(crate) struct DrainArgs {
     client: ClientArgs,
 }
 
-pub(super) type Client = RunsClient<InterceptedService<Channel, Bearer>>;
+pub(crate) type Client = RunsClient<InterceptedService<Channel, Bearer>>;
 
 impl ClientArgs {
     pub(super) async fn connect(&self) -> anyhow::Result<Client> {
-        let tls = self.tls.tls("client");
-        let token = self.tls.token()?;
-        let channel = wire::connect(&self.coordinator, tls.as_ref(), &Limits::default())
-            .await
-            .with_context(|| format!("the coordinator at {}", self.coordinator))?;
-        let client = RunsClient::with_interceptor(channel, Bearer::new(token.as_ref()));
-        Ok(client
-            .max_decoding_message_size(MAX_MESSAGE)
-            .max_encoding_message_size(MAX_MESSAGE))
+        connect(&self.coordinator, &self.tls).await
     }
+}
+
+/// Calls a coordinator as a client does.
+pub(crate) async fn connect(coordinator: &str, tls: &TlsArgs) -> anyhow::Result<Client> {
+    let (certificates, token) = (tls.tls("client"), tls.token()?);
+    let channel = wire::connect(coordinator, certificates.as_ref(), &Limits::default())
+        .await
+        .with_context(|| format!("the coordinator at {coordinator}"))?;
+    let client = RunsClient::with_interceptor(channel, Bearer::new(token.as_ref()));
+    Ok(client
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE))
 }
 
 impl WhichArgs {

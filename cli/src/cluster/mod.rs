@@ -8,8 +8,9 @@ mod serve;
 mod stored;
 
 pub(crate) use client::{
-    CancelArgs, DrainArgs, STATUS_EXAMPLES, SUBMIT_EXAMPLES, StatusArgs, SubmitArgs,
-    WATCH_EXAMPLES, WaitArgs, WatchArgs, cancel, drain, status, submit, wait, watch,
+    CANCEL_EXAMPLES, CancelArgs, Client, DRAIN_EXAMPLES, DrainArgs, STATUS_EXAMPLES,
+    SUBMIT_EXAMPLES, StatusArgs, SubmitArgs, WAIT_EXAMPLES, WATCH_EXAMPLES, WaitArgs, WatchArgs,
+    cancel, connect, drain, status, submit, wait, watch,
 };
 pub(crate) use replays::{REPLAYS_EXAMPLES, ReplaysArgs, replays};
 pub(crate) use serve::{
@@ -20,7 +21,7 @@ pub(crate) use stored::{list_stored, show_stored, with_archive};
 use anyhow::Context;
 use hatebeam_objects::{Encryption, Objects, Options};
 use hatebeam_proto::wire::{Tls, Token};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the coordinator listens unless told otherwise.
 pub(crate) const COORDINATOR: &str = "127.0.0.1:7800";
@@ -49,7 +50,7 @@ pub(crate) struct FromStoreArgs {
 
 /// How S3 is spoken to.
 #[derive(Clone, Debug, clap::Args)]
-struct S3Args {
+pub(crate) struct S3Args {
     /// An S3 server other than AWS, as http://host:port
     #[arg(long, value_name = "URL", env = "HATEBEAM_S3_ENDPOINT")]
     s3_endpoint: Option<String>,
@@ -60,10 +61,11 @@ struct S3Args {
     #[arg(long, env = "HATEBEAM_S3_PATH_STYLE")]
     s3_path_style: bool,
     /// How the server encrypts: AES256, aws:kms or aws:kms:KEY [default: as the bucket is set up]
-    #[arg(long, value_name = "HOW", value_parser = parse_encryption)]
+    #[arg(long, value_name = "HOW", env = "HATEBEAM_S3_ENCRYPTION")]
+    #[arg(value_parser = parse_encryption)]
     s3_encryption: Option<Encryption>,
     /// The storage class of tables, such as STANDARD_IA [default: the bucket's]
-    #[arg(long, value_name = "CLASS")]
+    #[arg(long, value_name = "CLASS", env = "HATEBEAM_S3_STORAGE_CLASS")]
     s3_storage_class: Option<String>,
 }
 
@@ -93,32 +95,40 @@ impl StoreArgs {
 
 impl S3Args {
     async fn open(&self, place: &str) -> anyhow::Result<Objects> {
-        let options = Options {
+        Objects::open(place, &self.options())
+            .await
+            .with_context(|| format!("the object store {place}"))
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options {
             endpoint: self.s3_endpoint.clone(),
             region: self.s3_region.clone(),
             path_style: self.s3_path_style,
             encryption: self.s3_encryption.clone().unwrap_or_default(),
             storage_class: self.s3_storage_class.clone(),
             ..Options::default()
-        };
-        Objects::open(place, &options)
-            .await
-            .with_context(|| format!("the object store {place}"))
+        }
     }
 }
 
 /// By what the members of a cluster know each other.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TlsArgs {
     /// The folder that `hatebeam certs` made, or what of it belongs on this machine
     #[arg(long, value_name = "DIR", env = "HATEBEAM_TLS")]
     tls: Option<PathBuf>,
     /// The file with the token [default: the variable HATEBEAM_TOKEN, or `token` in the folder of --tls]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "HATEBEAM_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }
 
 impl TlsArgs {
+    /// The folder with certificates, if there is one.
+    pub(crate) fn dir(&self) -> Option<&Path> {
+        self.tls.as_deref()
+    }
+
     /// The certificate of this name.
     pub(crate) fn tls(&self, name: &str) -> Option<Tls> {
         self.tls.as_ref().map(|dir| Tls::in_dir(dir, name))
@@ -140,7 +150,7 @@ impl TlsArgs {
 }
 
 /// A runtime to wait in.
-fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -41,6 +41,16 @@ Examples:
 /// How long the coordinator may take to read a game back.
 const DEADLINE: Duration = Duration::from_secs(150);
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  hatebeam replays list --store s3://bucket/hatebeam
+  hatebeam replays list --store /shared/hatebeam --json";
+
+const PULL_EXAMPLES: &str = "\
+Examples:
+  hatebeam replays pull --store /shared/hatebeam --best --out record.txt
+  hatebeam replays pull --store /shared/hatebeam patterns-1000000-5f3a9c1e";
+
 /// What to do with replays.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplaysArgs {
@@ -51,8 +61,10 @@ pub(crate) struct ReplaysArgs {
 #[derive(Debug, clap::Subcommand)]
 enum ReplaysCommand {
     /// List the finished runs, the best first
+    #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
     /// Bring a replay here
+    #[command(after_help = PULL_EXAMPLES)]
     Pull(PullArgs),
     /// Bring the best game so far of a run that goes on here
     SoFar(SoFarArgs),

@@ -84,6 +84,9 @@ pub(crate) struct CoordinatorArgs {
     hooks: HookArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
+    /// Stop when standard input ends, as it does with the process that holds the other end of it
+    #[arg(long)]
+    stop_with_stdin: bool,
     #[command(flatten)]
     dashboard: DashboardArgs,
     /// How log lines are written
@@ -134,6 +137,9 @@ pub(crate) struct WorkerArgs {
     compress: bool,
     #[command(flatten)]
     metrics: MetricsArgs,
+    /// Stop when standard input ends, as it does with the process that holds the other end of it
+    #[arg(long)]
+    stop_with_stdin: bool,
     /// How log lines are written
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -164,9 +170,13 @@ fn own_name() -> String {
     format!("{host}-{}", std::process::id())
 }
 
-/// Tells when a signal says that the process is to stop; the second signal ends it.
-fn on_signals() -> anyhow::Result<watch::Receiver<bool>> {
+/// Tells when a signal says that the process is to stop, or the end of its input if that is one; the second
+/// signal ends it.
+fn on_signals(stop_with_stdin: bool) -> anyhow::Result<watch::Receiver<bool>> {
     let flag = crate::interrupt::flag()?;
+    if stop_with_stdin {
+        crate::interrupt::at_end_of_input(&flag)?;
+    }
     let (tell, told) = watch::channel(false);
     tokio::spawn(async move {
         while !flag.load(std::sync::atomic::Ordering::Relaxed) {
@@ -216,7 +226,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
         every: args.hooks.every(),
     };
     block_on(async {
-        let stop = on_signals()?;
+        let stop = on_signals(args.stop_with_stdin)?;
         let lost_after = Duration::from_secs_f64(args.lost_after);
         let (registry, objects) = (Registry::default(), args.store.open().await?);
         args.metrics
@@ -278,7 +288,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
         let (registry, objects) = (Registry::default(), args.store.open().await?);
         args.metrics.serve(&registry, "worker", &objects).await?;
         let (machine, metadata) = args.rent.machine().await?;
-        let stop = on_signals()?;
+        let stop = on_signals(args.stop_with_stdin)?;
         let membership = Membership {
             name,
             listen: args.listen,

@@ -22,7 +22,7 @@ pub(crate) struct Metadata {
 }
 
 /// Whether there can be such a service: elsewhere it would be waited for in vain.
-fn may_be_here() -> bool {
+pub(crate) fn may_be_here() -> bool {
     let is_off = std::env::var(DISABLED).is_ok_and(|value| value.eq_ignore_ascii_case("true"));
     if is_off {
         return false;

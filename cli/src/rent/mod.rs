@@ -4,12 +4,13 @@
 mod metadata;
 
 use crate::plan::{Market, Prices, parse_price};
-use hatebeam_worker::cluster::{Machine, Rates};
+pub(crate) use hatebeam_worker::cluster::Machine;
+use hatebeam_worker::cluster::Rates;
 #[cfg(feature = "s3")]
-pub(crate) use metadata::Metadata;
+pub(crate) use metadata::{Metadata, may_be_here};
 
 /// What a person says of the machine.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct RentArgs {
     /// Dollars that this machine costs an hour [default: what the table of `hatebeam plan` says of its kind]
     #[arg(long, value_name = "DOLLARS", value_parser = parse_price)]

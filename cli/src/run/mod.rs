@@ -162,7 +162,7 @@ fn check_limits(
     if let Some(available) = available_memory()
         && memory > available
     {
-        let most = available.saturating_sub(MEMORY.1) / MEMORY.0;
+        let most = widest(available);
         bail!(
             "a width of {width} needs {} of memory, and {} are available: --width {most} fits \
              (--ignore-limits starts anyway)",
@@ -186,6 +186,11 @@ fn check_limits(
         );
     }
     Ok(())
+}
+
+/// The widest beam that fits into so much memory.
+pub(crate) fn widest(available: u64) -> u64 {
+    available.saturating_sub(MEMORY.1) / MEMORY.0
 }
 
 fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {

@@ -36,6 +36,31 @@ Examples:
   hatebeam runs --store s3://bucket/hatebeam
   hatebeam runs show patterns-25000000 --store s3://bucket/hatebeam";
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  hatebeam runs list
+  hatebeam runs list --json";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  hatebeam runs show patterns-1000000
+  hatebeam runs show patterns-1000000 --verify";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  hatebeam runs report patterns-1000000
+  hatebeam runs report patterns-1000000 --out report.html";
+
+const REPAIR_EXAMPLES: &str = "\
+Examples:
+  hatebeam runs repair patterns-1000000
+  hatebeam runs repair patterns-1000000 --threads 8 --json";
+
+const RM_EXAMPLES: &str = "\
+Examples:
+  hatebeam runs rm patterns-1000-686dc88d
+  hatebeam runs rm patterns-1000-686dc88d --yes";
+
 /// `hatebeam runs`, without a subcommand `list`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -49,14 +74,19 @@ pub(crate) struct RunsArgs {
 #[derive(Debug, Subcommand)]
 enum RunsCommand {
     /// List the runs
+    #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
     /// Show a run: what is searched, how far it is, its depths
+    #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
     /// Write a run's plots and its best game into one HTML file
+    #[command(after_help = REPORT_EXAMPLES)]
     Report(report::ReportArgs),
     /// Read all that a run stored, and make anew what is damaged
+    #[command(after_help = REPAIR_EXAMPLES)]
     Repair(RepairArgs),
     /// Remove a run and all that it stored, but for its replay
+    #[command(after_help = RM_EXAMPLES)]
     Rm(RmArgs),
 }
 

@@ -15,32 +15,6 @@ fn alone_it_prints_its_help() {
 }
 
 #[test]
-fn every_help_has_examples() {
-    for words in [
-        &["replay", "verify"][..],
-        &["replay", "convert"],
-        &["replay", "show"],
-        &["well"],
-        &["perft"],
-        &["run"],
-        &["resume"],
-        &["keyframes"],
-        &["runs"],
-        &["endgame"],
-        &["solve"],
-        #[cfg(feature = "cluster")]
-        &["certs"],
-    ] {
-        let help = run(&[words, &["--help"]].concat()).silent_results();
-        let example = format!("\n  hatebeam {}", words.join(" "));
-        assert!(
-            help.contains("Examples:") && help.contains(&example),
-            "{help}"
-        );
-    }
-}
-
-#[test]
 fn the_version_is_the_packages() {
     let version = run(&["--version"]).silent_results();
     assert_eq!(version, format!("hatebeam {}\n", env!("CARGO_PKG_VERSION")));

@@ -4,9 +4,12 @@
 
 #[cfg(feature = "cluster")]
 mod certs;
+mod config;
+mod doctor;
 mod endgame;
 mod film;
 mod general;
+mod manual;
 mod perft;
 mod plan;
 mod replay;

@@ -63,7 +63,12 @@ pub(crate) fn run(args: &[&str]) -> Run {
 
 /// Runs the binary and feeds it `input`.
 pub(crate) fn run_with_input(args: &[&str], input: &[u8]) -> Run {
-    let mut child = command(args).stdin(Stdio::piped()).spawn().unwrap();
+    run_command(command(args), input)
+}
+
+/// Runs the binary as it was prepared, and feeds it `input`.
+pub(crate) fn run_command(mut command: Command, input: &[u8]) -> Run {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     // The binary may stop reading before the end: that is its right.
@@ -82,6 +87,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatebeam"));
     command
         .args(args)
+        .env("HATEBEAM_CONFIG", "none") // whatever the one who tests has told it
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
@@ -165,6 +171,7 @@ pub(crate) fn script(args: &[&str]) -> Option<Terminal> {
     let mut script = Command::new("script")
         .args(["-q", "-e", "-c", &line, "/dev/null"])
         .env("TERM", "xterm")
+        .env("HATEBEAM_CONFIG", "none")
         .env_remove("NO_COLOR")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// A metadata service as AWS has it, version 2: who does not open a session is turned away.
-struct Service {
-    endpoint: String,
+pub(crate) struct Service {
+    pub(crate) endpoint: String,
     is_to_go: Arc<AtomicBool>,
     /// Questions without a session.
     turned_away: Arc<AtomicUsize>,
 }
 
 impl Service {
-    fn start() -> Service {
+    pub(crate) fn start() -> Service {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let service = Service {

@@ -7,6 +7,8 @@
 mod chaos;
 mod cost;
 mod dashboard;
+mod demo;
+mod doctor;
 mod faults;
 mod hostile;
 mod hosts;

@@ -106,6 +106,7 @@ pub(crate) fn hatebeam() -> Command {
 fn quiet(command: &mut Command) {
     command.stdin(Stdio::null());
     command
+        .env("HATEBEAM_CONFIG", "none")
         .env_remove("HATEBEAM_TOKEN")
         .env_remove("HATEBEAM_LOG")
         .env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");

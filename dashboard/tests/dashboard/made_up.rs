@@ -271,7 +271,8 @@ impl Runs for MadeUp {
         _: Request<v1::ListRequest>,
     ) -> Result<Response<v1::ListResponse>, Status> {
         let runs = self.world().runs.clone();
-        Ok(Response::new(v1::ListResponse { runs }))
+        let version = "made up".to_owned();
+        Ok(Response::new(v1::ListResponse { runs, version }))
     }
 
     type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;

@@ -19,7 +19,8 @@ use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvi
 use aws_config::provider_config::ProviderConfig;
 use aws_config::{BehaviorVersion, Region, environment::EnvironmentVariableRegionProvider};
 use aws_sdk_s3::config::interceptors::{
-    BeforeSerializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
+    BeforeDeserializationInterceptorContextRef, BeforeSerializationInterceptorContextRef,
+    BeforeTransmitInterceptorContextRef,
 };
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
@@ -28,12 +29,14 @@ use aws_sdk_s3::config::{
     StalledStreamProtectionConfig,
 };
 use aws_sdk_s3::error::{BoxError, ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_s3::types::{
     ChecksumAlgorithm, Delete, ObjectIdentifier, ServerSideEncryption, StorageClass,
 };
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use std::error::Error;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// How many objects one request deletes at most.
 const DELETED_AT_ONCE: usize = 1000;
@@ -103,7 +106,7 @@ impl S3 {
         };
         let config = aws_sdk_s3::config::Builder::from(&config)
             .force_path_style(options.path_style)
-            .interceptor(CountRequests(counters.clone()))
+            .interceptor(Observe(counters.clone()))
             .build();
         let (encryption, kms_key) = match &options.encryption {
             Encryption::Bucket => (None, None),
@@ -328,11 +331,11 @@ fn credentials(options: &Options, http: SharedHttpClient) -> ProfileFileCredenti
 
 /// Counts requests, and the operations that they are for.
 #[derive(Debug)]
-struct CountRequests(Arc<Counters>);
+struct Observe(Arc<Counters>);
 
-impl Intercept for CountRequests {
+impl Intercept for Observe {
     fn name(&self) -> &'static str {
-        "CountRequests"
+        "Observe"
     }
 
     fn read_before_execution(
@@ -351,6 +354,24 @@ impl Intercept for CountRequests {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         count(&self.0.requests, 1);
+        Ok(())
+    }
+
+    fn read_after_transmit(
+        &self,
+        context: &BeforeDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let date = context.response().headers().get("date");
+        let told = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
+        if let Some(told) = told {
+            let ahead = told.secs() - DateTime::from(SystemTime::now()).secs();
+            let mut kept = self.0.seconds_ahead.lock();
+            if let Ok(kept) = &mut kept {
+                **kept = Some(ahead);
+            }
+        }
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use rustls::{CertificateError, ClientConfig, RootCertStore, ServerConfig};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -20,6 +21,9 @@ use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 
 /// The name in every certificate of a cluster.
 pub const NAME: &str = "hatebeam";
+
+/// Longer than any certificate is good for.
+const LONGEST: Duration = Duration::from_secs(200 * 366 * 86_400);
 
 /// The files of one member, all PEM. They are read when a server or a connection is made; new ones take a
 /// new start.
@@ -97,6 +101,40 @@ impl Tls {
             .identity(Identity::from_pem(contents.cert, contents.key))
             .ca_certificate(Certificate::from_pem(contents.ca))
             .timeout(HANDSHAKE))
+    }
+
+    /// Until when the files are good: the certificate, and the CA that vouches for it.
+    ///
+    /// The one who judges certificates is asked about one moment after the other, by halves: it knows all the
+    /// reasons not to trust one, and no second reader of certificates is needed beside it.
+    ///
+    /// # Errors
+    /// The file, and what is wrong with it now.
+    pub fn valid_until(&self) -> Result<SystemTime, WireError> {
+        let now = UnixTime::now().as_secs();
+        let contents = Contents {
+            ca: files::read(&self.ca)?,
+            cert: files::read(&self.cert)?,
+            key: files::read_private(&self.key)?,
+        };
+        let parts = [&contents.ca, &contents.cert, &contents.key].map(Vec::as_slice);
+        let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        let judge = |side, seconds| self.check(parts, side, at(seconds));
+        let side = match judge(Side::Client, now) {
+            Ok(()) => Side::Client,
+            Err(error) => judge(Side::Server, now)
+                .map(|()| Side::Server)
+                .map_err(|_| error)?,
+        };
+        let (mut good, mut bad) = (now, now + LONGEST.as_secs());
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            match judge(side, middle) {
+                Ok(()) => good = middle,
+                Err(_) => bad = middle,
+            }
+        }
+        Ok(UNIX_EPOCH + Duration::from_secs(good))
     }
 
     /// What a connection to a server fails of for certain, or `None` if the server accepts this side.
