@@ -5,8 +5,10 @@ use hatebeam_proto::v1;
 
 /// From this part of a budget on it is said that it runs out.
 pub(crate) const WARN_AT: f64 = 0.8;
-/// A disk with less room than this part of it, or than so many bytes, is filling.
-const LITTLE_ROOM: (f64, u64) = (0.1, 2 << 30);
+/// A disk with less room than this part of it is filling.
+const LITTLE_ROOM: f64 = 0.05;
+/// So many bytes are enough however large the disk is, and so few are not, however small.
+const ROOM: std::ops::Range<u64> = 2 << 30..20 << 30;
 
 fn alert(kind: &str, worker: &str, text: String) -> v1::Alert {
     v1::Alert {
@@ -65,19 +67,16 @@ fn of_worker(worker: &v1::WorkerStatus) -> Vec<v1::Alert> {
     if worker.slow {
         say("slow-worker", "the others wait for it".to_owned());
     }
-    // Tables go to the object store while the next depth is expanded: who is done with that waits for them.
-    let is_done = worker.parents > 0 && worker.expanded >= worker.parents;
-    if is_done && worker.uploading_bytes > 0 {
+    if worker.uploads_behind {
         let text = format!(
             "{} MB of tables are still on their way to the object store, and the search waits for them",
             worker.uploading_bytes.div_ceil(1_000_000)
         );
         say("uploads-behind", text);
     }
-    let (part, bytes) = LITTLE_ROOM;
     let free = worker.disk_free_bytes;
-    let is_little = (free as f64) < worker.disk_bytes as f64 * part || free < bytes;
-    if worker.disk_bytes > 0 && is_little {
+    let is_little = (free as f64) < worker.disk_bytes as f64 * LITTLE_ROOM && free < ROOM.end;
+    if worker.disk_bytes > 0 && (is_little || free < ROOM.start) {
         let text = format!("its disk has {} MB left", free / 1_000_000);
         say("disk-filling", text);
     }
@@ -103,14 +102,15 @@ mod tests {
             parents: 100,
             expanded: 50,
             uploading_bytes: 1,
+            uploads_behind: false,
             disk_bytes: 100 << 30,
             disk_free_bytes: 50 << 30,
             ..v1::WorkerStatus::default()
         };
         assert!(kinds(&run, fine.clone()).is_empty());
         let bad = v1::WorkerStatus {
-            expanded: 100,
-            disk_free_bytes: 9 << 30,
+            uploads_behind: true,
+            disk_free_bytes: 4 << 30,
             slow: true,
             note: "it cannot write".to_owned(),
             ..fine

@@ -85,6 +85,8 @@ struct Worker {
     beat: v1::Beat,
     /// Since when it is far behind the others.
     behind: Option<Instant>,
+    /// Since when it has expanded its part, and the tables of the depth before are still on their way.
+    uploads: Option<Instant>,
     is_leaving: bool,
     /// Shards it has.
     shards: u32,
@@ -109,6 +111,12 @@ impl Worker {
             0 => 1.0,
             parents => self.beat.expanded as f64 / parents as f64,
         }
+    }
+
+    /// Tables go to the object store while the next depth is expanded: who is done with that waits for them.
+    fn waits_for_uploads(&self) -> bool {
+        let beat = &self.beat;
+        beat.parents > 0 && beat.expanded >= beat.parents && beat.uploading_bytes > 0
     }
 
     /// Whether the others have waited for it for a while.
@@ -208,6 +216,7 @@ impl Hub {
                 machine: Some(worker.machine.clone().into()),
                 uploading_bytes: worker.beat.uploading_bytes,
                 disk_bytes: worker.hello.disk_bytes,
+                uploads_behind: worker.uploads.is_some_and(|since| since.elapsed() > BEHIND),
             }
         };
         inner.workers.values().map(status).collect()
@@ -254,6 +263,10 @@ impl Hub {
             shares.sort_by(f64::total_cmp);
             let median = shares.get(shares.len() / 2).copied().unwrap_or(0.0);
             for (name, worker) in &mut inner.workers {
+                worker.uploads = match worker.waits_for_uploads() {
+                    true => worker.uploads.or_else(|| Some(Instant::now())),
+                    false => None,
+                };
                 let was_slow = worker.is_slow();
                 let share = worker.share();
                 if !working(worker) || median <= 0.5 || share >= median / 2.0 {
@@ -457,6 +470,7 @@ impl Hub {
             heard: Instant::now(),
             beat: v1::Beat::default(),
             behind: None,
+            uploads: None,
             is_leaving: false,
             shards: 0,
             left_out: None,

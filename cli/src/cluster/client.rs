@@ -11,6 +11,7 @@ use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::wire::{self, Bearer, Limits, MAX_MESSAGE, explain};
 use hatebeam_store::DepthRecord;
 use hatebeam_worker::{Keep, Observer};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -442,6 +443,7 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
     let expanded = Arc::new(AtomicU64::new(0));
     let mut begun = None;
     let mut said = String::new();
+    let mut alerts: BTreeSet<(String, String)> = BTreeSet::new();
     let ended = until_ended(args, run, 0, |message| {
         let Some(run) = &message.run else {
             return Ok(());
@@ -459,20 +461,28 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
             screen.begun(run.depth + 1, run.parents, &expanded);
         }
         screen.below(&below(run, &message.workers));
-        let mut now = run.note.clone();
-        let more = message
-            .alerts
-            .iter()
-            .filter(|alert| alert.kind != "held-up");
-        for alert in more {
-            let _ = write!(now, "  {} {}", alert.worker, alert.text);
-        }
-        if now != said {
-            said = now;
+        if run.note != said {
+            said.clone_from(&run.note);
             if !said.is_empty() {
-                screen.note(said.trim());
+                screen.note(&said);
             }
         }
+        // Each is said when it comes up, whatever its numbers become; what holds the run up is its note.
+        let now: BTreeMap<(String, String), &str> = message
+            .alerts
+            .iter()
+            .filter(|alert| alert.kind != "held-up")
+            .map(|alert| {
+                (
+                    (alert.kind.clone(), alert.worker.clone()),
+                    alert.text.as_str(),
+                )
+            })
+            .collect();
+        for (about, text) in now.iter().filter(|(about, _)| !alerts.contains(*about)) {
+            screen.note(format!("{} {text}", about.1).trim());
+        }
+        alerts = now.into_keys().collect();
         Ok(())
     })
     .await?;
