@@ -93,10 +93,12 @@ fn a_run_is_cancelled_and_goes_on_under_another_coordinator() {
     let ended = rig.client(&["wait", "--json"]);
     assert_eq!(ended.status.code(), Some(1));
     assert_eq!(rig.status().unwrap()["state"], "cancelled");
-    // SIGINT ends a coordinator in order: the next one need not wait.
-    rig.coordinator.as_ref().unwrap().signal("-INT");
-    assert_eq!(rig.coordinator.as_mut().unwrap().ends(), Some(0));
-    rig.start_coordinator();
+    // Both signals end a coordinator in order: the next one need not wait.
+    for signal in ["-INT", "-TERM"] {
+        rig.coordinator.as_ref().unwrap().signal(signal);
+        assert_eq!(rig.coordinator.as_mut().unwrap().ends(), Some(0));
+        rig.start_coordinator();
+    }
     let again = rig.submit(&WIDTH);
     assert!(again["depth"].as_u64().unwrap() >= 5, "{again}");
     rig.watch().assert_same(&expected);
