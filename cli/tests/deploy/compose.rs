@@ -120,8 +120,21 @@ fn the_program_understands_every_service() {
     let starts = starts(&compose());
     let workers = starts.values().filter(|start| start.args[0] == "worker");
     assert_eq!(workers.count(), 2);
-    for start in starts.values() {
-        start.check();
+    for (name, start) in &starts {
+        if name != "client" {
+            start.check();
+            continue;
+        }
+        // It asks the coordinator, or looks into the store.
+        let pull = ["replays", "pull", "--best"].map(str::to_owned).into();
+        let looks = Start {
+            place: "replays of the client".to_owned(),
+            args: pull,
+            variables: start.variables.clone(),
+        };
+        let (asking, looking) = (start.unheeded(), looks.unheeded());
+        let neither: Vec<&&str> = asking.intersection(&looking).collect();
+        assert!(neither.is_empty(), "{neither:?}");
     }
 }
 

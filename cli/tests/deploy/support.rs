@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 
 /// Variables of AWS's own that the program heeds.
 const AWS: [&str; 2] = ["AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"];
+/// What the images and manifests need for themselves.
+const OWN: [&str; 2] = ["TMPDIR", "POD_NAME"];
 
 /// A file or folder of the repository.
 pub(crate) fn path(name: &str) -> PathBuf {
@@ -125,6 +127,13 @@ impl Start {
     /// The program knows every option, takes every value, and heeds every variable.
     #[track_caller]
     pub(crate) fn check(&self) {
+        let unheeded = self.unheeded();
+        assert!(unheeded.is_empty(), "{}: {unheeded:?}", self.place);
+    }
+
+    /// The variables that the command does not heed, whose options and values the program must know.
+    #[track_caller]
+    pub(crate) fn unheeded(&self) -> BTreeSet<&str> {
         let told = self.parsed();
         assert!(
             told.status.success(),
@@ -137,12 +146,10 @@ impl Start {
         let words: BTreeSet<&str> = help
             .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
             .collect();
-        for (name, _) in &self.variables {
-            let known = words.contains(name.as_str()) || AWS.contains(&name.as_str());
-            // Where a process that has no home keeps what it writes.
-            let fine = known || ["HATEBEAM_STATE", "TMPDIR", "POD_NAME"].contains(&name.as_str());
-            assert!(fine, "{}: {name} is not heeded", self.place);
-        }
+        let names = self.variables.iter().map(|(name, _)| name.as_str());
+        names
+            .filter(|name| !words.contains(name) && !AWS.contains(name) && !OWN.contains(name))
+            .collect()
     }
 
     /// With --help at its end a command line is looked at to the end, and nothing is done.

@@ -20,12 +20,16 @@ struct Workshop {
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
-        let (entry, name) = (entry.as_ref().unwrap().path(), entry.unwrap().file_name());
-        match entry.is_dir() {
-            // What a person's own use of them has left there.
-            _ if name.to_str().unwrap().starts_with(".terraform") => {}
-            true => copy(&entry, &to.join(name)),
-            false => drop(std::fs::copy(&entry, to.join(name)).unwrap()),
+        let entry = entry.unwrap();
+        let name = entry.file_name();
+        // What a person's own use of them has left there.
+        if name.to_str().unwrap().starts_with(".terraform") {
+            continue;
+        }
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to.join(name));
+        } else {
+            std::fs::copy(entry.path(), to.join(name)).unwrap();
         }
     }
 }
