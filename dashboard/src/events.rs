@@ -73,7 +73,7 @@ fn teller<R>(app: &App<R>) -> Result<(Teller, Response), ApiError> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct From {
+pub(crate) struct Since {
     /// The first depth whose record is wanted.
     #[serde(default)]
     from: u32,
@@ -83,7 +83,7 @@ pub(crate) struct From {
 pub(crate) async fn of_run<R: Runs>(
     State(app): State<Arc<App<R>>>,
     Part(run): Part,
-    Query(From { from }): Query<From>,
+    Query(Since { from }): Query<Since>,
 ) -> Result<Response, ApiError> {
     let (teller, answer) = teller(&app)?;
     let request = v1::WatchRequest {
