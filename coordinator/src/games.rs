@@ -164,7 +164,10 @@ fn status(manifest: &Manifest, error: &ReadError) -> Status {
             Status::failed_precondition(whole)
         }
         // The object store is away, or the tables were dropped meanwhile.
-        ReadError::Game(GameError::Store(_)) | ReadError::Manifest(ManifestError::Object(_)) => {
+        ReadError::Game(GameError::Store(
+            StoreError::DamagedDepth { .. } | StoreError::Io { .. } | StoreError::DiskFull { .. },
+        ))
+        | ReadError::Manifest(ManifestError::Object(_) | ManifestError::Scratch(_)) => {
             Status::unavailable(whole)
         }
         _ => Status::internal(whole),
@@ -199,7 +202,7 @@ mod tests {
         for depth in 0..depths {
             let mut record = first_record(&manifest.spec).unwrap();
             record.depth = depth;
-            record.kept = depth == 0 || depth + 1 == depths;
+            record.kept = depth + 1 == depths;
             manifest.depths.push(Depth {
                 record,
                 sent: 0,
