@@ -46,6 +46,11 @@ Examples:
   hatebeam replays list --store s3://bucket/hatebeam
   hatebeam replays list --store /shared/hatebeam --json";
 
+const SO_FAR_EXAMPLES: &str = "\
+Examples:
+  hatebeam replays so-far
+  hatebeam replays so-far patterns-1000000-5f3a9c1e --depth 120 --format svg --out game.svg";
+
 const PULL_EXAMPLES: &str = "\
 Examples:
   hatebeam replays pull --store /shared/hatebeam --best --out record.txt
@@ -67,6 +72,7 @@ enum ReplaysCommand {
     #[command(after_help = PULL_EXAMPLES)]
     Pull(PullArgs),
     /// Bring the best game so far of a run that goes on here
+    #[command(after_help = SO_FAR_EXAMPLES)]
     SoFar(SoFarArgs),
 }
 

@@ -8,7 +8,7 @@ use crate::machine::{available_memory, rss};
 use crate::metrics::MetricsArgs;
 use crate::output;
 use crate::rent::{Metadata, RentArgs, rates};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use hatebeam_coordinator::{Heralding, Settings, coordinate};
 use hatebeam_metrics::Registry;
 use hatebeam_proto::wire::check_bind;
@@ -272,6 +272,12 @@ pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
     let _logs = args.spans.start(format, level, "worker")?;
     let tls = args.tls.tls("worker");
     check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
+    if args.listen.ip().is_unspecified() && args.advertise.is_none() {
+        bail!(
+            "a worker that listens on {} must say with --advertise where other workers reach it",
+            args.listen
+        );
+    }
     args.metrics.check(args.insecure_bind)?;
     let token = args.tls.token()?;
     let name = args.name.clone().unwrap_or_else(own_name);

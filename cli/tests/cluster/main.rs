@@ -163,6 +163,17 @@ fn without_conditional_writes_a_coordinator_must_be_told_that_it_is_alone() {
     rig.watch().assert_same(&expected);
 }
 
+/// 0.0.0.0 is nowhere, for whoever is to call it.
+#[test]
+fn a_worker_that_listens_everywhere_says_where_it_is() {
+    let mut command = rig::hatebeam();
+    command.args(["worker", "--store", "/nowhere", "--insecure-bind"]);
+    let output = command.args(["--listen", "0.0.0.0:0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("--advertise"), "{error}");
+}
+
 #[test]
 fn an_s3_server_will_do() {
     let Some(moto) = Server::moto() else {
