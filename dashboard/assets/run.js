@@ -338,7 +338,7 @@ class WellBrowser {
     this.name = name;
     /** The place that is shown; `null` follows the last one. */
     this.at = null;
-    this.canvas = h("canvas", { role: "img", "data-most": 280 });
+    this.canvas = h("canvas", { role: "img", "aria-label": "No well yet", "data-most": 280 });
     this.scrub = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Depth whose best well is shown", oninput: () => this.choose(Number(this.scrub.value)) });
     this.title = h("p", { className: "well-title" });
     this.facts = h("p", { className: "hint" });

@@ -25,6 +25,12 @@ async function tell(what) {
   return value;
 }
 
+/** Starts the coordinator anew. No page looks at it then: one whose events are cut off would say so, and rightly. */
+async function restart(page, what) {
+  await page.goto("about:blank");
+  await tell(what);
+}
+
 async function picture(page, name, options) {
   if (!folder) return;
   mkdirSync(folder, { recursive: true });
@@ -33,7 +39,7 @@ async function picture(page, name, options) {
 
 const steps = {
   async "an empty coordinator says what to do"(page) {
-    await tell("empty");
+    await restart(page, "empty");
     await page.goto(url);
     await page.shows("No run yet");
     await page.shows("hatebeam submit --width 100k --watch");
@@ -43,7 +49,7 @@ const steps = {
     await page.shows("No worker");
     await page.goto(`${url}#/nowhere`);
     await page.shows("Nothing here");
-    await tell("busy");
+    await restart(page, "busy");
   },
 
   async "runs are listed, and change as they do"(page) {
@@ -338,7 +344,7 @@ const steps = {
     await page.click("dialog button", "Go on");
     await page.shows("The run is in the queue again");
     assert.equal(JSON.parse(JSON.parse(await tell("submitted")).spec).width, 1_000_000);
-    await tell("busy");
+    await restart(page, "busy");
   },
 
   async "it can be used with the keyboard, and read aloud"(page) {
@@ -388,7 +394,8 @@ const steps = {
       }
     }
     // As it usually is: the pictures of the documentation.
-    await tell("busy 160");
+    await restart(page, "busy 160");
+    await page.goto(url);
     for (const scheme of ["light", "dark"]) {
       await page.likes({ "prefers-color-scheme": scheme });
       await page.until(`document.documentElement.dataset.theme === "${scheme}"`);
