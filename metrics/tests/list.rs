@@ -63,7 +63,10 @@ fn names_are_good_and_come_once_in_a_process() {
                 ["counter", "gauge", "histogram"].contains(&metric.kind),
                 "{name}"
             );
-            assert!(["", "seconds", "bytes", "dollars"].contains(&metric.unit), "{name}");
+            assert!(
+                ["", "seconds", "bytes", "dollars"].contains(&metric.unit),
+                "{name}"
+            );
             // The library puts the full stop there.
             assert!(
                 !metric.help.is_empty() && !metric.help.ends_with('.'),
