@@ -49,6 +49,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tonic::server::NamedService;
 use tonic::service::interceptor::InterceptedService;
+use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 use tracing::Instrument;
 
 /// Signs of life may fail for so long before the coordinator stops: another may have taken its place.
@@ -191,21 +192,6 @@ pub async fn coordinate(
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<RunsServer<Service>>().await;
     health.set_serving::<MembersServer<Service>>().await;
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(v1::FILES)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        // Of the files' services, those that are here: workers serve each other another one.
-        .with_service_name(<RunsServer<Service> as NamedService>::NAME)
-        .with_service_name(<MembersServer<Service> as NamedService>::NAME)
-        .with_service_name("grpc.health.v1.Health")
-        .build_v1();
-    let reflection = match reflection {
-        Ok(reflection) => Some(reflection),
-        Err(error) => {
-            tracing::warn!(%error, "no reflection");
-            None
-        }
-    };
     // It ends when this does, however that is.
     let mut shown = JoinSet::new();
     if let Some(Dashboard { server, estimator }) = settings.dashboard.take() {
@@ -222,7 +208,7 @@ pub async fn coordinate(
         .add_service(InterceptedService::new(runs, guard.clone()))
         .add_service(InterceptedService::new(members, guard.clone()))
         .add_service(health_service)
-        .add_optional_service(reflection.map(|service| InterceptedService::new(service, guard)))
+        .add_optional_service(reflection().map(|service| InterceptedService::new(service, guard)))
         .serve_with_incoming(incoming);
     let mut server = tokio::spawn(server);
     tracing::info!(name = settings.name, %address, store, "the coordinator listens");
@@ -259,6 +245,25 @@ pub async fn coordinate(
     let _ = quit.send(true);
     let _ = beats.await;
     ended
+}
+
+/// What tells gRPC's own tools which services there are.
+fn reflection() -> Option<ServerReflectionServer<impl ServerReflection>> {
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(v1::FILES)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        // Of the files' services, those that are here: workers serve each other another one.
+        .with_service_name(<RunsServer<Service> as NamedService>::NAME)
+        .with_service_name(<MembersServer<Service> as NamedService>::NAME)
+        .with_service_name("grpc.health.v1.Health")
+        .build_v1();
+    match reflection {
+        Ok(reflection) => Some(reflection),
+        Err(error) => {
+            tracing::warn!(%error, "no reflection");
+            None
+        }
+    }
 }
 
 /// The workers and the runs, none known yet, and in sight of the metrics.
