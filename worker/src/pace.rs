@@ -23,7 +23,7 @@ pub struct Projection {
     pub judged_by: &'static str,
 }
 
-/// Pieces of the games that beams of a thousand and of a million wells found, from thinnest to widest: 110 to 235,
+/// Pieces of the games that beams of a thousand to five million wells found, from thinnest to widest: 110 to 283,
 /// some twenty more for ten times the width. A game's length is a chaotic function of the width, and weights
 /// matter more.
 fn usual_depths(width: u64) -> (u32, u32) {
