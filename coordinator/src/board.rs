@@ -263,7 +263,7 @@ fn record_to_wire(depth: &Depth) -> v1::DepthRecord {
 
 /// Where a run may end.
 fn projection(manifest: &Manifest) -> Option<Projection> {
-    let mut pace = Pace::new(manifest.spec.width, manifest.max_depth);
+    let mut pace = Pace::new(&manifest.spec, manifest.max_depth);
     let skipped = manifest.depths.len().saturating_sub(Pace::DEPTHS);
     for depth in &manifest.depths[skipped..] {
         pace.add(&depth.record);

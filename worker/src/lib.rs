@@ -17,7 +17,7 @@ mod spec;
 pub use game::{
     BestGame, GameError, GameTo, Searched, best_game, bring_to_end, game_through, game_to,
 };
-pub use pace::{Pace, Projection};
+pub use pace::{Pace, Projection, likely_depths};
 pub use part::Part;
 pub use results::ShowError;
 pub use run::{End, Keep, MAX_GAP, Observer, Run, RunError, Settings};

@@ -1,5 +1,7 @@
 //! Where a run may end, judged by its last depths.
 
+use crate::spec::RunSpec;
+use hatebeam_search::Kind;
 use hatebeam_store::DepthRecord;
 use std::collections::VecDeque;
 
@@ -8,6 +10,8 @@ use std::collections::VecDeque;
 pub struct Pace {
     width: u64,
     max_depth: Option<u32>,
+    /// How deep it may get, before its depths tell more.
+    likely: [u32; 2],
     /// Depth, wells and seconds of the last depths.
     recent: VecDeque<(u32, u64, f64)>,
 }
@@ -23,24 +27,59 @@ pub struct Projection {
     pub judged_by: &'static str,
 }
 
-/// Pieces of the games that beams of a thousand to five million wells found, from thinnest to widest: 110 to 283,
-/// some twenty more for ten times the width. A game's length is a chaotic function of the width, and weights
-/// matter more.
-fn usual_depths(width: u64) -> (u32, u32) {
-    let decades = (width.max(1) as f64).log10();
-    let usual = 85.0 + 23.0 * decades;
-    ((usual * 0.7) as u32, (usual * 1.4) as u32)
+/// Lines of the games that beams found, by the logarithm of their width; *patterns*.
+const PATTERNS: &[(f64, f64)] = &[
+    (3.0, 32.0),
+    (4.0, 51.0),
+    (5.0, 71.0),
+    (6.0, 75.0),
+    (6.7, 99.0),
+];
+/// The same of the other evaluators: *knewjade* with the published weights.
+const OTHERS: &[(f64, f64)] = &[(3.0, 12.0), (4.0, 23.0), (4.5, 25.0)];
+/// Cells of a line and of a piece, and cells that are left when a game is over.
+const LINE: f64 = 10.0;
+const PIECE: f64 = 4.0;
+const LEFT: f64 = 134.0;
+/// How far the depth of a run may be from what others of about its width came to: a game's length is a chaotic
+/// function of the width, and weights matter more.
+const RANGE: [f64; 2] = [0.8, 1.3];
+
+/// How deep a run may get, from the least that is likely to the most, as far as its specification tells.
+pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
+    let table = match spec.evaluator.kind {
+        Kind::Patterns => PATTERNS,
+        _ => OTHERS,
+    };
+    let lines = interpolated(table, (spec.width.max(1) as f64).log10());
+    let cells = (spec.well.columns * spec.well.rows) as f64 / 160.0;
+    let pieces = (lines * LINE + LEFT) * cells / PIECE;
+    // A game that begins in the middle is no shorter for that, all told, and one piece is always possible.
+    let first = spec.start_depth() + 1;
+    RANGE.map(|part| {
+        let depth = ((pieces * part).round() as u32).max(first);
+        max_depth.map_or(depth, |max| depth.min(max))
+    })
+}
+
+fn interpolated(table: &[(f64, f64)], at: f64) -> f64 {
+    let after = table
+        .partition_point(|&(x, _)| x < at)
+        .clamp(1, table.len() - 1);
+    let ((x0, y0), (x1, y1)) = (table[after - 1], table[after]);
+    (y0 + (at - x0) * (y1 - y0) / (x1 - x0)).max(0.0)
 }
 
 impl Pace {
     /// Depths by which the end is judged.
     pub const DEPTHS: usize = 6;
 
-    /// Of a run of this width, to be stopped at this depth if there is one.
-    pub fn new(width: u64, max_depth: Option<u32>) -> Pace {
+    /// Of a run, to be stopped at this depth if there is one.
+    pub fn new(spec: &RunSpec, max_depth: Option<u32>) -> Pace {
         Pace {
-            width,
+            width: spec.width,
             max_depth,
+            likely: likely_depths(spec, max_depth),
             recent: VecDeque::with_capacity(Pace::DEPTHS),
         }
     }
@@ -78,12 +117,12 @@ impl Pace {
                 judged_by: "the wells get fewer from depth to depth",
             });
         }
-        let (low, high) = usual_depths(self.width);
+        let [low, high] = self.likely;
         // Nothing tells where a beam that is still full ends, when it has come so far already.
         let (low, high) = (capped(low.max(depth)), capped(high.max(depth + depth / 4)));
         let judged_by = match self.max_depth {
             Some(max) if max <= low => "the depth to stop at",
-            _ => "the games that beams of such a width found, two fifths more or less",
+            _ => "the games that beams of such a width found, a quarter more or less",
         };
         let takes = |end: u32| each * f64::from(end.saturating_sub(depth));
         Some(Projection {
@@ -97,9 +136,40 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spec::{Start, WellSpec};
+    use hatebeam_search::{EvaluatorSpec, Quiescence, Weights};
+
+    fn spec(width: u64) -> RunSpec {
+        RunSpec {
+            width,
+            well: WellSpec {
+                columns: 10,
+                rows: 16,
+                clear_above_bar: false,
+            },
+            start: Start::Empty,
+            evaluator: EvaluatorSpec {
+                kind: Kind::Patterns,
+                weights: Weights::default(),
+                quiescence: Quiescence::Off,
+            },
+        }
+    }
+
+    #[test]
+    fn depths_grow_with_the_width_and_end_at_the_limit() {
+        // As measured: 161 pieces at 10,000, 223 at 1,000,000, 283 at 5,000,000.
+        for (width, pieces) in [(10_000, 161), (1_000_000, 223), (5_000_000, 283)] {
+            let [low, high] = likely_depths(&spec(width), None);
+            assert!((low..=high).contains(&pieces), "{width}: {low} {high}");
+        }
+        assert_eq!(likely_depths(&spec(10_000), Some(20)), [20, 20]);
+        assert!(likely_depths(&spec(1), None)[0] >= 1);
+        assert!(likely_depths(&spec(1 << 30), None)[1] < 700);
+    }
 
     fn pace(width: u64, max_depth: Option<u32>, from: u32, counts: &[u64]) -> Option<Projection> {
-        let mut pace = Pace::new(width, max_depth);
+        let mut pace = Pace::new(&spec(width), max_depth);
         for (n, count) in counts.iter().enumerate() {
             pace.add(&DepthRecord {
                 depth: from + n as u32,

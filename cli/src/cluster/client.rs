@@ -10,7 +10,7 @@ use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::wire::{self, Bearer, Limits, MAX_MESSAGE, explain};
 use hatebeam_store::DepthRecord;
-use hatebeam_worker::{Keep, Observer};
+use hatebeam_worker::{Keep, Observer, Pace, RunSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -448,8 +448,11 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
         let Some(run) = &message.run else {
             return Ok(());
         };
-        let screen =
-            screen.get_or_insert_with(|| Screen::new(json, quiet, run.width, max_depth(run), 0));
+        let screen = screen.get_or_insert_with(|| {
+            let spec: Option<RunSpec> = serde_json::from_str(&run.spec).ok();
+            let pace = spec.map(|spec| Pace::new(&spec, max_depth(run)));
+            Screen::new(json, quiet, pace, 0)
+        });
         for record in &message.depths {
             screen.cost(record.cost_micros as f64 / 1e6);
             screen.committed(&record_of(record));

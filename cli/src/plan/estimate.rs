@@ -9,8 +9,7 @@ use super::model::{Beam, Inputs, Machine, depth};
 use super::{machine_of, unnamed};
 use hatebeam_dashboard::{Estimate, EstimateRequest};
 use hatebeam_proto::v1;
-use hatebeam_search::Kind;
-use hatebeam_worker::{Keep, RunSpec};
+use hatebeam_worker::{Keep, RunSpec, likely_depths};
 
 /// The machine that is reckoned with where there is no worker yet.
 const USUAL: &str = "c5d.18xlarge";
@@ -20,29 +19,13 @@ const MODEL: [f64; 2] = [0.8, 1.5];
 const MEASURED: [f64; 2] = [0.7, 1.6];
 /// How far off it may be where nothing is known but the number of threads.
 const GUESSED: [f64; 2] = [0.5, 2.5];
-/// How far the depth of a run may be from what others of about its width came to.
-const DEPTHS: [f64; 2] = [0.85, 1.15];
 /// A run tells how fast it is once it has so many depths at full width: the first ones are narrow.
 const TELLING_DEPTHS: u32 = 30;
 /// Depths before a beam is as wide as it gets, roughly.
 const NARROW_DEPTHS: u32 = 12;
 
-/// Lines by width, as the README has them: `(log10 of the width, lines)`.
-const PATTERNS: &[(f64, f64)] = &[
-    (3.0, 32.0),
-    (4.0, 51.0),
-    (5.0, 71.0),
-    (6.0, 75.0),
-    (6.7, 84.0),
-];
-const OTHERS: &[(f64, f64)] = &[(3.0, 12.0), (4.0, 23.0), (4.5, 25.0)];
-/// Cells of a line, and of a piece; and cells that are left when a game is over.
-const LINE: f64 = 10.0;
-const PIECE: f64 = 4.0;
-const LEFT: f64 = 134.0;
-
 /// A depth at full width, by whatever it is judged.
-struct Pace {
+struct Speed {
     seconds: f64,
     /// By how much it may be off, less and more.
     range: [f64; 2],
@@ -71,13 +54,15 @@ pub(crate) fn estimate(request: &EstimateRequest) -> Result<Estimate, String> {
     let beam = Beam::new(spec.width, shards);
     let mut warnings = Vec::new();
     let machines = machines(&request.workers, &prices, &mut warnings)?;
-    let pace = pace(&inputs, beam, &machines, &request.runs);
+    let speed = speed(&inputs, beam, &machines, &request.runs);
     if let Some(need) = too_small(&inputs, beam, &machines.list) {
         warnings.push(need);
     }
-    let depths = depths(&spec, request.form.max_depth);
-    let seconds = [0, 1].map(|at| pace.seconds * pace.range[at] * f64::from(depths[at]));
-    let puts = pace.puts * prices.s3.dollars_per_1000_puts / 1000.0;
+    let max_depth = (request.form.max_depth > 0).then_some(request.form.max_depth);
+    let start = spec.start_depth();
+    let depths = likely_depths(&spec, max_depth).map(|depth| depth.saturating_sub(start).max(1));
+    let seconds = [0, 1].map(|at| speed.seconds * speed.range[at] * f64::from(depths[at]));
+    let puts = speed.puts * prices.s3.dollars_per_1000_puts / 1000.0;
     let dollars = machines
         .dollars_per_hour
         .map(|rate| [0, 1].map(|at| rate / 3600.0 * seconds[at] + puts * f64::from(depths[at])));
@@ -93,7 +78,7 @@ pub(crate) fn estimate(request: &EstimateRequest) -> Result<Estimate, String> {
         stored_bytes,
         storage_dollars_per_month: stored_bytes / 1e9 * prices.s3.dollars_per_gb_month,
         workers: u32::try_from(request.workers.len()).unwrap_or(u32::MAX),
-        judged_by: pace.judged_by,
+        judged_by: speed.judged_by,
         warnings,
     })
 }
@@ -151,7 +136,7 @@ fn machines(
     })
 }
 
-fn pace(inputs: &Inputs, beam: Beam, machines: &Machines, runs: &[v1::RunStatus]) -> Pace {
+fn speed(inputs: &Inputs, beam: Beam, machines: &Machines, runs: &[v1::RunStatus]) -> Speed {
     let count = u32::try_from(machines.list.len()).unwrap_or(u32::MAX);
     // As if all were of the slowest kind: who is done first waits for the others.
     let modelled = machines
@@ -160,7 +145,7 @@ fn pace(inputs: &Inputs, beam: Beam, machines: &Machines, runs: &[v1::RunStatus]
         .map(|machine| depth(inputs, machine, beam, count))
         .max_by(|one, other| one.seconds.total_cmp(&other.seconds));
     let (seconds, puts) = modelled.map_or((0.0, 0.0), |depth| (depth.seconds, depth.puts));
-    let by_model = |range, what: &str| Pace {
+    let by_model = |range, what: &str| Speed {
         seconds,
         range,
         puts,
@@ -176,7 +161,7 @@ fn pace(inputs: &Inputs, beam: Beam, machines: &Machines, runs: &[v1::RunStatus]
         return by_model(GUESSED, "of which only the threads are known");
     };
     let of_run = run.seconds / f64::from(run.depth - NARROW_DEPTHS);
-    Pace {
+    Speed {
         seconds: of_run * beam.width as f64 / run.width as f64,
         range: MEASURED,
         puts,
@@ -202,32 +187,6 @@ fn too_small(inputs: &Inputs, beam: Beam, machines: &[Machine]) -> Option<String
             machine.memory_bytes / 1e9
         )
     })
-}
-
-/// How many depths it will be searched for, from the least that is likely to the most.
-fn depths(spec: &RunSpec, max_depth: u32) -> [u32; 2] {
-    let table = match spec.evaluator.kind {
-        Kind::Patterns => PATTERNS,
-        _ => OTHERS,
-    };
-    let lines = interpolated(table, (spec.width as f64).log10());
-    let cells = (spec.well.columns * spec.well.rows) as f64 / 160.0;
-    let whole = (lines * LINE + LEFT) * cells / PIECE;
-    let left = (whole - f64::from(spec.start_depth())).max(1.0);
-    let likely = DEPTHS.map(|part| (left * part).round().max(1.0) as u32);
-    match max_depth {
-        0 => likely,
-        // It may end before.
-        most => likely.map(|depth| depth.min(most.saturating_sub(spec.start_depth()).max(1))),
-    }
-}
-
-fn interpolated(table: &[(f64, f64)], at: f64) -> f64 {
-    let after = table
-        .partition_point(|&(x, _)| x < at)
-        .clamp(1, table.len() - 1);
-    let ((x0, y0), (x1, y1)) = (table[after - 1], table[after]);
-    (y0 + (at - x0) * (y1 - y0) / (x1 - x0)).max(0.0)
 }
 
 #[cfg(test)]
@@ -313,22 +272,6 @@ mod tests {
             "{told:?}"
         );
         assert!(told.dollars.unwrap()[1] < 0.1);
-    }
-
-    #[test]
-    fn depths_grow_with_the_width_and_end_at_the_limit() {
-        let of = |width, most| {
-            let mut request = request(width, Vec::new());
-            request.form.max_depth = most;
-            estimate(&request).unwrap().depths
-        };
-        // The README: 161 pieces at 10,000, 223 at 1,000,000.
-        for (width, pieces) in [(10_000, 161), (1_000_000, 223)] {
-            let [low, high] = of(width, 0);
-            assert!((low..=high).contains(&pieces), "{width}: {low} {high}");
-        }
-        assert_eq!(of(10_000, 20), [20, 20]);
-        assert!(of(1, 0)[0] >= 1 && of(1 << 30, 0)[1] < 500);
     }
 
     #[test]

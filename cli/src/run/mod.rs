@@ -26,7 +26,7 @@ use anyhow::{Context, bail};
 use args::HowArgs;
 use hatebeam_game::{Encoding, Geometry, encode};
 use hatebeam_store::{StoreError, free_bytes};
-use hatebeam_worker::{End, GameError, Keep, Run, RunError, Settings, Start, best_game};
+use hatebeam_worker::{End, GameError, Keep, Pace, Run, RunError, Settings, Start, best_game};
 use keep::keep_game;
 pub(crate) use screen::Screen;
 use screen::{bytes, duration};
@@ -227,13 +227,8 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
             last.depth
         ));
     }
-    let mut screen = Screen::new(
-        how.json,
-        how.is_quiet(),
-        run.spec().width,
-        how.max_depth,
-        stored,
-    );
+    let pace = Pace::new(run.spec(), how.max_depth);
+    let mut screen = Screen::new(how.json, how.is_quiet(), Some(pace), stored);
     #[cfg(feature = "cluster")]
     let (searched, hooks) = {
         let registry = hatebeam_metrics::Registry::default();

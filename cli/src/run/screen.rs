@@ -44,7 +44,7 @@ pub(crate) struct Screen {
     json: bool,
     shows_rows: bool,
     bar: Option<Bar>,
-    pace: Pace,
+    pace: Option<Pace>,
     begun: Instant,
     shown: Option<Instant>,
     rows: u32,
@@ -56,20 +56,15 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// A screen for a run of this width whose depths so far take `stored` bytes.
-    pub(crate) fn new(
-        json: bool,
-        quiet: bool,
-        width: u64,
-        max_depth: Option<u32>,
-        stored: u64,
-    ) -> Screen {
+    /// A screen for a run whose depths so far take `stored` bytes; where its pace is not known, nothing is said
+    /// of its end.
+    pub(crate) fn new(json: bool, quiet: bool, pace: Option<Pace>, stored: u64) -> Screen {
         let shows_rows = !quiet;
         Screen {
             json,
             shows_rows,
             bar: (shows_rows && io::stderr().is_terminal()).then(Bar::new),
-            pace: Pace::new(width, max_depth),
+            pace,
             begun: Instant::now(),
             shown: None,
             rows: 0,
@@ -144,7 +139,8 @@ impl Screen {
 
     /// When the run may end, as far as that can be judged.
     fn end(&self) -> String {
-        let Some(projection) = self.pace.projection() else {
+        let projection = self.pace.as_ref().and_then(Pace::projection);
+        let Some(projection) = projection else {
             return "end not in sight".to_owned();
         };
         let time = |seconds: f64| duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
@@ -171,7 +167,9 @@ impl Observer for Screen {
     fn committed(&mut self, record: &DepthRecord) {
         let took = Duration::from_secs_f64(record.seconds.max(0.0));
         self.stored += record.bytes;
-        self.pace.add(record);
+        if let Some(pace) = &mut self.pace {
+            pace.add(record);
+        }
         if self.json && self.failed.is_none() {
             let line = DepthLine {
                 depth: record.depth,
