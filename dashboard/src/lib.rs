@@ -21,3 +21,4 @@ mod view;
 
 pub use form::{Estimate, EstimateRequest, Estimator, RunForm};
 pub use server::{DashboardError, Server, Settings, bind};
+pub use view::{CostView, MachineView, ProjectionView};

@@ -1,5 +1,5 @@
-//! What the service says, as JSON. Names are those of `hatebeam status --json` where it has them; money is in
-//! dollars, and what is not known is null.
+//! What the service says, as JSON. Names are those of `hatebeam status --json`, which takes what is said of cost,
+//! ends and machines from here; money is in dollars, and what is not known is null.
 
 use hatebeam_proto::v1;
 use serde::Serialize;
@@ -108,8 +108,8 @@ impl<'a> RunView<'a> {
 }
 
 /// What a run has cost.
-#[derive(Serialize)]
-struct CostView<'a> {
+#[derive(Debug, Serialize)]
+pub struct CostView<'a> {
     dollars: f64,
     machine_dollars: f64,
     request_dollars: f64,
@@ -122,7 +122,8 @@ struct CostView<'a> {
 }
 
 impl<'a> CostView<'a> {
-    fn of(cost: &'a v1::Cost) -> CostView<'a> {
+    /// As it is said.
+    pub fn of(cost: &'a v1::Cost) -> CostView<'a> {
         CostView {
             dollars: dollars(cost.micros),
             machine_dollars: dollars(cost.machine_micros),
@@ -137,7 +138,7 @@ impl<'a> CostView<'a> {
 }
 
 /// What one machine has cost.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct MachineCostView<'a> {
     name: &'a str,
     machine: Option<MachineView<'a>>,
@@ -159,8 +160,8 @@ impl<'a> MachineCostView<'a> {
 }
 
 /// A machine that is rented.
-#[derive(Serialize)]
-struct MachineView<'a> {
+#[derive(Debug, Serialize)]
+pub struct MachineView<'a> {
     kind: Option<&'a str>,
     market: Option<&'a str>,
     region: Option<&'a str>,
@@ -170,7 +171,8 @@ struct MachineView<'a> {
 }
 
 impl<'a> MachineView<'a> {
-    fn of(machine: &'a v1::Machine) -> MachineView<'a> {
+    /// As it is said.
+    pub fn of(machine: &'a v1::Machine) -> MachineView<'a> {
         MachineView {
             kind: said(&machine.kind),
             market: said(&machine.market),
@@ -183,8 +185,8 @@ impl<'a> MachineView<'a> {
 }
 
 /// Where a run may end, from the least that is likely to the most.
-#[derive(Serialize)]
-struct ProjectionView<'a> {
+#[derive(Debug, Serialize)]
+pub struct ProjectionView<'a> {
     depths: [u32; 2],
     seconds: [f64; 2],
     dollars: [f64; 2],
@@ -192,7 +194,8 @@ struct ProjectionView<'a> {
 }
 
 impl<'a> ProjectionView<'a> {
-    fn of(projection: &'a v1::Projection) -> ProjectionView<'a> {
+    /// As it is said.
+    pub fn of(projection: &'a v1::Projection) -> ProjectionView<'a> {
         ProjectionView {
             depths: [projection.depth_low, projection.depth_high],
             seconds: [projection.seconds_low, projection.seconds_high],

@@ -2,6 +2,7 @@
 
 use crate::output::{self, count};
 use crate::run::screen::bytes;
+use hatebeam_dashboard::{CostView, MachineView, ProjectionView};
 use hatebeam_proto::v1;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -31,10 +32,10 @@ pub(super) struct RunJson<'a> {
     stored_bytes: u64,
     note: &'a str,
     stopped_by: &'a str,
-    cost: Option<CostJson>,
-    max_cost_dollars: Option<f64>,
+    cost: Option<CostView<'a>>,
+    max_dollars: Option<f64>,
     max_hours: Option<f64>,
-    projection: Option<ProjectionJson<'a>>,
+    projection: Option<ProjectionView<'a>>,
     best_score: Option<u32>,
     pieces: Option<u32>,
     replay: Option<&'a str>,
@@ -57,10 +58,10 @@ impl<'a> RunJson<'a> {
             stored_bytes: run.stored_bytes,
             note: &run.note,
             stopped_by: &run.stopped_by,
-            cost: run.cost.as_ref().map(CostJson::of),
-            max_cost_dollars: (run.max_cost_micros > 0).then(|| dollars(run.max_cost_micros)),
+            cost: run.cost.as_ref().map(CostView::of),
+            max_dollars: (run.max_cost_micros > 0).then(|| dollars(run.max_cost_micros)),
             max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
-            projection: run.projection.as_ref().map(ProjectionJson::of),
+            projection: run.projection.as_ref().map(ProjectionView::of),
             best_score: result.map(|result| result.score),
             pieces: result.map(|result| result.pieces),
             replay: result.map(|result| result.replay.as_str()),
@@ -72,85 +73,6 @@ impl<'a> RunJson<'a> {
 
 fn dollars(micros: u64) -> f64 {
     micros as f64 / 1e6
-}
-
-/// What a run has cost so far, in dollars.
-#[derive(Serialize)]
-pub(super) struct CostJson {
-    dollars: f64,
-    machines: f64,
-    requests: f64,
-    storage: f64,
-    dollars_per_hour: f64,
-    storage_dollars_per_month: f64,
-    unpriced_machines: u32,
-    of_machines: Vec<MachineJson>,
-}
-
-/// What a machine has cost.
-#[derive(Serialize)]
-struct MachineJson {
-    worker: String,
-    kind: String,
-    market: String,
-    region: String,
-    dollars_per_hour: Option<f64>,
-    price_from: String,
-    seconds: f64,
-    dollars: f64,
-    attends: bool,
-}
-
-impl CostJson {
-    fn of(cost: &v1::Cost) -> CostJson {
-        let machine = |of: &v1::MachineCost| {
-            let machine = of.machine.clone().unwrap_or_default();
-            MachineJson {
-                worker: of.name.clone(),
-                dollars_per_hour: machine.micros_per_hour.map(dollars),
-                kind: machine.kind,
-                market: machine.market,
-                region: machine.region,
-                price_from: machine.price_from,
-                seconds: of.milliseconds as f64 / 1e3,
-                dollars: dollars(of.micros),
-                attends: of.attends,
-            }
-        };
-        CostJson {
-            dollars: dollars(cost.micros),
-            machines: dollars(cost.machine_micros),
-            requests: dollars(cost.request_micros),
-            storage: dollars(cost.storage_micros),
-            dollars_per_hour: dollars(cost.micros_per_hour),
-            storage_dollars_per_month: dollars(cost.storage_micros_per_month),
-            unpriced_machines: cost.unpriced,
-            of_machines: cost.machines.iter().map(machine).collect(),
-        }
-    }
-}
-
-/// Where a run may end: from the least to the most.
-#[derive(Serialize)]
-pub(super) struct ProjectionJson<'a> {
-    depth: [u32; 2],
-    seconds: [f64; 2],
-    dollars: [f64; 2],
-    judged_by: &'a str,
-}
-
-impl<'a> ProjectionJson<'a> {
-    fn of(projection: &'a v1::Projection) -> ProjectionJson<'a> {
-        ProjectionJson {
-            depth: [projection.depth_low, projection.depth_high],
-            seconds: [projection.seconds_low, projection.seconds_high],
-            dollars: [
-                dollars(projection.micros_low),
-                dollars(projection.micros_high),
-            ],
-            judged_by: &projection.judged_by,
-        }
-    }
 }
 
 /// What a run has cost, may cost and will cost; nothing where no price is known and no budget set.
@@ -217,29 +139,13 @@ pub(super) struct WorkerJson<'a> {
     silent_ms: u64,
     slow: bool,
     note: &'a str,
-    machine: &'a str,
-    market: &'a str,
-    region: &'a str,
-    dollars_per_hour: Option<f64>,
+    machine: Option<MachineView<'a>>,
 }
 
 impl<'a> WorkerJson<'a> {
     pub(super) fn of(worker: &'a v1::WorkerStatus) -> WorkerJson<'a> {
-        static UNKNOWN: v1::Machine = v1::Machine {
-            kind: String::new(),
-            market: String::new(),
-            region: String::new(),
-            zone: String::new(),
-            id: String::new(),
-            micros_per_hour: None,
-            price_from: String::new(),
-        };
-        let machine = worker.machine.as_ref().unwrap_or(&UNKNOWN);
         WorkerJson {
-            machine: &machine.kind,
-            market: &machine.market,
-            region: &machine.region,
-            dollars_per_hour: machine.micros_per_hour.map(dollars),
+            machine: worker.machine.as_ref().map(MachineView::of),
             worker: &worker.name,
             address: &worker.address,
             state: &worker.state,

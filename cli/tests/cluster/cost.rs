@@ -118,11 +118,11 @@ fn a_machine_tells_what_it_is_and_a_worker_goes_before_it_is_taken_away() {
     rig.submit(&WIDTH);
     wait_for_depth(&rig, 3);
     let seen = workers(&rig);
-    assert_eq!(seen[0]["machine"], "c5d.18xlarge", "{seen:?}");
-    assert_eq!(seen[0]["market"], "spot");
-    assert_eq!(seen[0]["region"], "us-east-1");
-    assert_eq!(seen[0]["dollars_per_hour"], 1.38);
-    assert_eq!(seen[1]["dollars_per_hour"], 7.2);
+    assert_eq!(seen[0]["machine"]["kind"], "c5d.18xlarge", "{seen:?}");
+    assert_eq!(seen[0]["machine"]["market"], "spot");
+    assert_eq!(seen[0]["machine"]["region"], "us-east-1");
+    assert_eq!(seen[0]["machine"]["dollars_per_hour"], 1.38);
+    assert_eq!(seen[1]["machine"]["dollars_per_hour"], 7.2);
     assert_eq!(service.turned_away.load(Ordering::Relaxed), 0);
     service.is_to_go.store(true, Ordering::Relaxed);
     let mut leaving = rig.workers.remove("w0").unwrap();
@@ -131,11 +131,11 @@ fn a_machine_tells_what_it_is_and_a_worker_goes_before_it_is_taken_away() {
     let watched = rig.watch();
     watched.assert_same(&expected);
     let cost = &watched.end["cost"];
-    let machines = cost["of_machines"].as_array().unwrap();
+    let machines = cost["machines"].as_array().unwrap();
     assert_eq!(machines.len(), 2, "{cost}");
     // Each at its own price, for the time that it was there.
     for machine in machines {
-        let dollars = machine["dollars_per_hour"].as_f64().unwrap() / 3600.0
+        let dollars = machine["machine"]["dollars_per_hour"].as_f64().unwrap() / 3600.0
             * machine["seconds"].as_f64().unwrap();
         let depths = watched.depths.values();
         let each: f64 = depths.map(|depth| depth["dollars"].as_f64().unwrap()).sum();
@@ -145,7 +145,7 @@ fn a_machine_tells_what_it_is_and_a_worker_goes_before_it_is_taken_away() {
         assert_eq!(machine["attends"], false, "the run is over");
     }
     assert!(cost["dollars"].as_f64().unwrap() > 0.0);
-    assert_eq!(cost["unpriced_machines"], 0);
+    assert_eq!(cost["unpriced"], 0);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_budget_ends_a_run_within_a_depth_and_a_greater_one_has_it_go_on() {
     let watched = rig.watch();
     assert_eq!(watched.end["state"], "finished");
     assert_eq!(watched.end["stopped_by"], "max-cost");
-    assert_eq!(watched.end["max_cost_dollars"], 3.0);
+    assert_eq!(watched.end["max_dollars"], 3.0);
     let last = watched.depths.keys().last().unwrap();
     assert!(*last > 3 && watched.depths.len() < expected.depths.len());
     for (depth, line) in watched.depths.range(1..) {
@@ -208,7 +208,7 @@ fn what_was_spent_is_known_after_a_restart_and_hours_are_a_budget_too() {
         (8.0..elapsed).contains(&dollars),
         "{dollars} in {elapsed} s"
     );
-    let machines = watched.end["cost"]["of_machines"].as_array().unwrap();
+    let machines = watched.end["cost"]["machines"].as_array().unwrap();
     assert_eq!(machines.len(), 1, "{machines:?}");
 }
 
