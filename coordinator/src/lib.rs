@@ -151,17 +151,7 @@ pub async fn coordinate(
         store: store.clone(),
         source,
     };
-    let probe = settings.objects.probe("probe").await.map_err(in_store)?;
-    let conditional = probe.conditional();
-    if !conditional && !settings.single {
-        return Err(CoordinatorError::Unconditional { store });
-    }
-    if !conditional {
-        tracing::warn!(
-            store,
-            "the object store does not honour conditional writes: a second coordinator would not be noticed"
-        );
-    }
+    let conditional = is_conditional(&settings).await?;
     let incoming = wire::listen(settings.listen)?;
     let address = incoming.local_addr().ok().unwrap_or(settings.listen);
     let at = address.to_string();
@@ -245,6 +235,26 @@ pub async fn coordinate(
     let _ = quit.send(true);
     let _ = beats.await;
     ended
+}
+
+/// Whether the object store honours conditional writes; one that does not is for a single coordinator.
+async fn is_conditional(settings: &Settings) -> Result<bool, CoordinatorError> {
+    let store = settings.objects.location().to_owned();
+    let probe = settings.objects.probe("probe").await;
+    let conditional = match probe {
+        Ok(probe) => probe.conditional(),
+        Err(source) => return Err(CoordinatorError::Store { store, source }),
+    };
+    if !conditional && !settings.single {
+        return Err(CoordinatorError::Unconditional { store });
+    }
+    if !conditional {
+        tracing::warn!(
+            store,
+            "the object store does not honour conditional writes: a second coordinator would not be noticed"
+        );
+    }
+    Ok(conditional)
 }
 
 /// What tells gRPC's own tools which services there are.

@@ -103,6 +103,12 @@ impl Runs for Service {
                     "there is another run {name} with another specification"
                 )));
             }
+            if asks_for_other_limits(&there, max_depth, budget) {
+                return Err(Status::failed_precondition(format!(
+                    "run {name} goes on with other limits; to change them, stop it with `hatebeam cancel {name}` and \
+                     submit it again: it goes on where it was"
+                )));
+            }
             if goes_on(&there, max_depth, budget) {
                 self.reopen(&name, max_depth, budget).await?;
             }
@@ -247,6 +253,17 @@ impl Service {
         self.board.put(&kept.manifest);
         Ok(())
     }
+}
+
+/// Whether a run is open, and somebody who submits it again names limits that it does not have.
+fn asks_for_other_limits(there: &Manifest, max_depth: Option<u32>, budget: Budget) -> bool {
+    let is_open = matches!(there.state, State::Queued | State::Running);
+    let differs = |asked: Option<u64>, has: Option<u64>| asked.is_some() && asked != has;
+    let has = there.budget;
+    is_open
+        && (differs(max_depth.map(u64::from), there.max_depth.map(u64::from))
+            || differs(budget.max_cost_micros, has.max_cost_micros)
+            || differs(budget.max_seconds, has.max_seconds))
 }
 
 /// Whether a run that is submitted again, with these limits, is searched on.

@@ -157,6 +157,12 @@ fn a_budget_ends_a_run_within_a_depth_and_a_greater_one_has_it_go_on() {
     rig.start_coordinator();
     rig.start_worker("w0", &["--threads", "2", "--price-per-hour", "1800"]);
     rig.submit(&[&WIDTH[..], &["--max-cost", "3"]].concat());
+    // Limits of a run that goes on are not changed in silence; and who names none only looks.
+    let other = rig.client(&[&["submit"], &WIDTH[..], &["--max-cost", "4"]].concat());
+    assert_eq!(other.status.code(), Some(1));
+    let said = String::from_utf8(other.stderr).unwrap();
+    assert!(said.contains("hatebeam cancel"), "{said}");
+    assert_eq!(rig.submit(&WIDTH)["max_dollars"], 3.0);
     let watched = rig.watch();
     assert_eq!(watched.end["state"], "finished");
     assert_eq!(watched.end["stopped_by"], "max-cost");
