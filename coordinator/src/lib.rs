@@ -55,6 +55,9 @@ use tracing::Instrument;
 /// Signs of life may fail for so long before the coordinator stops: another may have taken its place.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// So often may somebody who does not have the place change a run: more is not one that was slow to notice.
+const MAX_SUPERSEDED: u32 = 10;
+
 /// How long it waits before a run is tried again that the object store holds up.
 const RETRY: Duration = Duration::from_secs(2);
 
@@ -207,9 +210,10 @@ pub async fn coordinate(
     let costs = tokio::spawn(accounts.keep_up());
     let idle = until_idle(Arc::clone(&board), settings.idle_stop);
     let (quit, quitting) = watch::channel(false);
-    let mut beats = tokio::spawn(keep_alive(lease, quitting));
+    let (beat, beating) = watch::channel(0);
+    let mut beats = tokio::spawn(keep_alive(lease, beat, quitting));
     let known = (hub, board, Arc::clone(&herald));
-    let mut work = tokio::spawn(work_off(settings, known, conditional));
+    let mut work = tokio::spawn(work_off(settings, known, beating, conditional));
     let ended = tokio::select! {
         ended = &mut server => match ended {
             Ok(Err(error)) => Err(CoordinatorError::Server(error)),
@@ -314,8 +318,12 @@ async fn until_idle(board: Arc<Board>, idle_stop: Option<Duration>) {
     }
 }
 
-/// Gives signs of life until it is told to quit, or the place is lost.
-async fn keep_alive(mut lease: Lease, mut quit: watch::Receiver<bool>) -> Result<(), LeaseError> {
+/// Gives signs of life until it is told to quit, or the place is lost; and counts them.
+async fn keep_alive(
+    mut lease: Lease,
+    count: watch::Sender<u64>,
+    mut quit: watch::Receiver<bool>,
+) -> Result<(), LeaseError> {
     let mut last = Instant::now();
     loop {
         tokio::select! {
@@ -326,7 +334,10 @@ async fn keep_alive(mut lease: Lease, mut quit: watch::Receiver<bool>) -> Result
             }
         }
         match lease.beat().await {
-            Ok(()) => last = Instant::now(),
+            Ok(()) => {
+                last = Instant::now();
+                count.send_modify(|count| *count += 1);
+            }
             Err(LeaseError::Object(error)) if last.elapsed() < PATIENCE => {
                 tracing::warn!(%error, "no sign of life can be given");
             }
@@ -336,12 +347,18 @@ async fn keep_alive(mut lease: Lease, mut quit: watch::Receiver<bool>) -> Result
 }
 
 /// Works off one run after the other, until one of them turns out to be another coordinator's.
+///
+/// A manifest that has changed need not mean that. A coordinator that was stopped for a while, and has lost its place to
+/// this one, may write one once more before it notices. Then this one still has the place after that, and goes on
+/// from what the other wrote: that is a depth of the same search.
 async fn work_off(
     settings: Settings,
     (hub, board, herald): (Arc<Hub>, Arc<Board>, Arc<Herald>),
+    mut beats: watch::Receiver<u64>,
     conditional: bool,
 ) -> DriveError {
     let mut wishes = board.wishes();
+    let mut superseded = 0;
     loop {
         wishes.mark_unchanged();
         hub.release(&[]);
@@ -358,7 +375,18 @@ async fn work_off(
             continue;
         };
         if error.is_superseded() {
-            return error;
+            superseded += 1;
+            // The sign of life that is under way may have been given before.
+            let after = *beats.borrow() + 2;
+            if superseded > MAX_SUPERSEDED || beats.wait_for(|&beats| beats >= after).await.is_err()
+            {
+                return error;
+            }
+            tracing::warn!(
+                run = name,
+                "a coordinator that has lost its place changed the run: it is read anew"
+            );
+            continue;
         }
         // If the object store is away, nothing is lost, and the run is tried again.
         if !error.may_pass() {

@@ -28,6 +28,8 @@ mod stored;
 
 use rig::{Place, Rig, Watched};
 use servers::Server;
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const WIDTH: [&str; 2] = ["--width", "2000"];
@@ -137,6 +139,36 @@ fn of_two_coordinators_one_goes_on() {
     first.signal("-CONT");
     assert_eq!(first.ends(), Some(1), "{}", first.log());
     assert!(first.log().contains("taken over"), "{}", first.log());
+    rig.watch().assert_same(&expected);
+}
+
+/// One that has lost its place, and has not noticed yet, may write a manifest once more.
+#[test]
+fn who_has_the_place_goes_on_from_what_another_wrote() {
+    let expected = alone(&WIDTH);
+    let mut rig = Rig::new();
+    rig.start_coordinator();
+    rig.start_worker("w0", &["--threads", "1"]);
+    let run = rig.submit(&WIDTH)["run"].as_str().unwrap().to_owned();
+    wait_for_depth(&rig, 3);
+    let folder = Path::new(&rig.place.store).join("runs").join(run);
+    let (manifest, other) = (folder.join("manifest.json"), rig.dir.path().join("other"));
+    let begun = Instant::now();
+    while !rig
+        .coordinator
+        .as_ref()
+        .unwrap()
+        .log()
+        .contains("it is read anew")
+    {
+        assert!(begun.elapsed() < rig::PATIENCE, "{}", rig.logs());
+        // The same, in other bytes; perhaps of a depth before that which is being committed.
+        let mut text = fs::read(&manifest).unwrap();
+        text.push(b' ');
+        fs::write(&other, text).unwrap();
+        fs::rename(&other, &manifest).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
     rig.watch().assert_same(&expected);
 }
 
