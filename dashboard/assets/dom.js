@@ -9,8 +9,13 @@ export function h(tag, props = {}, ...children) {
     else if (name in element && !name.includes("-") && name !== "list" && name !== "form") element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  fill(element, ...children);
   return element;
+}
+
+/** Puts children there in place of those that are; what is null, undefined or false is none. */
+export function fill(element, ...children) {
+  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }
 
 /** Puts text there only if it is another: a page that changes nothing is not drawn again. */

@@ -3,7 +3,7 @@
 import { Chart, RIGHT } from "./charts.js";
 import { Depths } from "./depths.js";
 import { ask } from "./dialog.js";
-import { download, h, oncePerFrame, put, say, show } from "./dom.js";
+import { download, fill, h, oncePerFrame, put, say, show } from "./dom.js";
 import { bytes, clock, count, dollars, duration, endedBy, number, percent, range, rough, short } from "./format.js";
 import { icon, iconButton } from "./icons.js";
 import { Live, call, runPath } from "./live.js";
@@ -98,7 +98,7 @@ class RunPage {
     show(this.note, this.note.textContent !== "");
     this.figures.set(run, this.depths);
     this.setBudgets(run);
-    this.setCosts(run.cost);
+    this.setCosts(run.cost, run.state === "running");
     document.title = `${count(run.points, "line")}, depth ${run.depth} – ${run.run}`;
     say(`Depth ${run.depth}, best ${count(run.points, "line")}, ${dollars(run.dollars)}`, { seldom: true });
   }
@@ -129,8 +129,8 @@ class RunPage {
     });
   }
 
-  setCosts(cost) {
-    const key = JSON.stringify(cost);
+  setCosts(cost, isRunning) {
+    const key = JSON.stringify([cost, isRunning]);
     if (key === this.costKey) return;
     this.costKey = key;
     show(this.costs, cost !== null);
@@ -142,10 +142,10 @@ class RunPage {
       const machine = one.machine;
       const what = [machine?.kind, machine?.market, machine?.region].filter(Boolean).join(", ") || "–";
       const price = machine?.dollars_per_hour ?? null;
-      return row(one.name + (one.attends ? "" : " (gone)"), what, duration(one.seconds),
+      return row(one.name + (isRunning && !one.attends ? " (gone)" : ""), what, duration(one.seconds),
         price === null ? "unknown" : `${dollars(price)}/h`, price === null ? "unknown" : dollars(one.dollars));
     });
-    this.costs.replaceChildren(
+    fill(this.costs,
       h("h2", {}, "Cost"),
       h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Cost by machine" },
         h("table", {},
@@ -395,7 +395,7 @@ class WellBrowser {
     draw(this.canvas, { cells: cellsOf(rows, depths.width), width: depths.width });
     const text = describe(rows, depths.width);
     this.canvas.setAttribute("aria-label", text);
-    put(this.facts, `surface ${number(depths.surface[at])}, stack ${number(depths.stack[at])}; ${number(depths.count[at])} wells kept`);
+    put(this.facts, `surface ${number(depths.surface[at])}, stack ${number(depths.stack[at])}; ${count(depths.count[at], "well")} kept`);
   }
 
   close() {

@@ -4,6 +4,7 @@
 #![cfg(all(unix, feature = "cluster"))]
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+mod browser;
 mod chaos;
 mod cost;
 mod dashboard;

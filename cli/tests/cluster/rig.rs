@@ -91,7 +91,7 @@ pub(crate) struct Rig {
     started: usize,
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.local_addr().unwrap().port()
 }

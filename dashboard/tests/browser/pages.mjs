@@ -1,40 +1,21 @@
-// The dashboard as a person uses it: every page, every button. `pages.mjs CHROMIUM URL [FOLDER FOR PICTURES]`.
-//
-// Who starts it has the server, and is told what to do with it on standard output (`@stop`, `@start`, `@grow N`, …);
-// each is answered with a line on standard input when it is done. HATEBEAM_STEPS has only those done that it names.
+// The dashboard as a person uses it: every page, every button. `pages.mjs CHROMIUM URL [FOLDER FOR PICTURES]`; the
+// coordinator is made up by who starts it, which is told what to do with it (session.mjs).
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { Chromium } from "./chromium.mjs";
+import { Session } from "./session.mjs";
 
-const [program, url, folder] = process.argv.slice(2);
+const session = await Session.open();
+const { url, tell, picture } = session;
 const RUNNING = "patterns-1000000-5f3a9c1e";
 const FINISHED = "patterns-10000-0f1e2d3c";
 const TOKEN = "correct-horse-battery";
 /** What a browser says when a server is away. */
 const AWAY = [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/];
 
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-
-async function tell(what) {
-  console.log(`@${what}`);
-  const { value, done } = await lines.next();
-  assert(!done, "nobody answers");
-  return value;
-}
-
 /** Starts the coordinator anew. No page looks at it then: one whose events are cut off would say so, and rightly. */
 async function restart(page, what) {
   await page.goto("about:blank");
   await tell(what);
-}
-
-async function picture(page, name, options) {
-  if (!folder) return;
-  mkdirSync(folder, { recursive: true });
-  await page.picture(join(folder, `${name}.png`), options);
 }
 
 const steps = {
@@ -44,7 +25,7 @@ const steps = {
     await page.shows("No run yet");
     await page.shows("hatebeam submit --width 100k --watch");
     await page.shows("hatebeam worker --store STORE");
-    await picture(page, "empty");
+    await picture("empty");
     await page.click("#nav a", "Workers");
     await page.shows("No worker");
     await page.goto(`${url}#/nowhere`);
@@ -62,7 +43,7 @@ const steps = {
     await tell("grow 3");
     await page.shows(Number(before).toLocaleString("en-US"));
     await page.shows((Number(before) + 3).toLocaleString("en-US"));
-    await picture(page, "runs");
+    await picture("runs");
     await page.click("tbody a", RUNNING);
     await page.shows("Projected end");
   },
@@ -123,8 +104,8 @@ const steps = {
     assert(Math.abs(digits * 1e6 - children / seconds) < 0.02 * children / seconds, `${shown}, and it is ${children / seconds}`);
     // Over its budget: said by more than a colour.
     assert.equal(await page.evaluate("document.querySelectorAll('.budget.warn').length"), 2);
-    await picture(page, "run");
-    await picture(page, "run-whole", { whole: true });
+    await picture("run");
+    await picture("run-whole", { whole: true });
   },
 
   async "the best well of each depth can be looked at"(page) {
@@ -182,7 +163,7 @@ const steps = {
     // Wherever on the page one is.
     const [top, bottom] = await page.evaluate("(() => { const b = document.getElementById('away').getBoundingClientRect(); return [b.top, b.bottom]; })()");
     assert(top >= 0 && bottom < 200, `the banner is from ${top} to ${bottom}`);
-    await picture(page, "away");
+    await picture("away");
     // What was known is still shown.
     await page.shows("Projected end");
     await tell("start");
@@ -196,7 +177,7 @@ const steps = {
   async "a worker is drained, after a question"(page) {
     await page.click(".workers button", "Drain c5d-1");
     await page.shows("Drain c5d-1?");
-    await picture(page, "dialog");
+    await picture("dialog");
     await page.press("Escape");
     await page.until("!document.querySelector('dialog')");
     assert.equal(await tell("drained"), "");
@@ -207,7 +188,7 @@ const steps = {
     await page.until("[...document.querySelectorAll('.workers tbody tr')].some((row) => row.innerText.includes('draining'))");
     await page.click("#nav a", "Workers");
     await page.shows("3 workers with 216 threads, $4.84 an hour, not counting 1 worker whose price is not known");
-    await picture(page, "workers");
+    await picture("workers");
   },
 
   async "a replay is played to its last piece"(page) {
@@ -239,12 +220,12 @@ const steps = {
     await page.press("PageDown");
     for (let piece = 0; piece < 60; piece += 1) await page.press("PageDown");
     await page.until("document.querySelectorAll('.player .facts dd')[1].textContent.startsWith('6')");
-    await picture(page, "player");
+    await picture("player");
     await page.click(".player button", "Play");
     await page.until("document.querySelector('.player .facts dd').textContent.endsWith('over')");
     assert.deepEqual((await facts()).slice(1, 3), [`${pieces} of ${pieces}`, "148 of 148"]);
     await page.until("document.querySelector('.player canvas').getAttribute('aria-label').startsWith('The game is over with 148 lines')");
-    await picture(page, "player-end");
+    await picture("player-end");
     await page.evaluate("(() => { const e = document.querySelector('.controls > input'); e.value = 300; e.dispatchEvent(new Event('input')); })()");
     await page.until("document.querySelectorAll('.player .facts dd')[3].textContent.startsWith('300 of')");
     assert.equal(await page.evaluate("document.querySelector('a[href*=\"qntm.org\"]').rel"), "noreferrer noopener");
@@ -288,7 +269,7 @@ const steps = {
     await page.goto(`${url}#/submit`);
     await page.shows("60 s to 3 min");
     await page.shows("$0.08 to $0.20");
-    await picture(page, "submit");
+    await picture("submit");
     await page.fill("#width", "many");
     await page.shows("Give a whole number of wells");
     await page.click("button", "Submit …");
@@ -305,7 +286,7 @@ const steps = {
     await page.click("button", "Submit …");
     await page.shows("Start a run 250k wells wide?");
     await page.shows("It ends at $12.50 or 2 hours.");
-    await picture(page, "submit-dialog");
+    await picture("submit-dialog");
     await page.click("dialog button", "Start it");
     await page.shows("The run is in the queue");
     await page.until("location.hash === '#/run/patterns-250000-made-up'");
@@ -401,7 +382,7 @@ const steps = {
       await page.until(`document.documentElement.dataset.theme === "${scheme}"`);
       await page.goto(`${url}#/run/${RUNNING}`);
       await page.until("document.querySelectorAll('.u-wrap canvas').length === 6");
-      await picture(page, `run-${scheme}`);
+      await picture(`run-${scheme}`);
     }
     // The switch goes against the system, and is remembered.
     await page.likes({ "prefers-color-scheme": "light" });
@@ -430,7 +411,7 @@ const steps = {
       const small = await page.evaluate(`[...document.querySelectorAll("main button, main a.button, main select")]
         .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 32).map((e) => e.outerHTML.slice(0, 90))`);
       assert.deepEqual(small, [], name);
-      await picture(page, `phone-${name}`);
+      await picture(`phone-${name}`);
     }
     await page.size(1280, 900);
   },
@@ -450,7 +431,7 @@ const steps = {
     // The page that was open finds itself signed out.
     await page.goto(`${url}#/`);
     await page.shows("This coordinator wants its token");
-    await picture(page, "sign-in");
+    await picture("sign-in");
     await page.fill("#token", "correct-horse-batterz");
     await page.press("Enter");
     await page.shows("this is not the server's token");
@@ -509,26 +490,5 @@ const contrastFaults = `(() => {
   return [...faults];
 })()`;
 
-const chromium = new Chromium(program);
-try {
-  const page = await chromium.open();
-  const only = process.env.HATEBEAM_STEPS;
-  for (const [name, step] of Object.entries(steps).filter(([name]) => !only || name.includes(only))) {
-    const begun = Date.now();
-    try {
-      await step(page);
-      page.expectErrors();
-    } catch (error) {
-      await picture(page, "failed").catch(() => {});
-      throw new Error(`${name}: ${error.message}`, { cause: error });
-    }
-    console.log(`ok: ${name} (${Date.now() - begun} ms)`);
-  }
-  const own = new URL(url).host;
-  assert.deepEqual([...page.hosts], [own], "nothing is loaded from elsewhere");
-} finally {
-  await chromium.close();
-}
-console.log("@done");
-// Nobody says anything any more.
-process.stdin.destroy();
+for (const [name, work] of Object.entries(steps)) await session.step(name, () => work(session.page));
+await session.close();

@@ -1,30 +1,17 @@
 //! The dashboard in a real Chromium: `tests/browser/pages.mjs` clicks, this has the server.
 
 use crate::made_up::{MadeUp, RECORD, estimator, settings};
+use crate::support::Browser;
 use hatebeam_dashboard::{Settings, bind};
 use serde_json::json;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::Path;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::Command;
-use tokio::task::JoinHandle;
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, block_in_place};
 
 /// Depths of the run that is looked at: some forty times what a run has.
 const DEPTHS: u32 = 10_000;
-/// How long all of it may take.
-const PATIENCE: Duration = Duration::from_secs(420);
-
-/// The first of these programs that is there.
-fn program(names: &[&str]) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let all = names
-        .iter()
-        .flat_map(|name| dirs.iter().map(move |dir| dir.join(name)));
-    all.into_iter().find(|file| file.is_file())
-}
 
 /// A server that can be stopped, and started again where it was.
 struct Stand {
@@ -119,12 +106,7 @@ impl Stand {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_and_button_works_in_a_browser() {
-    let chromium = std::env::var_os("HATEBEAM_CHROMIUM").map(PathBuf::from);
-    let chromium = chromium.or_else(|| program(&["chromium", "chromium-browser", "google-chrome"]));
-    let (Some(chromium), Some(node)) = (chromium, program(&["node", "nodejs"])) else {
-        eprintln!(
-            "skipped: the dashboard in a browser (it takes chromium and node; apt-get install chromium nodejs)"
-        );
+    let Some(browser) = Browser::find() else {
         return;
     };
     let mut stand = Stand {
@@ -135,40 +117,7 @@ async fn every_page_and_button_works_in_a_browser() {
     };
     stand.start().await;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/pages.mjs");
-    let mut command = Command::new(node);
-    command
-        .arg(script)
-        .arg(chromium)
-        .arg(format!("http://{}/", stand.address))
-        // Where pictures go, if somebody wants to look.
-        .args(std::env::var_os("HATEBEAM_PICTURES"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true);
-    let mut child = command.spawn().unwrap();
-    let mut answers = child.stdin.take().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let clicking = async {
-        let mut is_done = false;
-        while let Some(line) = lines.next_line().await.unwrap() {
-            match line.strip_prefix('@') {
-                Some("done") => is_done = true,
-                Some(order) => {
-                    let answer = stand.obey(order).await;
-                    answers
-                        .write_all(format!("{answer}\n").as_bytes())
-                        .await
-                        .unwrap();
-                }
-                None => println!("{line}"),
-            }
-        }
-        is_done
-    };
-    let is_done = tokio::time::timeout(PATIENCE, clicking).await;
-    assert!(
-        is_done.expect("it takes too long"),
-        "see above what went wrong"
-    );
-    assert!(child.wait().await.unwrap().success());
+    let url = format!("http://{}/", stand.address);
+    let mut obey = |order: &str| Handle::current().block_on(stand.obey(order));
+    block_in_place(|| browser.run(&script, &url, &mut obey));
 }

@@ -5,3 +5,5 @@
 mod browser;
 mod made_up;
 mod server;
+#[path = "../support/mod.rs"]
+mod support;
