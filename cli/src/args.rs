@@ -3,7 +3,7 @@
 #[cfg(feature = "cluster")]
 use crate::certs::{CERTS_EXAMPLES, CertsArgs};
 #[cfg(feature = "cluster")]
-use crate::cluster::{CANCEL_EXAMPLES, DRAIN_EXAMPLES, WAIT_EXAMPLES};
+use crate::cluster::{CANCEL_EXAMPLES, DRAIN_EXAMPLES, LIMIT_EXAMPLES, LimitArgs, WAIT_EXAMPLES};
 #[cfg(feature = "cluster")]
 use crate::cluster::{
     COORDINATOR_EXAMPLES, CancelArgs, CoordinatorArgs, DrainArgs, REPLAYS_EXAMPLES, ReplaysArgs,
@@ -167,6 +167,10 @@ pub(crate) enum Command {
     #[cfg(feature = "cluster")]
     #[command(after_help = WAIT_EXAMPLES)]
     Wait(WaitArgs),
+    /// Give a coordinator's run another budget, or none
+    #[cfg(feature = "cluster")]
+    #[command(after_help = LIMIT_EXAMPLES)]
+    Limit(LimitArgs),
     /// Stop a coordinator's run; what is committed stays
     #[cfg(feature = "cluster")]
     #[command(after_help = CANCEL_EXAMPLES)]

@@ -71,6 +71,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         #[cfg(feature = "cluster")]
         Some(Command::Wait(args)) => cluster::wait(&args),
         #[cfg(feature = "cluster")]
+        Some(Command::Limit(args)) => cluster::limit(&args),
+        #[cfg(feature = "cluster")]
         Some(Command::Cancel(args)) => cluster::cancel(&args),
         #[cfg(feature = "cluster")]
         Some(Command::Drain(args)) => cluster::drain(&args),

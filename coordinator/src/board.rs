@@ -4,7 +4,7 @@ use crate::accounts::{Accounts, Cost};
 use crate::alerts::alerts;
 use crate::hub::Hub;
 use hatebeam_proto::v1;
-use hatebeam_worker::cluster::{Depth, Manifest, State, StoppedBy};
+use hatebeam_worker::cluster::{Budget, Depth, Manifest, State, StoppedBy};
 use hatebeam_worker::{Pace, Projection};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,11 +16,33 @@ pub(crate) enum Wish {
     Cancel,
 }
 
+/// Where a run stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    pub(crate) max_depth: Option<u32>,
+    pub(crate) budget: Budget,
+}
+
+impl Limits {
+    pub(crate) fn of(manifest: &Manifest) -> Limits {
+        Limits {
+            max_depth: manifest.max_depth,
+            budget: manifest.budget,
+        }
+    }
+
+    pub(crate) fn put(self, manifest: &mut Manifest) {
+        (manifest.max_depth, manifest.budget) = (self.max_depth, self.budget);
+    }
+}
+
 struct Entry {
     manifest: Arc<Manifest>,
     /// What holds it up at present.
     note: String,
     wish: Option<Wish>,
+    /// Those that it is to have, until whoever searches it takes note.
+    limits: Option<Limits>,
 }
 
 /// How all runs stand.
@@ -83,6 +105,7 @@ impl Board {
                 let entry = Entry {
                     note: manifest.note.clone(),
                     wish: None,
+                    limits: None,
                     manifest: Arc::clone(&manifest),
                 };
                 runs.insert(manifest.name.clone(), entry);
@@ -110,6 +133,26 @@ impl Board {
             entry.wish = wish;
         }
         self.wishes.send_modify(|count| *count += 1);
+    }
+
+    /// Has whoever searches a run give it other limits.
+    pub(crate) fn set_limits(&self, run: &str, limits: Limits) {
+        if let Some(entry) = self.runs().get_mut(run) {
+            entry.limits = Some(limits);
+        }
+        self.wishes.send_modify(|count| *count += 1);
+    }
+
+    /// The limits that a run is to have, once.
+    pub(crate) fn take_limits(&self, run: &str) -> Option<Limits> {
+        let mut runs = self.runs();
+        runs.get_mut(run).and_then(|entry| entry.limits.take())
+    }
+
+    pub(crate) fn has_limits(&self, run: &str) -> bool {
+        self.runs()
+            .get(run)
+            .is_some_and(|entry| entry.limits.is_some())
     }
 
     pub(crate) fn manifest(&self, run: &str) -> Option<Arc<Manifest>> {

@@ -9,7 +9,7 @@
 use crate::alerts::WARN_AT;
 use crate::assign::{Seat, assign};
 use crate::blame::Blame;
-use crate::board::{Board, Wish};
+use crate::board::{Board, Limits, Wish};
 use crate::crew::{Crew, strange};
 use crate::herald::Herald;
 use crate::hub::{Hub, Lost, Member};
@@ -22,10 +22,12 @@ use hatebeam_worker::SpecError;
 use hatebeam_worker::cluster::{
     Depth, Kept, ManifestError, State, StoppedBy, Table, first_record, sweep,
 };
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tracing::{Instrument, Span};
 
@@ -111,7 +113,7 @@ enum EpochEnd {
     Over(Option<StoppedBy>),
     /// Somebody stopped it.
     Cancelled,
-    /// Others have come, or somebody wants to go.
+    /// Others have come, somebody wants to go, or there are other limits.
     NewCrew,
 }
 
@@ -189,10 +191,12 @@ impl Drive {
         self.herald.started(&self.kept.manifest);
         let mut failures = Failures::default();
         loop {
+            self.heed_limits().await?;
             let members = match self.crew().await {
                 Ok(members) => members,
                 Err(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
-                Err(_) => return self.cancelled().await,
+                Err(EpochEnd::Cancelled) => return self.cancelled().await,
+                Err(EpochEnd::NewCrew) => continue,
             };
             self.kept.manifest.epoch += 1;
             self.hub.metrics.all.epochs.add(1);
@@ -317,7 +321,41 @@ impl Drive {
         Ok(())
     }
 
-    /// Waits until there are workers enough, or the run is to be stopped.
+    /// Takes the limits that somebody wishes, and writes them down.
+    async fn heed_limits(&mut self) -> Result<(), ManifestError> {
+        let Some(limits) = self.board.take_limits(&self.name()) else {
+            return Ok(());
+        };
+        let before = Limits::of(&self.kept.manifest);
+        limits.put(&mut self.kept.manifest);
+        if let Err(error) = self.save().await {
+            // What is not written down does not count, and is tried again with the run.
+            before.put(&mut self.kept.manifest);
+            self.board.set_limits(&self.name(), limits);
+            return Err(error);
+        }
+        self.has_warned = false;
+        tracing::info!(?limits, "it has other limits");
+        Ok(())
+    }
+
+    /// The same until `done` is gone.
+    async fn heed_limits_until(
+        &mut self,
+        mut done: oneshot::Receiver<Infallible>,
+    ) -> Result<(), ManifestError> {
+        let mut wishes = self.board.wishes();
+        loop {
+            wishes.mark_unchanged();
+            self.heed_limits().await?;
+            tokio::select! {
+                _ = &mut done => return Ok(()),
+                _ = wishes.changed() => {}
+            }
+        }
+    }
+
+    /// Waits until there are workers enough, the run is to be stopped, or it gets other limits.
     async fn crew(&self) -> Result<Vec<Member>, EpochEnd> {
         let mut changes = self.hub.changes();
         let mut wishes = self.board.wishes();
@@ -325,6 +363,9 @@ impl Drive {
             changes.mark_unchanged();
             if self.board.wish(&self.name()) == Some(Wish::Cancel) {
                 return Err(EpochEnd::Cancelled);
+            }
+            if self.board.has_limits(&self.name()) {
+                return Err(EpochEnd::NewCrew);
             }
             if let Some(limit) = self.limit() {
                 return Err(EpochEnd::Over(Some(limit)));
@@ -391,10 +432,19 @@ impl Drive {
             let started = Instant::now();
             depth += 1;
             let span = tracing::info_span!("depth", depth);
-            let exploring = crew.explore(depth, width).instrument(span.clone());
+            let (done, is_done) = oneshot::channel();
+            let exploring = async {
+                let explored = crew.explore(depth, width).instrument(span.clone()).await;
+                drop(done);
+                explored
+            };
+            let committing = async {
+                self.commit(pending.take()).await?;
+                Ok::<_, Broken>(self.heed_limits_until(is_done).await?)
+            };
             // Both are heard to their end, whatever becomes of the other: a manifest that is being written
             // must not be left alone, and a depth that can be committed should be.
-            let (explored, committed) = tokio::join!(exploring, self.commit(pending.take()));
+            let (explored, committed) = tokio::join!(exploring, committing);
             committed?;
             let explored = explored?;
             let whole = crew.select(&explored).instrument(span.clone()).await?;

@@ -1,7 +1,7 @@
 //! What clients and workers can call.
 
 use crate::accounts::now_ms;
-use crate::board::{Board, Wish};
+use crate::board::{Board, Limits, Wish};
 use crate::games::Games;
 use crate::hub::{Hub, OrderStream};
 use hatebeam_objects::{Objects, check_key};
@@ -29,6 +29,8 @@ const RECORDS: usize = 1000;
 const HEAR: Duration = Duration::from_millis(1000);
 /// Messages that wait for a slow watcher.
 const QUEUE: usize = 4;
+/// Other limits of a run are to be written down within that time; it is less than that of a client's call.
+const HEED: Duration = Duration::from_secs(25);
 /// Shards of a run, unless somebody says otherwise: enough for some tens of workers.
 const SHARDS: u64 = 64;
 /// Wells of a shard at most, unless somebody says otherwise.
@@ -89,11 +91,12 @@ impl Runs for Service {
             shards if shards as usize <= MAX_SHARDS => shards,
             shards => return Err(bad(format!("{shards} shards: at most {MAX_SHARDS} can be"))),
         };
-        let limit = |limit: u64| (limit > 0).then_some(limit);
-        let max_depth = (request.max_depth > 0).then_some(request.max_depth);
-        let budget = Budget {
-            max_cost_micros: limit(request.max_cost_micros),
-            max_seconds: limit(request.max_seconds),
+        let limits = Limits {
+            max_depth: limit(request.max_depth),
+            budget: Budget {
+                max_cost_micros: limit(request.max_cost_micros),
+                max_seconds: limit(request.max_seconds),
+            },
         };
         let name = spec.name();
         check_key(&name).map_err(|error| bad(error.to_string()))?;
@@ -103,14 +106,13 @@ impl Runs for Service {
                     "there is another run {name} with another specification"
                 )));
             }
-            if asks_for_other_limits(&there, max_depth, budget) {
+            if asks_for_other_limits(&there, limits) {
                 return Err(Status::failed_precondition(format!(
-                    "run {name} goes on with other limits; to change them, stop it with `hatebeam cancel {name}` and \
-                     submit it again: it goes on where it was"
+                    "run {name} goes on with other limits; `hatebeam limit {name}` changes them"
                 )));
             }
-            if goes_on(&there, max_depth, budget) {
-                self.reopen(&name, max_depth, budget).await?;
+            if goes_on(&there, limits) {
+                self.reopen(&name, limits).await?;
             }
         } else {
             if self.open() >= MAX_OPEN {
@@ -119,7 +121,7 @@ impl Runs for Service {
                 )));
             }
             let mut manifest = Manifest::new(name.clone(), spec, keep, shards, now_ms());
-            (manifest.max_depth, manifest.budget) = (max_depth, budget);
+            limits.put(&mut manifest);
             let kept = Kept::create(&self.objects, manifest, self.conditional).await;
             let kept = kept.map_err(|error| in_the_store(&error))?;
             tracing::info!(run = name, "submitted");
@@ -192,12 +194,53 @@ impl Runs for Service {
     ) -> Result<Response<v1::CancelResponse>, Status> {
         let name = request.into_inner().run;
         let manifest = self.board.manifest(&name).ok_or_else(|| no_run(&name))?;
-        if matches!(manifest.state, State::Queued | State::Running) {
+        if is_open(&manifest) {
             tracing::info!(run = name, "to be cancelled");
             self.board.set_wish(&name, Some(Wish::Cancel));
         }
         let run = self.board.status(&name);
         Ok(Response::new(v1::CancelResponse { run }))
+    }
+
+    async fn limit(
+        &self,
+        request: Request<v1::LimitRequest>,
+    ) -> Result<Response<v1::LimitResponse>, Status> {
+        let request = request.into_inner();
+        let name = request.run.as_str();
+        let manifest = self.board.manifest(name).ok_or_else(|| no_run(name))?;
+        let limits = changed(Limits::of(&manifest), &request);
+        let mut changes = self.board.changes();
+        if is_open(&manifest) {
+            self.board.set_limits(name, limits);
+        }
+        let heeded = async {
+            loop {
+                changes.mark_unchanged();
+                match self.board.manifest(name) {
+                    Some(now) if Limits::of(&now) == limits => return Ok(()),
+                    Some(now) if is_open(&now) => {}
+                    _ => {
+                        self.board.take_limits(name);
+                        return Err(has_ended(name));
+                    }
+                }
+                // A run that waits behind another is looked after by nobody else.
+                self.limit_queued(name).await?;
+                let _ = changes.changed().await;
+            }
+        };
+        match tokio::time::timeout(HEED, heeded).await {
+            Ok(heeded) => heeded?,
+            Err(_) => {
+                return Err(Status::deadline_exceeded(format!(
+                    "the limits of run {name} are not written down yet, as the object store is slow or away; \
+                     `hatebeam status {name}` tells those that count"
+                )));
+            }
+        }
+        let run = self.board.status(name);
+        Ok(Response::new(v1::LimitResponse { run }))
     }
 
     async fn workers(
@@ -230,6 +273,26 @@ impl Runs for Service {
 }
 
 impl Service {
+    /// Gives a run that waits behind another the limits that it is to have.
+    async fn limit_queued(&self, name: &str) -> Result<(), Status> {
+        let waits = self
+            .board
+            .manifest(name)
+            .is_some_and(|manifest| manifest.state == State::Queued);
+        if !waits || self.board.next().as_deref() == Some(name) {
+            return Ok(());
+        }
+        let Some(limits) = self.board.take_limits(name) else {
+            return Ok(());
+        };
+        let kept = Kept::load(&self.objects, name, self.conditional).await;
+        let mut kept = kept.map_err(|error| in_the_store(&error))?;
+        limits.put(&mut kept.manifest);
+        kept.save().await.map_err(|error| in_the_store(&error))?;
+        self.board.put(&kept.manifest);
+        Ok(())
+    }
+
     fn open(&self) -> usize {
         let is_open =
             |run: &&v1::RunStatus| matches!(run.state(), v1::State::Queued | v1::State::Running);
@@ -237,17 +300,12 @@ impl Service {
     }
 
     /// Puts a run that was stopped or failed into the queue again.
-    async fn reopen(
-        &self,
-        name: &str,
-        max_depth: Option<u32>,
-        budget: Budget,
-    ) -> Result<(), Status> {
+    async fn reopen(&self, name: &str, limits: Limits) -> Result<(), Status> {
         let kept = Kept::load(&self.objects, name, self.conditional).await;
         let mut kept = kept.map_err(|error| in_the_store(&error))?;
         kept.manifest.state = State::Queued;
         kept.manifest.note = String::new();
-        (kept.manifest.max_depth, kept.manifest.budget) = (max_depth, budget);
+        limits.put(&mut kept.manifest);
         kept.manifest.stopped_by = None;
         kept.save().await.map_err(|error| in_the_store(&error))?;
         self.board.put(&kept.manifest);
@@ -255,19 +313,47 @@ impl Service {
     }
 }
 
+fn is_open(manifest: &Manifest) -> bool {
+    matches!(manifest.state, State::Queued | State::Running)
+}
+
+/// 0 is no limit.
+fn limit<T: Default + PartialOrd>(limit: T) -> Option<T> {
+    (limit > T::default()).then_some(limit)
+}
+
+/// Limits with what is asked for in place of what there was.
+fn changed(limits: Limits, asked: &v1::LimitRequest) -> Limits {
+    let Limits { max_depth, budget } = limits;
+    Limits {
+        max_depth: asked.max_depth.map_or(max_depth, limit),
+        budget: Budget {
+            max_cost_micros: asked.max_cost_micros.map_or(budget.max_cost_micros, limit),
+            max_seconds: asked.max_seconds.map_or(budget.max_seconds, limit),
+        },
+    }
+}
+
+fn has_ended(name: &str) -> Status {
+    Status::failed_precondition(format!(
+        "run {name} has ended; submitted again with other limits it goes on"
+    ))
+}
+
 /// Whether a run is open, and somebody who submits it again names limits that it does not have.
-fn asks_for_other_limits(there: &Manifest, max_depth: Option<u32>, budget: Budget) -> bool {
-    let is_open = matches!(there.state, State::Queued | State::Running);
+fn asks_for_other_limits(there: &Manifest, limits: Limits) -> bool {
+    let Limits { max_depth, budget } = limits;
     let differs = |asked: Option<u64>, has: Option<u64>| asked.is_some() && asked != has;
     let has = there.budget;
-    is_open
+    is_open(there)
         && (differs(max_depth.map(u64::from), there.max_depth.map(u64::from))
             || differs(budget.max_cost_micros, has.max_cost_micros)
             || differs(budget.max_seconds, has.max_seconds))
 }
 
 /// Whether a run that is submitted again, with these limits, is searched on.
-fn goes_on(there: &Manifest, max_depth: Option<u32>, budget: Budget) -> bool {
+fn goes_on(there: &Manifest, limits: Limits) -> bool {
+    let Limits { max_depth, budget } = limits;
     let is_more = |now: Option<u64>, then: Option<u64>| now.is_none_or(|now| Some(now) > then);
     match (there.state, there.stopped_by) {
         (State::Cancelled | State::Failed, _) => true,

@@ -39,6 +39,6 @@ export function ask({ title, text, yes, danger = false, work }) {
     });
     document.body.append(dialog);
     dialog.showModal();
-    keep.focus();
+    (form.querySelector("input") ?? keep).focus();
   });
 }

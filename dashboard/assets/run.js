@@ -4,6 +4,7 @@ import { Chart, RIGHT } from "./charts.js";
 import { Depths } from "./depths.js";
 import { ask } from "./dialog.js";
 import { download, fill, h, oncePerFrame, put, say, show } from "./dom.js";
+import { Fields, limitFields, readLimits } from "./fields.js";
 import { bytes, clock, count, dollars, duration, endedBy, number, percent, range, rough, short } from "./format.js";
 import { icon, iconButton } from "./icons.js";
 import { Live, call, runPath } from "./live.js";
@@ -43,6 +44,7 @@ class RunPage {
     const { name } = this;
     this.chip = h("span");
     this.stop = h("button", { type: "button", className: "danger", hidden: true, onclick: () => this.askStop() }, "Stop");
+    this.limits = h("button", { type: "button", hidden: true, onclick: () => this.askLimits() }, "Limits …");
     this.goOn = h("button", { type: "button", hidden: true, onclick: () => this.askGoOn() }, "Go on");
     this.play = h("a", { className: "button main", href: `#/run/${encodeURIComponent(name)}/game`, hidden: true }, icon("play"), "Best game");
     this.note = h("p", { className: "banner", hidden: true });
@@ -61,7 +63,7 @@ class RunPage {
     main.replaceChildren(
       h("p", { className: "crumbs" }, h("a", { href: "#/" }, "Runs"), " / "),
       h("div", { className: "head" }, h("h1", {}, name, " ", this.chip),
-        h("div", { className: "buttons" }, this.play, this.goOn, this.stop)),
+        h("div", { className: "buttons" }, this.play, this.limits, this.goOn, this.stop)),
       loading, this.note, this.alerts, this.figures.element, this.budget,
       h("div", { className: "columns" },
         this.wells.element,
@@ -91,7 +93,8 @@ class RunPage {
     }
     const isOpen = run.state === "running" || run.state === "queued";
     show(this.stop, isOpen);
-    show(this.goOn, run.state === "cancelled" || run.state === "failed");
+    show(this.limits, isOpen);
+    show(this.goOn, run.state === "cancelled" || run.state === "failed" || Boolean(run.stopped_by));
     show(this.play, run.depth > 0);
     const ended = run.stopped_by ? `It was ${endedBy(run.stopped_by)}. ` : "";
     put(this.note, ended + run.note);
@@ -207,22 +210,49 @@ class RunPage {
     });
   }
 
+  askLimits() {
+    return this.askWithLimits({
+      title: "Where shall this run stop?",
+      text: "The depth that is under way is finished in any case.",
+      yes: "Change",
+      work: async (limits) => {
+        await call(`${runPath(this.name)}/limits`, limits);
+        return "The limits are changed";
+      },
+    });
+  }
+
   async askGoOn() {
     const { run } = this;
-    const done = await ask({
+    const why = run.stopped_by ? ` It was ${endedBy(run.stopped_by)}: give more of that, or leave the field empty.` : "";
+    const done = await this.askWithLimits({
       title: "Go on with this run?",
-      text: `It goes on after depth ${run.depth}, with the limits it had.`,
+      text: `It goes on after depth ${run.depth}.${why}`,
       yes: "Go on",
-      work: async () => {
-        await call("runs", {
-          spec: run.spec, shards: run.shards, max_depth: run.max_depth,
-          max_dollars: run.max_dollars ?? 0, max_hours: run.max_hours ?? 0,
-        });
+      work: async (limits) => {
+        const now = await call("runs", { spec: run.spec, shards: run.shards, ...limits });
+        if (now.state === "finished") throw new Error(`It was ${endedBy(now.stopped_by)}, and goes on with more of that only.`);
         return "The run is in the queue again";
       },
     });
     // The stream of events ended with the run.
     if (done) dispatchEvent(new Event("reload"));
+  }
+
+  askWithLimits({ title, text, yes, work }) {
+    const fields = new Fields();
+    return ask({
+      title,
+      text: [text, ...limitFields(fields, this.run)],
+      yes,
+      work: () => {
+        fields.faults = [];
+        const limits = readLimits(fields);
+        if (fields.faults.length === 0) return work(limits);
+        fields.focusFault();
+        throw new Error("One of the limits cannot be read.");
+      },
+    });
   }
 
   close() {

@@ -3,7 +3,7 @@
 use crate::access::Access;
 use crate::error::ApiError;
 use crate::events;
-use crate::form::{Estimate, EstimateRequest, Estimator, RunForm};
+use crate::form::{Estimate, EstimateRequest, Estimator, LimitsForm, RunForm};
 use crate::game;
 use crate::view::{DepthView, RunLine, RunView, WorkerView, is_open};
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -83,6 +83,7 @@ pub(crate) fn guarded<R: Runs>(app: &Arc<App<R>>) -> Router {
         .route("/api/v1/runs/{run}", get(run::<R>))
         .route("/api/v1/runs/{run}/depths", get(depths::<R>))
         .route("/api/v1/runs/{run}/cancel", post(cancel::<R>))
+        .route("/api/v1/runs/{run}/limits", post(limit::<R>))
         .route("/api/v1/runs/{run}/events", get(events::of_run::<R>))
         .route("/api/v1/workers", get(workers::<R>))
         .route("/api/v1/workers/{worker}/drain", post(drain::<R>))
@@ -319,6 +320,15 @@ async fn cancel<R: Runs>(State(app): Shared<R>, Part(run): Part, Body(_): Body<N
     let request = v1::CancelRequest { run };
     let cancelled = app.runs.cancel(tonic::Request::new(request)).await?;
     changed(cancelled.into_inner().run)
+}
+
+async fn limit<R: Runs>(
+    State(app): Shared<R>,
+    Part(run): Part,
+    Body(form): Body<LimitsForm>,
+) -> Answer {
+    let request = tonic::Request::new(form.request(run)?);
+    changed(app.runs.limit(request).await?.into_inner().run)
 }
 
 fn changed(run: Option<v1::RunStatus>) -> Answer {

@@ -31,6 +31,7 @@ const ASSETS: &[(&str, &str, &str)] = &[
     asset!("/player.js", SCRIPT, "player.js"),
     asset!("/run.js", SCRIPT, "run.js"),
     asset!("/runs.js", SCRIPT, "runs.js"),
+    asset!("/fields.js", SCRIPT, "fields.js"),
     asset!("/submit.js", SCRIPT, "submit.js"),
     asset!("/theme.js", SCRIPT, "theme.js"),
     asset!("/well.js", SCRIPT, "well.js"),

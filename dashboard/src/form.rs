@@ -37,24 +37,54 @@ pub struct RunForm {
 impl RunForm {
     /// As the coordinator is told. What is in it is checked there.
     pub(crate) fn request(&self) -> Result<v1::SubmitRequest, ApiError> {
-        let within = |value: f64, most: f64, what: &str| match value {
-            value if (0.0..=most).contains(&value) => Ok(value),
-            value => Err(ApiError::bad(format!(
-                "{what} {value} is out of range: give 0 to {most}, 0 for no limit"
-            ))),
-        };
-        let dollars = within(self.max_dollars, MAX_DOLLARS, "max_dollars")?;
-        let hours = within(self.max_hours, MAX_HOURS, "max_hours")?;
         Ok(v1::SubmitRequest {
             spec: self.spec.to_string(),
             shards: self.shards,
             keep: self.keep.clone(),
             max_depth: self.max_depth,
-            // Rounded up: what is less than the least there is still is a limit.
-            max_cost_micros: (dollars * 1e6).ceil() as u64,
-            max_seconds: (hours * 3600.0).ceil() as u64,
+            max_cost_micros: micros(self.max_dollars)?,
+            max_seconds: seconds(self.max_hours)?,
         })
     }
+}
+
+/// Other limits for a run that is open; those that are absent stay as they are, and 0 means that there is none.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LimitsForm {
+    max_depth: Option<u32>,
+    max_dollars: Option<f64>,
+    max_hours: Option<f64>,
+}
+
+impl LimitsForm {
+    /// As the coordinator is told.
+    pub(crate) fn request(&self, run: String) -> Result<v1::LimitRequest, ApiError> {
+        Ok(v1::LimitRequest {
+            run,
+            max_depth: self.max_depth,
+            max_cost_micros: self.max_dollars.map(micros).transpose()?,
+            max_seconds: self.max_hours.map(seconds).transpose()?,
+        })
+    }
+}
+
+fn micros(dollars: f64) -> Result<u64, ApiError> {
+    limit(dollars, MAX_DOLLARS, 1e6, "max_dollars")
+}
+
+fn seconds(hours: f64) -> Result<u64, ApiError> {
+    limit(hours, MAX_HOURS, 3600.0, "max_hours")
+}
+
+/// Rounded up: what is less than the least there is still is a limit.
+fn limit(value: f64, most: f64, unit: f64, name: &str) -> Result<u64, ApiError> {
+    if !(0.0..=most).contains(&value) {
+        return Err(ApiError::bad(format!(
+            "{name} {value} is out of range: give 0 to {most}, 0 for no limit"
+        )));
+    }
+    Ok((value * unit).ceil() as u64)
 }
 
 /// What a run would take is asked with what is known now.

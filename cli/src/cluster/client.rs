@@ -1,4 +1,4 @@
-//! What a person asks of a coordinator: submit, status, watch, wait, cancel, drain.
+//! What a person asks of a coordinator: submit, status, watch, wait, limit, cancel, drain.
 
 use super::say::{RunJson, WorkerJson, cost_text, print_json, run_text, worker_lines, worker_text};
 use super::{TlsArgs, block_on};
@@ -6,6 +6,7 @@ use crate::output::{self, Failure};
 use crate::rent::micros;
 use crate::run::{Screen, SpecArgs, spec_of};
 use anyhow::{Context, anyhow, bail};
+use clap::ArgGroup;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::wire::{self, Bearer, Limits, MAX_MESSAGE, explain};
@@ -53,6 +54,14 @@ The exit code is 0 if the run is finished, and 1 if it failed or was cancelled.
 Examples:
   hatebeam wait
   hatebeam wait patterns-1000000-5f3a9c1e --json";
+
+pub(crate) const LIMIT_EXAMPLES: &str = "\
+For a run that waits or is searched. Limits that are not named stay as they are. A run that has ended by one of its
+limits goes on when it is submitted with more.
+
+Examples:
+  hatebeam limit patterns-1000000-5f3a9c1e --max-cost 30
+  hatebeam limit patterns-25 --max-cost 40 --max-hours none";
 
 pub(crate) const CANCEL_EXAMPLES: &str = "\
 Examples:
@@ -184,6 +193,53 @@ pub(crate) struct WaitArgs {
     json: bool,
 }
 
+/// What to limit, and to what.
+#[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("limits").required(true).multiple(true).args(["max_depth", "max_cost", "max_hours"])))]
+pub(crate) struct LimitArgs {
+    /// The run, or the beginning of its name
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The depth to stop at, or none
+    #[arg(long, value_name = "PIECES", value_parser = |text: &str| or_none(text, parse_depth))]
+    max_depth: Option<u32>,
+    /// What it may cost at most, all told, in dollars, or none
+    #[arg(long, value_name = "DOLLARS")]
+    #[arg(value_parser = |text: &str| or_none(text, |text| parse_dollars(text).map(micros)))]
+    max_cost: Option<u64>,
+    /// How many hours it may be worked on or wait for workers at most, all told, or none
+    #[arg(long, value_name = "HOURS")]
+    #[arg(value_parser = |text: &str| or_none(text, |text| parse_hours(text).map(seconds)))]
+    max_hours: Option<u64>,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_depth(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(depth) if depth > 0 => Ok(depth),
+        _ => Err(format!("give pieces from 1 to {}", u32::MAX)),
+    }
+}
+
+/// A limit; 0 is none.
+fn or_none<T: Default>(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<T, String> {
+    match text {
+        "none" => Ok(T::default()),
+        _ => parse(text).map_err(|error| format!("{error}, or none")),
+    }
+}
+
+fn seconds(hours: f64) -> u64 {
+    (hours * 3600.0).ceil() as u64
+}
+
 /// What to cancel.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CancelArgs {
@@ -285,9 +341,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> anyhow::Result<()> {
             keep: args.keep.to_string(),
             max_depth: args.max_depth,
             max_cost_micros: args.max_cost.map_or(0, micros),
-            max_seconds: args
-                .max_hours
-                .map_or(0, |hours| (hours * 3600.0).ceil() as u64),
+            max_seconds: args.max_hours.map_or(0, seconds),
         };
         let submitted = client.submit(call(request)).await.map_err(failed)?;
         let run = submitted
@@ -337,6 +391,25 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
             text.push_str("There is no worker. `hatebeam worker` starts one.\n");
         }
         output::print(&text)
+    })
+}
+
+/// Runs `hatebeam limit`.
+pub(crate) fn limit(args: &LimitArgs) -> anyhow::Result<()> {
+    block_on(async {
+        let mut client = args.client.connect().await?;
+        let request = call(v1::LimitRequest {
+            run: find(&mut client, Some(&args.run)).await?.name,
+            max_depth: args.max_depth,
+            max_cost_micros: args.max_cost,
+            max_seconds: args.max_hours,
+        });
+        let limited = client.limit(request).await.map_err(failed)?.into_inner();
+        let run = limited.run.context("the coordinator names no run")?;
+        match args.json {
+            true => print_json(&RunJson::of(&run)),
+            false => output::print(&format_args!("{}\n", run_text(&run))),
+        }
     })
 }
 

@@ -8,9 +8,9 @@ mod serve;
 mod stored;
 
 pub(crate) use client::{
-    CANCEL_EXAMPLES, CancelArgs, Client, DRAIN_EXAMPLES, DrainArgs, STATUS_EXAMPLES,
-    SUBMIT_EXAMPLES, StatusArgs, SubmitArgs, WAIT_EXAMPLES, WATCH_EXAMPLES, WaitArgs, WatchArgs,
-    cancel, connect, drain, status, submit, wait, watch,
+    CANCEL_EXAMPLES, CancelArgs, Client, DRAIN_EXAMPLES, DrainArgs, LIMIT_EXAMPLES, LimitArgs,
+    STATUS_EXAMPLES, SUBMIT_EXAMPLES, StatusArgs, SubmitArgs, WAIT_EXAMPLES, WATCH_EXAMPLES,
+    WaitArgs, WatchArgs, cancel, connect, drain, limit, status, submit, wait, watch,
 };
 pub(crate) use replays::{REPLAYS_EXAMPLES, ReplaysArgs, replays};
 pub(crate) use serve::{

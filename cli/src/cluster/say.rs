@@ -33,6 +33,7 @@ pub(super) struct RunJson<'a> {
     note: &'a str,
     stopped_by: &'a str,
     cost: Option<CostView<'a>>,
+    max_depth: Option<u32>,
     max_dollars: Option<f64>,
     max_hours: Option<f64>,
     projection: Option<ProjectionView<'a>>,
@@ -59,6 +60,7 @@ impl<'a> RunJson<'a> {
             note: &run.note,
             stopped_by: &run.stopped_by,
             cost: run.cost.as_ref().map(CostView::of),
+            max_depth: (run.max_depth > 0).then_some(run.max_depth),
             max_dollars: (run.max_cost_micros > 0).then(|| dollars(run.max_cost_micros)),
             max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
             projection: run.projection.as_ref().map(ProjectionView::of),
@@ -107,7 +109,11 @@ pub(super) fn cost_text(run: &v1::RunStatus) -> String {
         limits.push(format!("${:.2}", dollars(run.max_cost_micros)));
     }
     if run.max_seconds > 0 {
-        limits.push(format!("{:.1} h", run.max_seconds as f64 / 3600.0));
+        let hours = (run.max_seconds as f64 / 36.0).round() / 100.0;
+        limits.push(format!("{hours} h"));
+    }
+    if run.max_depth > 0 {
+        limits.push(format!("depth {}", run.max_depth));
     }
     if !limits.is_empty() {
         let separator = if text.is_empty() { "" } else { "; " };

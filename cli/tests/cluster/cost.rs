@@ -1,6 +1,6 @@
 //! What runs cost: real processes, prices that are told or found out, budgets that are kept.
 
-use crate::rig::{PATIENCE, Rig, hatebeam};
+use crate::rig::{PATIENCE, Rig, Watched, hatebeam};
 use crate::{WIDTH, alone, wait_for_depth};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -161,7 +161,7 @@ fn a_budget_ends_a_run_within_a_depth_and_a_greater_one_has_it_go_on() {
     let other = rig.client(&[&["submit"], &WIDTH[..], &["--max-cost", "4"]].concat());
     assert_eq!(other.status.code(), Some(1));
     let said = String::from_utf8(other.stderr).unwrap();
-    assert!(said.contains("hatebeam cancel"), "{said}");
+    assert!(said.contains("hatebeam limit"), "{said}");
     assert_eq!(rig.submit(&WIDTH)["max_dollars"], 3.0);
     let watched = rig.watch();
     assert_eq!(watched.end["state"], "finished");
@@ -192,6 +192,64 @@ fn a_budget_ends_a_run_within_a_depth_and_a_greater_one_has_it_go_on() {
     watched.assert_same(&expected);
     assert_eq!(watched.end["stopped_by"], "");
     assert!(watched.end["cost"]["dollars"].as_f64().unwrap() > dollars);
+}
+
+fn limit(rig: &Rig, args: &[&str]) -> Result<Value, String> {
+    let output = rig.client(&[&["limit", "--json"], args].concat());
+    match output.status.success() {
+        true => Ok(serde_json::from_slice(&output.stdout).unwrap()),
+        false => Err(String::from_utf8(output.stderr).unwrap()),
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_is_given_another_budget() {
+    let expected = alone(&WIDTH);
+    let mut rig = Rig::new();
+    rig.start_coordinator();
+    let priced = ["--threads", "2", "--price-per-hour", "3600"];
+    let submitted = rig.submit(&[&WIDTH[..], &["--max-cost", "2", "--max-depth", "9"]].concat());
+    let run = submitted["run"].as_str().unwrap();
+    // Before there is a worker, and another run, which waits behind it.
+    let limited = limit(&rig, &[run, "--max-depth", "none"]).unwrap();
+    assert_eq!(
+        (&limited["max_depth"], &limited["max_dollars"]),
+        (&Value::Null, &Value::from(2.0))
+    );
+    let behind = rig.submit(&["--width", "90", "--max-hours", "1"]);
+    let behind = behind["run"].as_str().unwrap();
+    let limited = limit(&rig, &[behind, "--max-hours", "none", "--max-depth", "5"]).unwrap();
+    assert_eq!(
+        (&limited["max_depth"], &limited["max_hours"]),
+        (&Value::from(5), &Value::Null)
+    );
+    rig.start_worker("w0", &priced);
+    let state = || limit(&rig, &[run, "--max-cost", "1000"]).unwrap();
+    assert!(state()["depth"].as_u64().unwrap() < 60);
+    // What was said holds, whatever becomes of the coordinator.
+    rig.coordinator.as_mut().unwrap().kill();
+    rig.start_coordinator();
+    let output = rig.client(&["watch", run, "--json", "--quiet"]);
+    let watched = Watched::of(&output);
+    watched.assert_same(&expected);
+    assert_eq!(watched.end["max_dollars"], 1000.0);
+    assert!(watched.end["cost"]["dollars"].as_f64().unwrap() > 2.0);
+    let late = limit(&rig, &[run, "--max-cost", "1"]).unwrap_err();
+    assert!(late.contains("has ended"), "{late}");
+    let output = rig.client(&["wait", behind, "--json"]);
+    let waited: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&waited["depth"], &waited["stopped_by"]),
+        (&Value::from(5), &Value::from("max-depth"))
+    );
+    for wrong in [
+        &[run][..],
+        &[run, "--max-cost", "much"],
+        &[run, "--max-depth", "0"],
+    ] {
+        let output = rig.client(&[&["limit"], wrong].concat());
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
 }
 
 #[test]

@@ -286,7 +286,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    fn of(output: &Output) -> Watched {
+    pub(crate) fn of(output: &Output) -> Watched {
         let text = String::from_utf8(output.stdout.clone()).unwrap();
         let mut lines: Vec<Value> = text
             .lines()

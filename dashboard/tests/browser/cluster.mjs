@@ -92,6 +92,15 @@ await step("the run is stopped, and goes on", async () => {
   await deeper(at);
 });
 
+await step("it is given another budget while it goes on", async () => {
+  await page.click(".head button", "Limits …");
+  await page.fill("#maxDollars", "12.5");
+  await page.fill("#maxHours", "");
+  await page.click("dialog button", "Change");
+  await page.shows("The limits are changed");
+  await page.shows("of $12.5");
+});
+
 await step("it ends, and its game is played to the last piece", async () => {
   await page.until(chip("finished"));
   await page.shows("read back");

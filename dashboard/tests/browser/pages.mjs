@@ -311,6 +311,34 @@ const steps = {
     assert.deepEqual(JSON.parse(JSON.parse(await tell("submitted")).spec).start, { replay: { base2048: "௨ටໃݹ௨ටໃݹठ", piece: 5 } });
   },
 
+  async "a run is given another budget"(page) {
+    await page.goto(`${url}#/run/${RUNNING}`);
+    await page.click(".head button", "Limits …");
+    await page.until("document.activeElement.id === 'maxDollars'");
+    assert.equal(await page.evaluate("document.activeElement.value"), "2");
+    await page.fill("#maxDollars", "-3");
+    await page.click("dialog button", "Change");
+    await page.shows("Give a number above 0");
+    await page.fill("#maxDollars", "7.5");
+    await page.fill("#maxHours", "");
+    await picture("limits");
+    await page.click("dialog button", "Change");
+    await page.shows("The limits are changed");
+    await page.shows("of $7.50");
+    assert.equal(await tell("limits"), "7500000 0");
+  },
+
+  async "a run that its budget has ended goes on with more"(page) {
+    await page.goto(`${url}#/run/${FINISHED}`);
+    await page.click(".head button", "Go on");
+    await page.shows("ended by its budget: give more of that");
+    await page.fill("#maxDollars", "50");
+    await page.click("dialog button", "Go on");
+    await page.shows("The run is in the queue again");
+    assert.equal(JSON.parse(await tell("submitted")).max_cost_micros, 50_000_000);
+    await restart(page, "busy");
+  },
+
   async "a run is stopped, and goes on"(page) {
     await page.goto(`${url}#/run/${RUNNING}`);
     await page.click(".head button", "Stop");

@@ -97,6 +97,15 @@ impl Stand {
                 })
                 .to_string();
             }
+            "limits" => {
+                let run = self
+                    .made_up
+                    .world()
+                    .find("patterns-1000000-5f3a9c1e")
+                    .unwrap()
+                    .clone();
+                return format!("{} {}", run.max_cost_micros, run.max_seconds);
+            }
             "replay" => return RECORD.trim().to_owned(),
             other => panic!("unknown order {other:?}"),
         }

@@ -154,7 +154,7 @@ impl World {
         });
     }
 
-    fn find(&mut self, name: &str) -> Result<&mut v1::RunStatus, Status> {
+    pub(crate) fn find(&mut self, name: &str) -> Result<&mut v1::RunStatus, Status> {
         let found = self.runs.iter_mut().find(|run| run.name == name);
         found.ok_or_else(|| Status::not_found(format!("there is no run {name:?}")))
     }
@@ -320,6 +320,22 @@ impl Runs for MadeUp {
             }
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+    }
+
+    async fn limit(
+        &self,
+        request: Request<v1::LimitRequest>,
+    ) -> Result<Response<v1::LimitResponse>, Status> {
+        let request = request.into_inner();
+        let mut world = self.world();
+        let run = world.find(&request.run)?;
+        run.max_depth = request.max_depth.unwrap_or(run.max_depth);
+        run.max_cost_micros = request.max_cost_micros.unwrap_or(run.max_cost_micros);
+        run.max_seconds = request.max_seconds.unwrap_or(run.max_seconds);
+        let run = Some(run.clone());
+        drop(world);
+        self.tell();
+        Ok(Response::new(v1::LimitResponse { run }))
     }
 
     async fn cancel(
