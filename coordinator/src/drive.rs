@@ -429,6 +429,8 @@ impl Drive {
                 self.commit(pending.take()).await?;
                 return Ok(end);
             }
+            // Who is left out, or came only to go, need not wait for the crew to change.
+            self.hub.release(&crew.members);
             let started = Instant::now();
             depth += 1;
             let span = tracing::info_span!("depth", depth);

@@ -31,7 +31,15 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         let _ = fs::remove_file(&temporary);
         return Err(StoreError::io(path)(error));
     }
-    path.parent().map_or(Ok(()), sync_dir)
+    sync_dir(folder_of(path))
+}
+
+/// The folder that a file is in, also where it is named without one.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }
 
 /// Makes a folder, if there is none, and leaves nothing in it.
@@ -84,4 +92,16 @@ fn stat_of(dir: &Path) -> Result<rustix::fs::StatVfs, StoreError> {
     let there = whole.ancestors().find(|folder| folder.exists());
     let there = there.unwrap_or(&whole);
     rustix::fs::statvfs(there).map_err(|error| StoreError::io(there)(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_in_a_folder_whatever_it_is_called() {
+        for (path, folder) in [("a", "."), ("./a", "."), ("a/b", "a"), ("/a", "/")] {
+            assert_eq!(folder_of(Path::new(path)), Path::new(folder), "{path}");
+        }
+    }
 }

@@ -270,7 +270,7 @@ impl ClientArgs {
 
 /// Calls a coordinator as a client does.
 pub(crate) async fn connect(coordinator: &str, tls: &TlsArgs) -> anyhow::Result<Client> {
-    let (certificates, token) = (tls.tls("client"), tls.token()?);
+    let (certificates, token) = (tls.client(), tls.token()?);
     let channel = wire::connect(coordinator, certificates.as_ref(), &Limits::default())
         .await
         .with_context(|| format!("the coordinator at {coordinator}"))?;

@@ -134,6 +134,13 @@ impl TlsArgs {
         self.tls.as_ref().map(|dir| Tls::in_dir(dir, name))
     }
 
+    /// What a client shows. On a machine of the cluster that has no client's certificate, its own does.
+    pub(crate) fn client(&self) -> Option<Tls> {
+        let members = ["client", "worker", "coordinator"].map(|name| self.tls(name));
+        let there = members.iter().flatten().find(|tls| tls.cert.exists());
+        there.cloned().or_else(|| self.tls("client"))
+    }
+
     pub(crate) fn token(&self) -> anyhow::Result<Option<Token>> {
         let beside = self.tls.as_ref().map(|dir| dir.join("token"));
         let named = self.token_file.clone();

@@ -71,11 +71,15 @@ impl Unit {
         options.iter().map(start).collect()
     }
 
-    /// The unit as a file of its own name, with the program that there is.
+    /// The unit as a file of its own name, with the program that there is and the drop-in.
     fn installed(&self, dir: &Path) -> std::path::PathBuf {
         let file = dir.join(format!("hatebeam-{}.service", self.name));
         let text = self.text.replace(PROGRAM, env!("CARGO_BIN_EXE_hatebeam"));
         std::fs::write(&file, text).unwrap();
+        let more = dir.join(format!("hatebeam-{}.service.d", self.name));
+        std::fs::create_dir(&more).unwrap();
+        let poweroff = read("deploy/systemd/poweroff.conf");
+        std::fs::write(more.join("poweroff.conf"), poweroff).unwrap();
         file
     }
 }

@@ -32,6 +32,8 @@ use tracing::{Instrument, Span};
 
 /// A peer that gives no sign for so long is lost, unless the coordinator says otherwise.
 const LOST_AFTER: Duration = Duration::from_secs(5);
+/// How long the tables of another run may take to be closed.
+const CLOSING: Duration = Duration::from_secs(60);
 
 /// A lock that nobody can leave broken: what panicked while holding it ends the epoch anyway.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -82,6 +84,10 @@ pub(super) struct Epoch {
     frontier: Mutex<Arc<Frontier>>,
     candidates: Mutex<Option<(u32, Arc<Candidates>)>>,
     commits: Mutex<HashMap<u32, oneshot::Receiver<Committed>>>,
+    /// The last depth that was selected.
+    pub(super) selected: AtomicU32,
+    /// Whoever has it gives tables to RocksDB.
+    pub(super) keeping: tokio::sync::Mutex<()>,
     cancel: AtomicBool,
     /// The streams of the depth that is being expanded.
     streams: Mutex<Vec<AbortHandle>>,
@@ -294,7 +300,9 @@ impl Hand {
     }
 
     async fn prepare(&self, number: u64, order: v1::Prepare) -> Result<Answer, Failure> {
+        // Of another run nothing is to be held.
         let before = lock(&self.current).clone();
+        let before = before.filter(|before| before.run == order.run);
         self.halt();
         let spec: RunSpec = serde_json::from_str(&order.spec)?;
         let start = spec.check()?;
@@ -328,13 +336,12 @@ impl Hand {
         let owners = owners.ok_or("a shard has no owner")?;
         let owned: Vec<bool> = owners.iter().map(|owner| *owner == Owner::Here).collect();
         let owned = Arc::new(owned);
-        let tables = self.tables(&order.run, geometry)?;
+        let tables = self.tables(&order.run, geometry).await?;
         let (frontier, fetched) = if order.depth == start.depth() {
             let first = first_node(&spec, &start)?;
             let mine = owned[division.shard_of(&first.well)].then_some(first);
             (Arc::new(Frontier::new(order.depth, mine, division)), 0)
         } else {
-            let before = before.filter(|before| before.run == order.run);
             let held = before.map(|before| lock(&before.frontier).clone());
             let held = held.filter(|held| held.depth == order.depth);
             tables::load(&self.objects, &order, division, held, &tables).await?
@@ -355,6 +362,8 @@ impl Hand {
             frontier: Mutex::new(frontier),
             candidates: Mutex::default(),
             commits: Mutex::default(),
+            selected: AtomicU32::new(depth),
+            keeping: tokio::sync::Mutex::default(),
             cancel: AtomicBool::new(false),
             streams: Mutex::default(),
             span: Span::current(),
@@ -392,18 +401,25 @@ impl Hand {
     }
 
     /// The tables of a run on this machine. Those of another run go.
-    fn tables(&self, run: &str, geometry: Geometry) -> Result<Arc<ShardTables>, Failure> {
-        let mut tables = lock(&self.tables);
-        if let Some((_, tables)) = tables.as_ref().filter(|(of, _)| of == run) {
-            return Ok(Arc::clone(tables));
+    async fn tables(&self, run: &str, geometry: Geometry) -> Result<Arc<ShardTables>, Failure> {
+        let others = {
+            let mut tables = lock(&self.tables);
+            if let Some((_, tables)) = tables.as_ref().filter(|(of, _)| of == run) {
+                return Ok(Arc::clone(tables));
+            }
+            tables.take()
+        };
+        if let Some((_, tables)) = others {
+            // Whoever still puts something there has them open.
+            let closed = tokio::time::timeout(CLOSING, close(tables)).await;
+            closed.map_err(|_| "the tables of another run are still being written")?;
         }
-        *tables = None;
         let made = Arc::new(ShardTables::create(
             &self.dir.join("tables"),
             geometry,
             Families::ADepth,
         )?);
-        *tables = Some((run.to_owned(), Arc::clone(&made)));
+        *lock(&self.tables) = Some((run.to_owned(), Arc::clone(&made)));
         Ok(made)
     }
 
@@ -573,6 +589,7 @@ impl Hand {
         *lock(&epoch.frontier) = Arc::clone(&frontier);
         let (done, result) = oneshot::channel();
         lock(&epoch.commits).insert(depth, result);
+        epoch.selected.fetch_max(depth, Ordering::Relaxed);
         let (epoch, objects) = (Arc::clone(epoch), self.objects.clone());
         let (name, traffic) = (self.name.clone(), Arc::clone(&self.traffic));
         let committing = async move {
@@ -603,6 +620,14 @@ impl Hand {
             best_game_hint: part.best.map_or(0, |node| u32::from(node.hint)),
             best_game_well: part.best.map_or_else(Vec::new, |node| node.well.0.to_vec()),
         }))
+    }
+}
+
+/// Waits until nobody else has these tables, and closes them.
+async fn close(mut tables: Arc<ShardTables>) {
+    while let Err(shared) = Arc::try_unwrap(tables) {
+        tables = shared;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -201,13 +202,20 @@ fn write(
 }
 
 /// Gives tables to RocksDB on this machine, so that they need not be fetched, and lets old ones go. They are
-/// in the object store: that is what counts.
+/// in the object store: that is what counts. Where the disk is slower than the search, those that would go soon
+/// are not taken in.
 pub(super) async fn keep(epoch: &Arc<Epoch>, depth: u32, paths: Vec<PathBuf>) {
+    let _alone = epoch.keeping.lock().await;
     let epoch = Arc::clone(epoch);
     let kept = tokio::task::spawn_blocking(move || {
         let bundle = epoch.tables.path(&format!("{depth}-{}", epoch.number));
         std::fs::remove_file(bundle)?;
-        epoch.tables.take(depth, paths)?;
+        let last = epoch.selected.load(Ordering::Relaxed);
+        if last.saturating_sub(depth) < LOCAL_DEPTHS {
+            epoch.tables.take(depth, paths)?;
+        } else {
+            paths.iter().try_for_each(std::fs::remove_file)?;
+        }
         if let Some(old) = depth.checked_sub(LOCAL_DEPTHS) {
             epoch.tables.drop_depth(old)?;
         }
