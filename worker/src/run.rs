@@ -103,6 +103,9 @@ pub struct Settings {
     pub threads: usize,
     /// The depth at which to stop, pieces before the start counted.
     pub max_depth: Option<u32>,
+    /// Seconds that it may be searched, those of before it was resumed counted: it stops before a depth that
+    /// would take more, if it took as long as the last.
+    pub max_seconds: Option<f64>,
 }
 
 /// Why a search came to its end.
@@ -112,6 +115,8 @@ pub enum End {
     Over,
     /// It has reached [`Settings::max_depth`].
     MaxDepth,
+    /// It has come to [`Settings::max_seconds`].
+    MaxSeconds,
     /// It was told to stop.
     Interrupted,
 }
@@ -287,8 +292,16 @@ impl Run {
         )?;
         let mut frontier = Arc::new(self.head(threads, observer)?);
         let mut commit: Option<Commit> = None;
+        let records = self.store.depths();
+        let before: f64 = records.iter().map(|record| record.seconds).sum();
+        let mut last = records.last().map_or(0.0, |record| record.seconds);
         let mut store = Some(self.store);
+        let started = Instant::now();
         let end = loop {
+            let until = before + started.elapsed().as_secs_f64() + last;
+            if settings.max_seconds.is_some_and(|max| until > max) {
+                break End::MaxSeconds;
+            }
             if settings.max_depth.is_some_and(|max| frontier.depth >= max) {
                 break End::MaxDepth;
             }
@@ -313,6 +326,7 @@ impl Run {
             frontier = Arc::new(next);
             let geometry = self.emulator.geometry();
             let (seconds, children) = (begun.elapsed().as_secs_f64(), stats.children);
+            last = seconds;
             commit = Some(Commit::begin(
                 (free, span),
                 Arc::clone(&frontier),

@@ -64,6 +64,7 @@ fn settings(threads: usize) -> Settings {
     Settings {
         threads,
         max_depth: None,
+        max_seconds: None,
     }
 }
 
@@ -169,6 +170,7 @@ fn a_run_can_stop_at_a_depth_and_go_on() {
         let settings = Settings {
             threads: 2,
             max_depth: Some(max_depth),
+            max_seconds: None,
         };
         let (run, end) = search(run, &settings, &mut Notes::default());
         assert_eq!(end, End::MaxDepth);
@@ -177,6 +179,35 @@ fn a_run_can_stop_at_a_depth_and_go_on() {
         assert!(best_game(&run).unwrap().score <= 2);
     }
     let run = to_end(&dir, &spec(200), Keep::All, 2);
+    assert_eq!(digests(&run), digests(&reference));
+}
+
+#[test]
+fn a_run_can_stop_when_its_time_is_over_and_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let reference = to_end(&folder.path().join("whole"), &spec(200), Keep::All, 2);
+    let dir = folder.path().join("parts");
+    let mut before = 0;
+    for max_seconds in [0.0, 0.05, 0.05, 0.1] {
+        let run = Run::open_or_create(&dir, &spec(200), None).unwrap();
+        let settings = Settings {
+            threads: 2,
+            max_depth: None,
+            max_seconds: Some(max_seconds),
+        };
+        let (run, end) = search(run, &settings, &mut Notes::default());
+        assert_eq!(end, End::MaxSeconds);
+        let depths = run.store().depths();
+        // The first depth is not known to take any time.
+        assert!(depths.len() >= before.max(1), "{max_seconds}");
+        if max_seconds == 0.0 {
+            assert!(depths.len() <= 2);
+        }
+        before = depths.len();
+        best_game(&run).unwrap();
+    }
+    let run = to_end(&dir, &spec(200), Keep::All, 2);
+    assert!(run.store().depths().len() > before);
     assert_eq!(digests(&run), digests(&reference));
 }
 

@@ -4,7 +4,7 @@ use super::say::{RunJson, WorkerJson, cost_text, print_json, run_text, worker_li
 use super::{TlsArgs, block_on};
 use crate::output::{self, Failure};
 use crate::rent::micros;
-use crate::run::{Screen, SpecArgs, spec_of};
+use crate::run::{Screen, SpecArgs, parse_hours, spec_of};
 use anyhow::{Context, anyhow, bail};
 use clap::ArgGroup;
 use hatebeam_proto::v1;
@@ -137,13 +137,6 @@ fn parse_dollars(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(dollars) if (1e-6..=1e9).contains(&dollars) => Ok(dollars),
         _ => Err("give dollars from 0.000001 to 1000000000".to_owned()),
-    }
-}
-
-fn parse_hours(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(hours) if (1e-4..=1e6).contains(&hours) => Ok(hours),
-        _ => Err("give hours from 0.0001 to 1000000".to_owned()),
     }
 }
 

@@ -93,6 +93,14 @@ pub(crate) struct SpecArgs {
     pub(crate) from_piece: Option<u32>,
 }
 
+/// Hours of searching.
+pub(crate) fn parse_hours(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(hours) if (1e-4..=1e6).contains(&hours) => Ok(hours),
+        _ => Err("give hours from 0.0001 to 1000000".to_owned()),
+    }
+}
+
 /// What to search, and how.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
@@ -124,6 +132,9 @@ pub(crate) struct HowArgs {
     /// Stop at this depth, pieces before the start counted; going on later is possible
     #[arg(long, value_name = "PIECES")]
     pub(crate) max_depth: Option<u32>,
+    /// Stop after so many hours of searching, all told, and read the best game back; going on later is possible
+    #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
+    pub(crate) max_hours: Option<f64>,
     /// Of which depths the wells stay on the disk: all; a number N for every Nth, 2 to 6; or last, with
     /// which no game can be read back [default: all, or what the run was begun with]
     #[arg(long, value_name = "DEPTHS")]

@@ -9,11 +9,11 @@ mod keep;
 pub(crate) mod screen;
 mod spec;
 
-#[cfg(feature = "cluster")]
-pub(crate) use args::SpecArgs;
 pub(crate) use args::{
     RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs, kind_parser, parse_wells, quiescence_parser,
 };
+#[cfg(feature = "cluster")]
+pub(crate) use args::{SpecArgs, parse_hours};
 pub(crate) use keep::REPLAYS;
 #[cfg(feature = "cluster")]
 pub(crate) use spec::spec as spec_of;
@@ -201,6 +201,7 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
     let settings = Settings {
         threads,
         max_depth: how.max_depth,
+        max_seconds: how.max_hours.map(|hours| hours * 3600.0),
     };
     let name = name_of(run.store().dir());
     // A run that is over has nothing to search.
@@ -359,6 +360,7 @@ fn summarise(run: &Run, end: End, name: &str) -> anyhow::Result<Summary> {
     let ended_by = match end {
         End::Over => "over",
         End::MaxDepth => "max-depth",
+        End::MaxSeconds => "max-hours",
         End::Interrupted => "interrupted",
     };
     let files = match &game {
@@ -431,6 +433,7 @@ fn text(run: &Run, summary: &Summary) -> String {
     let why = match summary.end.as_str() {
         "over" => "no well has a child that is alive",
         "max-depth" => "the depth to stop at",
+        "max-hours" => "the time that it may take",
         _ => "it was interrupted",
     };
     line("depth", format!("{}: {why}", summary.depth));
