@@ -52,6 +52,12 @@ impl SpanArgs {
             .with_env_var("HATEBEAM_LOG")
             .from_env()
             .context("HATEBEAM_LOG")?;
+        // AWS's SDK tells at length where credentials come from, and the key's id. Who asks for more gets it.
+        let asked = std::env::var_os("HATEBEAM_LOG").is_some_and(|asked| !asked.is_empty());
+        let filter = match asked {
+            true => filter,
+            false => filter.add_directive("aws_config=warn".parse()?),
+        };
         let lines = fmt::layer().with_writer(io::stderr).with_ansi(false);
         let lines = match format {
             Some(LogFormat::Json) => lines.json().flatten_event(true).boxed(),
