@@ -4,7 +4,7 @@ use crate::hub::Hub;
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_worker::cluster::{
-    Bill, Budget, Charge, Machine, Manifest, Present, Rates, StoppedBy,
+    Bill, Budget, Charge, Machine, Manifest, Present, Rates, StoppedBy, once_a_machine,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -160,20 +160,10 @@ impl Accounts {
 }
 
 fn per_hour(present: &[Present]) -> (u64, u32) {
-    // Two workers on one machine rent it once.
-    let mut machines: Vec<&Machine> = Vec::new();
-    for one in present {
-        let machine = &one.machine;
-        if machine.id.is_empty() || machines.iter().all(|other| other.id != machine.id) {
-            machines.push(machine);
-        }
-    }
-    let priced = machines
-        .iter()
-        .filter_map(|machine| machine.micros_per_hour);
-    let unpriced = machines
-        .iter()
-        .filter(|machine| machine.micros_per_hour.is_none());
+    let machines = once_a_machine(present, |one| one.machine.id.as_str());
+    let price = |one: &&Present| one.machine.micros_per_hour;
+    let priced = machines.iter().filter_map(price);
+    let unpriced = machines.iter().filter(|one| price(one).is_none());
     (priced.fold(0, u64::saturating_add), unpriced.count() as u32)
 }
 

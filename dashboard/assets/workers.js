@@ -128,7 +128,10 @@ export function workersPage(main) {
       show(none, workers.length === 0);
       show(table.element, workers.length > 0);
       const threads = workers.reduce((sum, worker) => sum + worker.threads, 0);
-      const prices = workers.map((worker) => worker.machine?.dollars_per_hour ?? null);
+      // Two workers on one machine rent it once.
+      const ids = new Set();
+      const rented = workers.filter(({ machine }) => !machine?.id || !ids.has(machine.id) && ids.add(machine.id));
+      const prices = rented.map((worker) => worker.machine?.dollars_per_hour ?? null);
       const known = prices.filter((price) => price !== null).reduce((sum, price) => sum + price, 0);
       const unknown = prices.filter((price) => price === null).length;
       put(summary, `${count(workers.length, "worker")} with ${count(threads, "thread")}, ${dollars(known)} an hour` +

@@ -166,6 +166,7 @@ pub struct MachineView<'a> {
     market: Option<&'a str>,
     region: Option<&'a str>,
     zone: Option<&'a str>,
+    id: Option<&'a str>,
     dollars_per_hour: Option<f64>,
     price_from: Option<&'a str>,
 }
@@ -178,6 +179,7 @@ impl<'a> MachineView<'a> {
             market: said(&machine.market),
             region: said(&machine.region),
             zone: said(&machine.zone),
+            id: said(&machine.id),
             dollars_per_hour: machine.micros_per_hour.map(dollars),
             price_from: said(&machine.price_from),
         }

@@ -9,6 +9,7 @@ use super::model::{Beam, Inputs, Machine, depth};
 use super::{machine_of, unnamed};
 use hatebeam_dashboard::{Estimate, EstimateRequest};
 use hatebeam_proto::v1;
+use hatebeam_worker::cluster::once_a_machine;
 use hatebeam_worker::{Keep, RunSpec, likely_depths};
 
 /// The machine that is reckoned with where there is no worker yet.
@@ -109,6 +110,9 @@ fn machines(
             dollars_per_hour: Some(usual.on_demand),
         });
     }
+    let workers = once_a_machine(workers, |worker| {
+        worker.machine.as_ref().map_or("", |machine| &machine.id)
+    });
     let known = |worker: &v1::WorkerStatus| -> Option<Instance> {
         let kind = &worker.machine.as_ref()?.kind;
         prices.find(kind).ok()
@@ -120,11 +124,11 @@ fn machines(
         }))
     });
     let micros = |worker: &v1::WorkerStatus| worker.machine.as_ref()?.micros_per_hour;
-    let all: Option<u64> = workers.iter().map(micros).sum();
+    let all: Option<u64> = workers.iter().map(|worker| micros(worker)).sum();
     if all.is_none() {
         let without = workers.iter().filter(|worker| micros(worker).is_none());
         warnings.push(format!(
-            "The price of {} of {} workers is not known (start them with --price-per-hour), and so neither is the cost.",
+            "The price of {} of {} machines is not known (start workers with --price-per-hour), and so neither is the cost.",
             without.count(),
             workers.len()
         ));
@@ -232,6 +236,22 @@ mod tests {
         assert!(one.seconds[0] > 0.0 && one.seconds[0] < one.seconds[1]);
         assert!(four.seconds[1] < one.seconds[1] / 2.0, "{one:?} {four:?}");
         assert_eq!(four.dollars_per_hour, Some(4.0 * 3.456));
+        let mut halves = request(
+            25_000_000,
+            vec![
+                worker(USUAL, Some(3_456_000)),
+                worker(USUAL, Some(3_456_000)),
+            ],
+        );
+        for half in &mut halves.workers {
+            half.machine.as_mut().unwrap().id = "i-0123456789".to_owned();
+        }
+        let halves = estimate(&halves).unwrap();
+        assert_eq!(
+            (halves.seconds, halves.dollars),
+            (one.seconds, one.dollars),
+            "two workers on one machine"
+        );
         // What `hatebeam plan` says of 250 depths is within what is said here: 21:52, $1.28.
         assert!(
             (one.seconds[0]..one.seconds[1]).contains(&(1312.0)),

@@ -282,6 +282,18 @@ impl StoppedBy {
     }
 }
 
+/// One of all that are on each rented machine: two workers on one machine rent it once. `id` is what whoever rents
+/// machines out calls the machine; those of which nothing is known are each on one of their own.
+pub fn once_a_machine<T>(all: &[T], id: impl Fn(&T) -> &str) -> Vec<&T> {
+    let mut once: Vec<&T> = Vec::new();
+    for one in all {
+        if id(one).is_empty() || once.iter().all(|other| id(other) != id(one)) {
+            once.push(one);
+        }
+    }
+    once
+}
+
 /// What a run may take at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -20,7 +20,7 @@ mod sweep;
 mod tables;
 
 pub use archive::Archive;
-pub use bill::{Bill, Budget, Charge, Machine, Present, Rates, StoppedBy};
+pub use bill::{Bill, Budget, Charge, Machine, Present, Rates, StoppedBy, once_a_machine};
 pub use manifest::{
     Depth, Expected, Kept, Manifest, ManifestError, Outcome, RUNS, State, Table, first_record,
     list_manifests,
