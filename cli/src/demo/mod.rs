@@ -3,12 +3,10 @@
 
 mod servers;
 
-use crate::args::Args;
 use crate::interrupt;
 use crate::output::{self, Failure};
 use crate::run::parse_wells;
 use anyhow::{Context, bail, ensure};
-use clap::CommandFactory;
 use hatebeam_store::write_whole;
 use serde::Deserialize;
 use servers::{Servers, hatebeam};
@@ -43,7 +41,7 @@ pub(crate) struct DemoArgs {
     /// Keep all of it in this folder, made if it is not there, rather than in one that is removed
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Open the dashboard in a browser
+    /// Open the run's page of the dashboard in a browser
     #[arg(long)]
     open: bool,
     /// Do not offer to play the game
@@ -87,40 +85,28 @@ pub(crate) fn demo(args: &DemoArgs) -> anyhow::Result<()> {
         }
     };
     let mut servers = Servers::new(&dir, Arc::clone(&stop));
-    let shown = servers.start(knows_dashboard())?;
+    let shown = servers.start()?;
     let uri = format!("http://{}", shown.coordinator);
     output::note(format_args!(
         "a coordinator at {uri} and two workers; hatebeam status --coordinator {uri} tells how they are"
     ));
-    match &shown.dashboard {
-        Some(url) => output::note(format_args!("the dashboard: {url}")),
-        None if knows_dashboard() => output::warn("the coordinator shows no dashboard"),
-        None => {}
-    }
-    if let Some(url) = shown.dashboard.as_deref().filter(|_| args.open) {
-        open(url);
-    }
     let run = submit(args.width, &uri, &mut servers)?;
+    let page = format!("{}#/run/{run}", shown.dashboard);
+    output::note(format_args!("the run in the dashboard: {page}"));
+    if args.open {
+        open(&page);
+    }
     let replay = dir.join("replay.txt");
     if tell(&watch(&run, &uri, &mut servers)?, &replay)? {
         offer(args, &replay, &stop)?;
     }
     if !args.exit {
-        let up = shown.dashboard.as_deref().unwrap_or(&uri);
-        output::note(format_args!("{up} stays up; Ctrl-C ends all of it"));
+        output::note(format_args!(
+            "its game, to be played in a browser: {page}/game; it stays up, and Ctrl-C ends all of it"
+        ));
         servers.until_told(|| None::<()>)?;
     }
     Ok(())
-}
-
-/// Whether there is a dashboard to show.
-fn knows_dashboard() -> bool {
-    let all = Args::command();
-    let coordinator = all.find_subcommand("coordinator");
-    coordinator.is_some_and(|command| {
-        let mut flags = command.get_arguments();
-        flags.any(|flag| flag.get_long() == Some("dashboard"))
-    })
 }
 
 /// Has the coordinator search a run, and gives its name.

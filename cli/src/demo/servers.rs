@@ -23,8 +23,6 @@ use std::time::{Duration, Instant};
 
 /// How long a server may take to be there, and to go.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long is waited for the dashboard once the coordinator is there.
-const DASHBOARD: Duration = Duration::from_secs(5);
 const WORKERS: usize = 2;
 /// Lines of a log that are told.
 const TOLD: usize = 5;
@@ -32,7 +30,7 @@ const TOLD: usize = 5;
 /// Where the servers can be reached.
 pub(super) struct Shown {
     pub(super) coordinator: String,
-    pub(super) dashboard: Option<String>,
+    pub(super) dashboard: String,
 }
 
 /// A process that stops with its standard input.
@@ -77,17 +75,14 @@ impl Servers {
     }
 
     /// Starts all, each once the one before it is there.
-    pub(super) fn start(&mut self, dashboard: bool) -> anyhow::Result<Shown> {
+    pub(super) fn start(&mut self) -> anyhow::Result<Shown> {
         let store = self.dir.join("store");
         let mut command = hatebeam()?;
         command.arg("coordinator").arg("--store").arg(&store);
-        command.args(["--listen", "127.0.0.1:0"]);
-        if dashboard {
-            command.args(["--dashboard", "127.0.0.1:0"]);
-        }
+        command.args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
         command.args(["--min-workers", &WORKERS.to_string()]);
         let lines = self.spawn("coordinator", command)?;
-        let shown = self.shown(&lines, dashboard)?;
+        let shown = self.shown(&lines)?;
         let cores = thread::available_parallelism().map_or(1, usize::from);
         for name in ["worker-1", "worker-2"] {
             let mut command = hatebeam()?;
@@ -132,35 +127,33 @@ impl Servers {
         Ok(lines)
     }
 
-    /// Where the coordinator listens, as it says itself, and shows a dashboard, if it is to.
-    fn shown(&mut self, lines: &mpsc::Receiver<String>, dashboard: bool) -> anyhow::Result<Shown> {
+    /// Where the coordinator listens, as it says itself, and shows its dashboard.
+    fn shown(&mut self, lines: &mpsc::Receiver<String>) -> anyhow::Result<Shown> {
         let begun = Instant::now();
-        let (mut coordinator, mut url) = (None, None);
-        let mut enough = PATIENCE;
+        let (mut coordinator, mut dashboard) = (None, None);
         let found = self.until_told(|| {
             while let Ok(line) = lines.try_recv() {
                 if let Some(address) = line.strip_prefix("listening on ") {
                     coordinator = Some(address.to_owned());
-                    enough = begun.elapsed() + DASHBOARD;
                 } else if let Some(at) = line.find("http://") {
                     let rest = &line[at..];
                     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                    url = Some(rest[..end].to_owned());
+                    dashboard = Some(rest[..end].to_owned());
                 }
             }
-            let all = coordinator.is_some() && (url.is_some() || !dashboard);
-            (all || begun.elapsed() > enough).then_some(())
+            let all = coordinator.is_some() && dashboard.is_some();
+            (all || begun.elapsed() > PATIENCE).then_some(())
         })?;
         if found.is_none() {
             return Err(Failure::Interrupted.into());
         }
-        match coordinator {
-            Some(coordinator) => Ok(Shown {
+        match (coordinator, dashboard) {
+            (Some(coordinator), Some(dashboard)) => Ok(Shown {
                 coordinator,
-                dashboard: url,
+                dashboard,
             }),
-            None => bail!(
-                "the coordinator says nothing for {PATIENCE:?}{}",
+            _ => bail!(
+                "the coordinator does not say within {PATIENCE:?} where it is{}",
                 self.tails()
             ),
         }
