@@ -31,6 +31,26 @@ pub(crate) fn rss() -> Option<u64> {
     kib_of(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
+/// Lets this process have as many files and connections open as it may, and no more than it could use: the usual 1024
+/// are few for tables and the streams of a large cluster. What goes wrong changes nothing.
+#[cfg(unix)]
+pub(crate) fn open_more_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const ENOUGH: u64 = 65536;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let most = maximum.map_or(ENOUGH, |maximum| maximum.min(ENOUGH));
+    if current.is_some_and(|current| current < most) {
+        let more = Rlimit {
+            current: Some(most),
+            maximum,
+        };
+        let _ = setrlimit(Resource::Nofile, more);
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn open_more_files() {}
+
 /// Has the allocator give large blocks back to the system as soon as they are free. By itself glibc
 /// stops doing so once it has seen a few, and then keeps them in one arena a thread: a search, whose
 /// threads come and go with each depth, would take twice the memory it needs.

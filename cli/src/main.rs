@@ -42,6 +42,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     machine::return_large_blocks();
+    machine::open_more_files();
     match config::command_line().and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => Failure::report(&error),

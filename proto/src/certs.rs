@@ -20,8 +20,10 @@ use time::OffsetDateTime;
 
 /// The member that has a certificate for clients only.
 pub const CLIENT: &str = "client";
+/// The member that browsers come to as well.
+const COORDINATOR: &str = "coordinator";
 /// The members that always get certificates.
-pub const MEMBERS: [&str; 3] = ["coordinator", "worker", CLIENT];
+pub const MEMBERS: [&str; 3] = [COORDINATOR, "worker", CLIENT];
 /// The most days that a certificate can be valid.
 pub const MAX_DAYS: u32 = 36_500;
 
@@ -297,7 +299,12 @@ fn member_params(
     days: u32,
     now: SystemTime,
 ) -> Result<CertificateParams, rcgen::Error> {
-    let mut params = CertificateParams::new([NAME.to_owned()])?;
+    let mut names = vec![NAME.to_owned()];
+    if member == COORDINATOR {
+        // Browsers, which come to the dashboard through a tunnel, look at the address.
+        names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
+    }
+    let mut params = CertificateParams::new(names)?;
     params.distinguished_name = subject(&format!("hatebeam {member}"));
     (params.not_before, params.not_after) = (begin(now), end(days, now));
     params.is_ca = IsCa::ExplicitNoCa;

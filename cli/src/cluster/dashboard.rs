@@ -3,8 +3,8 @@
 use super::TlsArgs;
 use crate::plan::estimate;
 use anyhow::Context;
-use hatebeam_coordinator::Dashboard;
-use hatebeam_dashboard::{Settings, bind};
+use hatebeam_coordinator::{Dashboard, Rates};
+use hatebeam_dashboard::{EstimateRequest, Settings, bind};
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -49,6 +49,7 @@ impl DashboardArgs {
         &self,
         tls: &TlsArgs,
         insecure_bind: bool,
+        rates: Rates,
     ) -> anyhow::Result<Option<(Dashboard, String)>> {
         let listen = match self.place {
             Some(Place::Nowhere) => return Ok(None),
@@ -71,7 +72,7 @@ impl DashboardArgs {
         };
         let url = server.url();
         tracing::info!("dashboard at {url}");
-        let estimator = Arc::new(estimate);
+        let estimator = Arc::new(move |request: &EstimateRequest| estimate(request, rates));
         Ok(Some((Dashboard { server, estimator }, url)))
     }
 }

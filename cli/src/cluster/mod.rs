@@ -88,6 +88,11 @@ impl StoreArgs {
         &self.store
     }
 
+    /// Whether it is AWS's, which charges for it.
+    pub(crate) fn is_of_aws(&self) -> bool {
+        self.store.starts_with("s3://") && self.s3.s3_endpoint.is_none()
+    }
+
     pub(crate) async fn open(&self) -> anyhow::Result<Objects> {
         self.s3.open(&self.store).await
     }

@@ -233,7 +233,9 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
             .serve(&registry, "coordinator", &objects)
             .await?;
         let (machine, _) = args.rent.machine().await?;
-        let dashboard = args.dashboard.open(&args.tls, args.insecure_bind).await?;
+        let rates = rates(args.store.is_of_aws())?;
+        let dashboard = args.dashboard.open(&args.tls, args.insecure_bind, rates);
+        let dashboard = dashboard.await?;
         let (dashboard, url) = dashboard.unzip();
         let settings = Settings {
             name: own_name(),
@@ -242,7 +244,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
             registry,
             tls,
             token,
-            rates: rates(args.store.place())?,
+            rates,
             machine,
             idle_stop: args
                 .idle_stop

@@ -7,6 +7,7 @@
 use super::machines::{Instance, Prices};
 use super::model::{Beam, Inputs, Machine, depth};
 use super::{machine_of, unnamed};
+use hatebeam_coordinator::Rates;
 use hatebeam_dashboard::{Estimate, EstimateRequest};
 use hatebeam_proto::v1;
 use hatebeam_worker::cluster::once_a_machine;
@@ -34,11 +35,11 @@ struct Speed {
     judged_by: String,
 }
 
-/// What a run would take.
+/// What a run would take, where the object store charges so much.
 ///
 /// # Errors
 /// What is wrong with its specification.
-pub(crate) fn estimate(request: &EstimateRequest) -> Result<Estimate, String> {
+pub(crate) fn estimate(request: &EstimateRequest, rates: Rates) -> Result<Estimate, String> {
     let spec: RunSpec = serde_json::from_value(request.form.spec.clone())
         .map_err(|error| format!("the specification cannot be read: {error}"))?;
     spec.check().map_err(|error| error.to_string())?;
@@ -63,7 +64,7 @@ pub(crate) fn estimate(request: &EstimateRequest) -> Result<Estimate, String> {
     let start = spec.start_depth();
     let depths = likely_depths(&spec, max_depth).map(|depth| depth.saturating_sub(start).max(1));
     let seconds = [0, 1].map(|at| speed.seconds * speed.range[at] * f64::from(depths[at]));
-    let puts = speed.puts * prices.s3.dollars_per_1000_puts / 1000.0;
+    let puts = speed.puts * rates.nanos_per_write as f64 / 1e9;
     let dollars = machines
         .dollars_per_hour
         .map(|rate| [0, 1].map(|at| rate / 3600.0 * seconds[at] + puts * f64::from(depths[at])));
@@ -77,7 +78,7 @@ pub(crate) fn estimate(request: &EstimateRequest) -> Result<Estimate, String> {
         dollars,
         dollars_per_hour: machines.dollars_per_hour,
         stored_bytes,
-        storage_dollars_per_month: stored_bytes / 1e9 * prices.s3.dollars_per_gb_month,
+        storage_dollars_per_month: rates.month(stored_bytes as u64) as f64 / 1e6,
         workers: u32::try_from(request.workers.len()).unwrap_or(u32::MAX),
         judged_by: speed.judged_by,
         warnings,
@@ -213,6 +214,10 @@ mod tests {
         }
     }
 
+    fn told(request: &EstimateRequest) -> Result<Estimate, String> {
+        estimate(request, crate::rent::rates(true).unwrap())
+    }
+
     fn worker(kind: &str, micros_per_hour: Option<u64>) -> v1::WorkerStatus {
         v1::WorkerStatus {
             threads: 4,
@@ -230,7 +235,7 @@ mod tests {
     fn known_machines_are_reckoned_by_the_model_and_more_of_them_are_faster() {
         let of = |count| {
             let workers = vec![worker(USUAL, Some(3_456_000)); count];
-            estimate(&request(25_000_000, workers)).unwrap()
+            told(&request(25_000_000, workers)).unwrap()
         };
         let (one, four) = (of(1), of(4));
         assert!(one.seconds[0] > 0.0 && one.seconds[0] < one.seconds[1]);
@@ -246,7 +251,7 @@ mod tests {
         for half in &mut halves.workers {
             half.machine.as_mut().unwrap().id = "i-0123456789".to_owned();
         }
-        let halves = estimate(&halves).unwrap();
+        let halves = told(&halves).unwrap();
         assert_eq!(
             (halves.seconds, halves.dollars),
             (one.seconds, one.dollars),
@@ -264,10 +269,10 @@ mod tests {
 
     #[test]
     fn where_nothing_is_known_that_is_said() {
-        let none = estimate(&request(10_000, Vec::new())).unwrap();
+        let none = told(&request(10_000, Vec::new())).unwrap();
         assert!(none.warnings[0].contains("No worker attends"), "{none:?}");
         assert_eq!(none.workers, 0);
-        let odd = estimate(&request(10_000, vec![worker("under-the-desk", None)])).unwrap();
+        let odd = told(&request(10_000, vec![worker("under-the-desk", None)])).unwrap();
         assert_eq!((odd.dollars, odd.dollars_per_hour), (None, None));
         assert!(odd.warnings[0].contains("--price-per-hour"), "{odd:?}");
         assert!(odd.judged_by.contains("only the threads"), "{odd:?}");
@@ -283,7 +288,7 @@ mod tests {
             seconds: 50.0,
             ..v1::RunStatus::default()
         }];
-        let told = estimate(&request).unwrap();
+        let told = told(&request).unwrap();
         assert!(told.judged_by.contains("other"), "{told:?}");
         // A second a depth.
         let depths = f64::from(told.depths[1]);
@@ -296,12 +301,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_searched_or_does_not_fit_is_said() {
-        let error = estimate(&request(0, Vec::new())).unwrap_err();
+        let error = told(&request(0, Vec::new())).unwrap_err();
         assert!(error.contains("width"), "{error}");
         let mut bad = request(10, Vec::new());
         bad.form.keep = "some".to_owned();
-        assert!(estimate(&bad).is_err());
-        let tight = estimate(&request(1 << 30, vec![worker("", Some(0))])).unwrap();
+        assert!(told(&bad).is_err());
+        let tight = told(&request(1 << 30, vec![worker("", Some(0))])).unwrap();
         assert!(tight.warnings[0].contains("may not fit"), "{tight:?}");
     }
 }

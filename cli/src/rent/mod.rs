@@ -90,9 +90,9 @@ pub(crate) fn micros(dollars: f64) -> u64 {
     (dollars * 1e6).round() as u64
 }
 
-/// What the object store charges: a folder nothing.
-pub(crate) fn rates(store: &str) -> anyhow::Result<Rates> {
-    if !store.starts_with("s3://") {
+/// What the object store charges: AWS what its list says, a folder or a server of one's own nothing.
+pub(crate) fn rates(is_of_aws: bool) -> anyhow::Result<Rates> {
+    if !is_of_aws {
         return Ok(Rates::default());
     }
     let s3 = Prices::load()?.s3;
@@ -139,9 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_charges_nothing_and_s3_what_its_list_says() {
-        assert_eq!(rates("/shared").unwrap(), Rates::default());
-        let s3 = rates("s3://bucket/x").unwrap();
+    fn aws_charges_what_its_list_says_and_others_nothing() {
+        assert_eq!(rates(false).unwrap(), Rates::default());
+        let s3 = rates(true).unwrap();
         assert_eq!((s3.nanos_per_write, s3.nanos_per_read), (5000, 400));
         assert_eq!(s3.micros_per_gb_month, 23_000);
     }
