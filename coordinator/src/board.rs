@@ -10,12 +10,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// What a client wishes of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    Cancel,
-}
-
 /// Where a run stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -36,13 +30,47 @@ impl Limits {
     }
 }
 
+/// What clients wish of a run that is open. It counts when the manifest says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// To stop elsewhere.
+    pub(crate) limits: Option<Limits>,
+    /// To be stopped at the end of its depth, or after all not.
+    pub(crate) is_to_stop: Option<bool>,
+}
+
+impl Wish {
+    /// Writes down what is wished, and gives what there was.
+    pub(crate) fn put(self, manifest: &mut Manifest) -> Wish {
+        let before = Wish {
+            limits: Some(Limits::of(manifest)),
+            is_to_stop: Some(manifest.is_to_stop),
+        };
+        if let Some(limits) = self.limits {
+            limits.put(manifest);
+        }
+        if let Some(is_to_stop) = self.is_to_stop {
+            manifest.is_to_stop = is_to_stop;
+        }
+        before
+    }
+
+    /// Whether it is written down.
+    pub(crate) fn is_in(self, manifest: &Manifest) -> bool {
+        self.limits
+            .is_none_or(|limits| limits == Limits::of(manifest))
+            && self
+                .is_to_stop
+                .is_none_or(|is_to_stop| is_to_stop == manifest.is_to_stop)
+    }
+}
+
 struct Entry {
     manifest: Arc<Manifest>,
     /// What holds it up at present.
     note: String,
+    /// What is not written down yet.
     wish: Option<Wish>,
-    /// Those that it is to have, until whoever searches it takes note.
-    limits: Option<Limits>,
 }
 
 /// How all runs stand.
@@ -105,7 +133,6 @@ impl Board {
                 let entry = Entry {
                     note: manifest.note.clone(),
                     wish: None,
-                    limits: None,
                     manifest: Arc::clone(&manifest),
                 };
                 runs.insert(manifest.name.clone(), entry);
@@ -123,36 +150,33 @@ impl Board {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    pub(crate) fn wish(&self, run: &str) -> Option<Wish> {
-        self.runs().get(run).and_then(|entry| entry.wish)
+    /// Has whoever searches a run write down what is wished, with what was wished before and is not written yet.
+    pub(crate) fn wish(&self, run: &str, wish: Wish) {
+        if let Some(entry) = self.runs().get_mut(run) {
+            let before = entry.wish.unwrap_or_default();
+            entry.wish = Some(Wish {
+                limits: wish.limits.or(before.limits),
+                is_to_stop: wish.is_to_stop.or(before.is_to_stop),
+            });
+        }
+        self.told();
     }
 
-    /// Takes note of a wish, or that there is none any more.
-    pub(crate) fn set_wish(&self, run: &str, wish: Option<Wish>) {
-        if let Some(entry) = self.runs().get_mut(run) {
-            entry.wish = wish;
-        }
+    /// Has whoever waits for something to do look again.
+    pub(crate) fn told(&self) {
         self.wishes.send_modify(|count| *count += 1);
     }
 
-    /// Has whoever searches a run give it other limits.
-    pub(crate) fn set_limits(&self, run: &str, limits: Limits) {
-        if let Some(entry) = self.runs().get_mut(run) {
-            entry.limits = Some(limits);
-        }
-        self.wishes.send_modify(|count| *count += 1);
-    }
-
-    /// The limits that a run is to have, once.
-    pub(crate) fn take_limits(&self, run: &str) -> Option<Limits> {
+    /// What is to be written down, once.
+    pub(crate) fn take_wish(&self, run: &str) -> Option<Wish> {
         let mut runs = self.runs();
-        runs.get_mut(run).and_then(|entry| entry.limits.take())
+        runs.get_mut(run).and_then(|entry| entry.wish.take())
     }
 
-    pub(crate) fn has_limits(&self, run: &str) -> bool {
+    pub(crate) fn has_wish(&self, run: &str) -> bool {
         self.runs()
             .get(run)
-            .is_some_and(|entry| entry.limits.is_some())
+            .is_some_and(|entry| entry.wish.is_some())
     }
 
     pub(crate) fn manifest(&self, run: &str) -> Option<Arc<Manifest>> {

@@ -9,7 +9,7 @@
 use crate::alerts::WARN_AT;
 use crate::assign::{Seat, assign};
 use crate::blame::Blame;
-use crate::board::{Board, Limits, Wish};
+use crate::board::Board;
 use crate::crew::{Crew, strange};
 use crate::herald::Herald;
 use crate::hub::{Hub, Lost, Member};
@@ -113,7 +113,7 @@ enum EpochEnd {
     Over(Option<StoppedBy>),
     /// Somebody stopped it.
     Cancelled,
-    /// Others have come, somebody wants to go, or there are other limits.
+    /// Others have come, somebody wants to go, or something is wished.
     NewCrew,
 }
 
@@ -191,7 +191,7 @@ impl Drive {
         self.herald.started(&self.kept.manifest);
         let mut failures = Failures::default();
         loop {
-            self.heed_limits().await?;
+            self.heed().await?;
             let members = match self.crew().await {
                 Ok(members) => members,
                 Err(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
@@ -321,33 +321,32 @@ impl Drive {
         Ok(())
     }
 
-    /// Takes the limits that somebody wishes, and writes them down.
-    async fn heed_limits(&mut self) -> Result<(), ManifestError> {
-        let Some(limits) = self.board.take_limits(&self.name()) else {
+    /// Writes down what somebody wishes.
+    async fn heed(&mut self) -> Result<(), ManifestError> {
+        let Some(wish) = self.board.take_wish(&self.name()) else {
             return Ok(());
         };
-        let before = Limits::of(&self.kept.manifest);
-        limits.put(&mut self.kept.manifest);
+        let before = wish.put(&mut self.kept.manifest);
         if let Err(error) = self.save().await {
             // What is not written down does not count, and is tried again with the run.
             before.put(&mut self.kept.manifest);
-            self.board.set_limits(&self.name(), limits);
+            self.board.wish(&self.name(), wish);
             return Err(error);
         }
-        self.has_warned = false;
-        tracing::info!(?limits, "it has other limits");
+        self.has_warned &= wish.limits.is_none();
+        tracing::info!(?wish, "so it shall be");
         Ok(())
     }
 
     /// The same until `done` is gone.
-    async fn heed_limits_until(
+    async fn heed_until(
         &mut self,
         mut done: oneshot::Receiver<Infallible>,
     ) -> Result<(), ManifestError> {
         let mut wishes = self.board.wishes();
         loop {
             wishes.mark_unchanged();
-            self.heed_limits().await?;
+            self.heed().await?;
             tokio::select! {
                 _ = &mut done => return Ok(()),
                 _ = wishes.changed() => {}
@@ -355,17 +354,17 @@ impl Drive {
         }
     }
 
-    /// Waits until there are workers enough, the run is to be stopped, or it gets other limits.
+    /// Waits until there are workers enough, the run is to be stopped, or something is wished.
     async fn crew(&self) -> Result<Vec<Member>, EpochEnd> {
         let mut changes = self.hub.changes();
         let mut wishes = self.board.wishes();
         loop {
             changes.mark_unchanged();
-            if self.board.wish(&self.name()) == Some(Wish::Cancel) {
-                return Err(EpochEnd::Cancelled);
-            }
-            if self.board.has_limits(&self.name()) {
+            if self.board.has_wish(&self.name()) {
                 return Err(EpochEnd::NewCrew);
+            }
+            if self.kept.manifest.is_to_stop {
+                return Err(EpochEnd::Cancelled);
             }
             if let Some(limit) = self.limit() {
                 return Err(EpochEnd::Over(Some(limit)));
@@ -425,6 +424,7 @@ impl Drive {
         let worked = self.worked;
         let width = self.kept.manifest.division().width();
         loop {
+            self.heed().await?;
             if let Some(end) = self.epoch_end(crew, depth) {
                 self.commit(pending.take()).await?;
                 return Ok(end);
@@ -442,7 +442,7 @@ impl Drive {
             };
             let committing = async {
                 self.commit(pending.take()).await?;
-                Ok::<_, Broken>(self.heed_limits_until(is_done).await?)
+                Ok::<_, Broken>(self.heed_until(is_done).await?)
             };
             // Both are heard to their end, whatever becomes of the other: a manifest that is being written
             // must not be left alone, and a depth that can be committed should be.
@@ -473,7 +473,7 @@ impl Drive {
     /// Why to stop after this depth, if there is a reason.
     fn epoch_end(&self, crew: &Crew, depth: u32) -> Option<EpochEnd> {
         let manifest = &self.kept.manifest;
-        if self.board.wish(&manifest.name) == Some(Wish::Cancel) {
+        if manifest.is_to_stop {
             Some(EpochEnd::Cancelled)
         } else if manifest.max_depth.is_some_and(|max| depth >= max) {
             Some(EpochEnd::Over(Some(StoppedBy::MaxDepth)))
@@ -666,6 +666,7 @@ impl Drive {
             .owe(&self.kept.manifest, What::Cancelled {})
             .await;
         self.kept.manifest.state = State::Cancelled;
+        self.kept.manifest.is_to_stop = false;
         self.save().await?;
         self.herald.pay(owed);
         Ok(())
@@ -719,6 +720,7 @@ impl Drive {
         };
         let owed = self.herald.owe(&self.kept.manifest, finished).await;
         self.kept.manifest.state = State::Finished;
+        self.kept.manifest.is_to_stop = false;
         self.save().await?;
         self.herald.pay(owed);
         Ok(())

@@ -29,8 +29,16 @@ const RECORDS: usize = 1000;
 const HEAR: Duration = Duration::from_millis(1000);
 /// Messages that wait for a slow watcher.
 const QUEUE: usize = 4;
-/// Other limits of a run are to be written down within that time; it is less than that of a client's call.
-const HEED: Duration = Duration::from_secs(25);
+/// What is wished is to be written down within that time; it is less than that of a client's call.
+const FULFIL: Duration = Duration::from_secs(25);
+const STOP: Wish = Wish {
+    limits: None,
+    is_to_stop: Some(true),
+};
+const GO_ON: Wish = Wish {
+    limits: None,
+    is_to_stop: Some(false),
+};
 /// Shards of a run, unless somebody says otherwise: enough for some tens of workers.
 const SHARDS: u64 = 64;
 /// Wells of a shard at most, unless somebody says otherwise.
@@ -113,6 +121,8 @@ impl Runs for Service {
             }
             if goes_on(&there, limits) {
                 self.reopen(&name, limits).await?;
+            } else if is_open(&there) && (there.is_to_stop || self.board.has_wish(&name)) {
+                self.fulfil(&name, GO_ON).await?;
             }
         } else {
             if self.open() >= MAX_OPEN {
@@ -127,7 +137,7 @@ impl Runs for Service {
             tracing::info!(run = name, "submitted");
             self.board.put(&kept.manifest);
         }
-        self.board.set_wish(&name, None);
+        self.board.told();
         let run = self.board.status(&name);
         Ok(Response::new(v1::SubmitResponse { run }))
     }
@@ -195,8 +205,7 @@ impl Runs for Service {
         let name = request.into_inner().run;
         let manifest = self.board.manifest(&name).ok_or_else(|| no_run(&name))?;
         if is_open(&manifest) {
-            tracing::info!(run = name, "to be cancelled");
-            self.board.set_wish(&name, Some(Wish::Cancel));
+            self.fulfil(&name, STOP).await?;
         }
         let run = self.board.status(&name);
         Ok(Response::new(v1::CancelResponse { run }))
@@ -210,34 +219,14 @@ impl Runs for Service {
         let name = request.run.as_str();
         let manifest = self.board.manifest(name).ok_or_else(|| no_run(name))?;
         let limits = changed(Limits::of(&manifest), &request);
-        let mut changes = self.board.changes();
-        if is_open(&manifest) {
-            self.board.set_limits(name, limits);
-        }
-        let heeded = async {
-            loop {
-                changes.mark_unchanged();
-                match self.board.manifest(name) {
-                    Some(now) if Limits::of(&now) == limits => return Ok(()),
-                    Some(now) if is_open(&now) => {}
-                    _ => {
-                        self.board.take_limits(name);
-                        return Err(has_ended(name));
-                    }
-                }
-                // A run that waits behind another is looked after by nobody else.
-                self.limit_queued(name).await?;
-                let _ = changes.changed().await;
-            }
+        let wish = Wish {
+            limits: Some(limits),
+            ..Wish::default()
         };
-        match tokio::time::timeout(HEED, heeded).await {
-            Ok(heeded) => heeded?,
-            Err(_) => {
-                return Err(Status::deadline_exceeded(format!(
-                    "the limits of run {name} are not written down yet, as the object store is slow or away; \
-                     `hatebeam status {name}` tells those that count"
-                )));
-            }
+        if !self.fulfil(name, wish).await? {
+            return Err(Status::failed_precondition(format!(
+                "run {name} has ended; submitted again with other limits it goes on"
+            )));
         }
         let run = self.board.status(name);
         Ok(Response::new(v1::LimitResponse { run }))
@@ -273,8 +262,39 @@ impl Runs for Service {
 }
 
 impl Service {
-    /// Gives a run that waits behind another the limits that it is to have.
-    async fn limit_queued(&self, name: &str) -> Result<(), Status> {
+    /// Waits until what is wished of a run is written down; whether it is, as one that has ended has no wishes.
+    async fn fulfil(&self, name: &str, wish: Wish) -> Result<bool, Status> {
+        let mut changes = self.board.changes();
+        let is_there = |manifest: Arc<Manifest>| is_open(&manifest);
+        if self.board.manifest(name).is_some_and(is_there) {
+            self.board.wish(name, wish);
+        }
+        let fulfilled = async {
+            loop {
+                changes.mark_unchanged();
+                match self.board.manifest(name) {
+                    Some(now) if !is_open(&now) => {
+                        self.board.take_wish(name);
+                        return Ok(false);
+                    }
+                    Some(now) if wish.is_in(&now) && !self.board.has_wish(name) => return Ok(true),
+                    Some(_) => {}
+                    None => return Err(no_run(name)),
+                }
+                self.fulfil_queued(name).await?;
+                let _ = changes.changed().await;
+            }
+        };
+        tokio::time::timeout(FULFIL, fulfilled).await.map_err(|_| {
+            Status::deadline_exceeded(format!(
+                "that is not written down yet for run {name}, as the object store is slow or away; \
+                     `hatebeam status {name}` tells what counts"
+            ))
+        })?
+    }
+
+    /// The same for a run that waits behind another, and is looked after by nobody else.
+    async fn fulfil_queued(&self, name: &str) -> Result<(), Status> {
         let waits = self
             .board
             .manifest(name)
@@ -282,12 +302,12 @@ impl Service {
         if !waits || self.board.next().as_deref() == Some(name) {
             return Ok(());
         }
-        let Some(limits) = self.board.take_limits(name) else {
+        let Some(wish) = self.board.take_wish(name) else {
             return Ok(());
         };
         let kept = Kept::load(&self.objects, name, self.conditional).await;
         let mut kept = kept.map_err(|error| in_the_store(&error))?;
-        limits.put(&mut kept.manifest);
+        wish.put(&mut kept.manifest);
         kept.save().await.map_err(|error| in_the_store(&error))?;
         self.board.put(&kept.manifest);
         Ok(())
@@ -307,6 +327,8 @@ impl Service {
         kept.manifest.note = String::new();
         limits.put(&mut kept.manifest);
         kept.manifest.stopped_by = None;
+        kept.manifest.is_to_stop = false;
+        self.board.take_wish(name);
         kept.save().await.map_err(|error| in_the_store(&error))?;
         self.board.put(&kept.manifest);
         Ok(())
@@ -332,12 +354,6 @@ fn changed(limits: Limits, asked: &v1::LimitRequest) -> Limits {
             max_seconds: asked.max_seconds.map_or(budget.max_seconds, limit),
         },
     }
-}
-
-fn has_ended(name: &str) -> Status {
-    Status::failed_precondition(format!(
-        "run {name} has ended; submitted again with other limits it goes on"
-    ))
 }
 
 /// Whether a run is open, and somebody who submits it again names limits that it does not have.

@@ -7,8 +7,8 @@ use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::v1::runs_server::{Runs, RunsServer};
 use hatebeam_proto::v1::{
     CancelRequest, CancelResponse, DrainRequest, DrainResponse, GameRequest, GameResponse,
-    ListRequest, ListResponse, RunStatus, SubmitRequest, SubmitResponse, WatchRequest,
-    WatchResponse, WorkersRequest, WorkersResponse,
+    LimitRequest, LimitResponse, ListRequest, ListResponse, RunStatus, SubmitRequest,
+    SubmitResponse, WatchRequest, WatchResponse, WorkersRequest, WorkersResponse,
 };
 use hatebeam_proto::wire::{
     Bearer, Guard, Limits, MAX_MESSAGE, Tls, Token, WireError, connect, explain, listen, server,
@@ -58,6 +58,10 @@ impl Runs for OneRun {
 
     async fn watch(&self, _: Request<WatchRequest>) -> Answer<Self::WatchStream> {
         Err(Status::not_found("no such run"))
+    }
+
+    async fn limit(&self, _: Request<LimitRequest>) -> Answer<LimitResponse> {
+        Err(Status::unimplemented("no limits"))
     }
 
     async fn cancel(&self, _: Request<CancelRequest>) -> Answer<CancelResponse> {

@@ -143,6 +143,29 @@ fn of_two_coordinators_one_goes_on() {
     rig.watch().assert_same(&expected);
 }
 
+#[test]
+fn a_run_that_is_to_stop_stops_under_the_next_coordinator() {
+    let mut rig = Rig::new();
+    rig.start_coordinator();
+    rig.start_worker("w0", &["--threads", "1"]);
+    let run = rig.submit(&["--width", "300k"])["run"].clone();
+    wait_for_depth(&rig, 5);
+    let cancelled = rig.client(&["cancel", run.as_str().unwrap()]);
+    // In the middle of a depth.
+    rig.coordinator.as_mut().unwrap().kill();
+    assert!(cancelled.status.success(), "{cancelled:?}");
+    rig.start_coordinator();
+    let waited = rig.client(&["wait", "--json"]);
+    assert_eq!(waited.status.code(), Some(1));
+    let status = rig.status().unwrap();
+    assert_eq!(status["state"], "cancelled", "{status}");
+    assert!(status["depth"].as_u64().unwrap() < 20, "{status}");
+    // And whoever submits it again means it.
+    rig.submit(&["--width", "300k"]);
+    let depth = status["depth"].as_u64().unwrap();
+    wait_for_depth(&rig, depth + 1);
+}
+
 /// One that has lost its place, and has not noticed yet, may write a manifest once more.
 #[test]
 fn who_has_the_place_goes_on_from_what_another_wrote() {

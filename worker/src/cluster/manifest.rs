@@ -183,6 +183,9 @@ pub struct Manifest {
     /// What ended it before its time, if something did.
     #[serde(default)]
     pub stopped_by: Option<StoppedBy>,
+    /// Somebody wants it stopped; it is open until whoever searches it has done so.
+    #[serde(default)]
+    pub is_to_stop: bool,
 }
 
 /// What a manifest meets.
@@ -242,6 +245,7 @@ impl Manifest {
             budget: Budget::default(),
             bill: Bill::default(),
             stopped_by: None,
+            is_to_stop: false,
         }
     }
 
