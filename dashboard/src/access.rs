@@ -128,7 +128,8 @@ impl Access {
                 StatusCode::MISDIRECTED_REQUEST,
                 format!(
                     "this dashboard does not go by the name {host:?}: use its address, or an SSH tunnel and \
-                     http://localhost"
+                     {}://localhost",
+                    self.scheme
                 ),
             ));
         }

@@ -83,11 +83,6 @@ fn parse_encryption(text: &str) -> Result<Encryption, String> {
 }
 
 impl StoreArgs {
-    /// What a person called it.
-    pub(crate) fn place(&self) -> &str {
-        &self.store
-    }
-
     /// Whether it is AWS's, which charges for it.
     pub(crate) fn is_of_aws(&self) -> bool {
         self.store.starts_with("s3://") && self.s3.s3_endpoint.is_none()

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 /// Variables of AWS's own that the program heeds.
 const AWS: [&str; 2] = ["AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"];
 /// What the images and manifests need for themselves.
-const OWN: [&str; 2] = ["TMPDIR", "POD_NAME"];
+const OWN: [&str; 3] = ["TMPDIR", "POD_NAME", "POD_IP"];
 
 /// A file or folder of the repository.
 pub(crate) fn path(name: &str) -> PathBuf {
