@@ -184,7 +184,7 @@ fn run(name: &str, width: u64, state: v1::State) -> v1::RunStatus {
             storage_micros_per_month: 57_000,
             machines: vec![v1::MachineCost {
                 name: "c5d-1".to_owned(),
-                machine: Some(machine(Some(3_456_000))),
+                machine: Some(machine("c5d-1", Some(3_456_000))),
                 milliseconds: 1_200_000,
                 micros: 1_152_000,
                 attends: true,
@@ -213,13 +213,13 @@ fn finished(film: &Film) -> v1::RunStatus {
     }
 }
 
-fn machine(micros_per_hour: Option<u64>) -> v1::Machine {
+fn machine(name: &str, micros_per_hour: Option<u64>) -> v1::Machine {
     v1::Machine {
         kind: "c5d.18xlarge".to_owned(),
         market: "spot".to_owned(),
         region: "us-east-1".to_owned(),
         zone: "us-east-1a".to_owned(),
-        id: "i-0123".to_owned(),
+        id: format!("i-{name}"),
         micros_per_hour,
         price_from: "the table of 2025-01-01".to_owned(),
     }
@@ -238,7 +238,7 @@ fn worker(name: &str, state: &str, micros_per_hour: Option<u64>) -> v1::WorkerSt
         memory_bytes: 144 << 30,
         disk_bytes: 1_800_000_000_000,
         disk_free_bytes: 1_500_000_000_000,
-        machine: micros_per_hour.map(|micros| machine(Some(micros))),
+        machine: micros_per_hour.map(|micros| machine(name, Some(micros))),
         ..v1::WorkerStatus::default()
     }
 }

@@ -130,7 +130,8 @@ impl Bad {
 
     async fn all(&self) {
         self.survives(Fault::Close, 2).await;
-        self.survives(SLOW_DOWN, 3).await;
+        // Of four tries one may be lost to a connection that was kept, and is cut as the fault is set.
+        self.survives(SLOW_DOWN, 2).await;
         self.survives(Fault::Delay(Duration::from_millis(20)), 10)
             .await;
         self.survives(Fault::Silence, 1).await;
