@@ -24,6 +24,7 @@ class RunPage {
   constructor(main, name) {
     this.name = name;
     this.run = null;
+    this.told = [];
     this.depths = new Depths();
     this.build(main);
     this.plot = later(() => this.plotting());
@@ -60,15 +61,17 @@ class RunPage {
     this.spec = h("pre", { className: "command", tabIndex: 0 });
     const loading = h("p", { className: "hint", role: "status" }, "Waiting for the coordinator …");
     this.loading = loading;
+    // There is nothing to draw before the first depth.
+    this.drawn = h("div", { className: "columns", hidden: true },
+      this.wells.element,
+      h("section", { className: "plots", "aria-label": "Plots over depth" },
+        ...Object.values(this.charts).map((chart) => chart.element)));
     main.replaceChildren(
       h("p", { className: "crumbs" }, h("a", { href: "#/" }, "Runs"), " / "),
       h("div", { className: "head" }, h("h1", {}, name, " ", this.chip),
         h("div", { className: "buttons" }, this.play, this.limits, this.goOn, this.stop)),
       loading, this.note, this.alerts, this.figures.element, this.budget,
-      h("div", { className: "columns" },
-        this.wells.element,
-        h("section", { className: "plots", "aria-label": "Plots over depth" },
-          ...Object.values(this.charts).map((chart) => chart.element))),
+      this.drawn,
       this.table.element,
       h("section", {}, h("h2", {}, "Workers"), this.noWorkers, this.workers.element),
       this.costs,
@@ -99,6 +102,7 @@ class RunPage {
     const ended = run.stopped_by ? `It was ${endedBy(run.stopped_by)}. ` : "";
     put(this.note, ended + run.note);
     show(this.note, this.note.textContent !== "");
+    this.setAlerts(this.told);
     this.figures.set(run, this.depths);
     this.setBudgets(run);
     this.setCosts(run.cost, run.state === "running");
@@ -164,6 +168,7 @@ class RunPage {
 
   addDepths(records) {
     this.depths.add(records, this.run);
+    show(this.drawn, this.depths.next > 0);
     this.plot();
   }
 
@@ -191,7 +196,13 @@ class RunPage {
     show(this.noWorkers, workers.length === 0);
   }
 
-  setAlerts(alerts) {
+  setAlerts(told) {
+    this.told = told;
+    // What holds the run up is said above.
+    const alerts = told.filter((alert) => alert.text !== this.run?.note);
+    const key = JSON.stringify(alerts);
+    if (key === this.alertsKey) return;
+    this.alertsKey = key;
     show(this.alerts, alerts.length > 0);
     this.alerts.replaceChildren(...alerts.map((alert) => h("li", { className: `alert ${alert.kind}` },
       h("b", {}, alert.kind.replaceAll("-", " ")), alert.worker ? ` ${alert.worker}: ` : ": ", alert.text)));
@@ -343,7 +354,7 @@ class Figures {
     if (under !== null) this.progress.value = Math.min(1, under);
     this.put("points", count(run.points, "line"), run.pieces ? `${number(run.pieces)} pieces, read back` : "of the best well so far");
     const speed = depths.speed();
-    this.put("speed", short(speed), `over the last ${count(depths.recent(), "depth")}`);
+    this.put("speed", short(speed), depths.recent() > 0 ? `over the last ${count(depths.recent(), "depth")}` : "");
     this.put("time", duration(run.seconds), `since ${clock(run.submitted_ms)} submitted`);
     const { cost } = run;
     const perWell = cost && depths.wells > 0 ? cost.dollars / depths.wells * 1e6 : null;

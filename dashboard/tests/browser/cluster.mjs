@@ -40,6 +40,9 @@ await step("a run is submitted before there is a worker", async () => {
   await page.until("location.hash.startsWith('#/run/patterns-')");
   run = await page.evaluate("location.hash.slice('#/run/'.length)");
   await page.shows("waiting for workers");
+  // Once, and with nothing drawn of which there is nothing yet.
+  assert.equal(await page.evaluate("document.querySelector('main').innerText.split('waiting for workers').length"), 2);
+  assert.equal(await page.evaluate("document.querySelector('.plots').checkVisibility()"), false);
   await picture("cluster-waiting");
 });
 
