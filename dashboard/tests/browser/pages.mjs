@@ -197,8 +197,8 @@ const steps = {
     await page.click("a", "Best game");
     await page.shows("148 lines in");
     const facts = () => page.evaluate("[...document.querySelectorAll('.player .facts dd')].map((e) => e.textContent)");
-    const [, number] = await facts();
-    const pieces = number.split(" of ")[1];
+    // It is there a moment before it is drawn.
+    const pieces = await page.until("document.querySelectorAll('.player .facts dd')[1].textContent.split(' of ')[1]");
     assert.equal((await facts())[0], "S");
     await page.press("ArrowRight");
     await page.until("document.querySelectorAll('.keys .done').length === 1", "one key pressed");
