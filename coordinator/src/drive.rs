@@ -549,7 +549,18 @@ impl Drive {
     async fn commit_within(&mut self, mut pending: Pending) -> Result<(), Broken> {
         let began = Instant::now();
         let mut tables: Vec<Table> = Vec::new();
-        while let Some(done) = pending.tables.join_next().await {
+        let mut wishes = self.board.wishes();
+        loop {
+            // The tables of a wide beam take as long as a depth.
+            wishes.mark_unchanged();
+            self.heed().await?;
+            let done = tokio::select! {
+                done = pending.tables.join_next() => done,
+                _ = wishes.changed() => continue,
+            };
+            let Some(done) = done else {
+                break;
+            };
             let done = done.map_err(|error| strange("coordinator", &error))??;
             tables.extend(done.into_iter().map(Table::from));
         }

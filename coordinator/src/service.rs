@@ -287,7 +287,7 @@ impl Service {
         };
         tokio::time::timeout(FULFIL, fulfilled).await.map_err(|_| {
             Status::deadline_exceeded(format!(
-                "that is not written down yet for run {name}, as the object store is slow or away; \
+                "that is not written down yet for run {name}, which is just ending, or the object store is slow or away; \
                      `hatebeam status {name}` tells what counts"
             ))
         })?
