@@ -21,4 +21,4 @@ mod view;
 
 pub use form::{Estimate, EstimateRequest, Estimator, RunForm};
 pub use server::{DashboardError, Server, Settings, bind};
-pub use view::{CostView, MachineView, ProjectionView};
+pub use view::{CostView, MachineView, ProjectionView, WorkerView};

@@ -249,7 +249,7 @@ impl<'a> DepthView<'a> {
 
 /// A worker.
 #[derive(Serialize)]
-pub(crate) struct WorkerView<'a> {
+pub struct WorkerView<'a> {
     worker: &'a str,
     address: &'a str,
     state: &'a str,
@@ -269,7 +269,8 @@ pub(crate) struct WorkerView<'a> {
 }
 
 impl<'a> WorkerView<'a> {
-    pub(crate) fn of(worker: &'a v1::WorkerStatus) -> WorkerView<'a> {
+    /// As it is said.
+    pub fn of(worker: &'a v1::WorkerStatus) -> WorkerView<'a> {
         WorkerView {
             worker: &worker.name,
             address: &worker.address,

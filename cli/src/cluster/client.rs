@@ -1,12 +1,13 @@
 //! What a person asks of a coordinator: submit, status, watch, wait, limit, cancel, drain.
 
-use super::say::{RunJson, WorkerJson, cost_text, print_json, run_text, worker_lines, worker_text};
+use super::say::{RunJson, cost_text, print_json, run_text, worker_lines, worker_text};
 use super::{TlsArgs, block_on};
 use crate::output::{self, Failure};
 use crate::rent::micros;
 use crate::run::{Screen, SpecArgs, parse_hours, spec_of};
 use anyhow::{Context, anyhow, bail};
 use clap::ArgGroup;
+use hatebeam_dashboard::WorkerView;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::wire::{self, Bearer, Limits, MAX_MESSAGE, explain};
@@ -56,8 +57,8 @@ Examples:
   hatebeam wait patterns-1000000-5f3a9c1e --json";
 
 pub(crate) const LIMIT_EXAMPLES: &str = "\
-For a run that waits or is searched. Limits that are not named stay as they are. A run that has ended by one of its
-limits goes on when it is submitted with more.
+For a run that waits or is searched. Limits that are not named stay as they are. A run that has
+ended by one of its limits goes on when it is submitted with more.
 
 Examples:
   hatebeam limit patterns-1000000-5f3a9c1e --max-cost 30
@@ -366,7 +367,7 @@ pub(crate) fn status(args: &StatusArgs) -> anyhow::Result<()> {
         let workers = workers.into_inner().workers;
         if args.json {
             let runs: Vec<RunJson<'_>> = runs.iter().map(RunJson::of).collect();
-            let workers: Vec<WorkerJson<'_>> = workers.iter().map(WorkerJson::of).collect();
+            let workers: Vec<WorkerView<'_>> = workers.iter().map(WorkerView::of).collect();
             return print_json(&serde_json::json!({ "runs": runs, "workers": workers }));
         }
         let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use crate::output::{self, count};
 use crate::run::screen::bytes;
-use hatebeam_dashboard::{CostView, MachineView, ProjectionView};
+use hatebeam_dashboard::{CostView, ProjectionView};
 use hatebeam_proto::v1;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -127,46 +127,6 @@ pub(super) fn cost_text(run: &v1::RunStatus) -> String {
         );
     }
     text
-}
-
-/// What `--json` prints of a worker.
-#[derive(Serialize)]
-pub(super) struct WorkerJson<'a> {
-    worker: &'a str,
-    address: &'a str,
-    state: &'a str,
-    threads: u32,
-    shards: u32,
-    expanded: u64,
-    parents: u64,
-    rss_bytes: u64,
-    memory_bytes: u64,
-    disk_free_bytes: u64,
-    silent_ms: u64,
-    slow: bool,
-    note: &'a str,
-    machine: Option<MachineView<'a>>,
-}
-
-impl<'a> WorkerJson<'a> {
-    pub(super) fn of(worker: &'a v1::WorkerStatus) -> WorkerJson<'a> {
-        WorkerJson {
-            machine: worker.machine.as_ref().map(MachineView::of),
-            worker: &worker.name,
-            address: &worker.address,
-            state: &worker.state,
-            threads: worker.threads,
-            shards: worker.shards,
-            expanded: worker.expanded,
-            parents: worker.parents,
-            rss_bytes: worker.rss_bytes,
-            memory_bytes: worker.memory_bytes,
-            disk_free_bytes: worker.disk_free_bytes,
-            silent_ms: worker.silent_ms,
-            slow: worker.slow,
-            note: &worker.note,
-        }
-    }
 }
 
 pub(super) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
