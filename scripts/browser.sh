@@ -1,5 +1,6 @@
-# Sourced before the tests of the dashboard in a browser: Chromium, and Node to speak to it, in Debian's packages. Where
-# they are not and cannot be had, that is said aloud; the tests then skip it. HATEBEAM_CHROMIUM names another Chromium.
+# Sourced before the dashboard's browser tests. Finds Chromium, and Node to control it; installs the Debian packages
+# where they are missing. Where that fails, prints a message, and the tests skip the browser.
+# HATEBEAM_CHROMIUM names another Chromium.
 
 absent=()
 [ -n "${HATEBEAM_CHROMIUM:-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null ||

@@ -1,15 +1,16 @@
-# Sourced, or run, before the tests of what is deployed: finds shellcheck, promtool, hadolint, and Python with
-# schemas of compose files and Kubernetes manifests, fetches what is missing, and sets HATEBEAM_SHELLCHECK,
-# HATEBEAM_PROMTOOL, HATEBEAM_HADOLINT and HATEBEAM_SCHEMAS to the programs. What it cannot get it says aloud; the tests then skip it. Nothing is installed: all
-# is kept outside the checkout, where HATEBEAM_TOOLS says.
+# Sourced, or run, before the tests of the deployed files. Finds shellcheck, promtool, hadolint, and a Python with the
+# schemas of Compose files and Kubernetes manifests; downloads the missing tools into the folder HATEBEAM_TOOLS outside
+# the checkout, without installing anything on the system. Sets HATEBEAM_SHELLCHECK, HATEBEAM_PROMTOOL,
+# HATEBEAM_HADOLINT and HATEBEAM_SCHEMAS to the programs. Prints a message for each tool that is unavailable; the tests
+# then skip its checks.
 
 deploy_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 deploy_compose_spec_version=0.2
 deploy_kubernetes_validate_version=1.37
 deploy_hadolint_version=2.15
 
-# The path of a program: the machine's own, or out of a package of Debian's that is unpacked and no more. Prometheus is
-# 100 MB with all that comes with it, and its promtool needs none of that.
+# Prints the path of a program: the one in PATH, or the one in a Debian package, which is unpacked but not installed.
+# Prometheus with its dependencies takes 100 MB; promtool needs none of them.
 deploy_find_program() {
     local program=$1 package=$2 root=$deploy_tools/$2 log=$deploy_tools/$2.log
     if command -v "$program"; then
@@ -19,7 +20,7 @@ deploy_find_program() {
         command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 1
         rm -rf "$root.new"
         mkdir -p "$root.new"
-        # As root the lists may be renewed; as anybody else those that are there must do.
+        # Only root can update the package lists; other users rely on the existing ones.
         if ! (
             cd "$root.new" &&
                 { apt-get download "$package" || { apt-get update && apt-get download "$package"; }; } &&
@@ -34,7 +35,7 @@ deploy_find_program() {
     echo "$root/usr/bin/$program"
 }
 
-# In a Python environment of its own.
+# Prints the path of the programs in a separate Python environment, and creates it where it is missing.
 deploy_find_python() {
     local versions=$deploy_compose_spec_version-$deploy_kubernetes_validate_version-$deploy_hadolint_version
     local root=$deploy_tools/deploy-$versions log=$deploy_tools/deploy.log
@@ -65,5 +66,5 @@ if mkdir -p "$deploy_tools"; then
         echo "skipped: the check of images and manifests (no Python with hadolint and schemas)"
     fi
 else
-    echo "skipped: the checks of what is deployed (cannot write to $deploy_tools)"
+    echo "skipped: the checks of the deployed files (cannot write to $deploy_tools)"
 fi

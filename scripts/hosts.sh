@@ -1,6 +1,6 @@
-# Sourced before the tests that need several hosts: network namespaces, with `ip` to make them, `tc` for slow
-# and `nft` for lossy cables. What this machine does not have or does not allow is said aloud; the tests then
-# skip it.
+# Sourced before the tests that need several hosts. These are network namespaces: `ip` creates them, `tc` makes their
+# links slow and `nft` makes them lossy. Prints a message for everything that this machine lacks or forbids; the tests
+# then skip it.
 
 if [ "$(id -u)" -ne 0 ]; then
     echo "skipped: tests with several hosts (network namespaces need root)"
@@ -14,6 +14,6 @@ else
     if ip netns add hatebeam-probe 2>/dev/null; then
         ip netns del hatebeam-probe
     else
-        echo "skipped: tests with several hosts (this machine allows no network namespaces)"
+        echo "skipped: tests with several hosts (this machine does not allow network namespaces)"
     fi
 fi

@@ -1,13 +1,13 @@
-# Sourced, or run, before the tests that need S3 servers: finds Garage, a real server, and moto, a
-# mock that knows conditional writes, installs what is missing, and sets HATEBEAM_GARAGE and
-# HATEBEAM_MOTO to the programs. What it cannot get it says aloud; the tests then skip it. They are kept
-# outside the checkout, where HATEBEAM_TOOLS says.
+# Sourced, or run, before the tests that need S3 servers. Finds Garage, a real server, and moto, a mock that supports
+# conditional writes; installs the missing ones into the folder HATEBEAM_TOOLS outside the checkout, and sets
+# HATEBEAM_GARAGE and HATEBEAM_MOTO to the programs. Prints a message for each one that is unavailable; the tests then
+# skip it.
 
 s3_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 s3_garage_version=2.5.0
 s3_moto_version=5.2
 
-# Compiled from crates.io, without features that would need a system's libraries.
+# Compiles Garage from crates.io, without the features that need system libraries.
 s3_find_garage() {
     local root=$s3_tools/garage-$s3_garage_version log=$s3_tools/garage.log
     if [ ! -x "$root/bin/garage" ]; then
@@ -20,8 +20,8 @@ s3_find_garage() {
             return
         fi
         echo "Compiling Garage $s3_garage_version into $root: about ten minutes, once"
-        # A failure half-way leaves no program: cargo puts it in its place at the end. The folder with
-        # what was compiled is of no use after.
+        # Cargo moves the program into its place last, so an interrupted build leaves none. The build folder is
+        # not needed afterwards.
         if ! CARGO_TARGET_DIR=$root/build cargo install garage --version "$s3_garage_version" --locked \
             --no-default-features --features bundled-libs,sqlite --root "$root" >"$log" 2>&1; then
             tail -n 5 "$log"
@@ -34,7 +34,7 @@ s3_find_garage() {
     echo "Garage: $HATEBEAM_GARAGE"
 }
 
-# In a Python environment of its own.
+# Installs moto into a separate Python environment.
 s3_find_moto() {
     local root=$s3_tools/moto-$s3_moto_version log=$s3_tools/moto.log
     if [ ! -e "$root/done" ]; then

@@ -1,5 +1,5 @@
-# Sourced by ./run and ./test: finds what they need, installs what is missing where that can be done,
-# and says what to type where it cannot.
+# Sourced by ./run and ./test. Finds the programs that they need and installs the missing ones; where that is not
+# possible, prints the command to type.
 
 need_rust="1.89"
 
@@ -8,7 +8,7 @@ fail() {
     exit 1
 }
 
-# Debian's packages, as root or not at all.
+# Installs Debian packages. Only root can; for other users it prints the command and exits.
 install_packages() {
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
         echo "Installing Debian packages: $*"
@@ -20,10 +20,10 @@ install_packages() {
 
 missing=()
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
-# RocksDB is C++, and its bindings are made with libclang.
+# RocksDB is written in C++, and libclang generates its bindings.
 if [ -n "${needs_rocksdb-yes}" ]; then
     command -v c++ >/dev/null || missing+=(g++)
-    # libclang-cpp, which Debian ships apart, is another library and does not help.
+    # The patterns exclude libclang-cpp: it is a different library, and Debian ships it separately.
     [ -n "${LIBCLANG_PATH:-}" ] ||
         compgen -G '/usr/lib/llvm*/lib/libclang.so*' >/dev/null ||
         compgen -G '/usr/lib/llvm*/lib/libclang-[0-9]*.so*' >/dev/null ||

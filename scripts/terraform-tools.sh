@@ -1,13 +1,14 @@
-# Sourced, or run, before the tests of terraform/: finds Terraform, a mirror with its provider for AWS, and checkov,
-# which is installed outside the checkout, where HATEBEAM_TOOLS says. It sets HATEBEAM_TERRAFORM,
-# HATEBEAM_TERRAFORM_PLUGINS and HATEBEAM_CHECKOV. What it cannot get it says aloud; the tests then skip it.
+# Sourced, or run, before the tests of terraform/. Finds Terraform, a mirror with its AWS provider, and checkov, which
+# it installs into the folder HATEBEAM_TOOLS outside the checkout where it is missing. Sets HATEBEAM_TERRAFORM,
+# HATEBEAM_TERRAFORM_PLUGINS and HATEBEAM_CHECKOV. Prints a message for each one that is unavailable; the tests then
+# skip its checks.
 
 terraform_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 terraform_checkov_version=3.3
 terraform_provider=registry.terraform.io/hashicorp/aws
 
-# The provider is too large to be fetched for a test: it is used where it lies. The first three are where Terraform
-# itself looks; the rest is what people set up beside it.
+# Prints the folder of a mirror with the provider, which is too large to download for a test. Terraform itself searches
+# the first three folders; the others are common places for a mirror.
 terraform_find_plugins() {
     local folder
     for folder in "$HOME/.terraform.d/plugins" /usr/local/share/terraform/plugins /usr/share/terraform/plugins /opt/*; do
@@ -19,7 +20,7 @@ terraform_find_plugins() {
     return 1
 }
 
-# In a Python environment of its own.
+# Prints the path of checkov: the one in PATH, or one in a separate Python environment.
 terraform_find_checkov() {
     local root=$terraform_tools/checkov-$terraform_checkov_version log=$terraform_tools/checkov.log
     if command -v checkov; then
