@@ -90,7 +90,7 @@ fn watch_objects(registry: &Registry, objects: &Objects) {
             ("delete", stats.deletes),
         ];
         for (operation, count) in operations {
-            if let Some(counter) = metrics.operations.of(operation) {
+            if let Some(counter) = metrics.operations.get(operation) {
                 counter.set(count);
             }
         }

@@ -62,7 +62,7 @@ fn of_worker(worker: &v1::WorkerStatus) -> Vec<v1::Alert> {
     let mut all = Vec::new();
     let mut say = |kind, text| all.push(alert(kind, &worker.name, text));
     if !worker.note.is_empty() {
-        say("left-out-worker", format!("left out: {}", worker.note));
+        say("quarantined-worker", format!("quarantined: {}", worker.note));
     }
     if worker.slow {
         say("slow-worker", "the others wait for it".to_owned());
@@ -116,7 +116,7 @@ mod tests {
             ..fine
         };
         let all = [
-            "left-out-worker",
+            "quarantined-worker",
             "slow-worker",
             "uploads-behind",
             "disk-filling",

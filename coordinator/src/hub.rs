@@ -198,7 +198,7 @@ impl Hub {
                 address: worker.hello.address.clone(),
                 state: match (worker.is_leaving, left_out, is_working) {
                     (true, _, _) => "draining",
-                    (false, Some(_), _) => "left out",
+                    (false, Some(_), _) => "quarantined",
                     (false, None, true) => "working",
                     (false, None, false) => "idle",
                 }

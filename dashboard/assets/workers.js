@@ -80,7 +80,7 @@ function makeRow(name) {
   const fill = (worker) => {
     put(address, worker.address);
     const state = worker.slow ? "slow" : worker.state;
-    chip.className = `chip ${state.replace(" ", "-")}`;
+    chip.className = `chip ${state}`;
     put(chip, state);
     put(note, worker.silent_ms > 3000 ? `silent for ${duration(worker.silent_ms / 1000)}` : worker.note);
     show(progress, worker.parents > 0);

@@ -1,8 +1,8 @@
-//! What the processes of a search count, and how it is told to Prometheus.
+//! The metrics that hatebeam's processes export to Prometheus.
 //!
-//! [`list`] names everything there is, in one place, with its kind, its unit and what it means; what is
-//! documented is compared with it. A process [registers](Registry) the groups that it has, counts where things
-//! happen, and [serves](Server) them as text. Nothing here is process-wide: two workers in one process count apart.
+//! [`list`] defines every metric in one place: its name, kind, unit, labels and meaning. A test compares the list with
+//! `docs/metrics.md`. A process [registers](Registry) its groups of metrics, updates them where things happen, and
+//! [serves](Server) them as text. There is no global state: two workers in one process count separately.
 
 pub mod list;
 mod process;
@@ -11,5 +11,5 @@ mod server;
 
 pub use list::{CoordinatorMetrics, ObjectMetrics, ProcessMetrics, RunMetrics, WorkerMetrics};
 pub use process::watch_process;
-pub use registry::{By, Counter, Definition, Facts, Gauge, Histogram, Registry, Seconds};
+pub use registry::{Counter, Definition, Gauge, Histogram, Info, Labeled, Registry, Seconds};
 pub use server::{Server, bind};

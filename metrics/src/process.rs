@@ -1,30 +1,32 @@
-//! What the system knows of this process. Linux tells in `/proc`; elsewhere the values stay 0.
+//! Metrics of the process itself, read from `/proc`. On systems other than Linux they stay 0.
 
 use crate::{ProcessMetrics, Registry};
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The unit of times in `/proc`: the kernel's interface has it 100 a second on every processor that Rust
-/// knows, whatever the kernel's own clock.
+/// Ticks per second of the times in `/proc`. The kernel's interface uses 100 on every processor that Rust supports,
+/// whatever the frequency of the kernel's own timer.
 const TICKS: f64 = 100.0;
 
-/// Registers what holds of this process, which is called `process` and has this version.
+/// Registers the metrics of this process; `process` and `version` become labels of `hatebeam_build_info`.
 pub fn watch_process(registry: &Registry, process: &'static str, version: &'static str) {
     let metrics = ProcessMetrics::register(registry);
     let started = SystemTime::now().duration_since(UNIX_EPOCH);
     let started = started.map_or(0.0, |since| since.as_secs_f64());
     metrics.started.set_f64((started * 1e3).round() / 1e3);
-    let facts = [("version", version), ("process", process)];
-    metrics
-        .build
-        .set(facts.map(|(name, value)| (name, value.to_owned())).to_vec());
+    let labels = [("version", version), ("process", process)];
+    metrics.build.set(
+        labels
+            .map(|(name, value)| (name, value.to_owned()))
+            .to_vec(),
+    );
     registry.before_scrape(move || {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         metrics.memory.set(resident_bytes(&status).unwrap_or(0));
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         metrics.cpu.set(cpu_seconds(&stat).unwrap_or(0.0));
         let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-        // One of them is the folder that was just read.
+        // One of them belongs to the listing itself.
         metrics.open_fds.set(open.saturating_sub(1) as u64);
     });
 }
@@ -37,8 +39,8 @@ fn resident_bytes(status: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Time spent in the process and for it: fields 14 and 15. The second field is the program's name in
-/// brackets, in which anything may stand.
+/// Returns the time spent in user mode and in the kernel: fields 14 and 15 of `/proc/self/stat`. The second field is the
+/// program's name in parentheses and may itself contain parentheses and spaces.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
@@ -50,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_says_is_read() {
+    fn proc_files_are_parsed() {
         assert_eq!(resident_bytes("Name:\tx\nVmRSS:\t   12 kB\n"), Some(12288));
         assert_eq!(resident_bytes("VmRSS: many kB"), None);
         let stat = "77 (a) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0";
@@ -67,7 +69,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn this_process_has_memory_and_files() {
+    fn process_metrics_are_exported() {
         let registry = Registry::default();
         watch_process(&registry, "run", "1.2.3");
         let text = registry.text().unwrap();

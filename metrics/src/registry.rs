@@ -1,4 +1,4 @@
-//! The kinds of metrics, and where those of a process are kept.
+//! The kinds of metrics, and the registry that holds those of a process.
 
 use prometheus_client::encoding::EncodeMetric;
 use prometheus_client::encoding::text::encode;
@@ -13,25 +13,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What there is to say of a metric.
+/// Name, unit, kind, labels and meaning of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Its name, without the unit and without the `_total` of a counter.
+    /// Name without the unit, and without the `_total` of a counter.
     pub base: &'static str,
-    /// `seconds`, `bytes`, or nothing where it counts things.
+    /// `seconds`, `bytes` or `dollars`; empty if the metric counts things.
     pub unit: &'static str,
     /// `counter`, `gauge` or `histogram`.
     pub kind: &'static str,
-    /// The names of its labels.
+    /// Names of the labels.
     pub labels: &'static [&'static str],
-    /// The values of its only label, where they are known beforehand.
+    /// Values of the only label, if they are known in advance.
     pub values: &'static [&'static str],
-    /// What it means; no full stop at its end.
+    /// Meaning, without a full stop at the end.
     pub help: &'static str,
 }
 
 impl Definition {
-    /// The name as it stands in queries: of a histogram it is what `_bucket`, `_sum` and `_count` follow.
+    /// Returns the name that queries use. A histogram's series append `_bucket`, `_sum` and `_count` to it.
     pub fn name(&self) -> String {
         let mut name = self.base.to_owned();
         if !self.unit.is_empty() {
@@ -45,14 +45,14 @@ impl Definition {
     }
 }
 
-/// Something that can be registered under a definition.
+/// A type of metric that can be registered under a definition.
 pub(crate) trait Metric: Clone {
     const KIND: &'static str;
 
     fn register(definition: &Definition, registry: &mut AnyRegistry) -> Self;
 }
 
-fn put<M: prometheus_client::registry::Metric>(
+fn register_any<M: prometheus_client::registry::Metric>(
     metric: M,
     definition: &Definition,
     registry: &mut AnyRegistry,
@@ -72,12 +72,12 @@ fn put<M: prometheus_client::registry::Metric>(
 pub struct Counter(AnyCounter<u64, AtomicU64>);
 
 impl Counter {
-    /// Adds to it.
+    /// Adds to the count.
     pub fn add(&self, more: u64) {
         self.0.inc_by(more);
     }
 
-    /// Takes over what somebody else has counted.
+    /// Sets the count to a total that is kept elsewhere.
     pub fn set(&self, count: u64) {
         self.0.inner().store(count, Ordering::Relaxed);
     }
@@ -88,22 +88,22 @@ impl Metric for Counter {
 
     fn register(definition: &Definition, registry: &mut AnyRegistry) -> Counter {
         let metric = Counter::default();
-        put(metric.0.clone(), definition, registry);
+        register_any(metric.0.clone(), definition, registry);
         metric
     }
 }
 
-/// Time that only grows.
+/// A counter of time.
 #[derive(Clone, Debug, Default)]
 pub struct Seconds(AnyCounter<f64, AtomicU64>);
 
 impl Seconds {
-    /// Adds to it.
+    /// Adds a duration.
     pub fn add(&self, more: Duration) {
         self.0.inc_by(more.as_secs_f64());
     }
 
-    /// Takes over what somebody else has counted.
+    /// Sets the time to a total that is kept elsewhere.
     pub fn set(&self, seconds: f64) {
         self.0.inner().store(seconds.to_bits(), Ordering::Relaxed);
     }
@@ -114,27 +114,27 @@ impl Metric for Seconds {
 
     fn register(definition: &Definition, registry: &mut AnyRegistry) -> Seconds {
         let metric = Seconds::default();
-        put(metric.0.clone(), definition, registry);
+        register_any(metric.0.clone(), definition, registry);
         metric
     }
 }
 
-/// How much there is of something now.
+/// A number that can grow and shrink.
 #[derive(Clone, Debug, Default)]
 pub struct Gauge(AnyGauge<f64, AtomicU64>);
 
 impl Gauge {
-    /// Says how much there is.
+    /// Sets the value.
     pub fn set(&self, value: u64) {
         self.set_f64(value as f64);
     }
 
-    /// How much there is, without a fraction.
+    /// Returns the value without its fraction.
     pub fn get(&self) -> u64 {
         self.0.get() as u64
     }
 
-    /// Says how much there is, where that is no whole number.
+    /// Sets a value that may have a fraction.
     pub fn set_f64(&self, value: f64) {
         self.0.set(value);
     }
@@ -145,35 +145,35 @@ impl Metric for Gauge {
 
     fn register(definition: &Definition, registry: &mut AnyRegistry) -> Gauge {
         let metric = Gauge::default();
-        put(metric.0.clone(), definition, registry);
+        register_any(metric.0.clone(), definition, registry);
         metric
     }
 }
 
-/// How long something took, each time.
+/// A distribution of durations.
 #[derive(Clone, Debug)]
 pub struct Histogram(AnyHistogram);
 
 impl Histogram {
-    /// Takes note of one time.
+    /// Adds a duration.
     pub fn observe(&self, took: Duration) {
         self.observe_seconds(took.as_secs_f64());
     }
 
-    /// Takes note of one time in seconds.
+    /// Adds a duration given in seconds.
     pub fn observe_seconds(&self, seconds: f64) {
         self.0.observe(seconds);
     }
 }
 
-/// From a millisecond, which a narrow beam takes, to a quarter of an hour, by threes or so: thirteen series
-/// each.
-fn buckets() -> AnyHistogram {
+/// Returns a histogram whose 13 buckets end at 1 and 3 times the powers of ten, from 1 ms (a depth of a narrow beam) to
+/// 1000 s.
+fn durations() -> AnyHistogram {
     let mut bounds: Vec<f64> = exponential_buckets(0.001, 10.0, 6).collect();
     bounds.extend(exponential_buckets(0.003, 10.0, 6));
     bounds.push(1000.0);
     bounds.sort_by(f64::total_cmp);
-    // What three times a power of ten comes to is no round number.
+    // Multiplication by powers of ten is inexact in floating point: round the bounds.
     AnyHistogram::new(bounds.iter().map(|bound| (bound * 1e6).round() / 1e6))
 }
 
@@ -181,141 +181,141 @@ impl Metric for Histogram {
     const KIND: &'static str = "histogram";
 
     fn register(definition: &Definition, registry: &mut AnyRegistry) -> Histogram {
-        let metric = Histogram(buckets());
-        put(metric.0.clone(), definition, registry);
+        let metric = Histogram(durations());
+        register_any(metric.0.clone(), definition, registry);
         metric
     }
 }
 
 type Label = [(&'static str, &'static str); 1];
 
-/// One metric for each value of a label, all known beforehand.
+/// One metric for each value of a label. All values are known in advance.
 #[derive(Clone, Debug)]
-pub struct By<M> {
+pub struct Labeled<M> {
     label: &'static str,
     values: &'static [&'static str],
-    each: Vec<M>,
+    metrics: Vec<M>,
 }
 
-impl<M> By<M> {
-    /// That of a value; none if the value is none of the label's.
-    pub fn of(&self, value: &str) -> Option<&M> {
+impl<M> Labeled<M> {
+    /// Returns the metric of a value, or `None` if the label does not have this value.
+    pub fn get(&self, value: &str) -> Option<&M> {
         let mut all = self.iter();
         all.find_map(|(known, metric)| (known == value).then_some(metric))
     }
 
-    /// All of them, with their values.
+    /// Returns an iterator over all values and their metrics.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &M)> {
-        self.values.iter().copied().zip(&self.each)
+        self.values.iter().copied().zip(&self.metrics)
     }
 }
 
-impl By<Counter> {
-    /// Adds to that of a value.
+impl Labeled<Counter> {
+    /// Adds to the counter of a value.
     pub fn add(&self, value: &str, more: u64) {
-        debug_assert!(self.of(value).is_some(), "{value} is no {}", self.label);
-        if let Some(counter) = self.of(value) {
+        debug_assert!(self.get(value).is_some(), "unknown {}: {value}", self.label);
+        if let Some(counter) = self.get(value) {
             counter.add(more);
         }
     }
 }
 
-impl By<Histogram> {
-    /// Takes note of a time under a value.
+impl Labeled<Histogram> {
+    /// Adds a duration to the histogram of a value.
     pub fn observe(&self, value: &str, took: Duration) {
-        debug_assert!(self.of(value).is_some(), "{value} is no {}", self.label);
-        if let Some(histogram) = self.of(value) {
+        debug_assert!(self.get(value).is_some(), "unknown {}: {value}", self.label);
+        if let Some(histogram) = self.get(value) {
             histogram.observe(took);
         }
     }
 }
 
-/// What there can be one of for each value of a label.
+/// A metric that [`Labeled`] can hold.
 pub(crate) trait Series: Metric {
-    /// As the library has it.
-    type Inner: Clone + EncodeMetric + TypedMetric + fmt::Debug + Send + Sync + 'static;
+    /// The library's type of this metric.
+    type Raw: Clone + EncodeMetric + TypedMetric + fmt::Debug + Send + Sync + 'static;
 
-    fn inner() -> Self::Inner;
+    fn new_raw() -> Self::Raw;
 
-    fn of(inner: Self::Inner) -> Self;
+    fn from_raw(raw: Self::Raw) -> Self;
 }
 
 impl Series for Counter {
-    type Inner = AnyCounter<u64, AtomicU64>;
+    type Raw = AnyCounter<u64, AtomicU64>;
 
-    fn inner() -> Self::Inner {
+    fn new_raw() -> Self::Raw {
         AnyCounter::default()
     }
 
-    fn of(inner: Self::Inner) -> Counter {
-        Counter(inner)
+    fn from_raw(raw: Self::Raw) -> Counter {
+        Counter(raw)
     }
 }
 
 impl Series for Gauge {
-    type Inner = AnyGauge<f64, AtomicU64>;
+    type Raw = AnyGauge<f64, AtomicU64>;
 
-    fn inner() -> Self::Inner {
+    fn new_raw() -> Self::Raw {
         AnyGauge::default()
     }
 
-    fn of(inner: Self::Inner) -> Gauge {
-        Gauge(inner)
+    fn from_raw(raw: Self::Raw) -> Gauge {
+        Gauge(raw)
     }
 }
 
 impl Series for Histogram {
-    type Inner = AnyHistogram;
+    type Raw = AnyHistogram;
 
-    fn inner() -> Self::Inner {
-        buckets()
+    fn new_raw() -> Self::Raw {
+        durations()
     }
 
-    fn of(inner: Self::Inner) -> Histogram {
-        Histogram(inner)
+    fn from_raw(raw: Self::Raw) -> Histogram {
+        Histogram(raw)
     }
 }
 
-impl<M: Series> Metric for By<M> {
+impl<M: Series> Metric for Labeled<M> {
     const KIND: &'static str = M::KIND;
 
-    /// All series are there from the start: what has not happened yet is 0 and not missing, so that rates
-    /// are right from the first time on.
-    fn register(definition: &Definition, registry: &mut AnyRegistry) -> By<M> {
+    /// Creates every series at once. A series that appeared only with its first event would make rates miss that event.
+    fn register(definition: &Definition, registry: &mut AnyRegistry) -> Labeled<M> {
         let label = definition.labels.first().copied().unwrap_or("kind");
-        let family: Family<Label, M::Inner, fn() -> M::Inner> =
-            Family::new_with_constructor(M::inner);
-        let each = definition.values.iter();
-        let each = each.map(|value| M::of(family.get_or_create_owned(&[(label, value)])));
-        let by = By {
+        let family: Family<Label, M::Raw, fn() -> M::Raw> =
+            Family::new_with_constructor(M::new_raw);
+        let metrics = definition.values.iter();
+        let metrics =
+            metrics.map(|value| M::from_raw(family.get_or_create_owned(&[(label, value)])));
+        let labeled = Labeled {
             label,
             values: definition.values,
-            each: each.collect(),
+            metrics: metrics.collect(),
         };
-        put(family, definition, registry);
-        by
+        register_any(family, definition, registry);
+        labeled
     }
 }
 
-/// What holds of a process, said in labels; the value is 1.
+/// Text about a process, as labels of a series whose value is 1.
 #[derive(Clone, Debug, Default)]
-pub struct Facts(Family<Vec<(&'static str, String)>, AnyGauge<f64, AtomicU64>>);
+pub struct Info(Family<Vec<(&'static str, String)>, AnyGauge<f64, AtomicU64>>);
 
-impl Facts {
-    /// Says what holds now, and nothing else does. To be called [before a scrape](Registry::before_scrape), so
-    /// that none sees nothing.
+impl Info {
+    /// Replaces the labels. To update them, call this from [`Registry::before_scrape`]: a scrape between the removal of
+    /// the old series and the creation of the new one would find neither.
     pub fn set(&self, labels: Vec<(&'static str, String)>) {
         self.0.clear();
         self.0.get_or_create(&labels).set(1.0);
     }
 }
 
-impl Metric for Facts {
+impl Metric for Info {
     const KIND: &'static str = "gauge";
 
-    fn register(definition: &Definition, registry: &mut AnyRegistry) -> Facts {
-        let metric = Facts::default();
-        put(metric.0.clone(), definition, registry);
+    fn register(definition: &Definition, registry: &mut AnyRegistry) -> Info {
+        let metric = Info::default();
+        register_any(metric.0.clone(), definition, registry);
         metric
     }
 }
@@ -323,15 +323,15 @@ impl Metric for Facts {
 type Refresh = Box<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
-struct Inner {
+struct Registered {
     metrics: AnyRegistry,
     refresh: Vec<Refresh>,
 }
 
-/// The metrics of a process. Clones are the same.
+/// The metrics of a process. Clones share them.
 #[derive(Clone, Default)]
 pub struct Registry {
-    inner: Arc<Mutex<Inner>>,
+    registered: Arc<Mutex<Registered>>,
 }
 
 impl fmt::Debug for Registry {
@@ -341,29 +341,31 @@ impl fmt::Debug for Registry {
 }
 
 impl Registry {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Registered> {
+        self.registered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn register<M: Metric>(&self, definition: &Definition) -> M {
-        M::register(definition, &mut self.inner().metrics)
+        M::register(definition, &mut self.lock().metrics)
     }
 
-    /// Has something done before each scrape: what is known anyway is asked for only when somebody wants
-    /// to know. It must not wait, nor scrape.
+    /// Calls `refresh` before each scrape. It updates metrics whose values are kept elsewhere, and must neither block nor
+    /// scrape.
     pub fn before_scrape(&self, refresh: impl Fn() + Send + Sync + 'static) {
-        self.inner().refresh.push(Box::new(refresh));
+        self.lock().refresh.push(Box::new(refresh));
     }
 
-    /// All metrics as text, in the format that is called OpenMetrics: Prometheus' own, with units.
+    /// Returns all metrics as text in the OpenMetrics format, which is Prometheus' own format with units.
     ///
     /// # Errors
-    /// None that anybody knows of; the library's type has room for them.
+    /// The library's error if it cannot encode a metric. None of the metrics here is known to cause one.
     pub fn text(&self) -> Result<String, fmt::Error> {
-        let inner = self.inner();
-        inner.refresh.iter().for_each(|refresh| refresh());
+        let registered = self.lock();
+        registered.refresh.iter().for_each(|refresh| refresh());
         let mut text = String::new();
-        encode(&mut text, &inner.metrics)?;
+        encode(&mut text, &registered.metrics)?;
         Ok(text)
     }
 }

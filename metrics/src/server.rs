@@ -1,6 +1,6 @@
-//! Metrics over HTTP: `/metrics` and `/healthz`, nothing else, to be read only.
+//! A read-only HTTP server for `/metrics` and `/healthz`.
 //!
-//! A scraper that hangs costs its own connection, and a search never waits for any.
+//! A scraper that hangs blocks only its own connection, and a search never waits for a scraper.
 
 use crate::Registry;
 use axum::Router;
@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// A connection is for one request.
+/// Each connection serves one request.
 const LIMITS: Limits = Limits {
     connections: 32,
     head: Duration::from_secs(10),
@@ -21,20 +21,20 @@ const LIMITS: Limits = Limits {
     buffer: 16 << 10,
     keep_alive: false,
 };
-/// What OpenMetrics is called in HTTP.
-const CONTENT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Media type of OpenMetrics.
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A server that listens already.
+/// A metrics server that is already listening.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     registry: Registry,
 }
 
-/// Listens; port 0 takes any that is free. To be called within a runtime.
+/// Starts to listen at `address`; port 0 means any free port. Must be called within a runtime.
 ///
 /// # Errors
-/// What the system says of the address.
+/// The operating system's error if it cannot listen there.
 pub async fn bind(address: SocketAddr, registry: &Registry) -> io::Result<Server> {
     Ok(Server {
         listener: TcpListener::bind(address).await?,
@@ -44,21 +44,21 @@ pub async fn bind(address: SocketAddr, registry: &Registry) -> io::Result<Server
 
 async fn metrics(registry: Registry) -> impl IntoResponse {
     match registry.text() {
-        Ok(text) => ([(header::CONTENT_TYPE, CONTENT)], text).into_response(),
+        Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
     }
 }
 
 impl Server {
-    /// Where the metrics are.
+    /// Returns the URL of the metrics.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error if it does not report the socket's address.
     pub fn url(&self) -> io::Result<String> {
         Ok(format!("http://{}/metrics", self.listener.local_addr()?))
     }
 
-    /// Serves for as long as it is let.
+    /// Serves requests until the future is dropped.
     pub async fn serve(self) {
         let registry = self.registry;
         let router = Router::new()
@@ -74,17 +74,17 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
 
-    async fn say(address: SocketAddr, words: &[u8]) -> String {
+    async fn send(address: SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // It may hang up before it has heard all.
-        let _ = stream.write_all(words).await;
+        // The server may close the connection before it has read the whole request.
+        let _ = stream.write_all(request).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
         String::from_utf8_lossy(&answer).into_owned()
     }
 
     #[tokio::test]
-    async fn it_answers_what_it_knows_and_survives_the_rest() {
+    async fn server_answers_known_paths_and_survives_bad_requests() {
         let registry = Registry::default();
         crate::watch_process(&registry, "run", "0");
         let server = bind("127.0.0.1:0".parse().unwrap(), &registry)
@@ -94,35 +94,35 @@ mod tests {
         assert_eq!(server.url().unwrap(), format!("http://{address}/metrics"));
         let serving = tokio::spawn(server.serve());
         let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").into_bytes();
-        let text = say(address, &get("/metrics")).await;
+        let text = send(address, &get("/metrics")).await;
         assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
         assert!(
-            text.contains(CONTENT) && text.ends_with("# EOF\n"),
+            text.contains(CONTENT_TYPE) && text.ends_with("# EOF\n"),
             "{text}"
         );
         assert!(
-            say(address, &get("/healthz"))
+            send(address, &get("/healthz"))
                 .await
                 .ends_with("\r\n\r\nok\n")
         );
-        assert!(say(address, &get("/")).await.starts_with("HTTP/1.1 404 "));
+        assert!(send(address, &get("/")).await.starts_with("HTTP/1.1 404 "));
         let post = b"POST /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
-        assert!(say(address, post).await.starts_with("HTTP/1.1 405 "));
+        assert!(send(address, post).await.starts_with("HTTP/1.1 405 "));
         let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000));
         for bad in [b"\r\n\r\n\0\0", &[0xff; 5000][..], long.as_bytes()] {
-            let answer = say(address, bad).await;
+            let answer = send(address, bad).await;
             assert!(
                 answer.is_empty() || answer.starts_with("HTTP/1.1 4"),
                 "{answer}"
             );
         }
-        // More callers than there is room for, who say nothing: the next one still gets in once they go.
+        // More silent clients than the limit: the next client is served once they have disconnected.
         let mut silent = Vec::new();
         for _ in 0..LIMITS.connections + 3 {
             silent.push(TcpStream::connect(address).await.unwrap());
         }
         drop(silent);
-        assert!(say(address, &get("/healthz")).await.ends_with("ok\n"));
+        assert!(send(address, &get("/healthz")).await.ends_with("ok\n"));
         serving.abort();
     }
 }

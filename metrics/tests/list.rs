@@ -1,4 +1,4 @@
-//! The list of metrics is sound, and `docs/metrics.md` has every line of it and no other.
+//! Checks the list of metrics, and that the tables of `docs/metrics.md` show exactly this list.
 
 use hatebeam_metrics::list::of_process;
 use hatebeam_metrics::{
@@ -20,9 +20,12 @@ fn row(metric: &Definition) -> String {
     let labels: Vec<String> = metric
         .labels
         .iter()
-        .map(|label| match values.is_empty() {
-            true => format!("`{label}`"),
-            false => format!("`{label}`: {}", values.join(", ")),
+        .map(|label| {
+            if values.is_empty() {
+                format!("`{label}`")
+            } else {
+                format!("`{label}`: {}", values.join(", "))
+            }
         })
         .collect();
     let (name, kind, unit, help) = (metric.name(), metric.kind, metric.unit, metric.help);
@@ -33,7 +36,7 @@ fn row(metric: &Definition) -> String {
 }
 
 #[test]
-fn what_is_documented_is_the_list() {
+fn documentation_shows_every_metric() {
     let text = include_str!("../../docs/metrics.md");
     let documented: Vec<&str> = text
         .lines()
@@ -43,20 +46,20 @@ fn what_is_documented_is_the_list() {
     assert_eq!(
         documented,
         expected,
-        "docs/metrics.md should have these rows:\n{}\n",
+        "docs/metrics.md must have these rows:\n{}\n",
         expected.join("\n")
     );
 }
 
 #[test]
-fn names_are_good_and_come_once_in_a_process() {
+fn names_are_valid_and_unique_in_a_process() {
     for process in ["coordinator", "worker", "run"] {
         let mut names = BTreeSet::new();
         for metric in of_process(process).into_iter().flatten() {
             let name = metric.name();
-            let fine = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+            let is_valid = |letter: char| letter.is_ascii_lowercase() || letter == '_';
             assert!(
-                name.starts_with("hatebeam_") && name.chars().all(fine),
+                name.starts_with("hatebeam_") && name.chars().all(is_valid),
                 "{name}"
             );
             assert!(
@@ -67,7 +70,7 @@ fn names_are_good_and_come_once_in_a_process() {
                 ["", "seconds", "bytes", "dollars"].contains(&metric.unit),
                 "{name}"
             );
-            // The library puts the full stop there.
+            // The library appends the full stop.
             assert!(
                 !metric.help.is_empty() && !metric.help.ends_with('.'),
                 "{name}"
@@ -76,7 +79,7 @@ fn names_are_good_and_come_once_in_a_process() {
                 metric.values.is_empty() || metric.labels.len() == 1,
                 "{name}"
             );
-            assert!(names.insert(name.clone()), "{name} comes twice");
+            assert!(names.insert(name.clone()), "{name} is defined twice");
         }
         assert!(names.len() > 10, "{process}");
     }

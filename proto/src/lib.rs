@@ -15,13 +15,13 @@ pub mod v1 {
     pub const FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hatebeam.bin"));
 
     impl order::What {
-        /// What the order is called where orders are counted.
+        /// Name of the order in metrics.
         pub fn name(&self) -> &'static str {
             match self {
                 Self::Prepare(_) => "prepare",
                 Self::Expand(_) => "expand",
                 Self::Count(_) => "count",
-                Self::Judge(_) => "judge",
+                Self::Judge(_) => "validate_cut",
                 Self::Select(_) => "select",
                 Self::Halt(_) => "halt",
                 Self::WaitCommit(_) => "wait_commit",

@@ -182,10 +182,10 @@ fn last_depth(watched: &Watched) -> f64 {
 fn assert_run(coordinator: &Scrape, watched: &Watched) {
     let name = watched.end["run"].as_str().unwrap();
     coordinator.assert_documented(&[
-        "Of a run",
-        "Of a coordinator",
-        "Of an object store",
-        "Of any process",
+        "Run",
+        "Coordinator",
+        "Object store",
+        "Process",
     ]);
     let depths = last_depth(watched);
     let version = env!("CARGO_PKG_VERSION");
@@ -259,8 +259,8 @@ fn assert_workers(workers: &[Scrape], watched: &Watched) {
             .sum::<f64>()
     };
     for worker in workers {
-        worker.assert_documented(&["Of a worker", "Of an object store", "Of any process"]);
-        assert_eq!(worker.value("worker_attends"), 1.0);
+        worker.assert_documented(&["Worker", "Object store", "Process"]);
+        assert_eq!(worker.value("worker_connected"), 1.0);
         assert_eq!(worker.value("worker_epoch"), 1.0);
         assert_eq!(worker.value("worker_depth"), depths + 1.0);
         assert_eq!(worker.value("worker_shards"), 8.0);
@@ -352,7 +352,7 @@ fn a_run_on_one_machine_shows_what_it_does() {
         assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(50));
     };
-    scrape.assert_documented(&["Of a run", "Of any process"]);
+    scrape.assert_documented(&["Run", "Process"]);
     let info = scrape
         .values
         .keys()

@@ -41,7 +41,7 @@ fn a_one_way_cut_between_two_workers_is_got_round() {
     let workers = status["workers"].as_array().unwrap();
     let out: Vec<_> = workers
         .iter()
-        .filter(|w| w["state"] == "left out")
+        .filter(|w| w["state"] == "quarantined")
         .collect();
     assert_eq!(out.len(), 1, "{status}");
     assert!(["w0", "w1"].contains(&out[0]["worker"].as_str().unwrap()));

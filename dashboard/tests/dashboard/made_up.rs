@@ -80,7 +80,7 @@ impl MadeUp {
             },
             v1::WorkerStatus {
                 note: "its folder cannot be written to".to_owned(),
-                ..worker("under-the-desk", "left out", None)
+                ..worker("under-the-desk", "quarantined", None)
             },
         ];
         world.alerts = vec![v1::Alert {

@@ -210,7 +210,7 @@ impl Hand {
             metrics.failed.add(1);
             return failed(&"the order is empty".into());
         };
-        let (phase, started) = (metrics.phases.of(what.name()), Instant::now());
+        let (phase, started) = (metrics.phases.get(what.name()), Instant::now());
         let done = match what {
             Order::Halt(_) => {
                 self.halt();
@@ -605,7 +605,7 @@ impl Hand {
                     let _ = done.send(Ok(tables));
                     let began = Instant::now();
                     tables::keep(&epoch, depth, paths).await;
-                    metrics.phases.observe("keep", began.elapsed());
+                    metrics.phases.observe("cache", began.elapsed());
                 }
             }
         };

@@ -139,7 +139,7 @@ pub async fn work(
     });
     let mut wait = KNOCK.0;
     loop {
-        metrics.knocks.add(1);
+        metrics.connect_attempts.add(1);
         let session = attend(&membership, &advertise, &hand, &mut stop);
         let ended = tokio::select! {
             ended = session => ended,
@@ -150,7 +150,7 @@ pub async fn work(
                 };
             }
         };
-        metrics.attends.set(0);
+        metrics.connected.set(0);
         hand.halt();
         match ended {
             Ended::Released => return Ok(()),
@@ -224,7 +224,7 @@ fn begin(hand: &Hand, welcome: &v1::Welcome) -> Interval {
         let lost_after = welcome.lost_after_ms.clamp(100, 3_600_000);
         *lock(&hand.lost_after) = Duration::from_millis(lost_after);
     }
-    hand.traffic.metrics.attends.set(1);
+    hand.traffic.metrics.connected.set(1);
     let period = Duration::from_millis(welcome.beat_ms.clamp(10, 60_000));
     let mut interval = tokio::time::interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
