@@ -104,7 +104,7 @@ Examples:
 
 /// Beam search for HATETRIS records.
 #[derive(Debug, Parser)]
-#[command(name = "hatebeam", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(name = "hatebeam", bin_name = "hatebeam", version, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

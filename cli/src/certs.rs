@@ -1,7 +1,7 @@
 //! `hatebeam certs`: what the members of a cluster know each other by.
 
 use crate::output::{self, Failure};
-use hatebeam_proto::certs::{CLIENT, MAX_DAYS, Made, Options, make};
+use hatebeam_net::certs::{CLIENT, MAX_DAYS, Made, Options, make};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `--on-event` and `--webhook`: who is told what happens to a run.
 
 use anyhow::Context;
-use hatebeam_events::{Events, Hooks, SECRET_VARIABLE};
+use hatebeam_notify::{Events, Hooks, SECRET_VARIABLE};
 
 /// Whom to tell what happens to a run, and how often.
 #[derive(Debug, clap::Args)]

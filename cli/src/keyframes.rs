@@ -6,8 +6,8 @@ use crate::output;
 use crate::state::StateArgs;
 use anyhow::{Context, bail};
 use hatebeam_game::{Encoding, Enemy, Well, encode, replay_of_wells};
+use hatebeam_runs::{Run, Searched, game_to};
 use hatebeam_store::{Lookup, StoreError};
-use hatebeam_worker::{Run, Searched, game_to};
 use serde::Serialize;
 use std::time::Instant;
 

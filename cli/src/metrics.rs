@@ -3,8 +3,8 @@
 use crate::output;
 use anyhow::Context;
 use hatebeam_metrics::{ObjectMetrics, Registry, Server, bind, watch_process};
+use hatebeam_net::check_bind;
 use hatebeam_objects::Objects;
-use hatebeam_proto::wire::check_bind;
 use std::net::SocketAddr;
 
 /// Where metrics are shown.

@@ -5,7 +5,7 @@ use crate::input::Replay;
 use crate::output::{self, Failure, count};
 use anyhow::bail;
 use hatebeam_game::{Encoding, Enemy, Game, Key, Record, better_enemy, decode, encode, play};
-use hatebeam_results::{Film, picture};
+use hatebeam_report::{Film, picture};
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -1,11 +1,11 @@
 //! What the run that is worked on costs: made up every second, and written down with the run's manifest.
 
 use crate::hub::Hub;
+use crate::wire::machine_to_wire;
+use hatebeam_cost::{Bill, Budget, Charge, Machine, Present, Rates, StoppedBy, once_a_machine};
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
-use hatebeam_worker::cluster::{
-    Bill, Budget, Charge, Machine, Manifest, Present, Rates, StoppedBy, once_a_machine,
-};
+use hatebeam_runs::Manifest;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -218,7 +218,7 @@ impl Cost {
         };
         let machine = |charge: &Charge| v1::MachineCost {
             name: charge.name.clone(),
-            machine: Some(charge.machine.clone().into()),
+            machine: Some(machine_to_wire(charge.machine.clone())),
             milliseconds: charge.milliseconds,
             micros: charge.micros().unwrap_or(0),
             attends: here(charge),

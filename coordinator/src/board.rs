@@ -3,9 +3,10 @@
 use crate::accounts::{Accounts, Cost};
 use crate::alerts::alerts;
 use crate::hub::Hub;
+use hatebeam_cost::{Budget, StoppedBy};
 use hatebeam_proto::v1;
-use hatebeam_worker::cluster::{Budget, Depth, Manifest, State, StoppedBy};
-use hatebeam_worker::{Pace, Projection};
+use hatebeam_runs::{Depth, Manifest, State};
+use hatebeam_runs::{Pace, Projection};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;

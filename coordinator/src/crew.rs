@@ -4,10 +4,10 @@ use crate::hub::{Hub, Lost, Member};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::answer::What as Answer;
 use hatebeam_proto::v1::order::What as Order;
+use hatebeam_runs::Part;
 use hatebeam_search::{
     Cut, CutSearch, DIGIT_VALUES, Node, NodeWell, Question, SIGMAS, Ties, WELL_BYTES, more_sigmas,
 };
-use hatebeam_worker::Part;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;

@@ -14,14 +14,14 @@ use crate::crew::{Crew, strange};
 use crate::herald::Herald;
 use crate::hub::{Hub, Lost, Member};
 use crate::results::{self, ReadError, read_back};
-use hatebeam_events::What;
+use crate::wire::{table_from_wire, table_to_wire};
+use hatebeam_cost::StoppedBy;
+use hatebeam_notify::What;
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
+use hatebeam_runs::SpecError;
+use hatebeam_runs::{Depth, Kept, ManifestError, State, Table, first_record, sweep};
 use hatebeam_store::DepthRecord;
-use hatebeam_worker::SpecError;
-use hatebeam_worker::cluster::{
-    Depth, Kept, ManifestError, State, StoppedBy, Table, first_record, sweep,
-};
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -517,7 +517,7 @@ impl Drive {
                 depth,
                 owners: owners.clone(),
                 members: members.clone(),
-                tables: tables.map(v1::Table::from).collect(),
+                tables: tables.map(table_to_wire).collect(),
             }
         };
         let prepared = crew.prepare(prepare).await?;
@@ -562,7 +562,7 @@ impl Drive {
                 break;
             };
             let done = done.map_err(|error| strange("coordinator", &error))??;
-            tables.extend(done.into_iter().map(Table::from));
+            tables.extend(done.into_iter().map(table_from_wire));
         }
         tables.sort_by_key(|table| table.shard);
         let checked = self
@@ -710,7 +710,7 @@ impl Drive {
                 self.kept.manifest.note = String::new();
             }
             Err(ReadError::Manifest(error)) => return Err(error.into()),
-            Err(error @ ReadError::Game(_)) if manifest.keep != hatebeam_worker::Keep::All => {
+            Err(error @ ReadError::Game(_)) if manifest.keep != hatebeam_runs::Keep::All => {
                 self.kept.manifest.note = format!("the best game was not kept: {error}");
             }
             Err(error) => return Err(DriveError::Game(error.whole())),

@@ -3,9 +3,9 @@
 use crate::results::{ReadError, read_back};
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
+use hatebeam_runs::GameError;
+use hatebeam_runs::{Manifest, ManifestError};
 use hatebeam_store::StoreError;
-use hatebeam_worker::GameError;
-use hatebeam_worker::cluster::{Manifest, ManifestError};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -178,9 +178,9 @@ fn status(manifest: &Manifest, error: &ReadError) -> Status {
 mod tests {
     use super::*;
     use hatebeam_objects::Options;
+    use hatebeam_runs::{Depth, Outcome, first_record};
+    use hatebeam_runs::{Keep, RunSpec, Start, WellSpec};
     use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
-    use hatebeam_worker::cluster::{Depth, Outcome, first_record};
-    use hatebeam_worker::{Keep, RunSpec, Start, WellSpec};
     use tonic::Code;
 
     fn manifest(depths: u32) -> Manifest {

@@ -5,10 +5,10 @@
 //! there of runs that have ended. So the end of a run is told at least once, and again only if a coordinator
 //! dies between telling it and removing it, or if a hook did not take it in.
 
-use hatebeam_events::{Event, Events, What};
+use hatebeam_notify::{Event, Events, What};
 use hatebeam_objects::Objects;
+use hatebeam_runs::{Manifest, State};
 use hatebeam_store::DepthRecord;
-use hatebeam_worker::cluster::{Manifest, State};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};

@@ -1,12 +1,13 @@
 //! The workers that attend: who they are, when they were last heard of, what they were asked.
 
 use crate::metrics::Metrics;
+use crate::wire::{machine_from_wire, machine_to_wire};
+use hatebeam_cost::{Machine, Present};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::answer::What as Answer;
 use hatebeam_proto::v1::from_worker::Say as FromWorker;
 use hatebeam_proto::v1::order::What as Order;
 use hatebeam_proto::v1::to_worker::Say as ToWorker;
-use hatebeam_worker::cluster::{Machine, Present};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -213,7 +214,7 @@ impl Hub {
                 disk_free_bytes: worker.beat.disk_free_bytes,
                 silent_ms: silent.as_millis() as u64,
                 slow: worker.is_slow() || silent > self.beat * 3,
-                machine: Some(worker.machine.clone().into()),
+                machine: Some(machine_to_wire(worker.machine.clone())),
                 uploading_bytes: worker.beat.uploading_bytes,
                 disk_bytes: worker.hello.disk_bytes,
                 uploads_behind: worker.uploads.is_some_and(|since| since.elapsed() > BEHIND),
@@ -474,7 +475,7 @@ impl Hub {
             is_leaving: false,
             shards: 0,
             left_out: None,
-            machine: Machine::heard(hello.machine.as_ref()),
+            machine: machine_from_wire(hello.machine.as_ref()),
             has_counted: false,
             waiting: HashMap::new(),
             hello,

@@ -19,21 +19,22 @@ mod lease;
 mod metrics;
 mod results;
 mod service;
+mod wire;
 
 use accounts::Accounts;
 use board::Board;
 use drive::{Drive, DriveError};
 use games::Games;
+pub use hatebeam_cost::{Machine, Rates};
 use hatebeam_dashboard::Estimator;
-use hatebeam_events::What;
 use hatebeam_metrics::Registry;
+use hatebeam_net::{self as net, Guard, MAX_MESSAGE, Tls, Token, WireError};
+use hatebeam_notify::What;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::MembersServer;
 use hatebeam_proto::v1::runs_server::RunsServer;
-use hatebeam_proto::wire::{self, Guard, MAX_MESSAGE, Tls, Token, WireError};
-use hatebeam_worker::cluster::{Kept, ManifestError, State, list_manifests};
-pub use hatebeam_worker::cluster::{Machine, Rates};
+use hatebeam_runs::{Kept, ManifestError, State, list_manifests};
 use herald::Herald;
 pub use herald::Heralding;
 use hub::Hub;
@@ -155,7 +156,7 @@ pub async fn coordinate(
         source,
     };
     let conditional = is_conditional(&settings).await?;
-    let incoming = wire::listen(settings.listen)?;
+    let incoming = net::listen(settings.listen)?;
     let address = incoming.local_addr().ok().unwrap_or(settings.listen);
     let at = address.to_string();
     let lease = Lease::take(&settings.objects, conditional, &settings.name, &at);
@@ -197,7 +198,7 @@ pub async fn coordinate(
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
     let guard = Guard::new(settings.token.clone());
-    let server = wire::server(settings.tls.as_ref())?
+    let server = net::server(settings.tls.as_ref())?
         .add_service(InterceptedService::new(runs, guard.clone()))
         .add_service(InterceptedService::new(members, guard.clone()))
         .add_service(health_service)

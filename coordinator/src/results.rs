@@ -1,9 +1,9 @@
 //! The best game of a run, read back from the object store, and the files that are left there of it.
 
 use hatebeam_objects::Objects;
-use hatebeam_results::{End, Film, Format, date, known_stem, stem};
-use hatebeam_worker::cluster::{Archive, Manifest, ManifestError, Outcome};
-use hatebeam_worker::{BestGame, GameError, ShowError, best_game, game_through};
+use hatebeam_report::{End, Film, Format, date, known_stem, stem};
+use hatebeam_runs::{Archive, Manifest, ManifestError, Outcome};
+use hatebeam_runs::{BestGame, GameError, ShowError, best_game, game_through};
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use thiserror::Error;

@@ -13,7 +13,7 @@ use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use hatebeam_proto::wire::Guard;
+use hatebeam_net::Guard;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 

@@ -15,7 +15,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_server::Runs;
-use hatebeam_results::Film;
+use hatebeam_report::Film;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;

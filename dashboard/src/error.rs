@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use hatebeam_proto::wire::explain;
+use hatebeam_net::explain;
 use serde_json::json;
 use tonic::{Code, Status};
 

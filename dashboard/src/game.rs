@@ -3,7 +3,7 @@
 use crate::error::ApiError;
 use axum::http::StatusCode;
 use hatebeam_game::{Encoding, Enemy, Game, Geometry, Rules, Well};
-use hatebeam_results::Film;
+use hatebeam_report::Film;
 use serde::Deserialize;
 
 /// What of a run specification settles how its games are played. The rest is passed over.

@@ -7,9 +7,9 @@ use crate::form::Estimator;
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
-use hatebeam_http::{Limits, plain};
+use hatebeam_net::http::{Limits, plain};
+use hatebeam_net::{Guard, Tls, Token, WireError, check_bind};
 use hatebeam_proto::v1::runs_server::Runs;
-use hatebeam_proto::wire::{Guard, Tls, Token, WireError, check_bind};
 use rustls::ServerConfig;
 use std::io;
 use std::net::SocketAddr;
@@ -130,11 +130,11 @@ impl Server {
             }))
             .layer(from_fn(access::headers));
         match self.tls {
-            None => hatebeam_http::serve(self.listener, router, LIMITS, plain).await,
+            None => hatebeam_net::http::serve(self.listener, router, LIMITS, plain).await,
             Some(config) => {
                 let tls = TlsAcceptor::from(config);
                 let handshake = move |stream| tls.accept(stream);
-                hatebeam_http::serve(self.listener, router, LIMITS, handshake).await;
+                hatebeam_net::http::serve(self.listener, router, LIMITS, handshake).await;
             }
         }
     }

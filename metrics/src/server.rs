@@ -7,7 +7,7 @@ use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use hatebeam_http::{Limits, plain};
+use hatebeam_net::http::{Limits, plain};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl Server {
         let router = Router::new()
             .route("/metrics", get(move || metrics(registry.clone())))
             .route("/healthz", get(|| async { "ok\n" }));
-        hatebeam_http::serve(self.listener, router, LIMITS, plain).await;
+        hatebeam_net::http::serve(self.listener, router, LIMITS, plain).await;
     }
 }
 

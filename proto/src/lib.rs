@@ -1,11 +1,7 @@
-//! What clients, the coordinator and the workers say to each other: the generated [messages and
-//! services](v1), how children are packed on their way from one worker to another ([`batch`]), and how
-//! they reach each other and know whom to trust ([`wire`], and [`certs`], which makes what that takes).
+//! The messages that clients, the coordinator and the workers exchange: the generated [messages and
+//! services](v1), and the format of a [batch of children](batch) between two workers.
 
 pub mod batch;
-#[cfg(feature = "certs")]
-pub mod certs;
-pub mod wire;
 
 /// Version 1 of the interface. The `.proto` files say what everything means.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]

@@ -1,24 +1,18 @@
-//! A run of the beam search: what is searched ([`RunSpec`]), the search from depth to depth with every
-//! frontier committed ([`Run`]), and the best game, read back and played through the exact rules
-//! ([`best_game`]).
+//! The worker process of a cluster.
 //!
-//! Who asked, and how it looks to him, is not known here: an [`Observer`] is told.
+//! A [worker](work) carries out its coordinator's orders, depth by depth: it expands its shards, sends the
+//! children to the owners of their shards (`exchange`), counts them for the search for the cut, keeps the
+//! survivors (`hand`), and puts their tables into the object store (`tables`). Only what the run's
+//! [manifest](hatebeam_runs::Manifest) names counts, and only the coordinator writes it. So nothing that a
+//! lost or disconnected worker still does changes a run.
 
-#[cfg(feature = "cluster")]
-pub mod cluster;
-mod game;
-mod mend;
-mod pace;
-mod part;
-mod results;
-mod run;
-mod spec;
+mod exchange;
+mod hand;
+mod member;
+mod tables;
+mod wire;
 
-pub use game::{
-    BestGame, GameError, GameTo, Searched, best_game, bring_to_end, game_through, game_to,
-};
-pub use pace::{Pace, Projection, likely_depths};
-pub use part::Part;
-pub use results::ShowError;
-pub use run::{End, Keep, MAX_GAP, Observer, Run, RunError, Settings};
-pub use spec::{MAX_WIDTH, RunSpec, SpecError, Springboard, Start, WellSpec};
+pub use member::{MemberError, Membership, work};
+
+// A batch of children fits into a message with room to spare.
+const _: () = assert!(hatebeam_proto::batch::MAX_BYTES * 4 < hatebeam_net::MAX_MESSAGE);

@@ -19,8 +19,8 @@ pub(crate) use serve::{
 pub(crate) use stored::{list_stored, show_stored, with_archive};
 
 use anyhow::Context;
+use hatebeam_net::{Tls, Token};
 use hatebeam_objects::{Encryption, Objects, Options};
-use hatebeam_proto::wire::{Tls, Token};
 use std::path::{Path, PathBuf};
 
 /// Where the coordinator listens unless told otherwise.

@@ -6,7 +6,7 @@ use crate::run::screen::bytes;
 use crate::runs::depth_table;
 use anyhow::{Context, bail};
 use hatebeam_objects::Objects;
-use hatebeam_worker::cluster::{Archive, Manifest, State, list_manifests};
+use hatebeam_runs::{Archive, Manifest, State, list_manifests};
 use std::fmt::Write as _;
 
 /// The runs in an object store, the last submitted first. What cannot be read is warned of.

@@ -8,10 +8,10 @@ use super::machines::{Instance, Prices};
 use super::model::{Beam, Inputs, Machine, depth};
 use super::{machine_of, unnamed};
 use hatebeam_coordinator::Rates;
+use hatebeam_cost::once_a_machine;
 use hatebeam_dashboard::{Estimate, EstimateRequest};
 use hatebeam_proto::v1;
-use hatebeam_worker::cluster::once_a_machine;
-use hatebeam_worker::{Keep, RunSpec, likely_depths};
+use hatebeam_runs::{Keep, RunSpec, likely_depths};
 
 /// The machine that is reckoned with where there is no worker yet.
 const USUAL: &str = "c5d.18xlarge";

@@ -3,7 +3,7 @@
 use aws_config::imds::Client;
 use aws_config::imds::client::error::ImdsError;
 use aws_config::provider_config::ProviderConfig;
-use hatebeam_worker::cluster::Machine;
+use hatebeam_cost::Machine;
 use std::time::Duration;
 
 /// The service is on the machine itself: who does not answer at once is not there.

@@ -4,8 +4,8 @@
 mod metadata;
 
 use crate::plan::{Market, Prices, parse_price};
-pub(crate) use hatebeam_worker::cluster::Machine;
-use hatebeam_worker::cluster::Rates;
+pub(crate) use hatebeam_cost::Machine;
+use hatebeam_cost::Rates;
 #[cfg(feature = "s3")]
 pub(crate) use metadata::{Metadata, may_be_here};
 

@@ -7,8 +7,8 @@ use crate::logs::{LogFormat, Logs, SpanArgs};
 use crate::metrics::MetricsArgs;
 use crate::state::StateArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use hatebeam_runs::{Keep, MAX_WIDTH};
 use hatebeam_search::{Kind, Quiescence};
-use hatebeam_worker::{Keep, MAX_WIDTH};
 use std::path::PathBuf;
 use tracing::level_filters::LevelFilter;
 

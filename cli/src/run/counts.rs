@@ -2,8 +2,8 @@
 
 use super::Screen;
 use hatebeam_metrics::{Registry, RunMetrics};
+use hatebeam_runs::{Observer, Run};
 use hatebeam_store::{DepthRecord, StoreError, bytes_below};
-use hatebeam_worker::{Observer, Run};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,9 +1,9 @@
 //! What a run on one machine tells those who want to know, on its way to whoever else observes it.
 
 use crate::hooks::HookArgs;
-use hatebeam_events::{Event, Events, What};
+use hatebeam_notify::{Event, Events, What};
+use hatebeam_runs::{Observer, Run};
 use hatebeam_store::{DepthRecord, StoreError};
-use hatebeam_worker::{Observer, Run};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};

@@ -4,9 +4,9 @@
 use crate::output;
 use crate::runs::scores;
 use anyhow::Context;
-use hatebeam_results::{End, Film, Format, date, known_stem, stem};
+use hatebeam_report::{End, Film, Format, date, known_stem, stem};
+use hatebeam_runs::{BestGame, Run};
 use hatebeam_store::write_whole;
-use hatebeam_worker::{BestGame, Run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;

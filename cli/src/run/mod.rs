@@ -25,8 +25,8 @@ use crate::state::State;
 use anyhow::{Context, bail};
 use args::HowArgs;
 use hatebeam_game::{Encoding, Geometry, encode};
+use hatebeam_runs::{End, GameError, Keep, Pace, Run, RunError, Settings, Start, best_game};
 use hatebeam_store::{StoreError, free_bytes};
-use hatebeam_worker::{End, GameError, Keep, Pace, Run, RunError, Settings, Start, best_game};
 use keep::keep_game;
 pub(crate) use screen::Screen;
 use screen::{bytes, duration};
@@ -281,7 +281,7 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
 /// Tells those who want to know how a run ended.
 #[cfg(feature = "cluster")]
 fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, End, Summary)>) {
-    use hatebeam_events::What;
+    use hatebeam_notify::What;
     match ended {
         Err(error) => hooks.tell(What::Failed {
             reason: format!("{error:#}"),
@@ -364,7 +364,7 @@ fn summarise(run: &Run, end: End, name: &str) -> anyhow::Result<Summary> {
         End::Interrupted => "interrupted",
     };
     let files = match &game {
-        Some(game) => keep_game(run, name, game, hatebeam_results::End::of(ended_by))?,
+        Some(game) => keep_game(run, name, game, hatebeam_report::End::of(ended_by))?,
         None => Vec::new(),
     };
     let depths = run.store().depths();

@@ -2,9 +2,9 @@
 //! All of it goes to standard error; with `--json` a line a depth goes to standard output.
 
 use crate::output;
-pub(crate) use hatebeam_results::{bytes, duration};
+pub(crate) use hatebeam_report::{bytes, duration};
+use hatebeam_runs::{Observer, Pace};
 use hatebeam_store::{DepthRecord, StoreError};
-use hatebeam_worker::{Observer, Pace};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};

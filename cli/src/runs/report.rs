@@ -3,9 +3,9 @@
 use crate::output;
 use crate::state::StateArgs;
 use anyhow::Context;
-use hatebeam_results::{End, Scores, report as page};
+use hatebeam_report::{End, Scores, report as page};
+use hatebeam_runs::{Run, best_game};
 use hatebeam_store::write_whole;
-use hatebeam_worker::{Run, best_game};
 use std::path::PathBuf;
 
 /// Wells whose scores are counted, evenly chosen where there are more: enough for a smooth curve.

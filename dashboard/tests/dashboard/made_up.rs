@@ -4,7 +4,7 @@ use hatebeam_dashboard::{Estimate, Estimator, Server, Settings, bind};
 use hatebeam_game::{Enemy, Geometry};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_server::Runs;
-use hatebeam_results::Film;
+use hatebeam_report::Film;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};

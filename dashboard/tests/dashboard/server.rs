@@ -2,8 +2,8 @@
 
 use crate::made_up::{FINISHED, MadeUp, RECORD, RUNNING, serve, settings};
 use hatebeam_dashboard::{Settings, bind};
-use hatebeam_proto::certs;
-use hatebeam_proto::wire::Tls;
+use hatebeam_net::Tls;
+use hatebeam_net::certs;
 use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};

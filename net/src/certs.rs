@@ -1,0 +1,560 @@
+//! Makes what the members of a cluster know each other by: a CA, a certificate for each kind of member, and
+//! a token, as files in a folder.
+//!
+//! Every certificate is one for [`NAME`], so the files of a kind of member go to as many
+//! machines as there are of the kind. That of [`CLIENT`] is for clients only: who has it cannot
+//! pose as the coordinator.
+
+use crate::{NAME, Side, Tls, Token, WireError};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose,
+};
+use rustls::pki_types::UnixTime;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use thiserror::Error;
+use time::OffsetDateTime;
+
+/// The member that has a certificate for clients only.
+pub const CLIENT: &str = "client";
+/// The member that browsers come to as well.
+const COORDINATOR: &str = "coordinator";
+/// The members that always get certificates.
+pub const MEMBERS: [&str; 3] = [COORDINATOR, "worker", CLIENT];
+/// The most days that a certificate can be valid.
+pub const MAX_DAYS: u32 = 36_500;
+
+/// The CA is valid for ten years, or longer if its certificates are.
+const CA_DAYS: u32 = 3_650;
+/// Certificates are valid from a day ago, for clocks that are behind.
+const EARLY: time::Duration = time::Duration::DAY;
+/// The subject of the CA: the issuer of its certificates, now and when they are renewed.
+const CA_SUBJECT: &str = "hatebeam CA";
+const CA: &str = "ca.pem";
+const CA_KEY: &str = "ca-key.pem";
+const TOKEN: &str = "token";
+
+/// What to make.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The folder, made if it is not there.
+    pub dir: &'a Path,
+    /// Names of members besides [`MEMBERS`].
+    pub names: &'a [String],
+    /// How many days the certificates are valid, at most [`MAX_DAYS`].
+    pub days: u32,
+    /// Make certificates with the CA that is there, in place of those that are there.
+    pub renew: bool,
+}
+
+/// What was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The files written, in the order they were written.
+    pub files: Vec<MadeFile>,
+    /// The members that have certificates now.
+    pub members: Vec<String>,
+    /// When the certificates run out.
+    pub expires: SystemTime,
+}
+
+/// A file that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Only its owner can read it.
+    pub private: bool,
+}
+
+/// What can go wrong in making certificates.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CertsError {
+    /// No file can have this name.
+    #[error(
+        "'{0}' cannot name a certificate: give 1 to 64 of a-z, A-Z, 0-9, '.', '_' and '-', the first a letter \
+         or a digit, not ending in '-key', and neither 'ca' nor 'token'"
+    )]
+    Name(String),
+    /// Nobody wants to have certificates for so long, or for so short a time.
+    #[error("certificates can be valid for 1 to {MAX_DAYS} days, not for {0}")]
+    Days(u32),
+    /// It would be written over.
+    #[error(
+        "{} is there already: name another folder, or --renew certificates with the CA that is there",
+        .0.display()
+    )]
+    Exists(PathBuf),
+    /// There is no CA to renew certificates with.
+    #[error("there is no {}: without it nothing can be renewed", .0.display())]
+    NoCa(PathBuf),
+    /// The CA that is there cannot be used.
+    #[error("the CA that is there cannot be used: {0}")]
+    BadCa(String),
+    /// The operating system refused.
+    #[error("{}: {reason}", path.display())]
+    Io {
+        /// What it refused.
+        path: PathBuf,
+        /// What it said.
+        reason: io::Error,
+    },
+    /// A certificate could not be made.
+    #[error("cannot make the certificate: {0}")]
+    Make(#[from] rcgen::Error),
+    /// No token could be made.
+    #[error(transparent)]
+    Token(WireError),
+}
+
+/// A CA and its key.
+struct Authority {
+    cert: String,
+    params: CertificateParams,
+    key: KeyPair,
+}
+
+/// A file to be written.
+struct Planned {
+    path: PathBuf,
+    text: String,
+    private: bool,
+}
+
+/// Makes a CA, certificates and a token, or with `renew` certificates alone; or nothing at all, if
+/// a file is in the way.
+///
+/// # Errors
+/// [`CertsError`]. What was made before is then still what it was; of what is new nothing is left, but
+/// for the folder. Only a renewal that fails while it writes may have renewed some members and not others.
+pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> {
+    let members = members(options.names)?;
+    if !(1..=MAX_DAYS).contains(&options.days) {
+        return Err(CertsError::Days(options.days));
+    }
+    let (authority, mut files) = if options.renew {
+        (Authority::read(options.dir)?, Vec::new())
+    } else {
+        let authority = Authority::make(options.days.max(CA_DAYS), now)?;
+        let files = authority.files(options.dir);
+        (authority, files)
+    };
+    for member in &members {
+        files.extend(authority.issue(options, member, now)?);
+    }
+    let token = options.dir.join(TOKEN);
+    // A token does not run out, and to change it means to start everything anew.
+    if !(options.renew && exists(&token)) {
+        let text = Token::random().map_err(CertsError::Token)?;
+        files.push(planned(token, format!("{}\n", text.reveal()), true));
+    }
+    if !options.renew
+        && let Some(there) = files.iter().find(|file| exists(&file.path))
+    {
+        return Err(CertsError::Exists(there.path.clone()));
+    }
+    write_all(options, &files)?;
+    let made = |file: Planned| MadeFile {
+        path: file.path,
+        private: file.private,
+    };
+    Ok(Made {
+        files: files.into_iter().map(made).collect(),
+        members,
+        expires: end(options.days, now).into(),
+    })
+}
+
+/// The members that always are, and the others.
+fn members(names: &[String]) -> Result<Vec<String>, CertsError> {
+    let mut members = MEMBERS.map(str::to_owned).to_vec();
+    for name in names {
+        if !is_name(name) {
+            return Err(CertsError::Name(name.clone()));
+        }
+        if !members.contains(name) {
+            members.push(name.clone());
+        }
+    }
+    Ok(members)
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    (1..=64).contains(&name.len())
+        && name.bytes().all(fits)
+        && name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && !name.to_ascii_lowercase().ends_with("-key")
+        && !["ca", TOKEN].contains(&name.to_ascii_lowercase().as_str())
+}
+
+impl Authority {
+    fn make(days: u32, now: SystemTime) -> Result<Self, CertsError> {
+        let mut params = ca_params();
+        (params.not_before, params.not_after) = (begin(now), end(days, now));
+        let key = KeyPair::generate()?;
+        Ok(Self {
+            cert: params.self_signed(&key)?.pem(),
+            params,
+            key,
+        })
+    }
+
+    fn read(dir: &Path) -> Result<Self, CertsError> {
+        let read = |name: &str| {
+            let path = dir.join(name);
+            fs::read_to_string(&path).map_err(|reason| match reason.kind() {
+                io::ErrorKind::NotFound => CertsError::NoCa(path),
+                _ => CertsError::Io { path, reason },
+            })
+        };
+        let (cert, key) = (read(CA)?, read(CA_KEY)?);
+        let bad = |error| CertsError::BadCa(format!("{}: {error}", dir.join(CA_KEY).display()));
+        Ok(Self {
+            cert,
+            // All that goes into a certificate of the CA is its subject and its key.
+            params: ca_params(),
+            key: KeyPair::from_pem(&key).map_err(bad)?,
+        })
+    }
+
+    /// The key first: what is cut short leaves no certificate without one.
+    fn files(&self, dir: &Path) -> Vec<Planned> {
+        vec![
+            planned(dir.join(CA_KEY), self.key.serialize_pem(), true),
+            planned(dir.join(CA), self.cert.clone(), false),
+        ]
+    }
+
+    /// The key and the certificate of a member.
+    fn issue(
+        &self,
+        options: &Options<'_>,
+        member: &str,
+        now: SystemTime,
+    ) -> Result<[Planned; 2], CertsError> {
+        let key = KeyPair::generate()?;
+        let issuer = Issuer::from_params(&self.params, &self.key);
+        let params = member_params(member, options.days, now)?;
+        let cert = params.signed_by(&key, &issuer)?.pem();
+        let key = key.serialize_pem();
+        let files = Tls::in_dir(options.dir, member);
+        let contents = [&self.cert, &cert, &key].map(|text| text.as_bytes());
+        // A CA that is there may be another one than its key says, or none of ours.
+        let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH);
+        let unix_time = UnixTime::since_unix_epoch(since_1970.unwrap_or(Duration::ZERO));
+        files
+            .check(contents, Side::Client, unix_time)
+            .map_err(|error| {
+                let (ca, key) = (options.dir.join(CA), options.dir.join(CA_KEY));
+                let pair = format!("{} and {}", ca.display(), key.display());
+                CertsError::BadCa(format!(
+                    "{pair} make certificates that do not fit ({error})"
+                ))
+            })?;
+        Ok([
+            planned(files.key, key, true),
+            planned(files.cert, cert, false),
+        ])
+    }
+}
+
+fn planned(path: PathBuf, text: String, private: bool) -> Planned {
+    Planned {
+        path,
+        text,
+        private,
+    }
+}
+
+fn subject(text: &str) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, text);
+    name
+}
+
+fn begin(now: SystemTime) -> OffsetDateTime {
+    OffsetDateTime::from(now) - EARLY
+}
+
+fn end(days: u32, now: SystemTime) -> OffsetDateTime {
+    OffsetDateTime::from(now) + time::Duration::days(days.into())
+}
+
+fn ca_params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = subject(CA_SUBJECT);
+    // It makes certificates of members and no further CAs.
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+fn member_params(
+    member: &str,
+    days: u32,
+    now: SystemTime,
+) -> Result<CertificateParams, rcgen::Error> {
+    let mut names = vec![NAME.to_owned()];
+    if member == COORDINATOR {
+        // Browsers, which come to the dashboard through a tunnel, look at the address.
+        names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
+    }
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = subject(&format!("hatebeam {member}"));
+    (params.not_before, params.not_after) = (begin(now), end(days, now));
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.use_authority_key_identifier_extension = true;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    if member != CLIENT {
+        params
+            .extended_key_usages
+            .push(ExtendedKeyUsagePurpose::ServerAuth);
+    }
+    Ok(params)
+}
+
+/// Whether anything has the name, a link to nowhere included.
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError> {
+    make_dir(options.dir).map_err(failed(options.dir))?;
+    for (at, file) in files.iter().enumerate() {
+        if let Err(error) = write_whole(file) {
+            if !options.renew {
+                // A second try is not to find half of the first in its way.
+                for written in &files[..at] {
+                    let _ = fs::remove_file(&written.path);
+                }
+            }
+            return Err(error);
+        }
+    }
+    // The names last too.
+    #[cfg(unix)]
+    File::open(options.dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(failed(options.dir))?;
+    Ok(())
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> CertsError {
+    let path = path.to_owned();
+    move |reason| CertsError::Io {
+        path: path.clone(),
+        reason,
+    }
+}
+
+/// Makes a folder that only its owner can look into, if there is none.
+fn make_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Writes a file that is there as a whole or not at all, and that others cannot read at any time if it
+/// is private.
+fn write_whole(file: &Planned) -> Result<(), CertsError> {
+    let mut name = file.path.file_name().unwrap_or_default().to_os_string();
+    name.push(".tmp");
+    let temporary = file.path.with_file_name(name);
+    // What an earlier try left behind may have another mode.
+    let _ = fs::remove_file(&temporary);
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if file.private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let written = options
+        .open(&temporary)
+        .and_then(|mut open| {
+            open.write_all(file.text.as_bytes())?;
+            open.sync_all()
+        })
+        .and_then(|()| fs::rename(&temporary, &file.path));
+    written.map_err(|reason| {
+        let _ = fs::remove_file(&temporary);
+        failed(&file.path)(reason)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn options(dir: &Path) -> Options<'_> {
+        Options {
+            dir,
+            names: &[],
+            days: 30,
+            renew: false,
+        }
+    }
+
+    fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+        let entries = fs::read_dir(dir).unwrap().map(Result::unwrap);
+        let named = |entry: fs::DirEntry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, fs::read(entry.path()).unwrap())
+        };
+        entries.map(named).collect()
+    }
+
+    #[test]
+    fn certificates_are_what_servers_and_clients_can_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["gpu-1".to_owned(), "worker".to_owned()];
+        let options = Options {
+            names: &names,
+            ..options(dir.path())
+        };
+        let made = make(&options, SystemTime::now()).unwrap();
+        assert_eq!(made.members, ["coordinator", "worker", "client", "gpu-1"]);
+        assert_eq!(made.files.len(), 2 + 2 * 4 + 1);
+        for member in &made.members {
+            let tls = Tls::in_dir(dir.path(), member);
+            tls.client().unwrap();
+            assert_eq!(tls.server().is_ok(), member != CLIENT);
+        }
+        let error = Tls::in_dir(dir.path(), CLIENT).server().unwrap_err();
+        assert!(error.to_string().contains("one of a client"), "{error}");
+        Token::from_file(&dir.path().join(TOKEN)).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn secrets_are_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let above = tempfile::tempdir().unwrap();
+        let dir = above.path().join("new");
+        let made = make(&options(&dir), SystemTime::now()).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&dir), 0o700);
+        for file in made.files {
+            let name = file.path.file_name().unwrap().to_str().unwrap();
+            assert_eq!(file.private, name == TOKEN || name.ends_with("-key.pem"));
+            let others = mode(&file.path) & 0o077;
+            assert_eq!(others == 0, file.private, "{name}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let lone = dir.path().join("worker-key.pem");
+        fs::write(&lone, "mine").unwrap();
+        let error = make(&options(dir.path()), SystemTime::now()).unwrap_err();
+        assert!(matches!(error, CertsError::Exists(path) if path == lone));
+        assert_eq!(contents(dir.path()).len(), 1);
+        fs::remove_file(&lone).unwrap();
+        make(&options(dir.path()), SystemTime::now()).unwrap();
+        let before = contents(dir.path());
+        let error = make(&options(dir.path()), SystemTime::now()).unwrap_err();
+        assert!(error.to_string().contains("--renew"), "{error}");
+        assert_eq!(contents(dir.path()), before);
+    }
+
+    #[test]
+    fn a_renewal_keeps_the_ca_and_the_token() {
+        let dir = tempfile::tempdir().unwrap();
+        let long_ago = SystemTime::now() - 100 * DAY;
+        make(&options(dir.path()), long_ago).unwrap();
+        let tls = Tls::in_dir(dir.path(), "worker");
+        let error = tls.server().unwrap_err().to_string();
+        assert!(
+            error.contains("worker.pem: the certificate has expired"),
+            "{error}"
+        );
+        let before = contents(dir.path());
+        let renew = Options {
+            renew: true,
+            ..options(dir.path())
+        };
+        let made = make(&renew, SystemTime::now()).unwrap();
+        assert_eq!(made.files.len(), 6);
+        for (name, bytes) in contents(dir.path()) {
+            let kept = [CA, CA_KEY, TOKEN].contains(&name.as_str());
+            assert_eq!(before[&name] == bytes, kept, "{name}");
+        }
+        tls.server().unwrap();
+        fs::remove_file(dir.path().join(TOKEN)).unwrap();
+        assert_eq!(make(&renew, SystemTime::now()).unwrap().files.len(), 7);
+    }
+
+    #[test]
+    fn a_renewal_wants_a_ca_with_its_key() {
+        let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [one, other] = dirs.each_ref().map(tempfile::TempDir::path);
+        let renew = Options {
+            renew: true,
+            ..options(one)
+        };
+        let refused = || make(&renew, SystemTime::now()).unwrap_err().to_string();
+        assert!(refused().contains("ca.pem: without it"));
+        for dir in [one, other] {
+            make(&options(dir), SystemTime::now()).unwrap();
+        }
+        let before = contents(one);
+        fs::copy(other.join(CA_KEY), one.join(CA_KEY)).unwrap();
+        assert!(refused().contains("do not fit"), "{}", refused());
+        fs::write(one.join(CA_KEY), "nothing").unwrap();
+        assert!(refused().contains("ca-key.pem"), "{}", refused());
+        assert_eq!(contents(one)["worker.pem"], before["worker.pem"]);
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for days in [0, MAX_DAYS + 1] {
+            let options = Options {
+                days,
+                ..options(dir.path())
+            };
+            let error = make(&options, SystemTime::now()).unwrap_err();
+            assert!(matches!(error, CertsError::Days(_)));
+        }
+        for name in [
+            "", "ca", "CA", "token", "a-key", "../a", "a/b", ".a", "-a", "ä",
+        ] {
+            let names = [name.to_owned()];
+            let options = Options {
+                names: &names,
+                ..options(dir.path())
+            };
+            let error = make(&options, SystemTime::now()).unwrap_err();
+            assert!(matches!(error, CertsError::Name(_)), "{name}");
+        }
+        assert!(contents(dir.path()).is_empty());
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = make(&options(&file), SystemTime::now()).unwrap_err();
+        assert!(error.to_string().contains("file"), "{error}");
+    }
+
+    proptest! {
+        /// No name leads out of the folder or onto another member's files.
+        #[test]
+        fn names_are_names_of_files(name in "[a-zA-Z0-9._/ -]{0,70}") {
+            if is_name(&name) {
+                let path = Tls::in_dir(Path::new("dir"), &name);
+                prop_assert_eq!(path.cert.parent(), Some(Path::new("dir")));
+                prop_assert!(path.cert != Path::new("dir/ca-key.pem"));
+            }
+        }
+    }
+}

@@ -1,0 +1,530 @@
+//! Servers and clients on the loopback, with certificates and tokens as they are made for users.
+#![cfg(feature = "certs")]
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
+use hatebeam_net::certs::{self, Options};
+use hatebeam_net::{
+    Bearer, Guard, Limits, MAX_MESSAGE, Tls, Token, WireError, connect, explain, listen, server,
+};
+use hatebeam_proto::v1::runs_client::RunsClient;
+use hatebeam_proto::v1::runs_server::{Runs, RunsServer};
+use hatebeam_proto::v1::{
+    CancelRequest, CancelResponse, DrainRequest, DrainResponse, GameRequest, GameResponse,
+    LimitRequest, LimitResponse, ListRequest, ListResponse, RunStatus, SubmitRequest,
+    SubmitResponse, WatchRequest, WatchResponse, WorkersRequest, WorkersResponse,
+};
+use std::fs;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+use tokio_stream::Stream;
+use tonic::transport::{
+    Certificate, Channel, ClientTlsConfig, Endpoint, Identity, ServerTlsConfig,
+};
+use tonic::{Code, Request, Response, Status};
+
+/// Knows one run, and of the rest nothing.
+struct OneRun;
+
+type Answer<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl Runs for OneRun {
+    type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchResponse, Status>> + Send>>;
+
+    async fn submit(&self, request: Request<SubmitRequest>) -> Answer<SubmitResponse> {
+        // As long as it came.
+        let note = request.into_inner().spec;
+        let run = RunStatus {
+            note,
+            ..RunStatus::default()
+        };
+        Ok(Response::new(SubmitResponse { run: Some(run) }))
+    }
+
+    async fn list(&self, request: Request<ListRequest>) -> Answer<ListResponse> {
+        assert!(request.metadata().get("authorization").is_none());
+        let run = RunStatus {
+            name: "one".to_owned(),
+            ..RunStatus::default()
+        };
+        Ok(Response::new(ListResponse {
+            runs: vec![run],
+            ..ListResponse::default()
+        }))
+    }
+
+    async fn watch(&self, _: Request<WatchRequest>) -> Answer<Self::WatchStream> {
+        Err(Status::not_found("no such run"))
+    }
+
+    async fn limit(&self, _: Request<LimitRequest>) -> Answer<LimitResponse> {
+        Err(Status::unimplemented("no limits"))
+    }
+
+    async fn cancel(&self, _: Request<CancelRequest>) -> Answer<CancelResponse> {
+        Err(Status::not_found(""))
+    }
+
+    async fn workers(&self, _: Request<WorkersRequest>) -> Answer<WorkersResponse> {
+        Err(Status::unimplemented("no workers"))
+    }
+
+    async fn drain(&self, _: Request<DrainRequest>) -> Answer<DrainResponse> {
+        Err(Status::unimplemented("no workers"))
+    }
+
+    async fn game(&self, _: Request<GameRequest>) -> Answer<GameResponse> {
+        Err(Status::unimplemented("no games"))
+    }
+}
+
+/// Certificates as the command makes them.
+fn certificates() -> TempDir {
+    made_at(SystemTime::now())
+}
+
+fn made_at(now: SystemTime) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        dir: dir.path(),
+        names: &[],
+        days: 30,
+        renew: false,
+    };
+    certs::make(&options, now).unwrap();
+    dir
+}
+
+/// Serves until the test ends; gives the port.
+fn serve(tls: Option<&Tls>, token: Option<Token>) -> u16 {
+    let service = RunsServer::new(OneRun)
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let service = tonic::service::interceptor::InterceptedService::new(service, Guard::new(token));
+    let incoming = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = incoming.local_addr().unwrap().port();
+    let server = server(tls).unwrap().add_service(service);
+    tokio::spawn(server.serve_with_incoming(incoming));
+    port
+}
+
+fn quick() -> Limits {
+    Limits {
+        connect_timeout: Duration::from_secs(5),
+        ..Limits::default()
+    }
+}
+
+async fn list(channel: Channel, token: Option<&Token>) -> Result<usize, Status> {
+    let mut client = RunsClient::with_interceptor(channel, Bearer::new(token));
+    let runs = client.list(ListRequest {}).await?.into_inner().runs;
+    Ok(runs.len())
+}
+
+/// What both ways to connect say, which must be the same.
+async fn refusal(uri: &str, tls: Option<&Tls>) -> String {
+    let now = connect(uri, tls, &quick()).await.unwrap_err();
+    assert!(!now.may_pass(), "{now}");
+    let WireError::Refused { reason, .. } = &now else {
+        panic!("{now}");
+    };
+    let lazy = Limits {
+        lazy: true,
+        ..quick()
+    };
+    let channel = connect(uri, tls, &lazy).await.unwrap();
+    let status = list(channel, None).await.unwrap_err();
+    assert_eq!(&explain(&status), reason, "{status:?}");
+    now.to_string()
+}
+
+#[tokio::test]
+async fn members_of_a_cluster_reach_each_other() {
+    let dir = certificates();
+    let member = |name| Tls::in_dir(dir.path(), name);
+    for at_the_server in ["coordinator", "worker"] {
+        let uri = format!(
+            "https://127.0.0.1:{}",
+            serve(Some(&member(at_the_server)), None)
+        );
+        for at_the_client in ["coordinator", "worker", "client"] {
+            let tls = member(at_the_client);
+            let channel = connect(&uri, Some(&tls), &quick()).await.unwrap();
+            assert_eq!(list(channel, None).await.unwrap(), 1);
+        }
+    }
+    // Whatever the machine is called, and however it is reached.
+    let uri = format!("https://localhost:{}", serve(Some(&member("worker")), None));
+    connect(&uri, Some(&member("client")), &quick())
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn plain_servers_and_clients_reach_each_other() {
+    let uri = format!("http://127.0.0.1:{}", serve(None, None));
+    for lazy in [false, true] {
+        let limits = Limits { lazy, ..quick() };
+        let channel = connect(&uri, None, &limits).await.unwrap();
+        assert_eq!(list(channel, None).await.unwrap(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn strangers_are_refused() {
+    let (ours, theirs) = (certificates(), certificates());
+    let server_tls = Tls::in_dir(ours.path(), "coordinator");
+    let uri = format!("https://127.0.0.1:{}", serve(Some(&server_tls), None));
+
+    // One who trusts the server, and whom the server does not know: a certificate of another CA.
+    let both = tempfile::tempdir().unwrap();
+    let cas =
+        [ours.path(), theirs.path()].map(|dir| fs::read_to_string(dir.join("ca.pem")).unwrap());
+    fs::write(both.path().join("ca.pem"), cas.concat()).unwrap();
+    for name in ["client.pem", "client-key.pem"] {
+        fs::copy(theirs.path().join(name), both.path().join(name)).unwrap();
+    }
+    let stranger = Tls::in_dir(both.path(), "client");
+    // Whether the alert comes through is left to chance; what is told must not be.
+    for _ in 0..50 {
+        let error = connect(&uri, Some(&stranger), &quick()).await.unwrap_err();
+        assert!(!error.may_pass(), "{error}");
+        let expected = "does not accept this side's certificate";
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+
+    // One who does not trust the server.
+    let error = refusal(&uri, Some(&Tls::in_dir(theirs.path(), "client"))).await;
+    assert!(
+        error.contains("the server's certificate is not of this side's CA"),
+        "{error}"
+    );
+    assert!(error.contains(&uri), "{error}");
+}
+
+/// Serves with a certificate and key that our own checks would not let pass.
+fn serve_unchecked(cert: &str, key: &str) -> String {
+    let config = ServerTlsConfig::new().identity(Identity::from_pem(cert, key));
+    let incoming = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = incoming.local_addr().unwrap().port();
+    let mut server = server(None).unwrap().tls_config(config).unwrap();
+    let server = server.add_service(RunsServer::new(OneRun));
+    tokio::spawn(server.serve_with_incoming(incoming));
+    format!("https://127.0.0.1:{port}")
+}
+
+/// A channel that connects at the first call, of a client with this certificate and key, or none.
+fn connect_unchecked(uri: String, ca: &str, identity: Option<(&str, &str)>) -> Channel {
+    let mut config = ClientTlsConfig::new()
+        .domain_name("hatebeam")
+        .ca_certificate(Certificate::from_pem(ca));
+    if let Some((cert, key)) = identity {
+        config = config.identity(Identity::from_pem(cert, key));
+    }
+    let endpoint = Endpoint::from_shared(uri).unwrap();
+    endpoint.tls_config(config).unwrap().connect_lazy()
+}
+
+/// A certificate of the CA in a folder, for another name than all others have, and its key.
+fn other_name(dir: &Path) -> (String, String) {
+    let mut ca = rcgen::CertificateParams::default();
+    ca.distinguished_name = rcgen::DistinguishedName::new();
+    ca.distinguished_name
+        .push(rcgen::DnType::CommonName, "hatebeam CA");
+    let ca_key = fs::read_to_string(dir.join("ca-key.pem")).unwrap();
+    let issuer = rcgen::Issuer::new(ca, rcgen::KeyPair::from_pem(&ca_key).unwrap());
+    let key = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(["example.org".to_owned()]).unwrap();
+    let cert = params.signed_by(&key, &issuer).unwrap();
+    (cert.pem(), key.serialize_pem())
+}
+
+#[tokio::test]
+async fn bad_certificates_are_refused_by_the_other_end() {
+    let dir = made_at(SystemTime::now() - Duration::from_secs(100 * 86_400));
+    let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    let pair = |name: &str| {
+        (
+            read(&format!("{name}.pem")),
+            read(&format!("{name}-key.pem")),
+        )
+    };
+    let expired = pair("worker");
+    let renew = Options {
+        dir: dir.path(),
+        names: &[],
+        days: 30,
+        renew: true,
+    };
+    certs::make(&renew, SystemTime::now()).unwrap();
+
+    let tls = Tls::in_dir(dir.path(), "worker");
+    for ((cert, key), expected) in [
+        (&expired, "the server's certificate has expired"),
+        (
+            &pair("client"),
+            "the server's certificate is one of a client",
+        ),
+        (
+            &other_name(dir.path()),
+            "the server's certificate is not one of a hatebeam cluster",
+        ),
+    ] {
+        let error = refusal(&serve_unchecked(cert, key), Some(&tls)).await;
+        assert!(error.contains(expected), "{error}");
+    }
+
+    let uri = format!("https://127.0.0.1:{}", serve(Some(&tls), None));
+    let identity = Some((expired.0.as_str(), expired.1.as_str()));
+    for (identity, expected) in [
+        (identity, "finds this side's certificate expired"),
+        (None, "the server wants a certificate, and none is given"),
+    ] {
+        let channel = connect_unchecked(uri.clone(), &read("ca.pem"), identity);
+        let status = list(channel, None).await.unwrap_err();
+        let error = explain(&status);
+        assert!(error.contains(expected), "{error} {status:?}");
+    }
+}
+
+#[tokio::test]
+async fn tls_and_no_tls_do_not_go_together() {
+    let dir = certificates();
+    let tls = Tls::in_dir(dir.path(), "coordinator");
+    let (with, without) = (serve(Some(&tls), None), serve(None, None));
+    // Which of two errors HTTP/2 sees is left to chance; what is told must not be.
+    for _ in 0..20 {
+        let uri = format!("http://127.0.0.1:{with}");
+        let error = connect(&uri, None, &quick()).await.unwrap_err();
+        assert!(!error.may_pass(), "{error}");
+        assert!(error.to_string().contains("write https://"), "{error}");
+    }
+    let error = refusal(&format!("https://127.0.0.1:{without}"), Some(&tls)).await;
+    assert!(error.contains("the server has no TLS"), "{error}");
+}
+
+#[tokio::test]
+async fn who_is_not_there_may_come() {
+    let dir = certificates();
+    let tls = Tls::in_dir(dir.path(), "client");
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .unwrap()
+        .port();
+    for (uri, tls) in [
+        (format!("http://127.0.0.1:{port}"), None),
+        (format!("https://127.0.0.1:{port}"), Some(&tls)),
+    ] {
+        let error = connect(&uri, tls, &quick()).await.unwrap_err();
+        assert!(error.may_pass(), "{error}");
+        assert!(error.to_string().contains("refused"), "{error}");
+    }
+    // One that listens and never answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let uri = format!("http://{}", silent.local_addr().unwrap());
+    let limits = Limits {
+        connect_timeout: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let error = connect(&uri, None, &limits).await.unwrap_err();
+    assert!(error.may_pass(), "{error}");
+    assert!(
+        error.to_string().contains("no answer within 300ms"),
+        "{error}"
+    );
+    // A server that cannot have its port.
+    let error = listen(silent.local_addr().unwrap()).unwrap_err();
+    assert!(
+        error.to_string().contains("cannot listen on 127.0.0.1"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn the_token_is_asked_for() {
+    let dir = certificates();
+    let right = Token::from_file(&dir.path().join("token")).unwrap();
+    let wrong = Token::random().unwrap();
+    let tls = Tls::in_dir(dir.path(), "coordinator");
+    let with = serve(Some(&tls), Some(right.clone()));
+    let without = serve(None, Some(right.clone()));
+    for (uri, tls) in [
+        (format!("https://127.0.0.1:{with}"), Some(&tls)),
+        (format!("http://127.0.0.1:{without}"), None),
+    ] {
+        let channel = connect(&uri, tls, &quick()).await.unwrap();
+        assert_eq!(list(channel.clone(), Some(&right)).await.unwrap(), 1);
+        for (token, expected) in [
+            (None, "HATEBEAM_TOKEN"),
+            (Some(&wrong), "the token is not the server's"),
+        ] {
+            let refused = list(channel.clone(), token).await.unwrap_err();
+            assert_eq!(refused.code(), Code::Unauthenticated);
+            assert!(explain(&refused).contains(expected), "{refused:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn long_messages_are_refused_and_batches_are_not() {
+    let uri = format!("http://127.0.0.1:{}", serve(None, None));
+    let channel = connect(&uri, None, &quick()).await.unwrap();
+    let mut client = RunsClient::new(channel)
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(2 * MAX_MESSAGE);
+    let mut submit = async |bytes: usize| {
+        let spec = "x".repeat(bytes);
+        let request = SubmitRequest {
+            spec,
+            ..SubmitRequest::default()
+        };
+        client.submit(request).await
+    };
+    let answer = submit(MAX_MESSAGE - 100).await.unwrap().into_inner();
+    assert_eq!(answer.run.unwrap().note.len(), MAX_MESSAGE - 100);
+    let refused = submit(MAX_MESSAGE + 1).await.unwrap_err();
+    assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
+    // What is said is what the server said, and if it said nothing, what kind of thing it is.
+    let refused = client.cancel(CancelRequest::default()).await.unwrap_err();
+    assert_eq!(explain(&refused), Code::NotFound.description());
+}
+
+#[test]
+fn files_that_are_no_good_are_named() {
+    let (ours, theirs) = (certificates(), certificates());
+    let at = |dir: &TempDir, name: &str| dir.path().join(name);
+    let good = Tls::in_dir(ours.path(), "worker");
+    let text = ours.path().join("text");
+    fs::write(&text, "no PEM at all").unwrap();
+    let nowhere = ours.path().join("nowhere");
+    let cut = ours.path().join("cut.pem");
+    let pem = fs::read_to_string(&good.cert).unwrap();
+    fs::write(&cut, &pem[..pem.len() / 2]).unwrap();
+    let with = |change: &dyn Fn(&mut Tls)| {
+        let mut tls = good.clone();
+        change(&mut tls);
+        tls
+    };
+    for (tls, file, expected) in [
+        (
+            with(&|tls| tls.ca = nowhere.clone()),
+            "nowhere",
+            "cannot read",
+        ),
+        (
+            with(&|tls| tls.cert = nowhere.clone()),
+            "nowhere",
+            "cannot read",
+        ),
+        (
+            with(&|tls| tls.key = nowhere.clone()),
+            "nowhere",
+            "cannot read",
+        ),
+        (
+            with(&|tls| tls.ca = text.clone()),
+            "text",
+            "no certificate in PEM",
+        ),
+        (
+            with(&|tls| tls.cert = text.clone()),
+            "text",
+            "no certificate in PEM",
+        ),
+        (
+            with(&|tls| tls.cert = cut.clone()),
+            "cut.pem",
+            "no certificate in PEM",
+        ),
+        (
+            with(&|tls| tls.cert = good.key.clone()),
+            "worker-key.pem",
+            "no certificate in PEM",
+        ),
+        (
+            with(&|tls| tls.key = text.clone()),
+            "text",
+            "no private key in PEM",
+        ),
+        (
+            with(&|tls| tls.key = good.cert.clone()),
+            "worker.pem",
+            "no private key in PEM",
+        ),
+        (
+            with(&|tls| tls.key = at(&ours, "client-key.pem")),
+            "client-key.pem",
+            "not the key of",
+        ),
+        (
+            with(&|tls| tls.ca = at(&theirs, "ca.pem")),
+            "worker.pem",
+            "not of the CA in",
+        ),
+    ] {
+        for error in [
+            tls.server().map(|_| ()).unwrap_err(),
+            tls.client().map(|_| ()).unwrap_err(),
+            server(Some(&tls)).map(|_| ()).unwrap_err(),
+        ] {
+            let error = error.to_string();
+            assert!(error.contains(file), "{tls:?}: {error}");
+            assert!(error.contains(expected), "{tls:?}: {error}");
+        }
+    }
+    let future = made_at(SystemTime::now() + Duration::from_secs(20 * 86_400));
+    let error = Tls::in_dir(future.path(), "worker").server().unwrap_err();
+    assert!(error.to_string().contains("not valid yet"), "{error}");
+}
+
+/// What is logged while something is done.
+fn logged(what: impl FnOnce()) -> String {
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, what);
+    let bytes = log.0.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn secrets_that_others_can_read_are_warned_of() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = certificates();
+    let tls = Tls::in_dir(dir.path(), "worker");
+    let token = dir.path().join("token");
+    let read = || {
+        tls.server().unwrap();
+        Token::from_file(&token).unwrap();
+    };
+    assert_eq!(logged(read), "");
+    let open = |path: &Path| {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644)).unwrap();
+    };
+    open(&tls.key);
+    open(&token);
+    let log = logged(read);
+    assert_eq!(log.lines().count(), 2, "{log}");
+    for part in ["WARN", "worker-key.pem", "token", "chmod 600"] {
+        assert!(log.contains(part), "{log}");
+    }
+}

@@ -1,0 +1,399 @@
+//! Runs in one process: the same digests however they are searched, interrupted and damaged.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
+use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
+use hatebeam_runs::{
+    End, GameError, Keep, Observer, Run, RunError, RunSpec, Settings, SpecError, Start, WellSpec,
+    best_game, game_to,
+};
+use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
+use hatebeam_store::{DepthRecord, StoreError};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+fn spec(width: u64) -> RunSpec {
+    RunSpec {
+        width,
+        well: WellSpec::new(Geometry::STANDARD, Rules::default()),
+        start: Start::Empty,
+        evaluator: EvaluatorSpec {
+            kind: Kind::Knewjade,
+            weights: Weights::default(),
+            quiescence: Quiescence::Off,
+        },
+    }
+}
+
+/// Notes what happens, and stops the search after so many depths.
+#[derive(Default)]
+struct Notes {
+    committed: Vec<u32>,
+    damaged: Vec<u32>,
+    stop_after: Option<usize>,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Notes {
+    fn stopping_after(depths: usize) -> Notes {
+        Notes {
+            stop_after: Some(depths),
+            ..Notes::default()
+        }
+    }
+}
+
+impl Observer for Notes {
+    fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
+
+    fn committed(&mut self, record: &DepthRecord) {
+        self.committed.push(record.depth);
+        if Some(self.committed.len()) == self.stop_after {
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn damaged(&mut self, depth: u32, _: &StoreError) {
+        self.damaged.push(depth);
+    }
+}
+
+fn settings(threads: usize) -> Settings {
+    Settings {
+        threads,
+        max_depth: None,
+        max_seconds: None,
+    }
+}
+
+fn search(run: Run, settings: &Settings, notes: &mut Notes) -> (Run, End) {
+    let cancel = Arc::clone(&notes.cancel);
+    run.search(settings, &cancel, notes).unwrap()
+}
+
+/// Searches to the end.
+fn to_end(dir: &Path, spec: &RunSpec, keep: Keep, threads: usize) -> Run {
+    let run = Run::open_or_create(dir, spec, Some(keep)).unwrap();
+    let (run, end) = search(run, &settings(threads), &mut Notes::default());
+    assert_eq!(end, End::Over);
+    run
+}
+
+fn digests(run: &Run) -> Vec<String> {
+    let digest = |record: &DepthRecord| record.digest.clone();
+    run.store().depths().iter().map(digest).collect()
+}
+
+fn tables(dir: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(dir.join("db"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sst"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn threads_and_what_is_kept_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let reference = to_end(&folder.path().join("1"), &spec(600), Keep::All, 1);
+    let game = best_game(&reference).unwrap();
+    assert!(game.score > 5, "{}", game.score);
+    let record = play(
+        Geometry::STANDARD,
+        Rules::default(),
+        Enemy::Hatetris,
+        &game.keys,
+    );
+    assert!(record.is_finished());
+    assert_eq!(record.score, game.score);
+    for (name, keep, threads) in [
+        ("2", Keep::All, 2),
+        ("8", Keep::All, 8),
+        ("every 2nd", Keep::Every(2), 2),
+        ("every 5th", Keep::Every(5), 2),
+        ("last", Keep::Last, 2),
+    ] {
+        let dir = folder.path().join(name);
+        let run = to_end(&dir, &spec(600), keep, threads);
+        assert_eq!(digests(&run), digests(&reference), "{name}");
+        let depths = run.store().depths();
+        let kept = depths.iter().filter(|record| record.kept).count();
+        match keep {
+            Keep::All => assert_eq!(kept, depths.len()),
+            Keep::Every(every) => assert!(kept <= depths.len() / every as usize + 3),
+            Keep::Last => assert_eq!(kept, 1),
+        }
+        if keep == Keep::Last {
+            let error = best_game(&run).unwrap_err();
+            assert!(
+                matches!(error, GameError::Store(StoreError::Dropped { .. })),
+                "{error}"
+            );
+        } else {
+            assert_eq!(best_game(&run).unwrap().score, game.score, "{name}");
+        }
+        drop(run);
+        assert_eq!(Run::open(&dir, None).unwrap().keep(), keep);
+    }
+}
+
+#[test]
+fn an_interrupted_run_goes_on_as_if_nothing_had_been() {
+    let folder = tempfile::tempdir().unwrap();
+    let reference = to_end(&folder.path().join("whole"), &spec(600), Keep::All, 2);
+    let dir = folder.path().join("parts");
+    let mut interruptions = 0;
+    loop {
+        let run = Run::open_or_create(&dir, &spec(600), None).unwrap();
+        let (run, end) = search(run, &settings(2), &mut Notes::stopping_after(7));
+        if end == End::Over {
+            assert_eq!(digests(&run), digests(&reference));
+            break;
+        }
+        assert_eq!(end, End::Interrupted);
+        interruptions += 1;
+    }
+    assert!(interruptions > 4, "{interruptions}");
+}
+
+#[test]
+fn a_run_can_stop_at_a_depth_and_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let reference = to_end(&folder.path().join("whole"), &spec(200), Keep::All, 2);
+    let dir = folder.path().join("parts");
+    for (max_depth, last) in [(0, 0), (10, 10), (10, 10), (5, 10)] {
+        let run = Run::open_or_create(&dir, &spec(200), None).unwrap();
+        let settings = Settings {
+            threads: 2,
+            max_depth: Some(max_depth),
+            max_seconds: None,
+        };
+        let (run, end) = search(run, &settings, &mut Notes::default());
+        assert_eq!(end, End::MaxDepth);
+        assert_eq!(run.store().depths().last().unwrap().depth, last);
+        // The game is brought to its end from there, with a line where there is one to be had.
+        assert!(best_game(&run).unwrap().score <= 2);
+    }
+    let run = to_end(&dir, &spec(200), Keep::All, 2);
+    assert_eq!(digests(&run), digests(&reference));
+}
+
+#[test]
+fn a_run_can_stop_when_its_time_is_over_and_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let reference = to_end(&folder.path().join("whole"), &spec(200), Keep::All, 2);
+    let dir = folder.path().join("parts");
+    let mut before = 0;
+    for max_seconds in [0.0, 0.05, 0.05, 0.1] {
+        let run = Run::open_or_create(&dir, &spec(200), None).unwrap();
+        let settings = Settings {
+            threads: 2,
+            max_depth: None,
+            max_seconds: Some(max_seconds),
+        };
+        let (run, end) = search(run, &settings, &mut Notes::default());
+        assert_eq!(end, End::MaxSeconds);
+        let depths = run.store().depths();
+        // The first depth is not known to take any time.
+        assert!(depths.len() >= before.max(1), "{max_seconds}");
+        if max_seconds == 0.0 {
+            assert!(depths.len() <= 2);
+        }
+        before = depths.len();
+        best_game(&run).unwrap();
+    }
+    let run = to_end(&dir, &spec(200), Keep::All, 2);
+    assert!(run.store().depths().len() > before);
+    assert_eq!(digests(&run), digests(&reference));
+}
+
+#[test]
+fn damaged_wells_are_searched_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let reference = to_end(&folder.path().join("whole"), &spec(300), Keep::All, 2);
+    let dir = folder.path().join("damaged");
+    // The last depth; the last three; all of them.
+    for count in [1, 3, usize::MAX] {
+        let run = Run::open_or_create(&dir, &spec(300), None).unwrap();
+        let (run, end) = search(run, &settings(2), &mut Notes::stopping_after(12));
+        assert_eq!(end, End::Interrupted);
+        let last = run.store().depths().last().unwrap().depth;
+        drop(run);
+        for path in tables(&dir).iter().rev().take(count) {
+            let mut bytes = fs::read(path).unwrap();
+            bytes[30] ^= 0x40;
+            fs::write(path, bytes).unwrap();
+        }
+        let run = Run::open_or_create(&dir, &spec(300), None).unwrap();
+        let mut notes = Notes::stopping_after(3);
+        let (run, _) = search(run, &settings(2), &mut notes);
+        let expected: Vec<u32> = (0..=last).rev().take(count).collect();
+        assert_eq!(notes.damaged, expected);
+        let found = digests(&run);
+        assert_eq!(found, digests(&reference)[..found.len()]);
+    }
+    let run = to_end(&dir, &spec(300), Keep::All, 2);
+    assert_eq!(digests(&run), digests(&reference));
+    assert_eq!(best_game(&run).unwrap(), best_game(&reference).unwrap());
+}
+
+/// Changes a bit of the table of each of these depths.
+fn damage(dir: &Path, depths: &[u32]) {
+    let run = Run::open_read_only(dir).unwrap();
+    let paths = depths
+        .iter()
+        .flat_map(|&depth| run.store().tables(depth).unwrap());
+    for path in paths.collect::<Vec<_>>() {
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[30] ^= 0x40;
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn damaged_depths_in_the_middle_are_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    for (at, keep) in [Keep::All, Keep::Every(3)].into_iter().enumerate() {
+        let dir = folder.path().join(at.to_string());
+        let whole = to_end(&dir, &spec(300), keep, 2);
+        let (expected, game) = (digests(&whole), best_game(&whole).unwrap());
+        let stored: Vec<u64> = whole.store().depths().iter().map(|r| r.bytes).collect();
+        drop(whole);
+        for damaged in [&[9][..], &[9, 12], &[3, 6, 9, 12], &[0, 3]] {
+            damage(&dir, damaged);
+            let mut run = Run::open(&dir, None).unwrap();
+            let found: Vec<u32> = run
+                .store()
+                .verify()
+                .iter()
+                .map(|(depth, _)| *depth)
+                .collect();
+            assert_eq!(found, damaged);
+            // Cancelled at once, nothing is searched; the first depth needs no search.
+            let mut mended = run.mend(2, &AtomicBool::new(true)).unwrap();
+            assert_eq!(mended, damaged[..usize::from(damaged[0] == 0)]);
+            mended.extend(run.mend(2, &AtomicBool::new(false)).unwrap());
+            assert_eq!(mended, damaged);
+            assert!(run.store().verify().is_empty());
+            assert_eq!(digests(&run), expected);
+            let now: Vec<u64> = run.store().depths().iter().map(|r| r.bytes).collect();
+            assert_eq!(now, stored);
+            assert_eq!(best_game(&run).unwrap(), game);
+        }
+        let mut run = Run::open(&dir, None).unwrap();
+        assert_eq!(run.mend(2, &AtomicBool::new(false)).unwrap(), [0; 0]);
+    }
+}
+
+#[test]
+fn a_run_may_start_from_a_replay_or_a_well() {
+    let text = include_str!("../../examples/david-and-felipe-148.txt");
+    let (keys, _) = decode(text).unwrap();
+    let played = |keys| play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, keys);
+    let piece = 371;
+    let turn = played(&keys).turns[piece - 1];
+    let folder = tempfile::tempdir().unwrap();
+
+    let mut from_replay = spec(500);
+    from_replay.start = Start::Replay {
+        base2048: encode(&keys, Encoding::Base2048),
+        piece: piece as u32,
+    };
+    let run = to_end(&folder.path().join("replay"), &from_replay, Keep::All, 2);
+    assert_eq!(run.store().depths()[0].depth, piece as u32 - 1);
+    let game = best_game(&run).unwrap();
+    assert!(game.score >= turn.score);
+    assert_eq!(game.wells[piece - 1], turn.well);
+    // From the empty well on, by the exact rules.
+    let record = played(&game.keys);
+    assert!(record.is_finished());
+    assert_eq!(record.score, game.score);
+
+    let mut from_well = spec(500);
+    from_well.start = Start::Well {
+        hex: turn.well.to_hex(Geometry::STANDARD),
+    };
+    let run = to_end(&folder.path().join("well"), &from_well, Keep::All, 2);
+    let of_well = best_game(&run).unwrap();
+    assert_eq!(of_well.score + turn.score, game.score);
+    assert_eq!(of_well.wells[0], turn.well);
+
+    from_replay.start = Start::Replay {
+        base2048: encode(&keys, Encoding::Base2048),
+        piece: 100_000,
+    };
+    let error = from_replay.check().unwrap_err();
+    assert!(matches!(error, SpecError::NoPiece { .. }), "{error}");
+    from_well.start = Start::Well { hex: "fff".into() };
+    assert!(matches!(from_well.check(), Err(SpecError::Well(_))));
+}
+
+#[test]
+fn any_well_of_any_depth_can_be_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for keep in [Keep::All, Keep::Every(4)] {
+        let dir = folder.path().join(keep.to_string());
+        let run = to_end(&dir, &spec(200), keep, 2);
+        let mut children = Children::new();
+        let mut read = 0;
+        for record in run.store().depths().iter().filter(|record| record.kept) {
+            for node in run.store().load(record.depth).unwrap().iter().step_by(67) {
+                let well = node.well.unpack(Geometry::STANDARD).unwrap();
+                let game = game_to(&run, record.depth, &well).unwrap();
+                assert_eq!(game.wells.len(), record.depth as usize + 1);
+                assert_eq!(game.score, u32::from(node.game_score));
+                assert_eq!(game.wells[0], Well::EMPTY);
+                for pair in game.wells.windows(2) {
+                    run.emulator().expand(&pair[0], &mut children);
+                    assert!(children.wells().contains(&pair[1]));
+                }
+                read += 1;
+            }
+        }
+        assert!(read > 30, "{read}");
+    }
+}
+
+#[test]
+fn a_run_is_not_taken_for_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let run = Run::open_or_create(&dir, &spec(100), None).unwrap();
+    let error = Run::open_or_create(&dir, &spec(100), None).unwrap_err();
+    assert!(
+        matches!(error, RunError::Store(StoreError::InUse { .. })),
+        "{error}"
+    );
+    Run::open_read_only(&dir).unwrap();
+    drop(run);
+    let error = Run::open_or_create(&dir, &spec(101), None).unwrap_err();
+    assert!(matches!(error, RunError::OtherSpec { .. }), "{error}");
+    // Weights that are no short decimals come back from the manifest as they were.
+    let mut odd = spec(100);
+    odd.evaluator.weights.holes = 0.1 + 0.2;
+    odd.evaluator.weights.score = -1.0 / 3.0;
+    let dir = folder.path().join("odd");
+    for _ in 0..2 {
+        Run::open_or_create(&dir, &odd, None).unwrap();
+    }
+    assert_ne!(odd.name(), spec(100).name());
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused() {
+    let refused = |change: fn(&mut RunSpec)| {
+        let mut spec = spec(100);
+        change(&mut spec);
+        spec.check().unwrap_err().to_string()
+    };
+    assert!(refused(|spec| spec.width = 0).contains("width"));
+    assert!(refused(|spec| spec.width = u64::MAX).contains("width"));
+    assert!(refused(|spec| spec.well.columns = 3).contains('3'));
+    assert!(refused(|spec| spec.well.columns = 16).contains("160 cells"));
+    assert!(refused(|spec| spec.evaluator.weights.holes = f64::NAN).contains("holes"));
+    assert!(refused(|spec| spec.evaluator.weights.score = 1e300).contains("score"));
+}

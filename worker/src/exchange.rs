@@ -1,0 +1,469 @@
+//! The exchange of children between workers.
+//!
+//! A worker has a stream to each other worker while a depth is expanded. What a stream holds is bounded: a
+//! buffer of one batch, [`QUEUE`] batches that wait, and the windows of HTTP/2; whoever has more waits, so
+//! that a slow worker slows the others down rather than filling their memory. Taking children in never
+//! waits for sending any, so that nobody waits in a circle.
+
+use crate::hand::lock;
+use bytes::Bytes;
+use hatebeam_game::Geometry;
+use hatebeam_metrics::WorkerMetrics;
+use hatebeam_net::{MAX_MESSAGE, explain};
+use hatebeam_proto::batch;
+use hatebeam_proto::v1::peers_client::PeersClient;
+use hatebeam_proto::v1::peers_server::Peers;
+use hatebeam_proto::v1::{Heading, SendRequest, SendResponse};
+use hatebeam_search::{Cancelled, Candidates, Node, Outlet, Sorted};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::MissedTickBehavior;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status, Streaming};
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
+
+/// Children of a batch: some 100 KB.
+const BATCH: usize = 4096;
+/// Batches that wait for a peer at most.
+const QUEUE: usize = 4;
+/// How long a stream waits for its depth to be begun here, which the coordinator tells all at once.
+const WAIT: Duration = Duration::from_secs(30);
+/// So often the sender is told the floors: they rise all the time, and a child below them is sent in vain.
+const TELL_EVERY: Duration = Duration::from_millis(20);
+
+/// What is taken in at present.
+#[derive(Clone)]
+pub(crate) struct Intake {
+    pub(crate) run: String,
+    pub(crate) epoch: u64,
+    pub(crate) depth: u32,
+    pub(crate) geometry: Geometry,
+    /// Nothing, before the depth is begun and after it was selected.
+    pub(crate) candidates: Option<Arc<Candidates>>,
+    /// The shards that are here.
+    pub(crate) owned: Arc<Vec<bool>>,
+    /// The names of the others.
+    pub(crate) peers: Arc<Vec<String>>,
+}
+
+/// What goes through, counted.
+pub(crate) struct Traffic {
+    pub(crate) metrics: WorkerMetrics,
+    /// Of the links that are open; perhaps of some that were.
+    queues: Mutex<Vec<mpsc::WeakSender<SendRequest>>>,
+}
+
+impl Traffic {
+    pub(crate) fn new(metrics: WorkerMetrics) -> Arc<Traffic> {
+        Arc::new(Traffic {
+            metrics,
+            queues: Mutex::default(),
+        })
+    }
+
+    /// Batches that wait to be sent.
+    pub(crate) fn waiting(&self) -> usize {
+        let queues = lock(&self.queues);
+        let open = queues.iter().filter_map(mpsc::WeakSender::upgrade);
+        open.map(|queue| queue.max_capacity() - queue.capacity())
+            .sum()
+    }
+}
+
+/// A link to a peer.
+struct Link {
+    buffer: Mutex<Vec<Node>>,
+    queue: mpsc::Sender<SendRequest>,
+    name: String,
+    sent: Arc<AtomicU64>,
+}
+
+/// The links to all peers for one depth.
+pub(crate) struct Links {
+    geometry: Geometry,
+    compress: bool,
+    links: Vec<Link>,
+    bytes: AtomicU64,
+    traffic: Arc<Traffic>,
+    /// The depth, for what is logged on threads that know nothing of it.
+    span: Span,
+    streams: JoinSet<Result<(), Lost>>,
+}
+
+/// A peer that cannot be reached.
+#[derive(Clone, Debug)]
+pub(crate) struct Lost {
+    pub(crate) peer: String,
+    pub(crate) reason: String,
+}
+
+impl Links {
+    /// Opens a link to each of these peers. The handles end the streams, and with them the links.
+    pub(crate) fn open(
+        peers: &[(String, Channel)],
+        heading: &Heading,
+        (geometry, compress): (Geometry, bool),
+        candidates: &Arc<Candidates>,
+        traffic: &Arc<Traffic>,
+    ) -> (Links, Vec<AbortHandle>) {
+        let mut streams = JoinSet::new();
+        let mut handles = Vec::new();
+        let links = peers.iter().map(|(name, channel)| {
+            let (queue, requests) = mpsc::channel(QUEUE);
+            let first = SendRequest {
+                heading: Some(heading.clone()),
+                batch: Bytes::new(),
+            };
+            // There is room for the first.
+            let _ = queue.try_send(first);
+            let sent = Arc::new(AtomicU64::new(0));
+            let stream = carry(
+                channel.clone(),
+                requests,
+                Arc::clone(candidates),
+                Arc::clone(&sent),
+            );
+            let peer = name.clone();
+            let handle =
+                streams.spawn(async move { stream.await.map_err(|reason| Lost { peer, reason }) });
+            handles.push(handle);
+            Link {
+                buffer: Mutex::default(),
+                queue,
+                name: name.clone(),
+                sent,
+            }
+        });
+        let links: Vec<Link> = links.collect();
+        *lock(&traffic.queues) = links.iter().map(|link| link.queue.downgrade()).collect();
+        let links = Links {
+            geometry,
+            compress,
+            links,
+            bytes: AtomicU64::new(0),
+            traffic: Arc::clone(traffic),
+            span: Span::current(),
+            streams,
+        };
+        (links, handles)
+    }
+
+    fn push(&self, link: &Link, children: &[Node]) -> Result<(), Cancelled> {
+        let batch = batch::pack(self.geometry, children, self.compress);
+        let (count, bytes) = (children.len() as u64, batch.len() as u64);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        link.sent.fetch_add(count, Ordering::Relaxed);
+        let metrics = &self.traffic.metrics;
+        metrics.sent.add(count);
+        metrics.sent_bytes.add(bytes);
+        metrics.batches_sent.add(1);
+        let request = SendRequest {
+            heading: None,
+            batch: batch.into(),
+        };
+        self.hand_over(link, request).map_err(|()| {
+            tracing::debug!(parent: &self.span, peer = %link.name, "the link is gone");
+            Cancelled
+        })
+    }
+
+    /// Puts a batch where it waits to be sent, and waits while that is full.
+    fn hand_over(&self, link: &Link, request: SendRequest) -> Result<(), ()> {
+        let request = match link.queue.try_send(request) {
+            Err(TrySendError::Full(request)) => request,
+            sent => return sent.map_err(|_| ()),
+        };
+        let began = Instant::now();
+        let sent = link.queue.blocking_send(request);
+        let metrics = &self.traffic.metrics;
+        metrics.stalls.add(1);
+        metrics.stalled.add(began.elapsed());
+        sent.map_err(|_| ())
+    }
+
+    /// Sends what is left. Not to be called on a thread that drives a runtime.
+    pub(crate) fn flush(&self) -> Result<(), Cancelled> {
+        for link in &self.links {
+            let rest = std::mem::take(&mut *lock(&link.buffer));
+            if !rest.is_empty() {
+                self.push(link, &rest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the links, once all peers have taken everything in; the bytes that were sent.
+    pub(crate) async fn finish(mut self) -> Result<u64, Lost> {
+        self.links.clear();
+        self.end().await?;
+        Ok(self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Why a link was lost.
+    pub(crate) async fn lost(mut self) -> Option<Lost> {
+        self.links.clear();
+        self.end().await.err()
+    }
+
+    async fn end(&mut self) -> Result<(), Lost> {
+        while let Some(stream) = self.streams.join_next().await {
+            match stream {
+                Ok(ended) => ended?,
+                Err(error) => {
+                    return Err(Lost {
+                        peer: String::new(),
+                        reason: error.to_string(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Outlet for Links {
+    fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled> {
+        let link = &self.links[usize::from(peer)];
+        let full = {
+            let mut buffer = lock(&link.buffer);
+            buffer.extend_from_slice(children);
+            let is_full = buffer.len() >= BATCH;
+            is_full.then(|| std::mem::replace(&mut *buffer, Vec::with_capacity(BATCH + 256)))
+        };
+        match full {
+            Some(batch) => self.push(link, &batch),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Carries requests to a peer until there are no more and all have arrived, and its floors back.
+async fn carry(
+    channel: Channel,
+    requests: mpsc::Receiver<SendRequest>,
+    candidates: Arc<Candidates>,
+    sent: Arc<AtomicU64>,
+) -> Result<(), String> {
+    let mut client = PeersClient::new(channel)
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let answers = client.send(ReceiverStream::new(requests)).await;
+    let mut answers = answers.map_err(|status| explain(&status))?.into_inner();
+    let shards = candidates.division().shards();
+    let mut received = None;
+    while let Some(answer) = answers.message().await.map_err(|status| explain(&status))? {
+        for (&shard, &floor) in answer.shards.iter().zip(&answer.floors) {
+            if (shard as usize) < shards {
+                candidates.raise_floor(shard as usize, floor);
+            }
+        }
+        received = answer.received.or(received);
+    }
+    let sent = sent.load(Ordering::Relaxed);
+    match received {
+        Some(received) if received == sent => Ok(()),
+        Some(received) => Err(format!("{received} of {sent} children arrived")),
+        None => Err("it ended the stream without a word".to_owned()),
+    }
+}
+
+/// The side that takes children in.
+pub(crate) struct PeerService {
+    pub(crate) intake: watch::Receiver<Option<Intake>>,
+    pub(crate) traffic: Arc<Traffic>,
+}
+
+impl PeerService {
+    /// What is taken in under this heading, as soon as it is.
+    async fn find(&self, heading: &Heading) -> Result<(Intake, Arc<Candidates>), Status> {
+        let mut intake = self.intake.clone();
+        let found = tokio::time::timeout(WAIT, async {
+            loop {
+                if let Some(here) = &*intake.borrow_and_update()
+                    && let Some(found) = answer_to(heading, here)
+                {
+                    return found;
+                }
+                if intake.changed().await.is_err() {
+                    return Err(Status::unavailable("this worker is going"));
+                }
+            }
+        });
+        found.await.unwrap_or_else(|_| {
+            Err(Status::deadline_exceeded(format!(
+                "epoch {} depth {} was not begun here within {} seconds",
+                heading.epoch,
+                heading.depth,
+                WAIT.as_secs()
+            )))
+        })
+    }
+}
+
+/// What there is to say to a heading: nothing yet, or no, or yes.
+fn answer_to(
+    heading: &Heading,
+    here: &Intake,
+) -> Option<Result<(Intake, Arc<Candidates>), Status>> {
+    let theirs = (heading.epoch, heading.depth);
+    let refuse = |reason: String| Some(Err(Status::failed_precondition(reason)));
+    match theirs.cmp(&(here.epoch, here.depth)) {
+        std::cmp::Ordering::Greater => None,
+        std::cmp::Ordering::Less => refuse(format!(
+            "epoch {} depth {} is over: here it is epoch {} depth {}",
+            heading.epoch, heading.depth, here.epoch, here.depth
+        )),
+        std::cmp::Ordering::Equal if heading.run != here.run => refuse(format!(
+            "the run here is {}, not {:?}",
+            here.run, heading.run
+        )),
+        std::cmp::Ordering::Equal if !here.peers.contains(&heading.from) => {
+            Some(Err(Status::permission_denied(format!(
+                "{:?} is none of this epoch's workers",
+                heading.from
+            ))))
+        }
+        std::cmp::Ordering::Equal => here
+            .candidates
+            .clone()
+            .map(|candidates| Ok((here.clone(), candidates))),
+    }
+}
+
+#[tonic::async_trait]
+impl Peers for PeerService {
+    type SendStream = Pin<Box<dyn Stream<Item = Result<SendResponse, Status>> + Send>>;
+
+    async fn send(
+        &self,
+        request: Request<Streaming<SendRequest>>,
+    ) -> Result<Response<Self::SendStream>, Status> {
+        let mut requests = request.into_inner();
+        let (answers, stream) = mpsc::channel(QUEUE);
+        let service = PeerService {
+            intake: self.intake.clone(),
+            traffic: Arc::clone(&self.traffic),
+        };
+        // The answer begins at once: the other side waits for its head before it sends on.
+        let span = tracing::info_span!(
+            "intake",
+            run = Empty,
+            epoch = Empty,
+            depth = Empty,
+            from = Empty
+        );
+        let taking_in = async move {
+            if let Err(status) = service.take_in(&mut requests, &answers).await {
+                service.traffic.metrics.refused.add(1);
+                tracing::warn!(reason = status.message(), "children of a peer are refused");
+                let _ = answers.send(Err(status)).await;
+            }
+        };
+        tokio::spawn(taking_in.instrument(span));
+        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+    }
+}
+
+impl PeerService {
+    async fn take_in(
+        &self,
+        requests: &mut Streaming<SendRequest>,
+        answers: &mpsc::Sender<Result<SendResponse, Status>>,
+    ) -> Result<(), Status> {
+        let first = tokio::time::timeout(WAIT, requests.message()).await;
+        let first = first.map_err(|_| Status::deadline_exceeded("no heading came"))??;
+        let heading = first.and_then(|first| first.heading);
+        let heading = heading.ok_or_else(|| Status::invalid_argument("the heading is missing"))?;
+        let (run, from) = (heading.run.as_str(), heading.from.as_str());
+        Span::current()
+            .record("run", run)
+            .record("epoch", heading.epoch)
+            .record("depth", heading.depth)
+            .record("from", from);
+        let (intake, candidates) = self.find(&heading).await?;
+        let division = candidates.division();
+        let mut work = (Vec::new(), Sorted::default());
+        let mut received = 0;
+        let mut telling = tokio::time::interval(TELL_EVERY);
+        telling.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut now = self.intake.clone();
+        let mut is_over = std::pin::pin!(async move {
+            let other = |now: &Option<Intake>| {
+                let now = now.as_ref().map(|now| (now.epoch, now.depth));
+                now != Some((intake.epoch, intake.depth))
+            };
+            // If nobody says so any more, it is over as well.
+            let _ = now.wait_for(other).await;
+        });
+        loop {
+            // A peer that has gone silent must not hold on to the candidates of a depth that is over.
+            let request = tokio::select! {
+                biased;
+                () = &mut is_over => return Err(Status::failed_precondition("the depth is over")),
+                _ = telling.tick() => {
+                    // Nobody waits for it: a sender that does not listen is told less.
+                    let _ = answers.try_send(Ok(floors(&intake, &candidates, None)));
+                    continue;
+                }
+                request = requests.message() => request?,
+            };
+            let Some(request) = request else {
+                break;
+            };
+            let (here, into) = (intake.clone(), Arc::clone(&candidates));
+            let bytes = request.batch.len() as u64;
+            let taken = tokio::task::spawn_blocking(move || {
+                let (nodes, sorted) = &mut work;
+                batch::unpack(here.geometry, &request.batch, nodes)
+                    .map_err(|error| Status::invalid_argument(error.to_string()))?;
+                let stray = nodes
+                    .iter()
+                    .map(|node| division.shard_of(&node.well))
+                    .find(|&shard| !here.owned[shard]);
+                if let Some(shard) = stray {
+                    return Err(Status::invalid_argument(format!(
+                        "shard {shard} is not here"
+                    )));
+                }
+                into.offer_nodes(nodes, sorted);
+                Ok((nodes.len() as u64, work))
+            });
+            let (count, back) = taken
+                .await
+                .map_err(|error| Status::internal(error.to_string()))??;
+            work = back;
+            received += count;
+            let metrics = &self.traffic.metrics;
+            metrics.received.add(count);
+            metrics.received_bytes.add(bytes);
+            metrics.batches_received.add(1);
+        }
+        let last = floors(&intake, &candidates, Some(received));
+        let _ = answers.send(Ok(last)).await;
+        Ok(())
+    }
+}
+
+/// The floors of the shards that are here.
+fn floors(intake: &Intake, candidates: &Candidates, received: Option<u64>) -> SendResponse {
+    let mut answer = SendResponse {
+        received,
+        ..SendResponse::default()
+    };
+    for (shard, _) in intake.owned.iter().enumerate().filter(|(_, here)| **here) {
+        let floor = candidates.floor(shard);
+        if floor > 0 {
+            answer.shards.push(shard as u32);
+            answer.floors.push(floor);
+        }
+    }
+    answer
+}
