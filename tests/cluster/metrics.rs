@@ -108,7 +108,7 @@ impl Scrape {
     /// That it shows what is documented under these heads, and nothing else.
     #[track_caller]
     fn assert_documented(&self, heads: &[&str]) {
-        let text = include_str!("../../../docs/metrics.md");
+        let text = include_str!("../../docs/metrics.md");
         let mut documented = BTreeSet::new();
         for section in text.split("\n## ").skip(1) {
             let (head, rows) = section.split_once('\n').unwrap();
