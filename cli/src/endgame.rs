@@ -7,7 +7,7 @@ use crate::output::{self, Failure, count};
 use anyhow::{Context, bail, ensure};
 use hatebeam_game::{Emulator, Encoding, Enemy, Record, Well, encode, play, replay_of_wells};
 use hatebeam_runs::bring_to_end;
-use hatebeam_search::endgame::{Endgame, Limits};
+use hatebeam_search::endgame::{Endgame, EndgameLimits};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,7 +104,7 @@ impl Search {
         let left = self
             .nodes
             .map(|nodes| nodes.saturating_sub(self.endgame.nodes()));
-        let limits = Limits {
+        let limits = EndgameLimits {
             nodes: left,
             deadline: self.deadline,
         };

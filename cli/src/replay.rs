@@ -148,7 +148,7 @@ fn wrong_enemy(record: &Record, other: &Record) -> String {
         ", with a score of {}; it seems to be a game against {}, with a score of {}",
         record.score, other.enemy, other.score
     );
-    if let Some(piece) = record.parts_from(other) {
+    if let Some(piece) = record.first_difference(other) {
         let _ = write!(text, " (the two part at piece {piece})");
     }
     text

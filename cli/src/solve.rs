@@ -8,7 +8,7 @@ use crate::run::screen::{bytes, duration};
 use anyhow::{Context, ensure};
 use hatebeam_game::{Encoding, Enemy, Well, encode, play, replay_of_wells};
 use hatebeam_search::complete::{
-    Game, MIN_MEMORY, Progress, Resources, SolveError, check_scratch, solve,
+    GameTree, MIN_MEMORY, Progress, Resources, SolveError, check_scratch, solve,
 };
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write as _};
@@ -78,7 +78,7 @@ struct Report {
 
 /// Runs `hatebeam solve`.
 pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<()> {
-    let game = Game {
+    let game = GameTree {
         geometry: args.variant.geometry()?,
         rules: args.variant.rules(),
         enemy: args.enemy,
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<()> {
         width: game.geometry.width(),
         height: game.geometry.height(),
         enemy: game.enemy.name(),
-        best_score: solution.best_score,
+        best_score: solution.best_lines,
         longest: solution.longest.len() - 1,
         widest: solution.levels.iter().copied().max().unwrap_or(0),
         best_replay: replay(&game, &solution.best, "best").context("the best game")?,
@@ -154,8 +154,8 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<()> {
 }
 
 /// The keys of a game, brought to its end where the last well can do so at once, and played.
-fn replay(game: &Game, wells: &[Well], name: &str) -> anyhow::Result<String> {
-    let &Game {
+fn replay(game: &GameTree, wells: &[Well], name: &str) -> anyhow::Result<String> {
+    let &GameTree {
         geometry,
         rules,
         enemy,

@@ -6,7 +6,8 @@ use hatebeam_proto::v1::answer::What as Answer;
 use hatebeam_proto::v1::order::What as Order;
 use hatebeam_runs::Part;
 use hatebeam_search::{
-    Cut, CutSearch, DIGIT_VALUES, Node, NodeWell, Question, SIGMAS, Ties, WELL_BYTES, more_sigmas,
+    CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES, Node, NodeWell, Ties, WELL_BYTES,
+    retry_sigmas,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -97,14 +98,14 @@ impl Crew {
 
     /// Has the children of a depth made, and finds what survives of them in a beam of this width.
     pub(crate) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, Lost> {
-        let mut sigmas = SIGMAS;
+        let mut sigmas = DEFAULT_SIGMAS;
         loop {
             if let Some(explored) = self.try_explore(depth, width, sigmas).await? {
                 return Ok(explored);
             }
             self.hub.metrics.all.repeats.add(1);
             tracing::info!("the tables were too small: the depth is done again");
-            sigmas = more_sigmas(sigmas);
+            sigmas = retry_sigmas(sigmas);
         }
     }
 
@@ -186,18 +187,18 @@ impl Crew {
         let mut median: Option<CutSearch> = None;
         // The first question is the same for both; its answer tells how many there are.
         loop {
-            let mut questions: Vec<Question> = Vec::new();
-            questions.extend(search.question());
-            let of_median = median.as_ref().and_then(CutSearch::question);
-            questions.extend(of_median);
-            if questions.is_empty() {
+            let mut queries: Vec<CountQuery> = Vec::new();
+            queries.extend(search.query());
+            let of_median = median.as_ref().and_then(CutSearch::query);
+            queries.extend(of_median);
+            if queries.is_empty() {
                 break;
             }
-            let prefixes: Vec<v1::Prefix> = questions
+            let prefixes: Vec<v1::Prefix> = queries
                 .iter()
-                .map(|question| v1::Prefix {
-                    known: question.known,
-                    prefix: question.prefix,
+                .map(|query| v1::Prefix {
+                    known: query.known,
+                    prefix: query.prefix,
                 })
                 .collect();
             let count = v1::Count { depth, prefixes };
@@ -206,7 +207,7 @@ impl Crew {
                 Answer::Counted(counted) => Some(counted),
                 _ => None,
             };
-            let mut sums = vec![vec![0u64; DIGIT_VALUES]; questions.len()];
+            let mut sums = vec![vec![0u64; DIGIT_VALUES]; queries.len()];
             for counted in self.ask_all(count, counted).await? {
                 for (sum, histogram) in sums.iter_mut().zip(&counted.histograms) {
                     for (&digit, &count) in histogram.digits.iter().zip(&histogram.counts) {
@@ -218,7 +219,7 @@ impl Crew {
             }
             let mut sums = sums.into_iter();
             let is_first = median.is_none();
-            if search.question().is_some()
+            if search.query().is_some()
                 && let Some(sum) = sums.next()
             {
                 if is_first {
@@ -304,7 +305,7 @@ fn part_of(selected: &v1::Selected) -> Result<Part, String> {
         false => Some(Node {
             score: selected.best_game_node_score,
             well: NodeWell(selected.best_game_well.as_slice().try_into().map_err(bad)?),
-            game_score: u16::try_from(selected.best_game_score)
+            lines: u16::try_from(selected.best_game_score)
                 .map_err(|_| "its best game has too many lines".to_owned())?,
             hint: selected.best_game_hint as u8,
         }),

@@ -422,7 +422,7 @@ impl Drive {
         let mut pending: Option<Pending> = None;
         let began = Instant::now();
         let worked = self.worked;
-        let width = self.kept.manifest.division().width();
+        let width = self.kept.manifest.layout().width();
         loop {
             self.heed().await?;
             if let Some(end) = self.epoch_end(crew, depth) {

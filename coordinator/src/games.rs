@@ -180,7 +180,7 @@ mod tests {
     use hatebeam_objects::Options;
     use hatebeam_runs::{Depth, Outcome, first_record};
     use hatebeam_runs::{Keep, RunSpec, Start, WellSpec};
-    use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
     use tonic::Code;
 
     fn manifest(depths: u32) -> Manifest {
@@ -193,7 +193,7 @@ mod tests {
             },
             start: Start::Empty,
             evaluator: EvaluatorSpec {
-                kind: Kind::Plain,
+                kind: EvaluatorKind::Plain,
                 weights: Weights::default(),
                 quiescence: Quiescence::Off,
             },

@@ -62,7 +62,7 @@ fn forwards<'a>(cases: &mut Vec<Case<'a>>, wells: &'a [Well]) {
         few.len(),
         move || {
             few.iter()
-                .map(|well| oracle.outcome(well, oracle.piece(well)).children.len())
+                .map(|well| oracle.expand(well, oracle.piece(well)).children.len())
                 .sum()
         },
     ));

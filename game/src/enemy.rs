@@ -319,7 +319,7 @@ mod tests {
 
     /// One child of each piece, made seen so often.
     fn one_child_each(oracle: &Reference, well: &Well, counts: [u32; 7]) -> HashMap<Well, u32> {
-        let child = |piece| oracle.outcome(well, piece).children[0].0;
+        let child = |piece| oracle.expand(well, piece).children[0].0;
         Piece::ALL
             .into_iter()
             .map(child)
@@ -380,7 +380,7 @@ mod tests {
                 let counts = Piece::ALL.map(|_| (dice.below(most + 1) + most / 2) as u32);
                 let mut seen = HashMap::new();
                 for (piece, count) in Piece::ALL.into_iter().zip(counts) {
-                    let children = oracle.outcome(&well, piece).children;
+                    let children = oracle.expand(&well, piece).children;
                     if count > 0 && !children.is_empty() {
                         seen.insert(children[dice.below(children.len())].0, count);
                     }
@@ -390,7 +390,7 @@ mod tests {
                 let piece = state.next_piece(&emulator, &well, &mut Children::new());
                 *seen.entry(well).or_default() += 1;
                 assert_eq!(piece, naive(&oracle, &seen, &well), "{well:?} {seen:?}");
-                let children = oracle.outcome(&well, piece).children;
+                let children = oracle.expand(&well, piece).children;
                 well = match children.len() {
                     0 => Well::EMPTY,
                     n => children[dice.below(n)].0,
@@ -443,7 +443,7 @@ mod tests {
                 let piece = state.next_piece(&emulator, &well, &mut children);
                 assert_eq!(piece, naive(&oracle, &seen, &well), "{well:?}");
                 changed += usize::from(piece != oracle.piece(&well));
-                let all = oracle.outcome(&well, piece).children;
+                let all = oracle.expand(&well, piece).children;
                 let mut good = all.clone();
                 good.retain(|(child, _)| endless.contains_key(child));
                 let choice = if good.is_empty() { all } else { good };

@@ -215,7 +215,7 @@ impl Record {
     }
 
     /// The number, from 1, of the first piece that differs from the other record's.
-    pub fn parts_from(&self, other: &Record) -> Option<usize> {
+    pub fn first_difference(&self, other: &Record) -> Option<usize> {
         self.pieces()
             .zip(other.pieces())
             .position(|(a, b)| a != b)
@@ -256,7 +256,7 @@ pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Rec
 
 /// Looks for an enemy under whom the keys of `record` make more sense than they do there: the game
 /// is finished (see [`Record::is_finished`]) where it was not, or has more lines with neither
-/// finished. Of several the best, and of equals the first, is given; [`Record::parts_from`] then
+/// finished. Of several the best, and of equals the first, is given; [`Record::first_difference`] then
 /// tells at which piece the two games part.
 ///
 /// It is a guess: a finished record is never doubted, and few keys tell little.
@@ -437,8 +437,8 @@ mod tests {
         assert!(!claimed.is_finished());
         let better = better_enemy(STANDARD, Rules::default(), &claimed, &keys).unwrap();
         assert_eq!(better.enemy, Enemy::Hatetris);
-        assert_eq!(better.parts_from(&claimed), Some(1));
-        assert_eq!(claimed.parts_from(&claimed), None);
+        assert_eq!(better.first_difference(&claimed), Some(1));
+        assert_eq!(claimed.first_difference(&claimed), None);
         assert_eq!(
             better_enemy(STANDARD, Rules::default(), &better, &keys),
             None

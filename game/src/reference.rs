@@ -17,7 +17,7 @@ pub struct Reference {
 
 /// What can become of a well: the distinct live children, and whether the game can end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct Expansion {
     /// Live children with the lines cleared on the way, sorted, each once.
     pub children: Vec<(Well, u8)>,
     /// Whether some placement ends the game.
@@ -62,8 +62,8 @@ impl Reference {
     }
 
     /// The distinct live wells that `piece` can leave, and whether it can end the game.
-    pub fn outcome(&self, well: &Well, piece: Piece) -> Outcome {
-        let mut outcome = Outcome {
+    pub fn expand(&self, well: &Well, piece: Piece) -> Expansion {
+        let mut outcome = Expansion {
             children: Vec::new(),
             can_die: false,
         };
@@ -128,7 +128,7 @@ impl Reference {
             } = parent;
             if offered(&before, piece)
                 && self
-                    .outcome(&before, piece)
+                    .expand(&before, piece)
                     .children
                     .contains(&(*well, lines))
             {

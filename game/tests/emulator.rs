@@ -31,7 +31,7 @@ fn check(emulators: &[Emulator], well: &Well, also: Piece) {
     let oracle = Reference::new(geometry, rules);
     let ratings = Piece::ALL.map(|piece| oracle.rating(well, piece));
     let piece = oracle.piece(well);
-    let outcomes = [piece, also].map(|piece| (piece, oracle.outcome(well, piece)));
+    let outcomes = [piece, also].map(|piece| (piece, oracle.expand(well, piece)));
     let mut clears = Clears::default();
     for piece in Piece::ALL {
         oracle.for_each_lock(well, piece, |_, lock| {
@@ -40,7 +40,7 @@ fn check(emulators: &[Emulator], well: &Well, also: Piece) {
         });
     }
     let single = clears.single().map(|piece| {
-        let mut after = oracle.outcome(well, piece).children;
+        let mut after = oracle.expand(well, piece).children;
         after.retain(|&(_, lines)| lines > 0);
         after
     });

@@ -150,7 +150,8 @@ fn a_replay_for_another_enemy_is_recognised() {
         for claimed in [other, Enemy::Burgiel, Enemy::Lovetris, Enemy::Brzustowski] {
             let claimed = play(STANDARD, Rules::default(), claimed, &keys);
             let better = better_enemy(STANDARD, Rules::default(), &claimed, &keys);
-            match better.and_then(|better| Some((better.enemy, better.parts_from(&claimed)?))) {
+            match better.and_then(|better| Some((better.enemy, better.first_difference(&claimed)?)))
+            {
                 Some((enemy, piece)) => {
                     assert!(
                         claimed.enemy != other || enemy == game.enemy(),
@@ -247,7 +248,7 @@ fn no_shorter_keys_exist() {
                 assert!(finder.find(&well, piece, child, &mut keys));
                 assert_eq!(keys.len(), length, "{well:?} {piece} {child:?}");
             }
-            let outcome = oracle.outcome(&well, piece);
+            let outcome = oracle.expand(&well, piece);
             assert_eq!(lengths.len(), outcome.children.len());
             assert_eq!(finder.find_end(&well, piece, &mut keys), outcome.can_die);
         }

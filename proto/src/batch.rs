@@ -56,7 +56,7 @@ pub fn pack(geometry: Geometry, nodes: &[Node], compress: bool) -> Vec<u8> {
         .for_each(|node| columns.extend(node.score.to_le_bytes()));
     nodes
         .iter()
-        .for_each(|node| columns.extend(node.game_score.to_le_bytes()));
+        .for_each(|node| columns.extend(node.lines.to_le_bytes()));
     nodes.iter().for_each(|node| columns.push(node.hint));
     nodes
         .iter()
@@ -120,23 +120,23 @@ fn unpack_into(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Resul
         });
     }
     let (scores, rest) = columns.split_at(4 * count);
-    let (game_scores, rest) = rest.split_at(2 * count);
+    let (lines, rest) = rest.split_at(2 * count);
     let (hints, wells) = rest.split_at(count);
     let scores = scores.chunks_exact(4);
-    let game_scores = game_scores.chunks_exact(2);
+    let lines = lines.chunks_exact(2);
     let wells = wells.chunks_exact(packed);
-    for (((score, game_score), &hint), bytes) in scores.zip(game_scores).zip(hints).zip(wells) {
+    for (((score, lines), &hint), bytes) in scores.zip(lines).zip(hints).zip(wells) {
         let mut well = NodeWell::default();
         well.0[..packed].copy_from_slice(bytes);
-        let game_score = u16::from_le_bytes([game_score[0], game_score[1]]);
-        // The greatest game score marks a free slot where children are kept.
-        if game_score == u16::MAX || well.unpack(geometry).is_err() {
+        let lines = u16::from_le_bytes([lines[0], lines[1]]);
+        // The greatest number of lines marks a free slot in the candidate tables.
+        if lines == u16::MAX || well.unpack(geometry).is_err() {
             return Err(BatchError::Well(nodes.len()));
         }
         nodes.push(Node {
             score: i32::from_le_bytes([score[0], score[1], score[2], score[3]]),
             well,
-            game_score,
+            lines,
             hint,
         });
     }
@@ -162,7 +162,7 @@ mod tests {
         let node = |(at, well): (usize, &Well)| Node {
             score: at as i32 * 7919 - 100_000,
             well: NodeWell::pack(Geometry::STANDARD, well),
-            game_score: (at % 17) as u16,
+            lines: (at % 17) as u16,
             hint: at as u8,
         };
         wells.iter().take(count).enumerate().map(node).collect()

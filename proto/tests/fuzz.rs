@@ -21,7 +21,7 @@ fn nodes() -> Vec<Node> {
         Node {
             score: i32::from(row) - 20,
             well: NodeWell::pack(Geometry::STANDARD, &Well::from_rows(rows)),
-            game_score: row % 3,
+            lines: row % 3,
             hint: row as u8,
         }
     };

@@ -146,10 +146,10 @@ impl Lookup for Archive {
             let is_first = |well: &NodeWell| (*well == first.well).then_some(first);
             return Ok(wells.iter().map(is_first).collect());
         }
-        let division = self.manifest.division();
+        let layout = self.manifest.layout();
         let mut by_shard: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (at, well) in wells.iter().enumerate() {
-            let shard = division.shard_of(well) as u32;
+            let shard = layout.shard_of(well) as u32;
             by_shard.entry(shard).or_default().push(at);
         }
         let mut nodes = vec![None; wells.len()];

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hatebeam_cost::{Bill, Budget, StoppedBy};
 use hatebeam_objects::{Condition, ObjectError, Objects, Stored, Version};
 use hatebeam_report::{End, Facts};
-use hatebeam_search::{Division, Frontier, MAX_SHARDS, Node, NodeWell};
+use hatebeam_search::{Frontier, MAX_SHARDS, Node, NodeWell, ShardLayout};
 use hatebeam_store::DepthRecord;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -254,9 +254,9 @@ impl Manifest {
     }
 
     /// How a frontier is divided.
-    pub fn division(&self) -> Division {
+    pub fn layout(&self) -> ShardLayout {
         let width = usize::try_from(self.spec.width).unwrap_or(usize::MAX);
-        Division::new(width, self.shards as usize)
+        ShardLayout::new(width, self.shards as usize)
     }
 
     /// The last committed depth that can be searched on from.
@@ -502,7 +502,7 @@ pub fn first_node(spec: &RunSpec, start: &Springboard) -> Result<Node, SpecError
     Ok(Node {
         score: 0,
         well: NodeWell::pack(spec.well.geometry()?, start.well()),
-        game_score: start.game_score,
+        lines: start.lines,
         hint: 0,
     })
 }
@@ -516,7 +516,7 @@ pub fn first_record(spec: &RunSpec) -> Result<DepthRecord, SpecError> {
     let frontier = Frontier::new(
         start.depth(),
         [first_node(spec, &start)?],
-        Division::new(1, 1),
+        ShardLayout::new(1, 1),
     );
     Ok(record(spec.well.geometry()?, &frontier, 0, 0.0))
 }

@@ -73,7 +73,7 @@ impl Run {
         match kept.next() {
             Some(record) => {
                 let nodes = self.store().load(record.depth)?;
-                Ok(Frontier::new(record.depth, nodes, self.division()))
+                Ok(Frontier::new(record.depth, nodes, self.layout()))
             }
             None => Ok(self.first()),
         }
@@ -90,7 +90,7 @@ impl Run {
         let step = Step::new(
             self.emulator(),
             self.spec().evaluator,
-            self.division(),
+            self.layout(),
             threads,
         )?;
         while frontier.depth < to {

@@ -1,7 +1,7 @@
 //! Where a run may end, judged by its last depths.
 
 use crate::spec::RunSpec;
-use hatebeam_search::Kind;
+use hatebeam_search::EvaluatorKind;
 use hatebeam_store::DepthRecord;
 use std::collections::VecDeque;
 
@@ -48,7 +48,7 @@ const RANGE: [f64; 2] = [0.8, 1.3];
 /// How deep a run may get, from the least that is likely to the most, as far as its specification tells.
 pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     let table = match spec.evaluator.kind {
-        Kind::Patterns => PATTERNS,
+        EvaluatorKind::Patterns => PATTERNS,
         _ => OTHERS,
     };
     let lines = interpolated(table, (spec.width.max(1) as f64).log10());
@@ -149,7 +149,7 @@ mod tests {
             },
             start: Start::Empty,
             evaluator: EvaluatorSpec {
-                kind: Kind::Patterns,
+                kind: EvaluatorKind::Patterns,
                 weights: Weights::default(),
                 quiescence: Quiescence::Off,
             },

@@ -76,7 +76,7 @@ impl Part {
             best_score: if self.count == 0 { 0 } else { self.best_score },
             median_score,
             worst_score: if self.count == 0 { 0 } else { self.worst_score },
-            best_game_score: self.best.map_or(0, |node| node.game_score),
+            best_game_score: self.best.map_or(0, |node| node.lines),
             best_well: well.map_or_else(String::new, |well| well.to_hex(geometry)),
             children,
             seconds,
@@ -87,7 +87,7 @@ impl Part {
 }
 
 fn by_lines(a: &Node, b: &Node) -> Ordering {
-    (a.game_score, a.score)
-        .cmp(&(b.game_score, b.score))
+    (a.lines, a.score)
+        .cmp(&(b.lines, b.score))
         .then(b.well.cmp(&a.well))
 }

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::spec::WellSpec;
     use hatebeam_game::{Geometry, Rules};
-    use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 
     #[test]
     fn a_film_begins_where_the_search_does() {
@@ -106,7 +106,7 @@ mod tests {
                 hex: well.to_hex(geometry),
             },
             evaluator: EvaluatorSpec {
-                kind: Kind::Plain,
+                kind: EvaluatorKind::Plain,
                 weights: Weights::default(),
                 quiescence: Quiescence::Off,
             },

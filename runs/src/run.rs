@@ -7,7 +7,7 @@
 use crate::part::Part;
 use crate::spec::{RunSpec, SpecError, Springboard};
 use hatebeam_game::{Emulator, Geometry};
-use hatebeam_search::{Cancelled, Division, Frontier, Node, NodeWell, Step, WeightError};
+use hatebeam_search::{Cancelled, Frontier, Node, NodeWell, ShardLayout, Step, WeightError};
 use hatebeam_store::{DepthRecord, RunStore, StoreError};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -284,12 +284,7 @@ impl Run {
         observer: &mut dyn Observer,
     ) -> Result<(Run, End), RunError> {
         let threads = settings.threads.max(1);
-        let step = Step::new(
-            &self.emulator,
-            self.spec.evaluator,
-            self.division(),
-            threads,
-        )?;
+        let step = Step::new(&self.emulator, self.spec.evaluator, self.layout(), threads)?;
         let mut frontier = Arc::new(self.head(threads, observer)?);
         let mut commit: Option<Commit> = None;
         let records = self.store.depths();
@@ -361,7 +356,7 @@ impl Run {
                     {
                         self.store.truncate(depth)?;
                     }
-                    return Ok(Frontier::new(depth, nodes, self.division()));
+                    return Ok(Frontier::new(depth, nodes, self.layout()));
                 }
                 Err(error @ StoreError::DamagedDepth { .. }) => {
                     tracing::warn!(depth, %error, "the wells of a depth are damaged");
@@ -385,8 +380,8 @@ impl Run {
     }
 
     /// All of a frontier is here.
-    pub(crate) fn division(&self) -> Division {
-        Division::local(usize::try_from(self.spec.width).unwrap_or(usize::MAX))
+    pub(crate) fn layout(&self) -> ShardLayout {
+        ShardLayout::local(usize::try_from(self.spec.width).unwrap_or(usize::MAX))
     }
 
     /// The frontier that the search begins with.
@@ -394,10 +389,10 @@ impl Run {
         let node = Node {
             score: 0,
             well: NodeWell::pack(self.emulator.geometry(), self.start.well()),
-            game_score: self.start.game_score,
+            lines: self.start.lines,
             hint: 0,
         };
-        Frontier::new(self.start.depth(), [node], self.division())
+        Frontier::new(self.start.depth(), [node], self.layout())
     }
 }
 

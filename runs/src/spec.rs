@@ -89,7 +89,7 @@ pub struct Springboard {
     /// The wells of the game, the last being the one the search begins with.
     pub wells: Vec<Well>,
     /// Lines cleared on the way.
-    pub game_score: u16,
+    pub lines: u16,
 }
 
 impl Springboard {
@@ -166,11 +166,11 @@ impl RunSpec {
         match &self.start {
             Start::Empty => Ok(Springboard {
                 wells: vec![Well::EMPTY],
-                game_score: 0,
+                lines: 0,
             }),
             Start::Well { hex } => Ok(Springboard {
                 wells: vec![Well::from_hex(geometry, hex)?],
-                game_score: 0,
+                lines: 0,
             }),
             Start::Replay { base2048, piece } => {
                 let keys = Encoding::Base2048.decode(base2048)?;
@@ -181,13 +181,13 @@ impl RunSpec {
                 };
                 let index = piece.checked_sub(1).ok_or_else(no_piece)? as usize;
                 let turn = record.turns.get(index).ok_or_else(no_piece)?;
-                let game_score = u16::try_from(turn.score)
+                let lines = u16::try_from(turn.score)
                     .ok()
                     .filter(|&score| score <= 65_000)
                     .ok_or(SpecError::Lines(turn.score))?;
                 Ok(Springboard {
                     wells: record.wells().take(index + 1).collect(),
-                    game_score,
+                    lines,
                 })
             }
         }

@@ -7,7 +7,7 @@ use hatebeam_runs::{
     End, GameError, Keep, Observer, Run, RunError, RunSpec, Settings, SpecError, Start, WellSpec,
     best_game, game_to,
 };
-use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 use hatebeam_store::{DepthRecord, StoreError};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn spec(width: u64) -> RunSpec {
         well: WellSpec::new(Geometry::STANDARD, Rules::default()),
         start: Start::Empty,
         evaluator: EvaluatorSpec {
-            kind: Kind::Knewjade,
+            kind: EvaluatorKind::Knewjade,
             weights: Weights::default(),
             quiescence: Quiescence::Off,
         },
@@ -345,7 +345,7 @@ fn any_well_of_any_depth_can_be_read_back() {
                 let well = node.well.unpack(Geometry::STANDARD).unwrap();
                 let game = game_to(&run, record.depth, &well).unwrap();
                 assert_eq!(game.wells.len(), record.depth as usize + 1);
-                assert_eq!(game.score, u32::from(node.game_score));
+                assert_eq!(game.score, u32::from(node.lines));
                 assert_eq!(game.wells[0], Well::EMPTY);
                 for pair in game.wells.windows(2) {
                     run.emulator().expand(&pair[0], &mut children);

@@ -4,7 +4,8 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Division, Evaluator, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout,
+    Step, Weights,
 };
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
 
-fn spec(kind: Kind, quiescence: Quiescence) -> EvaluatorSpec {
+fn spec(kind: EvaluatorKind, quiescence: Quiescence) -> EvaluatorSpec {
     EvaluatorSpec {
         kind,
         weights: Weights::default(),
@@ -41,17 +42,21 @@ fn scoring(level: SimdLevel) {
     let emulator =
         Emulator::with_level(GEOMETRY, Rules::default(), level).expect("the level is available");
     let wells = children(&emulator);
-    let game_scores = vec![0; wells.len()];
+    let lines = vec![0; wells.len()];
     for quiescence in Quiescence::ALL {
-        for kind in [Kind::Knewjade, Kind::PlainHoles, Kind::Patterns] {
+        for kind in [
+            EvaluatorKind::Knewjade,
+            EvaluatorKind::PlainHoles,
+            EvaluatorKind::Patterns,
+        ] {
             let mut evaluator =
                 Evaluator::new(&emulator, &spec(kind, quiescence)).expect("weights are good");
             let mut scores = Vec::new();
             let mut times: Vec<f64> = (0..7)
                 .map(|_| {
                     let start = Instant::now();
-                    for (wells, game_scores) in wells.chunks(450).zip(game_scores.chunks(450)) {
-                        evaluator.score(wells, game_scores, &mut scores);
+                    for (wells, lines) in wells.chunks(450).zip(lines.chunks(450)) {
+                        evaluator.score(wells, lines, &mut scores);
                         black_box(&scores);
                     }
                     start.elapsed().as_nanos() as f64 / wells.len() as f64
@@ -68,18 +73,18 @@ fn scoring(level: SimdLevel) {
     }
 }
 
-fn beam(width: usize, kind: Kind, quiescence: Quiescence) {
+fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = spec(kind, quiescence);
-    let step = Step::new(&emulator, spec, Division::local(width), 1).expect("weights are good");
+    let step = Step::new(&emulator, spec, ShardLayout::local(width), 1).expect("weights are good");
     let root = Node {
         score: 0,
         well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
-        game_score: 0,
+        lines: 0,
         hint: 0,
     };
     let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let mut frontier = Frontier::new(0, [root], Division::local(width));
+    let mut frontier = Frontier::new(0, [root], ShardLayout::local(width));
     let (mut children, mut seconds) = (0, 0.0);
     let mut last = Frontier::default();
     while frontier.depth < 30 {
@@ -98,10 +103,10 @@ fn beam(width: usize, kind: Kind, quiescence: Quiescence) {
     let mut evaluator = Evaluator::new(&emulator, &spec).expect("weights are good");
     let (mut out, mut scores, mut made) = (Children::new(), Vec::new(), 0);
     let start = Instant::now();
-    let (mut wells, mut game_scores) = (Vec::new(), Vec::new());
+    let (mut wells, mut lines) = (Vec::new(), Vec::new());
     for nodes in last.shards.iter().flat_map(|part| part.chunks(32)) {
         wells.clear();
-        game_scores.clear();
+        lines.clear();
         for node in nodes {
             let well = node
                 .well
@@ -109,11 +114,10 @@ fn beam(width: usize, kind: Kind, quiescence: Quiescence) {
                 .expect("a frontier's wells are good");
             emulator.expand(&well, &mut out);
             wells.extend_from_slice(out.wells());
-            let lines = out.lines().iter().map(|&n| node.game_score + u16::from(n));
-            game_scores.extend(lines);
+            lines.extend(out.lines().iter().map(|&n| node.lines + u16::from(n)));
         }
         made += wells.len();
-        evaluator.score(&wells, &game_scores, &mut scores);
+        evaluator.score(&wells, &lines, &mut scores);
         black_box(&scores);
     }
     let generate = start.elapsed().as_nanos() as f64 / made as f64;
@@ -134,9 +138,11 @@ fn main() {
         .and_then(|at| args.get(at + 1)?.parse().ok())
         .unwrap_or(250_000);
     let only = args.iter().position(|arg| arg == "--step");
-    if let Some(kind) =
-        only.and_then(|at| Kind::ALL.iter().find(|kind| kind.name() == args[at + 1]))
-    {
+    if let Some(kind) = only.and_then(|at| {
+        EvaluatorKind::ALL
+            .iter()
+            .find(|kind| kind.name() == args[at + 1])
+    }) {
         beam(width, *kind, Quiescence::Off);
         return;
     }
@@ -144,8 +150,8 @@ fn main() {
         scoring(level);
     }
     for quiescence in [Quiescence::Off, Quiescence::Forced] {
-        beam(width, Kind::Knewjade, quiescence);
-        beam(width, Kind::Patterns, quiescence);
+        beam(width, EvaluatorKind::Knewjade, quiescence);
+        beam(width, EvaluatorKind::Patterns, quiescence);
     }
-    beam(width, Kind::PlainHoles, Quiescence::Off);
+    beam(width, EvaluatorKind::PlainHoles, Quiescence::Off);
 }

@@ -11,7 +11,7 @@
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
-    Division, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+    EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout, Step, Weights,
 };
 use serde_json::Value;
 use std::error::Error;
@@ -35,17 +35,17 @@ fn step_of(name: &str) -> f64 {
 /// Points and pieces of a beam's best game.
 fn beam(spec: EvaluatorSpec, width: usize, threads: usize) -> Result<(u16, u32), Box<dyn Error>> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
-    let step = Step::new(&emulator, spec, Division::local(width), threads)?;
+    let step = Step::new(&emulator, spec, ShardLayout::local(width), threads)?;
     let root = Node {
         score: 0,
         well: NodeWell::pack(Geometry::STANDARD, &Well::EMPTY),
-        game_score: 0,
+        lines: 0,
         hint: 0,
     };
-    let mut frontier = Frontier::new(0, [root], Division::local(width));
+    let mut frontier = Frontier::new(0, [root], ShardLayout::local(width));
     let mut best = 0;
     while !frontier.is_empty() && frontier.depth < MAX_PIECES {
-        let points = frontier.nodes().map(|node| node.game_score).max();
+        let points = frontier.nodes().map(|node| node.lines).max();
         best = best.max(points.unwrap_or(0));
         let (next, _) = step
             .run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0))
@@ -64,7 +64,7 @@ impl Tuner {
     /// Pieces on the average, and the points of each width.
     fn judge(&self, weights: &Value, widths: &[usize]) -> Result<(f64, Vec<u16>), Box<dyn Error>> {
         let spec = EvaluatorSpec {
-            kind: Kind::Knewjade,
+            kind: EvaluatorKind::Knewjade,
             weights: serde_json::from_value(weights.clone())?,
             quiescence: self.quiescence,
         };

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// When a search gives up.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limits {
+pub struct EndgameLimits {
     /// Wells expanded at most. The same limit gives the same answer.
     pub nodes: Option<u64>,
     /// The time at which to stop. What is found by then depends on the machine.
@@ -28,7 +28,7 @@ pub struct Limits {
 
 /// What a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct EndgameResult {
     /// The most lines found.
     pub lines: u32,
     /// A game that has them: the wells after the one searched from. It may have to be brought to its
@@ -84,7 +84,12 @@ impl Endgame {
     }
 
     /// The most lines from this well on, with a game that has them.
-    pub fn search(&mut self, well: &Well, limits: &Limits, cancel: &AtomicBool) -> Outcome {
+    pub fn search(
+        &mut self,
+        well: &Well,
+        limits: &EndgameLimits,
+        cancel: &AtomicBool,
+    ) -> EndgameResult {
         let limits = Bounds {
             nodes: limits.nodes.map(|nodes| self.nodes.saturating_add(nodes)),
             deadline: limits.deadline,
@@ -93,7 +98,7 @@ impl Endgame {
         match self.value(well, &limits) {
             Ok((lines, is_clean)) => {
                 let (wells, found) = self.line(well, &limits);
-                Outcome {
+                EndgameResult {
                     // Where the table forgot too much, the line may be a worse one.
                     lines: found,
                     proven: is_clean && found == lines,
@@ -106,7 +111,7 @@ impl Endgame {
                     None => (Vec::new(), 0),
                 };
                 wells.extend(more);
-                Outcome {
+                EndgameResult {
                     lines: lines + found,
                     wells,
                     proven: false,

@@ -73,7 +73,7 @@ impl Default for Weights {
 /// Which evaluator, as a run specification names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum EvaluatorKind {
     /// All features, holes counted only above the lowest row of the surface.
     Knewjade,
     /// `holes + 2 enclosed - 1,000,000 lines`, holes counted everywhere.
@@ -84,22 +84,22 @@ pub enum Kind {
     Patterns,
 }
 
-impl Kind {
+impl EvaluatorKind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [
-        Kind::Knewjade,
-        Kind::Plain,
-        Kind::PlainHoles,
-        Kind::Patterns,
+    pub const ALL: [EvaluatorKind; 4] = [
+        EvaluatorKind::Knewjade,
+        EvaluatorKind::Plain,
+        EvaluatorKind::PlainHoles,
+        EvaluatorKind::Patterns,
     ];
 
     /// The name in a run specification.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Knewjade => "knewjade",
-            Kind::Plain => "plain",
-            Kind::PlainHoles => "plain-holes",
-            Kind::Patterns => "patterns",
+            EvaluatorKind::Knewjade => "knewjade",
+            EvaluatorKind::Plain => "plain",
+            EvaluatorKind::PlainHoles => "plain-holes",
+            EvaluatorKind::Patterns => "patterns",
         }
     }
 }
@@ -145,7 +145,7 @@ impl Quiescence {
 #[serde(deny_unknown_fields)]
 pub struct EvaluatorSpec {
     /// Which features.
-    pub kind: Kind,
+    pub kind: EvaluatorKind,
     /// Weights; used by `knewjade` alone.
     #[serde(default)]
     pub weights: Weights,
@@ -209,10 +209,10 @@ impl Fixed {
         };
         // A point must outweigh all holes: at most 3 × 256 of them.
         match spec.kind {
-            Kind::Plain => return Ok(plain(1_000_000)),
+            EvaluatorKind::Plain => return Ok(plain(1_000_000)),
             // Patterns have weights of their own.
-            Kind::PlainHoles | Kind::Patterns => return Ok(plain(0)),
-            Kind::Knewjade => {}
+            EvaluatorKind::PlainHoles | EvaluatorKind::Patterns => return Ok(plain(0)),
+            EvaluatorKind::Knewjade => {}
         }
         let fixed = |name, value: f64| {
             if value.is_nan() || value.abs() > MAX_WEIGHT {
@@ -244,21 +244,21 @@ impl Fixed {
 
     /// What a well is worth but for the pieces that can clear lines.
     #[inline]
-    fn sum(&self, features: &Features, game_score: u16) -> i32 {
-        let [holes, enclosed, lines] = if self.everywhere {
+    fn sum(&self, features: &Features, lines: u16) -> i32 {
+        let [holes, enclosed, enclosed_lines] = if self.everywhere {
             features.all
         } else {
             [features.holes, features.enclosed, features.enclosed_lines]
         };
         let part = self.holes * i32::from(holes)
             + self.enclosed * i32::from(enclosed)
-            + self.enclosed_lines * i32::from(lines)
+            + self.enclosed_lines * i32::from(enclosed_lines)
             + self.surface_height * i32::from(features.surface_height)
             + self.stack_height * i32::from(features.stack_height)
             + self.bumpiness * i32::from(features.bumpiness)
             + self.gaps * i32::from(features.gaps)
             + self.steps * i32::from(features.steps);
-        part.saturating_add(self.score.saturating_mul(i32::from(game_score)))
+        part.saturating_add(self.score.saturating_mul(i32::from(lines)))
     }
 
     /// What the pieces that can clear lines add.
@@ -273,7 +273,7 @@ impl Fixed {
 #[derive(Clone, Copy)]
 struct Pending {
     root: u32,
-    game_score: u16,
+    lines: u16,
 }
 
 /// Scores batches of wells. One a thread: it has buffers of its own.
@@ -306,7 +306,7 @@ impl Evaluator {
             "an emulator exists only at a level the processor has"
         );
         let weights = Fixed::new(spec)?;
-        let patterns = (spec.kind == Kind::Patterns).then(Patterns::standard);
+        let patterns = (spec.kind == EvaluatorKind::Patterns).then(Patterns::standard);
         Ok(Evaluator {
             emulator: emulator.clone(),
             level,
@@ -329,25 +329,19 @@ impl Evaluator {
     }
 
     /// The scores of `wells`, each with the game's score so far, into `out` (emptied first).
-    pub fn score(&mut self, wells: &[Well], game_scores: &[u16], out: &mut Vec<i32>) {
-        self.score_from(i32::MIN, wells, game_scores, out);
+    pub fn score(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
+        self.score_from(i32::MIN, wells, lines, out);
     }
 
     /// The same where only scores of `floor` and more matter: what is worth less may be given as
     /// [`i32::MIN`], which is less work.
-    pub fn score_from(
-        &mut self,
-        floor: i32,
-        wells: &[Well],
-        game_scores: &[u16],
-        out: &mut Vec<i32>,
-    ) {
+    pub fn score_from(&mut self, floor: i32, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
         // With quiescence even the worst may come to something.
         let floor = match self.quiescence {
             Quiescence::Off => floor,
             _ => i32::MIN,
         };
-        assert_eq!(wells.len(), game_scores.len(), "a game score a well");
+        assert_eq!(wells.len(), lines.len(), "one number of lines per well");
         out.clear();
         out.resize(wells.len(), i32::MIN);
         self.seen.clear();
@@ -356,10 +350,10 @@ impl Evaluator {
         self.wells.extend_from_slice(wells);
         self.pending.clear();
         self.pending.extend(
-            game_scores
+            lines
                 .iter()
                 .zip(0..)
-                .map(|(&game_score, root)| Pending { root, game_score }),
+                .map(|(&lines, root)| Pending { root, lines }),
         );
         // Breadth first, so that features are always counted for many wells at a time. What becomes
         // of one child does not depend on the others in the batch.
@@ -388,8 +382,8 @@ impl Evaluator {
             let judged = wells.iter().zip(pending).zip(&self.features);
             for (lane, ((well, at), features)) in judged.enumerate() {
                 let mut score = match self.patterns {
-                    Some(patterns) => patterns.sum(well, &self.open, lane, features, at.game_score),
-                    None => self.weights.sum(features, at.game_score),
+                    Some(patterns) => patterns.sum(well, &self.open, lane, features, at.lines),
+                    None => self.weights.sum(features, at.lines),
                 };
                 // Which pieces can clear a line is half of the work: it is asked only where the answer
                 // could matter.
@@ -412,7 +406,7 @@ impl Evaluator {
                                 self.next_wells.push(*child);
                                 self.next.push(Pending {
                                     root: at.root,
-                                    game_score: at.game_score.saturating_add(u16::from(lines)),
+                                    lines: at.lines.saturating_add(u16::from(lines)),
                                 });
                             }
                         }

@@ -12,10 +12,13 @@ mod node;
 mod patterns;
 mod step;
 
-pub use evaluator::{Evaluator, EvaluatorSpec, Kind, Quiescence, SCALE, WeightError, Weights};
+pub use evaluator::{
+    Evaluator, EvaluatorKind, EvaluatorSpec, Quiescence, SCALE, WeightError, Weights,
+};
 pub use features::{Features, LANES, count as count_features};
 pub use node::{Digest, Node, NodeWell, WELL_BYTES};
 pub use step::{
-    Cancelled, Candidates, Cut, CutSearch, DIGIT_VALUES, DIGITS, Division, Exchange, Frontier,
-    MAX_SHARDS, Outlet, Owner, Question, SIGMAS, Sorted, Step, StepStats, Ties, more_sigmas,
+    Cancelled, Candidates, ChildSink, CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES,
+    DIGITS, Exchange, Frontier, MAX_SHARDS, Owner, ShardLayout, SortBuffer, Step, StepStats, Ties,
+    retry_sigmas,
 };

@@ -82,7 +82,7 @@ pub struct Node {
     /// The well.
     pub well: NodeWell,
     /// Lines cleared since the run's first well, those before it included.
-    pub game_score: u16,
+    pub lines: u16,
     /// The parent hint: the lowest byte of [`Well::hash`] of the parent that the best path came
     /// from. It singles out one of the well's few parents nearly always, and costs nothing when a
     /// child is made, where the parent's place among all parents would cost a search backwards.
@@ -103,7 +103,7 @@ impl Digest {
     pub fn add(&mut self, node: &Node) {
         let [a, b, c] = node.well.words();
         let rest = c | u64::from(node.score as u32) << 32;
-        let more = u64::from(node.game_score) << 8 | u64::from(node.hint);
+        let more = u64::from(node.lines) << 8 | u64::from(node.hint);
         let low = fold(a ^ ODD[0], b ^ ODD[1]);
         let high = fold(rest ^ ODD[2], more ^ ODD[3]);
         let first = fold(low ^ ODD[2], high ^ ODD[0]);

@@ -112,7 +112,7 @@ impl Patterns {
         open: &Rows,
         lane: usize,
         features: &Features,
-        game_score: u16,
+        lines: u16,
     ) -> i32 {
         let counts: [u16; COUNTS] = [
             features.holes,
@@ -122,7 +122,7 @@ impl Patterns {
             features.all[0],
             features.all[1],
             features.all[2],
-            game_score,
+            lines,
         ];
         let stack = usize::from(features.stack_height);
         let mut sum = self.stack[stack];

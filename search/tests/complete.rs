@@ -6,15 +6,15 @@ use hatebeam_game::{
     Children, Emulator, Enemy, Geometry, Piece, Rules, Well, play, replay_of_wells,
 };
 use hatebeam_search::complete::{
-    Game, MIN_MEMORY, Progress, Resources, Solution, SolveError, check_scratch, solve,
+    GameTree, MIN_MEMORY, Progress, Resources, Solution, SolveError, check_scratch, solve,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-fn game(width: usize, height: usize) -> Game {
-    Game {
+fn game(width: usize, height: usize) -> GameTree {
+    GameTree {
         geometry: Geometry::new(width, height).unwrap(),
         rules: Rules::default(),
         enemy: Enemy::Hatetris,
@@ -29,7 +29,7 @@ fn resources(threads: usize) -> Resources {
     }
 }
 
-fn solved_with(game: Game, resources: &Resources) -> Result<Solution, SolveError> {
+fn solved_with(game: GameTree, resources: &Resources) -> Result<Solution, SolveError> {
     let cancel = AtomicBool::new(false);
     let mut told = Vec::new();
     let mut tell = |level: usize, wells: u64| {
@@ -49,12 +49,12 @@ fn solved_with(game: Game, resources: &Resources) -> Result<Solution, SolveError
     })
 }
 
-fn solved(game: Game) -> Solution {
+fn solved(game: GameTree) -> Solution {
     solved_with(game, &resources(2)).unwrap()
 }
 
 /// Each level as a set.
-fn brute_force(game: Game) -> Vec<u64> {
+fn brute_force(game: GameTree) -> Vec<u64> {
     let emulator = Emulator::new(game.geometry, game.rules);
     let mut children = Children::new();
     let mut level = HashSet::from([Well::EMPTY]);
@@ -81,8 +81,8 @@ fn brute_force(game: Game) -> Vec<u64> {
 }
 
 /// Plays a game's wells by the exact rules: its lines.
-fn played(game: Game, wells: &[Well]) -> u32 {
-    let Game {
+fn played(game: GameTree, wells: &[Well]) -> u32 {
+    let GameTree {
         geometry,
         rules,
         enemy,
@@ -119,7 +119,7 @@ fn small_wells_are_as_published() {
             game.rules = Rules { clear_above_bar };
             let solution = solved(game);
             let found = (
-                solution.best_score,
+                solution.best_lines,
                 solution.longest.len() - 1,
                 *solution.levels.iter().max().unwrap(),
             );
@@ -145,7 +145,7 @@ fn levels_are_those_of_the_brute_force() {
             game.enemy = enemy;
             let solution = solved(game);
             assert_eq!(solution.levels, brute_force(game), "{enemy}");
-            assert_eq!(played(game, &solution.best), solution.best_score);
+            assert_eq!(played(game, &solution.best), solution.best_lines);
             played(game, &solution.longest);
         }
     }
@@ -174,7 +174,7 @@ fn neither_threads_nor_memory_change_anything() {
 fn a_game_without_end_is_an_error() {
     let mut shallow = game(4, 3);
     shallow.rules.clear_above_bar = true;
-    let with_enemy = |enemy, width| Game {
+    let with_enemy = |enemy, width| GameTree {
         enemy,
         ..game(width, 4)
     };

@@ -3,18 +3,18 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, Well};
-use hatebeam_search::endgame::{Endgame, Limits, Outcome};
+use hatebeam_search::endgame::{Endgame, EndgameLimits, EndgameResult};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-fn search(endgame: &mut Endgame, well: &Well, limits: Limits) -> Outcome {
+fn search(endgame: &mut Endgame, well: &Well, limits: EndgameLimits) -> EndgameResult {
     endgame.search(well, &limits, &AtomicBool::new(false))
 }
 
 /// Checks that the wells are a game with these lines.
-fn check(emulator: &Emulator, from: &Well, outcome: &Outcome) {
+fn check(emulator: &Emulator, from: &Well, outcome: &EndgameResult) {
     let mut children = Children::new();
     let (mut well, mut total) = (*from, 0);
     for next in &outcome.wells {
@@ -59,7 +59,7 @@ fn whole_games_are_as_published() {
         let geometry = Geometry::new(width.parse().unwrap(), height.parse().unwrap()).unwrap();
         let emulator = Emulator::new(geometry, Rules::default());
         let mut endgame = Endgame::new(&emulator, 64 << 20);
-        let outcome = search(&mut endgame, &Well::EMPTY, Limits::default());
+        let outcome = search(&mut endgame, &Well::EMPTY, EndgameLimits::default());
         assert_eq!((outcome.lines, outcome.proven), (best, true), "{size}");
         check(&emulator, &Well::EMPTY, &outcome);
     }
@@ -77,7 +77,7 @@ fn neither_table_nor_order_change_the_value() {
         let mut wells: Vec<&Well> = known.keys().collect();
         wells.sort();
         for well in wells.into_iter().step_by(29) {
-            let outcome = search(&mut endgame, well, Limits::default());
+            let outcome = search(&mut endgame, well, EndgameLimits::default());
             assert_eq!((outcome.lines, outcome.proven), (known[well], true));
             check(&emulator, well, &outcome);
         }
@@ -88,7 +88,7 @@ fn neither_table_nor_order_change_the_value() {
 fn a_search_that_is_stopped_has_a_game_all_the_same() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     for nodes in [1, 100, 20_000] {
-        let limits = Limits {
+        let limits = EndgameLimits {
             nodes: Some(nodes),
             deadline: None,
         };
@@ -103,13 +103,17 @@ fn a_search_that_is_stopped_has_a_game_all_the_same() {
         check(&emulator, &Well::EMPTY, &outcomes[0]);
     }
     let begun = Instant::now();
-    let limits = Limits {
+    let limits = EndgameLimits {
         nodes: None,
         deadline: Some(begun + Duration::from_millis(100)),
     };
     let mut endgame = Endgame::new(&emulator, 1 << 20);
     assert!(!search(&mut endgame, &Well::EMPTY, limits).proven);
-    let outcome = endgame.search(&Well::EMPTY, &Limits::default(), &AtomicBool::new(true));
+    let outcome = endgame.search(
+        &Well::EMPTY,
+        &EndgameLimits::default(),
+        &AtomicBool::new(true),
+    );
     assert!(!outcome.proven);
     assert!(begun.elapsed() < Duration::from_secs(20));
 }

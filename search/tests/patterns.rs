@@ -4,7 +4,7 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorSpec, Features, Kind, LANES, Quiescence, Weights, count_features,
+    Evaluator, EvaluatorKind, EvaluatorSpec, Features, LANES, Quiescence, Weights, count_features,
 };
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
@@ -141,7 +141,7 @@ fn patterns_are_those_of_the_file() {
         .map(|(well, &points)| by_definition(&file, &play, well, points))
         .collect();
     let spec = EvaluatorSpec {
-        kind: Kind::Patterns,
+        kind: EvaluatorKind::Patterns,
         weights: Weights::default(),
         quiescence: Quiescence::Off,
     };

@@ -5,16 +5,16 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Cancelled, Candidates, CutSearch, DIGIT_VALUES, Digest, Division, Evaluator, EvaluatorSpec,
-    Exchange, Frontier, Kind, Node, NodeWell, Outlet, Owner, Quiescence, SIGMAS, Sorted, Step,
-    Ties, Weights,
+    Cancelled, Candidates, ChildSink, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES, Digest, Evaluator,
+    EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Node, NodeWell, Owner, Quiescence,
+    ShardLayout, SortBuffer, Step, Ties, Weights,
 };
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
 
-fn spec(kind: Kind, quiescence: Quiescence) -> EvaluatorSpec {
+fn spec(kind: EvaluatorKind, quiescence: Quiescence) -> EvaluatorSpec {
     EvaluatorSpec {
         kind,
         weights: Weights::default(),
@@ -26,7 +26,7 @@ fn root() -> Node {
     Node {
         score: 0,
         well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
-        game_score: 0,
+        lines: 0,
         hint: 0,
     }
 }
@@ -51,16 +51,16 @@ fn brute_force(
         let well = parent.well.unpack(GEOMETRY).unwrap();
         emulator.expand(&well, &mut children);
         for (child, lines) in children.iter() {
-            let game_score = parent.game_score + u16::from(lines);
-            evaluator.score(&[*child], &[game_score], &mut scores);
+            let lines = parent.lines + u16::from(lines);
+            evaluator.score(&[*child], &[lines], &mut scores);
             let node = Node {
                 score: scores[0],
                 well: NodeWell::pack(GEOMETRY, child),
-                game_score,
+                lines,
                 hint: well.hash() as u8,
             };
             let here = best.entry(node.well).or_insert(node);
-            if (node.game_score, u8::MAX - node.hint) > (here.game_score, u8::MAX - here.hint) {
+            if (node.lines, u8::MAX - node.hint) > (here.lines, u8::MAX - here.hint) {
                 *here = node;
             }
         }
@@ -84,12 +84,12 @@ fn sorted(frontier: &Frontier) -> Vec<Node> {
 #[test]
 fn a_step_is_the_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    for kind in Kind::ALL {
+    for kind in EvaluatorKind::ALL {
         for quiescence in [Quiescence::Off, Quiescence::Forced] {
             for width in [1, 37, 5000] {
                 let spec = spec(kind, quiescence);
-                let fast = Step::new(&emulator, spec, Division::local(width), 2).unwrap();
-                let mut frontier = Frontier::new(0, [root()], Division::local(width));
+                let fast = Step::new(&emulator, spec, ShardLayout::local(width), 2).unwrap();
+                let mut frontier = Frontier::new(0, [root()], ShardLayout::local(width));
                 for _ in 0..14 {
                     let expected = brute_force(&emulator, &spec, &sorted(&frontier), width);
                     frontier = step(&fast, &frontier);
@@ -112,10 +112,10 @@ fn a_step_is_the_brute_force() {
 #[test]
 fn a_step_of_any_width_is_the_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    let spec = spec(Kind::Knewjade, Quiescence::Off);
+    let spec = spec(EvaluatorKind::Knewjade, Quiescence::Off);
     for width in (1..=300).step_by(7) {
-        let fast = Step::new(&emulator, spec, Division::local(width), 2).unwrap();
-        let mut frontier = Frontier::new(0, [root()], Division::local(width));
+        let fast = Step::new(&emulator, spec, ShardLayout::local(width), 2).unwrap();
+        let mut frontier = Frontier::new(0, [root()], ShardLayout::local(width));
         for _ in 0..20 {
             let expected = brute_force(&emulator, &spec, &sorted(&frontier), width);
             frontier = step(&fast, &frontier);
@@ -126,13 +126,13 @@ fn a_step_of_any_width_is_the_brute_force() {
 
 #[test]
 fn threads_instructions_and_room_change_nothing() {
-    let spec = spec(Kind::Knewjade, Quiescence::Forced);
+    let spec = spec(EvaluatorKind::Knewjade, Quiescence::Forced);
     let digests = |level: SimdLevel, threads: usize, sigmas: f64| {
         let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
-        let fast = Step::new(&emulator, spec, Division::local(6000), threads)
+        let fast = Step::new(&emulator, spec, ShardLayout::local(6000), threads)
             .unwrap()
             .with_sigmas(sigmas);
-        let mut frontier = Frontier::new(0, [root()], Division::local(6000));
+        let mut frontier = Frontier::new(0, [root()], ShardLayout::local(6000));
         let mut digests = Vec::new();
         let mut repeats = 0;
         for _ in 0..25 {
@@ -162,9 +162,9 @@ fn threads_instructions_and_room_change_nothing() {
 #[test]
 fn a_step_can_be_stopped() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    let spec = spec(Kind::Plain, Quiescence::Off);
-    let fast = Step::new(&emulator, spec, Division::local(10), 1).unwrap();
-    let frontier = Frontier::new(0, [root()], Division::local(10));
+    let spec = spec(EvaluatorKind::Plain, Quiescence::Off);
+    let fast = Step::new(&emulator, spec, ShardLayout::local(10), 1).unwrap();
+    let frontier = Frontier::new(0, [root()], ShardLayout::local(10));
     let stopped = fast.run(&frontier, &AtomicBool::new(true), &AtomicU64::new(0));
     assert!(stopped.is_err());
 }
@@ -173,7 +173,7 @@ fn a_step_can_be_stopped() {
 fn weights_out_of_range_are_refused() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     for bad in [f64::NAN, f64::INFINITY, -1e9] {
-        let mut spec = spec(Kind::Knewjade, Quiescence::Off);
+        let mut spec = spec(EvaluatorKind::Knewjade, Quiescence::Off);
         spec.weights.enclosed = bad;
         let error = Evaluator::new(&emulator, &spec).err().unwrap();
         assert_eq!(error.name, "enclosed");
@@ -187,12 +187,12 @@ struct Mesh<'a> {
     from: usize,
 }
 
-impl Outlet for Mesh<'_> {
+impl ChildSink for Mesh<'_> {
     fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled> {
         let to = &self.all[usize::from(peer)];
-        to.offer_nodes(children, &mut Sorted::default());
+        to.offer_nodes(children, &mut SortBuffer::default());
         let from = &self.all[self.from];
-        for shard in 0..to.division().shards() {
+        for shard in 0..to.layout().shards() {
             if shard % self.all.len() == usize::from(peer) {
                 from.raise_floor(shard, to.floor(shard));
             }
@@ -206,11 +206,11 @@ fn shards_and_machines_change_nothing() {
     const WIDTH: usize = 6000;
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    for kind in [Kind::Patterns, Kind::PlainHoles] {
+    for kind in [EvaluatorKind::Patterns, EvaluatorKind::PlainHoles] {
         let spec = spec(kind, Quiescence::Off);
         let expected: Vec<_> = {
-            let alone = Step::new(&emulator, spec, Division::local(WIDTH), 1).unwrap();
-            let mut frontier = Frontier::new(0, [root()], Division::local(WIDTH));
+            let alone = Step::new(&emulator, spec, ShardLayout::local(WIDTH), 1).unwrap();
+            let mut frontier = Frontier::new(0, [root()], ShardLayout::local(WIDTH));
             let next = |_| {
                 frontier = step(&alone, &frontier);
                 frontier.digest()
@@ -218,18 +218,18 @@ fn shards_and_machines_change_nothing() {
             (0..15).map(next).collect()
         };
         for (machines, shards) in [(1, 1), (2, 7), (3, 64), (5, 5), (2, 1)] {
-            let division = Division::new(WIDTH, shards);
-            let step = Step::new(&emulator, spec, division, 2).unwrap();
+            let layout = ShardLayout::new(WIDTH, shards);
+            let step = Step::new(&emulator, spec, layout, 2).unwrap();
             let owner = |shard: usize| shard % machines;
             let mut frontiers: Vec<Frontier> = (0..machines)
                 .map(|at| {
-                    let mine = (owner(division.shard_of(&root().well)) == at).then(root);
-                    Frontier::new(0, mine, division)
+                    let mine = (owner(layout.shard_of(&root().well)) == at).then(root);
+                    Frontier::new(0, mine, layout)
                 })
                 .collect();
             for (depth, expected) in expected.iter().enumerate() {
                 let all: Vec<Candidates> = (0..machines)
-                    .map(|_| Candidates::new(division, SIGMAS))
+                    .map(|_| Candidates::new(layout, DEFAULT_SIGMAS))
                     .collect();
                 for (at, frontier) in frontiers.iter().enumerate() {
                     let owners: Vec<Owner> = (0..shards)
@@ -240,7 +240,7 @@ fn shards_and_machines_change_nothing() {
                         .collect();
                     let exchange = Exchange {
                         owners: &owners,
-                        outlet: &Mesh {
+                        sink: &Mesh {
                             all: &all,
                             from: at,
                         },
@@ -250,10 +250,10 @@ fn shards_and_machines_change_nothing() {
                         .unwrap();
                 }
                 let mut search = CutSearch::new(WIDTH);
-                while let Some(question) = search.question() {
+                while let Some(query) = search.query() {
                     let mut counts = vec![0; DIGIT_VALUES];
                     for candidates in &all {
-                        let more = candidates.count(question, 2);
+                        let more = candidates.count(query, 2);
                         counts.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
                     }
                     search.answer(&counts);
@@ -265,7 +265,7 @@ fn shards_and_machines_change_nothing() {
                         all.iter().flat_map(|here| here.tied(cut.rank)).collect();
                     tied.sort_unstable();
                     tied.truncate(count as usize);
-                    cut.ties = Ties::These(tied);
+                    cut.ties = Ties::Listed(tied);
                 }
                 let mut digest = Digest::default();
                 for (candidates, frontier) in all.iter().zip(&mut frontiers) {

@@ -9,7 +9,7 @@
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
-    Division, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+    EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout, Step, Weights,
 };
 use rocksdb::{BlockBasedOptions, DBCompressionType, Options, SstFileWriter};
 use std::error::Error;
@@ -21,18 +21,18 @@ const DEPTH: u32 = 40;
 fn frontier(width: usize) -> Result<Vec<Node>, Box<dyn Error>> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     let spec = EvaluatorSpec {
-        kind: Kind::Patterns,
+        kind: EvaluatorKind::Patterns,
         weights: Weights::default(),
         quiescence: Quiescence::Off,
     };
-    let step = Step::new(&emulator, spec, Division::local(width), 2)?;
+    let step = Step::new(&emulator, spec, ShardLayout::local(width), 2)?;
     let root = Node {
         score: 0,
         well: NodeWell::pack(Geometry::STANDARD, &Well::EMPTY),
-        game_score: 0,
+        lines: 0,
         hint: 0,
     };
-    let mut frontier = Frontier::new(0, [root], Division::local(width));
+    let mut frontier = Frontier::new(0, [root], ShardLayout::local(width));
     while frontier.depth < DEPTH {
         let next = step.run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0));
         frontier = next.map_err(|_| "nobody stops it")?.0;
@@ -92,7 +92,7 @@ fn measure(nodes: &[Node], setting: &Setting) -> Result<(), Box<dyn Error>> {
         if setting.entry != Entry::NoScore {
             value.extend(node.score.to_be_bytes());
         }
-        value.extend(node.game_score.to_be_bytes());
+        value.extend(node.lines.to_be_bytes());
         if setting.entry != Entry::NoHint {
             value.push(node.hint);
         }

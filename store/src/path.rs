@@ -119,12 +119,12 @@ fn node_of_dropped(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<N
             reason: error.to_string(),
         })?;
     let cells = start.filled() + 4 * depth.saturating_sub(first.depth);
-    let lines = cells.saturating_sub(filled) / geometry.width() as u32;
-    let game_score = u32::from(first.best_game_score) + lines;
+    let cleared = cells.saturating_sub(filled) / geometry.width() as u32;
+    let lines = u32::from(first.best_game_score) + cleared;
     Ok(Node {
         score: 0,
         well: *well,
-        game_score: u16::try_from(game_score).unwrap_or(u16::MAX),
+        lines: u16::try_from(lines).unwrap_or(u16::MAX),
         hint: 0,
     })
 }
@@ -149,7 +149,7 @@ struct Walk<'a, L> {
 /// A generation on the way back through depths that were not kept.
 struct Generation {
     well: Well,
-    game_score: u16,
+    lines: u16,
     /// Its parents that are still to be tried.
     parents: std::vec::IntoIter<Parent>,
 }
@@ -163,7 +163,7 @@ impl<L: Lookup> Walk<'_, L> {
         let mut seen: HashSet<(usize, Well)> = HashSet::new();
         let mut line = vec![Generation {
             well,
-            game_score: node.game_score,
+            lines: node.lines,
             parents: self.parents(&well, Some(node.hint)).into_iter(),
         }];
         while let Some(length) = line.len().checked_sub(1) {
@@ -172,7 +172,7 @@ impl<L: Lookup> Walk<'_, L> {
                 let parents: Vec<Parent> = last.parents.by_ref().collect();
                 tried += parents.len() as u64;
                 let hint = (gap == 1).then_some(node.hint);
-                if let Some(found) = self.pick(kept, last.game_score, &parents, hint)? {
+                if let Some(found) = self.pick(kept, last.lines, &parents, hint)? {
                     let between = line.iter().skip(1).map(|generation| generation.well);
                     self.wells.extend(between);
                     self.wells.push(unpack(self.store, kept, &found.well)?);
@@ -181,14 +181,14 @@ impl<L: Lookup> Walk<'_, L> {
                 line.pop();
             } else if let Some(parent) = last.parents.next() {
                 tried += 1;
-                let Some(game_score) = last.game_score.checked_sub(u16::from(parent.lines)) else {
+                let Some(lines) = last.lines.checked_sub(u16::from(parent.lines)) else {
                     continue;
                 };
                 if seen.insert((length, parent.well)) {
                     let parents = self.parents(&parent.well, None).into_iter();
                     line.push(Generation {
                         well: parent.well,
-                        game_score,
+                        lines,
                         parents,
                     });
                 }
@@ -220,7 +220,7 @@ impl<L: Lookup> Walk<'_, L> {
     fn pick(
         &mut self,
         kept: u32,
-        game_score: u16,
+        lines: u16,
         parents: &[Parent],
         hint: Option<u8>,
     ) -> Result<Option<Node>, StoreError> {
@@ -238,8 +238,8 @@ impl<L: Lookup> Walk<'_, L> {
             self.lookups += wells.len() as u64;
             let found = self.store.multi_get(kept, &wells)?;
             let mut matching = part.iter().zip(found).filter_map(|(parent, node)| {
-                let before = game_score.checked_sub(u16::from(parent.lines))?;
-                node.filter(|node| node.game_score == before)
+                let before = lines.checked_sub(u16::from(parent.lines))?;
+                node.filter(|node| node.lines == before)
             });
             if let Some(node) = matching.next() {
                 return Ok(Some(node));

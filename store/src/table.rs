@@ -72,7 +72,7 @@ pub(crate) fn depth_of(key: &[u8]) -> Option<u32> {
 
 fn value_of(node: &Node) -> [u8; VALUE_LEN] {
     let [a, b, c, d] = node.score.to_be_bytes();
-    let [e, f] = node.game_score.to_be_bytes();
+    let [e, f] = node.lines.to_be_bytes();
     [a, b, c, d, e, f, node.hint]
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn node_of_value(well: NodeWell, value: &[u8]) -> Option<Node> {
     Some(Node {
         score: i32::from_be_bytes([a, b, c, d]),
         well,
-        game_score: u16::from_be_bytes([e, f]),
+        lines: u16::from_be_bytes([e, f]),
         hint,
     })
 }

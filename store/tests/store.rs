@@ -5,7 +5,8 @@
 
 use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
-    Digest, Division, EvaluatorSpec, Frontier, Kind, Node, NodeWell, Quiescence, Step, Weights,
+    Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout, Step,
+    Weights,
 };
 use hatebeam_store::{
     DepthRecord, Families, Lookup, RunStore, ShardTables, StoreError, list_runs, path_to,
@@ -20,18 +21,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 fn frontiers(geometry: Geometry, width: usize, depths: u32) -> Vec<Frontier> {
     let emulator = Emulator::new(geometry, Rules::default());
     let spec = EvaluatorSpec {
-        kind: Kind::Knewjade,
+        kind: EvaluatorKind::Knewjade,
         weights: Weights::default(),
         quiescence: Quiescence::Off,
     };
-    let step = Step::new(&emulator, spec, Division::local(width), 2).unwrap();
+    let step = Step::new(&emulator, spec, ShardLayout::local(width), 2).unwrap();
     let root = Node {
         score: 0,
         well: NodeWell::pack(geometry, &Well::EMPTY),
-        game_score: 0,
+        lines: 0,
         hint: 0,
     };
-    let mut all = vec![Frontier::new(0, [root], Division::local(width))];
+    let mut all = vec![Frontier::new(0, [root], ShardLayout::local(width))];
     for _ in 0..depths {
         let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
         let (next, _) = step.run(all.last().unwrap(), &cancel, &progress).unwrap();
@@ -44,7 +45,7 @@ fn frontiers(geometry: Geometry, width: usize, depths: u32) -> Vec<Frontier> {
 }
 
 fn record(geometry: Geometry, frontier: &Frontier) -> DepthRecord {
-    let best = frontier.nodes().max_by_key(|node| node.game_score).unwrap();
+    let best = frontier.nodes().max_by_key(|node| node.lines).unwrap();
     DepthRecord {
         depth: frontier.depth,
         count: frontier.len() as u64,
@@ -52,7 +53,7 @@ fn record(geometry: Geometry, frontier: &Frontier) -> DepthRecord {
         best_score: 0,
         median_score: 0,
         worst_score: 0,
-        best_game_score: best.game_score,
+        best_game_score: best.lines,
         best_well: best.well.unpack(geometry).unwrap().to_hex(geometry),
         children: 7,
         seconds: 0.5,

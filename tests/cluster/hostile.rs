@@ -154,7 +154,7 @@ impl Here {
         let node = |well| Node {
             score: 1,
             well,
-            game_score: 0,
+            lines: 0,
             hint: 0,
         };
         // Of so many at least one is in the other worker's half.

@@ -14,7 +14,7 @@ use hatebeam_proto::batch;
 use hatebeam_proto::v1::peers_client::PeersClient;
 use hatebeam_proto::v1::peers_server::Peers;
 use hatebeam_proto::v1::{Heading, SendRequest, SendResponse};
-use hatebeam_search::{Cancelled, Candidates, Node, Outlet, Sorted};
+use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, SortBuffer};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -229,7 +229,7 @@ impl Links {
     }
 }
 
-impl Outlet for Links {
+impl ChildSink for Links {
     fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled> {
         let link = &self.links[usize::from(peer)];
         let full = {
@@ -257,7 +257,7 @@ async fn carry(
         .max_encoding_message_size(MAX_MESSAGE);
     let answers = client.send(ReceiverStream::new(requests)).await;
     let mut answers = answers.map_err(|status| explain(&status))?.into_inner();
-    let shards = candidates.division().shards();
+    let shards = candidates.layout().shards();
     let mut received = None;
     while let Some(answer) = answers.message().await.map_err(|status| explain(&status))? {
         for (&shard, &floor) in answer.shards.iter().zip(&answer.floors) {
@@ -389,8 +389,8 @@ impl PeerService {
             .record("depth", heading.depth)
             .record("from", from);
         let (intake, candidates) = self.find(&heading).await?;
-        let division = candidates.division();
-        let mut work = (Vec::new(), Sorted::default());
+        let layout = candidates.layout();
+        let mut work = (Vec::new(), SortBuffer::default());
         let mut received = 0;
         let mut telling = tokio::time::interval(TELL_EVERY);
         telling.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -426,7 +426,7 @@ impl PeerService {
                     .map_err(|error| Status::invalid_argument(error.to_string()))?;
                 let stray = nodes
                     .iter()
-                    .map(|node| division.shard_of(&node.well))
+                    .map(|node| layout.shard_of(&node.well))
                     .find(|&shard| !here.owned[shard]);
                 if let Some(shard) = stray {
                     return Err(Status::invalid_argument(format!(

@@ -17,8 +17,8 @@ use hatebeam_runs::Part;
 use hatebeam_runs::RunSpec;
 use hatebeam_runs::{ManifestError, Table, first_node};
 use hatebeam_search::{
-    Candidates, Cut, DIGITS, Division, Exchange, Frontier, MAX_SHARDS, NodeWell, Owner, Question,
-    Step, Ties,
+    Candidates, CountQuery, Cut, DIGITS, Exchange, Frontier, MAX_SHARDS, NodeWell, Owner,
+    ShardLayout, Step, Ties,
 };
 use hatebeam_store::{Families, ShardTables};
 use std::collections::HashMap;
@@ -78,7 +78,7 @@ pub(crate) struct Epoch {
     pub(crate) run: String,
     spec: RunSpec,
     emulator: Emulator,
-    division: Division,
+    layout: ShardLayout,
     owners: Vec<Owner>,
     peers: Vec<(String, Channel)>,
     pub(crate) tables: Arc<ShardTables>,
@@ -318,7 +318,7 @@ impl Hand {
         if !order.tables.iter().all(has_shard) {
             return Err("a table is of no shard".into());
         }
-        let division = Division::new(width, shards);
+        let layout = ShardLayout::new(width, shards);
         let me = order
             .members
             .iter()
@@ -340,12 +340,12 @@ impl Hand {
         let tables = self.tables(&order.run, geometry).await?;
         let (frontier, fetched) = if order.depth == start.depth() {
             let first = first_node(&spec, &start)?;
-            let mine = owned[division.shard_of(&first.well)].then_some(first);
-            (Arc::new(Frontier::new(order.depth, mine, division)), 0)
+            let mine = owned[layout.shard_of(&first.well)].then_some(first);
+            (Arc::new(Frontier::new(order.depth, mine, layout)), 0)
         } else {
             let held = before.map(|before| lock(&before.frontier).clone());
             let held = held.filter(|held| held.depth == order.depth);
-            tables::load(&self.objects, &order, division, held, &tables).await?
+            tables::load(&self.objects, &order, layout, held, &tables).await?
         };
         self.traffic.metrics.tables_fetched.add(u64::from(fetched));
         let wells = frontier.len() as u64;
@@ -356,7 +356,7 @@ impl Hand {
             run: order.run.clone(),
             spec,
             emulator,
-            division,
+            layout,
             owners,
             peers,
             tables,
@@ -432,7 +432,7 @@ impl Hand {
         if !(order.sigmas.is_finite() && (0.0..1e6).contains(&order.sigmas)) {
             return Err("the room is no number of use".into());
         }
-        let candidates = Arc::new(Candidates::new(epoch.division, order.sigmas));
+        let candidates = Arc::new(Candidates::new(epoch.layout, order.sigmas));
         *lock(&epoch.candidates) = Some((order.depth, Arc::clone(&candidates)));
         self.progress.depth.store(order.depth, Ordering::Relaxed);
         self.progress.expanded.store(0, Ordering::Relaxed);
@@ -464,14 +464,14 @@ impl Hand {
         let (work, threads) = (Arc::clone(epoch), self.threads);
         let progress = Arc::clone(&self.progress.expanded);
         let expanded = tokio::task::spawn_blocking(move || {
-            let step = Step::new(&work.emulator, work.spec.evaluator, work.division, threads);
+            let step = Step::new(&work.emulator, work.spec.evaluator, work.layout, threads);
             let step = match step {
                 Ok(step) => step,
                 Err(error) => return (Err(error.to_string()), links),
             };
             let exchange = Exchange {
                 owners: &work.owners,
-                outlet: &links,
+                sink: &links,
                 peers: work.peers.len() as u16,
             };
             let stats = step
@@ -529,11 +529,11 @@ impl Hand {
         }
         let counted = tokio::task::spawn_blocking(move || {
             let histograms = order.prefixes.iter().map(|prefix| {
-                let question = Question {
+                let query = CountQuery {
                     known: prefix.known,
                     prefix: prefix.prefix,
                 };
-                let counts = candidates.count(question, threads);
+                let counts = candidates.count(query, threads);
                 let some = counts.iter().enumerate().filter(|(_, count)| **count > 0);
                 let (digits, counts) = some.map(|(digit, count)| (digit as u32, *count)).unzip();
                 v1::Histogram { digits, counts }
@@ -564,7 +564,7 @@ impl Hand {
         let candidates = Hand::candidates(epoch, depth)?;
         let ties = match order.all_ties {
             true => Ties::All,
-            false => Ties::These(wells_of(&order.ties)?),
+            false => Ties::Listed(wells_of(&order.ties)?),
         };
         *lock(&epoch.candidates) = None;
         self.intake.send_modify(|intake| {
@@ -616,7 +616,7 @@ impl Hand {
             digest: part.digest.to_string(),
             best_score: part.best_score,
             worst_score: part.worst_score,
-            best_game_score: part.best.map_or(0, |node| u32::from(node.game_score)),
+            best_game_score: part.best.map_or(0, |node| u32::from(node.lines)),
             best_game_node_score: part.best.map_or(0, |node| node.score),
             best_game_hint: part.best.map_or(0, |node| u32::from(node.hint)),
             best_game_well: part.best.map_or_else(Vec::new, |node| node.well.0.to_vec()),
@@ -668,7 +668,7 @@ mod tests {
     use hatebeam_game::Rules;
     use hatebeam_metrics::{Registry, WorkerMetrics};
     use hatebeam_runs::{Start, WellSpec};
-    use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
     use std::path::Path;
 
     async fn hand(dir: &Path) -> Hand {
@@ -688,7 +688,7 @@ mod tests {
             well: WellSpec::new(Geometry::STANDARD, Rules::default()),
             start: Start::Empty,
             evaluator: EvaluatorSpec {
-                kind: Kind::Patterns,
+                kind: EvaluatorKind::Patterns,
                 weights: Weights::default(),
                 quiescence: Quiescence::Off,
             },

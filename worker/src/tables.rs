@@ -7,7 +7,7 @@ use hatebeam_metrics::WorkerMetrics;
 use hatebeam_objects::{Objects, Stored};
 use hatebeam_proto::v1;
 use hatebeam_runs::{ManifestError, RUNS, Table};
-use hatebeam_search::{Digest, Division, Frontier, Node};
+use hatebeam_search::{Digest, Frontier, Node, ShardLayout};
 use hatebeam_store::{ShardTables, in_parallel};
 use std::fs::File;
 use std::io::Write;
@@ -29,12 +29,12 @@ const LOCAL_DEPTHS: u32 = 2;
 pub(crate) async fn load(
     objects: &Objects,
     order: &v1::Prepare,
-    division: Division,
+    layout: ShardLayout,
     held: Option<Arc<Frontier>>,
     tables: &Arc<ShardTables>,
 ) -> Result<(Arc<Frontier>, u32), Failure> {
     let depth = order.depth;
-    let mut shards = vec![Vec::new(); division.shards()];
+    let mut shards = vec![Vec::new(); layout.shards()];
     let mut missing: Vec<&v1::Table> = order.tables.iter().collect();
     if let Some(held) = held {
         missing.retain(|table| {
@@ -47,7 +47,7 @@ pub(crate) async fn load(
         });
     }
     if !missing.is_empty() {
-        take_whole(tables, depth, division, &mut shards, &mut missing).await;
+        take_whole(tables, depth, layout, &mut shards, &mut missing).await;
     }
     let fetched = missing.len() as u32;
     if !missing.is_empty() {
@@ -74,7 +74,7 @@ pub(crate) async fn load(
         }
         let into = Arc::clone(tables);
         tokio::task::spawn_blocking(move || into.take(depth, paths)).await??;
-        take_whole(tables, depth, division, &mut shards, &mut missing).await;
+        take_whole(tables, depth, layout, &mut shards, &mut missing).await;
     }
     if let Some(table) = missing.first() {
         return Err(format!("the table {} is not what was committed", table.key).into());
@@ -91,7 +91,7 @@ fn is_whole(nodes: &[Node], table: &v1::Table) -> bool {
 async fn take_whole(
     tables: &Arc<ShardTables>,
     depth: u32,
-    division: Division,
+    layout: ShardLayout,
     shards: &mut [Vec<Node>],
     missing: &mut Vec<&v1::Table>,
 ) {
@@ -101,7 +101,7 @@ async fn take_whole(
     let Ok(Ok(nodes)) = loaded else {
         return;
     };
-    let frontier = Frontier::new(depth, nodes, division);
+    let frontier = Frontier::new(depth, nodes, layout);
     missing.retain(|table| {
         let Some(nodes) = frontier.shards.get(table.shard as usize) else {
             return true;

@@ -13,7 +13,7 @@ use crate::output::{self, count};
 use crate::run::screen::{bytes, duration};
 use crate::run::{kind_parser, parse_wells, quiescence_parser};
 use hatebeam_runs::Keep;
-use hatebeam_search::{Kind, Quiescence};
+use hatebeam_search::{EvaluatorKind, Quiescence};
 use machines::Instance;
 pub(crate) use machines::{Market, Prices};
 use model::{Beam, Depth, Inputs, MAX_WORKERS, Machine, depth, fewest_workers};
@@ -63,7 +63,7 @@ pub(crate) struct PlanArgs {
     /// What a well is worth
     #[arg(long, value_name = "NAME", default_value = "patterns")]
     #[arg(value_parser = kind_parser(), ignore_case = true)]
-    evaluator: Kind,
+    evaluator: EvaluatorKind,
     /// Whether to judge a well by what it can reach by clearing lines in a row
     #[arg(long, value_name = "MODE", default_value = "off")]
     #[arg(value_parser = quiescence_parser(), ignore_case = true)]

@@ -1,7 +1,7 @@
 //! How long a depth takes on a cluster, and what limits it. Nothing here but arithmetic:
 //! `docs/cluster-model.md` tells the formula in words, where each number was measured, and how far it holds.
 
-use hatebeam_search::{Kind, MAX_SHARDS, Quiescence, SIGMAS};
+use hatebeam_search::{DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, Quiescence};
 use serde::Serialize;
 
 /// What was measured, or where the comment says so assumed. Nanoseconds are those of one thread on one core
@@ -73,7 +73,7 @@ const TELL_SECONDS: f64 = 0.02;
 const BATCHES_HELD: f64 = 5.0;
 /// Children that a thread gathers for a peer (`search::step`).
 const REMOTE_BATCH: f64 = 256.0;
-/// Wells of width for each table in memory (`search::step::division`).
+/// Wells of width for each table in memory (`search::step::layout`).
 const TABLE_WELLS: u64 = 16_384;
 /// Bytes of a child in memory.
 const CHILD_BYTES: f64 = 28.0;
@@ -89,9 +89,9 @@ pub(crate) const MAX_WORKERS: u32 = 4096;
 
 impl Inputs {
     /// As they were measured.
-    pub(crate) fn measured(kind: Kind, quiescence: Quiescence) -> Inputs {
+    pub(crate) fn measured(kind: EvaluatorKind, quiescence: Quiescence) -> Inputs {
         let evaluator = match kind {
-            Kind::Patterns => 0.0,
+            EvaluatorKind::Patterns => 0.0,
             _ => BENCHMARK_KNEWJADE_NS - BENCHMARK_NS,
         };
         let quiescence = match quiescence {
@@ -378,5 +378,5 @@ impl Stream {
 fn room(beam: Beam) -> f64 {
     let tables = beam.shards * (beam.width / beam.shards / TABLE_WELLS).max(1);
     let wells = (beam.width as f64 / tables as f64).max(1.0);
-    (wells + SIGMAS * wells.sqrt() + 16.0) / wells
+    (wells + DEFAULT_SIGMAS * wells.sqrt() + 16.0) / wells
 }

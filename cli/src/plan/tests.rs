@@ -1,7 +1,7 @@
 use super::*;
 
 fn inputs() -> Inputs {
-    Inputs::measured(Kind::Patterns, Quiescence::Off)
+    Inputs::measured(EvaluatorKind::Patterns, Quiescence::Off)
 }
 
 fn depth(inputs: &Inputs, machine: &Machine, width: u64, workers: u32) -> Depth {

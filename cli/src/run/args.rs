@@ -8,7 +8,7 @@ use crate::metrics::MetricsArgs;
 use crate::state::StateArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_runs::{Keep, MAX_WIDTH};
-use hatebeam_search::{Kind, Quiescence};
+use hatebeam_search::{EvaluatorKind, Quiescence};
 use std::path::PathBuf;
 use tracing::level_filters::LevelFilter;
 
@@ -62,7 +62,7 @@ pub(crate) struct SpecArgs {
     pub(crate) width: u64,
     /// What a well is worth [default: what the weights file says; else knewjade where weights are given, and patterns]
     #[arg(long, value_name = "NAME", value_parser = kind_parser(), ignore_case = true)]
-    pub(crate) evaluator: Option<Kind>,
+    pub(crate) evaluator: Option<EvaluatorKind>,
     /// Whether to judge a well by what it can reach by clearing lines in a row [default: off, or what
     /// the weights file says]
     #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
@@ -227,10 +227,13 @@ fn parse_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-pub(crate) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(Kind::ALL.map(Kind::name)).map(|name| {
-        let named = |kind: &Kind| kind.name().eq_ignore_ascii_case(&name);
-        Kind::ALL.into_iter().find(named).unwrap_or(Kind::Patterns)
+pub(crate) fn kind_parser() -> impl TypedValueParser<Value = EvaluatorKind> {
+    PossibleValuesParser::new(EvaluatorKind::ALL.map(EvaluatorKind::name)).map(|name| {
+        let named = |kind: &EvaluatorKind| kind.name().eq_ignore_ascii_case(&name);
+        EvaluatorKind::ALL
+            .into_iter()
+            .find(named)
+            .unwrap_or(EvaluatorKind::Patterns)
     })
 }
 

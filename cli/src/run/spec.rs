@@ -6,7 +6,7 @@ use crate::output::Failure;
 use anyhow::{Context, bail};
 use hatebeam_game::{Encoding, Geometry, Rules, encode};
 use hatebeam_runs::{RunSpec, Start, WellSpec};
-use hatebeam_search::{EvaluatorSpec, Kind, Quiescence, Weights};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 use serde::Deserialize;
 use serde_json::Value;
 use std::fs;
@@ -20,7 +20,7 @@ const MAX_FILE_BYTES: u64 = 64 << 10;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    evaluator: Option<Kind>,
+    evaluator: Option<EvaluatorKind>,
     quiescence: Option<Quiescence>,
     #[serde(default)]
     weights: toml::Table,
@@ -91,12 +91,12 @@ fn evaluator(args: &SpecArgs) -> anyhow::Result<EvaluatorSpec> {
     }
     let are_given = !file.weights.is_empty() || !args.weight.is_empty();
     let default = if are_given {
-        Kind::Knewjade
+        EvaluatorKind::Knewjade
     } else {
-        Kind::Patterns
+        EvaluatorKind::Patterns
     };
     let kind = args.evaluator.or(file.evaluator).unwrap_or(default);
-    if are_given && kind != Kind::Knewjade {
+    if are_given && kind != EvaluatorKind::Knewjade {
         let text = format!(
             "weights are for --evaluator knewjade: {} has none to set",
             kind.name()

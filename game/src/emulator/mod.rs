@@ -309,7 +309,7 @@ impl Emulator {
         }
         if let (Some(out), Some(piece)) = (out, clears.single()) {
             out.clear();
-            for (well, lines) in self.reference.outcome(well, piece).children {
+            for (well, lines) in self.reference.expand(well, piece).children {
                 if lines > 0 {
                     out.push(well, lines);
                 }
@@ -374,7 +374,7 @@ impl Emulator {
     #[cold]
     fn children_by_reference(&self, well: &Well, piece: Piece, out: &mut Children) {
         out.clear();
-        let outcome = self.reference.outcome(well, piece);
+        let outcome = self.reference.expand(well, piece);
         for (well, lines) in outcome.children {
             out.push(well, lines);
         }

@@ -42,7 +42,7 @@ const LEAST_BUFFER_BYTES: u64 = 512 << 10;
 
 /// What is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Game {
+pub struct GameTree {
     /// The size of the well.
     pub geometry: Geometry,
     /// The rules that vary.
@@ -81,7 +81,7 @@ pub struct Solution {
     /// is the last of the list.
     pub levels: Vec<u64>,
     /// The most lines.
-    pub best_score: u32,
+    pub best_lines: u32,
     /// A game with so many: its wells from the empty one on.
     pub best: Vec<Well>,
     /// A longest game.
@@ -148,7 +148,7 @@ pub enum SolveError {
 /// # Errors
 /// [`SolveError`].
 pub fn solve(
-    game: Game,
+    game: GameTree,
     resources: &Resources,
     cancel: &AtomicBool,
     progress: &Progress,
@@ -212,7 +212,7 @@ impl<K: Key> Level<K> {
 }
 
 struct Search<'a> {
-    game: Game,
+    game: GameTree,
     emulator: Emulator,
     threads: usize,
     scratch: &'a Path,
@@ -264,7 +264,7 @@ impl Search<'_> {
             .max_by_key(|&level| (score(level), std::cmp::Reverse(level)))
             .unwrap_or(0);
         Ok(Solution {
-            best_score: score(best),
+            best_lines: score(best),
             best: self.way_to(&levels, best)?,
             longest: self.way_to(&levels, last)?,
             levels: levels.iter().map(|level| level.count).collect(),

@@ -12,7 +12,7 @@ fn solved(
     buffer_bytes: u64,
     scratch: &Path,
 ) -> Result<Solution, SolveError> {
-    let game = Game {
+    let game = GameTree {
         geometry: Geometry::new(10, 5).unwrap(),
         rules: Rules::default(),
         enemy: Enemy::Hatetris,

@@ -1,7 +1,7 @@
 //! The children of one depth that may survive, in tables by hash.
 
-use super::cut::{Cut, CutSearch, DIGIT_VALUES, Question, Ties, rank, score_of};
-use super::division::Division;
+use super::cut::{CountQuery, Cut, CutSearch, DIGIT_VALUES, Ties, rank, score_of};
+use super::layout::ShardLayout;
 use super::{lock, sort};
 use crate::node::{Node, NodeWell};
 use std::hint::black_box;
@@ -18,17 +18,17 @@ pub(super) struct Candidate {
 /// The children of one depth that may survive: those of the shards that are here, and of the others the
 /// floors alone.
 pub struct Candidates {
-    division: Division,
+    layout: ShardLayout,
     tables: Vec<Mutex<Table>>,
     floors: Vec<AtomicU64>,
 }
 
 impl Candidates {
     /// None yet. Eight `sigmas` of room are enough, unless [`Candidates::dropped_above`] says otherwise.
-    pub fn new(division: Division, sigmas: f64) -> Candidates {
-        let (count, room) = (division.tables(), division.room(sigmas));
+    pub fn new(layout: ShardLayout, sigmas: f64) -> Candidates {
+        let (count, room) = (layout.tables(), layout.room(sigmas));
         Candidates {
-            division,
+            layout,
             tables: (0..count).map(|_| Mutex::new(Table::new(room))).collect(),
             floors: (0..count).map(|_| AtomicU64::new(0)).collect(),
         }
@@ -41,8 +41,8 @@ impl Candidates {
     }
 
     /// How they are divided.
-    pub fn division(&self) -> Division {
-        self.division
+    pub fn layout(&self) -> ShardLayout {
+        self.layout
     }
 
     /// Whether a child of this rank may still survive in a table.
@@ -58,11 +58,11 @@ impl Candidates {
     }
 
     /// Takes children that were made elsewhere. What a batch is sorted into is kept in `sorted`.
-    pub fn offer_nodes(&self, nodes: &[Node], sorted: &mut Sorted) {
+    pub fn offer_nodes(&self, nodes: &[Node], sorted: &mut SortBuffer) {
         sorted.0.clear();
         sorted.0.extend(nodes.iter().map(|&node| {
             let hash = node.well.hash();
-            (self.division.table_of(hash), Candidate { node, hash })
+            (self.layout.table_of(hash), Candidate { node, hash })
         }));
         sorted.0.sort_unstable_by_key(|(table, _)| *table);
         for group in sorted.0.chunk_by(|a, b| a.0 == b.0) {
@@ -78,7 +78,7 @@ impl Candidates {
 
     /// The rank below which nothing survives in a shard. It only rises.
     pub fn floor(&self, shard: usize) -> u64 {
-        let each = self.division.tables_a_shard();
+        let each = self.layout.tables_a_shard();
         let floors = &self.floors[shard * each..(shard + 1) * each];
         let floors = floors.iter().map(|floor| floor.load(Ordering::Relaxed));
         floors.min().unwrap_or(0)
@@ -86,7 +86,7 @@ impl Candidates {
 
     /// Takes note of the floor of a shard that is elsewhere.
     pub fn raise_floor(&self, shard: usize, floor: u64) {
-        let each = self.division.tables_a_shard();
+        let each = self.layout.tables_a_shard();
         for here in &self.floors[shard * each..(shard + 1) * each] {
             here.fetch_max(floor, Ordering::Relaxed);
         }
@@ -110,13 +110,13 @@ impl Candidates {
     }
 
     /// Counts the children for the search for the cut: [`DIGIT_VALUES`] counts.
-    pub fn count(&self, question: Question, threads: usize) -> Vec<u64> {
+    pub fn count(&self, query: CountQuery, threads: usize) -> Vec<u64> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut counts = vec![0; DIGIT_VALUES];
             while let Some(table) = self.tables.get(next.fetch_add(1, Ordering::Relaxed)) {
                 for node in lock(table).nodes() {
-                    if let Some(digit) = question.digit(rank(node.score, node.well.hash())) {
+                    if let Some(digit) = query.digit(rank(node.score, node.well.hash())) {
                         counts[digit] += 1;
                     }
                 }
@@ -141,16 +141,16 @@ impl Candidates {
 
     /// The cut, where all children are here.
     pub(super) fn cut(&self, threads: usize) -> Cut {
-        let mut search = CutSearch::new(self.division.width());
-        while let Some(question) = search.question() {
-            search.answer(&self.count(question, threads));
+        let mut search = CutSearch::new(self.layout.width());
+        while let Some(query) = search.query() {
+            search.answer(&self.count(query, threads));
         }
         let mut cut = search.cut();
         if let Ties::First(count) = cut.ties {
             let mut tied = self.tied(cut.rank);
             tied.sort_unstable();
             tied.truncate(usize::try_from(count).unwrap_or(usize::MAX));
-            cut.ties = Ties::These(tied);
+            cut.ties = Ties::Listed(tied);
         }
         cut
     }
@@ -178,13 +178,13 @@ impl Candidates {
     /// Takes the survivors out, by shard, each shard sorted by packed well; the rest goes. With
     /// [`Ties::First`] all ties survive.
     pub fn select(&self, cut: &Cut, threads: usize) -> Vec<Vec<Node>> {
-        let (shards, each) = (self.division.shards(), self.division.tables_a_shard());
+        let (shards, each) = (self.layout.shards(), self.layout.tables_a_shard());
         let survives = |node: &Node| {
             let rank = rank(node.score, node.well.hash());
             rank > cut.rank
                 || rank == cut.rank
                     && match &cut.ties {
-                        Ties::These(these) => these.binary_search(&node.well).is_ok(),
+                        Ties::Listed(these) => these.binary_search(&node.well).is_ok(),
                         Ties::All | Ties::First(_) => true,
                     }
         };
@@ -229,7 +229,7 @@ impl Candidates {
 
 /// What [`Candidates::offer_nodes`] works in.
 #[derive(Default)]
-pub struct Sorted(Vec<(usize, Candidate)>);
+pub struct SortBuffer(Vec<(usize, Candidate)>);
 
 /// Marks a slot nobody is in: no game scores so much.
 const FREE: u16 = u16::MAX;
@@ -258,10 +258,7 @@ impl Table {
     }
 
     fn nodes(&self) -> impl Iterator<Item = Node> {
-        self.slots
-            .iter()
-            .filter(|node| node.game_score != FREE)
-            .copied()
+        self.slots.iter().filter(|node| node.lines != FREE).copied()
     }
 
     fn slot(&self, hash: u64) -> usize {
@@ -275,7 +272,7 @@ impl Table {
     #[inline]
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
         if !self.slots.is_empty() {
-            let touched = hashes.fold(0, |sum, hash| sum ^ self.slots[self.slot(hash)].game_score);
+            let touched = hashes.fold(0, |sum, hash| sum ^ self.slots[self.slot(hash)].lines);
             black_box(touched);
         }
     }
@@ -302,14 +299,14 @@ impl Table {
         let mut at = self.slot(candidate.hash);
         loop {
             let here = &mut self.slots[at];
-            if here.game_score == FREE {
+            if here.lines == FREE {
                 *here = *node;
                 self.len += 1;
                 return;
             }
             if here.well == node.well {
-                let better = node.game_score > here.game_score
-                    || node.game_score == here.game_score && node.hint < here.hint;
+                let better =
+                    node.lines > here.lines || node.lines == here.lines && node.hint < here.hint;
                 if better {
                     *here = *node;
                 }
@@ -343,7 +340,7 @@ impl Table {
         let free = Node {
             score: 0,
             well: NodeWell::default(),
-            game_score: FREE,
+            lines: FREE,
             hint: 0,
         };
         self.slots.clear();
@@ -352,7 +349,7 @@ impl Table {
         self.len = kept.len();
         for node in &kept {
             let mut at = self.slot(node.well.hash());
-            while self.slots[at].game_score != FREE {
+            while self.slots[at].lines != FREE {
                 at = (at + 1) % size;
             }
             self.slots[at] = *node;

@@ -23,14 +23,14 @@ pub(super) fn score_of(rank: u64) -> i32 {
 
 /// What is to be counted in one round: children whose rank begins with `prefix`, by the digit after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct CountQuery {
     /// How many digits are known, 0 to 3.
     pub known: u32,
     /// The known digits, in the lowest bits.
     pub prefix: u64,
 }
 
-impl Question {
+impl CountQuery {
     /// The digit by which a child of this rank counts, if it does.
     #[inline]
     pub(super) fn digit(self, rank: u64) -> Option<usize> {
@@ -65,7 +65,7 @@ pub enum Ties {
     /// The first so many by packed well: they must be collected to know which those are.
     First(u64),
     /// These, ascending.
-    These(Vec<NodeWell>),
+    Listed(Vec<NodeWell>),
 }
 
 /// The search for the cut.
@@ -93,8 +93,8 @@ impl CutSearch {
     }
 
     /// What is to be counted next; `None` once the cut is known.
-    pub fn question(&self) -> Option<Question> {
-        (!self.all && self.known < DIGITS).then_some(Question {
+    pub fn query(&self) -> Option<CountQuery> {
+        (!self.all && self.known < DIGITS).then_some(CountQuery {
             known: self.known,
             prefix: self.prefix,
         })
@@ -122,7 +122,7 @@ impl CutSearch {
         }
     }
 
-    /// The cut, once there is no further question. With a rank of 0 all survive.
+    /// The cut, once there is no further query. With a rank of 0 all survive.
     pub fn cut(&self) -> Cut {
         match self.all {
             true => Cut::default(),
@@ -142,10 +142,10 @@ mod tests {
     /// The counts of all parts together, as machines would give them.
     fn cut_of(width: usize, parts: &[Vec<u64>]) -> Cut {
         let mut search = CutSearch::new(width);
-        while let Some(question) = search.question() {
+        while let Some(query) = search.query() {
             let mut counts = vec![0; DIGIT_VALUES];
             for &rank in parts.iter().flatten() {
-                if let Some(digit) = question.digit(rank) {
+                if let Some(digit) = query.digit(rank) {
                     counts[digit] += 1;
                 }
             }
@@ -176,7 +176,7 @@ mod tests {
                     prop_assert!((count as usize) < tied);
                     count as usize
                 }
-                Ties::These(_) => unreachable!(),
+                Ties::Listed(_) => unreachable!(),
             };
             prop_assert_eq!(survive, width.min(all.len()));
             prop_assert!(all.len() < width || cut.rank == all[width - 1]);

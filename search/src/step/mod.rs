@@ -6,7 +6,7 @@
 //!
 //! **Shards and tables.** A child belongs to the shard its hash names, and there to a table of open
 //! addressing small enough for a core's cache; threads hand it children in batches. Children of shards
-//! that are elsewhere go there through an [`Outlet`].
+//! that are elsewhere go there through an [`ChildSink`].
 //!
 //! **The rising floor.** Hashes spread wells evenly, so that of the top `width` a table holds its share,
 //! give or take a few standard deviations. A table that is full therefore keeps its own greatest (its
@@ -21,11 +21,11 @@
 
 mod candidates;
 mod cut;
-mod division;
+mod layout;
 
-pub use candidates::{Candidates, Sorted};
-pub use cut::{Cut, CutSearch, DIGIT_VALUES, DIGITS, Question, Ties};
-pub use division::{Division, MAX_SHARDS};
+pub use candidates::{Candidates, SortBuffer};
+pub use cut::{CountQuery, Cut, CutSearch, DIGIT_VALUES, DIGITS, Ties};
+pub use layout::{MAX_SHARDS, ShardLayout};
 
 use crate::evaluator::{Evaluator, EvaluatorSpec, WeightError};
 use crate::node::{Digest, Node, NodeWell};
@@ -46,10 +46,10 @@ pub struct Frontier {
 
 impl Frontier {
     /// A frontier of these nodes.
-    pub fn new(depth: u32, nodes: impl IntoIterator<Item = Node>, division: Division) -> Frontier {
-        let mut shards = vec![Vec::new(); division.shards()];
+    pub fn new(depth: u32, nodes: impl IntoIterator<Item = Node>, layout: ShardLayout) -> Frontier {
+        let mut shards = vec![Vec::new(); layout.shards()];
         for node in nodes {
-            shards[division.shard_of(&node.well)].push(node);
+            shards[layout.shard_of(&node.well)].push(node);
         }
         shards.iter_mut().for_each(|shard| sort(shard));
         Frontier { depth, shards }
@@ -109,7 +109,7 @@ pub enum Owner {
 }
 
 /// The way to the shards that are elsewhere.
-pub trait Outlet: Sync {
+pub trait ChildSink: Sync {
     /// Hands children to a peer, and waits while it has its hands full.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ pub struct Exchange<'a> {
     /// Who has each shard.
     pub owners: &'a [Owner],
     /// The way to them.
-    pub outlet: &'a dyn Outlet,
+    pub sink: &'a dyn ChildSink,
     /// How many peers there are.
     pub peers: u16,
 }
@@ -132,18 +132,18 @@ pub struct Exchange<'a> {
 pub struct Step {
     emulator: Emulator,
     spec: EvaluatorSpec,
-    division: Division,
+    layout: ShardLayout,
     threads: usize,
     /// Standard deviations of room in a table.
     sigmas: f64,
 }
 
 /// The standard deviations of room that a table has at first.
-pub const SIGMAS: f64 = 8.0;
+pub const DEFAULT_SIGMAS: f64 = 8.0;
 
 /// The room to do a depth again with that needed more.
-pub fn more_sigmas(sigmas: f64) -> f64 {
-    sigmas * 2.0 + SIGMAS
+pub fn retry_sigmas(sigmas: f64) -> f64 {
+    sigmas * 2.0 + DEFAULT_SIGMAS
 }
 
 /// Why a step made no frontier.
@@ -151,23 +151,23 @@ pub fn more_sigmas(sigmas: f64) -> f64 {
 pub struct Cancelled;
 
 impl Step {
-    /// A step to the best children, as many as the division's width.
+    /// A step to the best children, as many as the layout's width.
     ///
     /// # Errors
     /// [`WeightError`] if the evaluator's weights cannot be used.
     pub fn new(
         emulator: &Emulator,
         spec: EvaluatorSpec,
-        division: Division,
+        layout: ShardLayout,
         threads: usize,
     ) -> Result<Step, WeightError> {
         Evaluator::new(emulator, &spec)?;
         Ok(Step {
             emulator: emulator.clone(),
             spec,
-            division,
+            layout,
             threads: threads.max(1),
-            sigmas: SIGMAS,
+            sigmas: DEFAULT_SIGMAS,
         })
     }
 
@@ -225,7 +225,7 @@ impl Step {
         let mut repeats = 0;
         let mut sigmas = self.sigmas;
         loop {
-            let candidates = Candidates::new(self.division, sigmas);
+            let candidates = Candidates::new(self.layout, sigmas);
             progress.store(0, Ordering::Relaxed);
             let stats = self.expand(frontier, &candidates, None, cancel, progress)?;
             let cut = candidates.cut(self.threads);
@@ -233,7 +233,7 @@ impl Step {
                 return Ok((candidates, cut, StepStats { repeats, ..stats }));
             }
             repeats += 1;
-            sigmas = more_sigmas(sigmas);
+            sigmas = retry_sigmas(sigmas);
         }
     }
 
@@ -241,7 +241,7 @@ impl Step {
     /// others through the exchange; without one all shards are here.
     ///
     /// # Errors
-    /// [`Cancelled`] soon after `cancel` becomes true, or because the outlet says so.
+    /// [`Cancelled`] soon after `cancel` becomes true, or because the sink says so.
     ///
     /// # Panics
     /// If the frontier holds bytes that are no well of the emulator's geometry.
@@ -302,7 +302,7 @@ struct Worker<'a> {
     exchange: Option<Exchange<'a>>,
     children: Children,
     wells: Vec<Well>,
-    game_scores: Vec<u16>,
+    lines: Vec<u16>,
     hints: Vec<u8>,
     scores: Vec<i32>,
     /// For each table here.
@@ -331,10 +331,10 @@ impl<'a> Worker<'a> {
             exchange,
             children: Children::new(),
             wells: Vec::new(),
-            game_scores: Vec::new(),
+            lines: Vec::new(),
             hints: Vec::new(),
             scores: Vec::new(),
-            out: vec![Vec::new(); candidates.division().tables()],
+            out: vec![Vec::new(); candidates.layout().tables()],
             out_of_here: vec![Vec::new(); peers],
             floor: i32::MIN,
             look_in: 0,
@@ -344,17 +344,17 @@ impl<'a> Worker<'a> {
 
     fn expand(&mut self, parents: &[Node]) -> Result<(), Cancelled> {
         let geometry = self.emulator.geometry();
-        let division = self.candidates.division();
+        let layout = self.candidates.layout();
         if self.look_in == 0 {
             self.floor = self.candidates.least_score();
-            self.look_in = 1 + division.tables() / TABLES_A_LOOK;
+            self.look_in = 1 + layout.tables() / TABLES_A_LOOK;
         }
         self.look_in -= 1;
         // Thirty-two parents have some 450 children: enough for full vectors, little enough for the
         // nearest cache.
         for parents in parents.chunks(32) {
             self.wells.clear();
-            self.game_scores.clear();
+            self.lines.clear();
             self.hints.clear();
             for parent in parents {
                 let well = parent
@@ -365,30 +365,30 @@ impl<'a> Worker<'a> {
                 self.emulator.expand(&well, &mut self.children);
                 self.wells.extend_from_slice(self.children.wells());
                 let lines = self.children.lines().iter();
-                let scores = lines.map(|&lines| parent.game_score.saturating_add(u16::from(lines)));
-                self.game_scores.extend(scores);
+                let scores = lines.map(|&lines| parent.lines.saturating_add(u16::from(lines)));
+                self.lines.extend(scores);
                 self.hints.resize(self.wells.len(), hint);
             }
             self.stats.children += self.wells.len() as u64;
             let (floor, scores) = (self.floor, &mut self.scores);
             self.evaluator
-                .score_from(floor, &self.wells, &self.game_scores, scores);
+                .score_from(floor, &self.wells, &self.lines, scores);
             for index in 0..self.wells.len() {
                 let well = NodeWell::pack(geometry, &self.wells[index]);
                 let hash = well.hash();
                 let score = self.scores[index];
-                let table = division.table_of(hash);
+                let table = layout.table_of(hash);
                 if !self.candidates.takes(table, rank(score, hash)) {
                     continue;
                 }
                 let node = Node {
                     score,
                     well,
-                    game_score: self.game_scores[index],
+                    lines: self.lines[index],
                     hint: self.hints[index],
                 };
                 if let Some(exchange) = self.exchange
-                    && let Owner::Peer(peer) = exchange.owners[table / division.tables_a_shard()]
+                    && let Owner::Peer(peer) = exchange.owners[table / layout.tables_a_shard()]
                 {
                     let out = &mut self.out_of_here[usize::from(peer)];
                     out.push(node);
@@ -415,7 +415,7 @@ impl<'a> Worker<'a> {
     fn send(&mut self, exchange: Exchange<'_>, peer: u16) -> Result<(), Cancelled> {
         let out = &mut self.out_of_here[usize::from(peer)];
         self.stats.sent += out.len() as u64;
-        exchange.outlet.send(peer, out)?;
+        exchange.sink.send(peer, out)?;
         out.clear();
         Ok(())
     }

@@ -11,15 +11,15 @@ pub const MAX_SHARDS: usize = 4096;
 /// is divided further into tables of a size that a core's cache holds. Both by the upper bits of the
 /// hash, so that a table lies in one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Division {
+pub struct ShardLayout {
     width: usize,
     shards: usize,
     tables: usize,
 }
 
-impl Division {
+impl ShardLayout {
     /// Of a beam `width` wells wide into so many shards, 1 to [`MAX_SHARDS`].
-    pub fn new(width: usize, shards: usize) -> Division {
+    pub fn new(width: usize, shards: usize) -> ShardLayout {
         let (width, shards) = (width.max(1), shards.clamp(1, MAX_SHARDS));
         // A few tables even where one would do, lest threads wait for each other.
         let least = if shards == 1 {
@@ -27,7 +27,7 @@ impl Division {
         } else {
             16usize.div_ceil(shards)
         };
-        Division {
+        ShardLayout {
             width,
             shards,
             tables: shards * (width / shards / TABLE_WIDTH).max(least),
@@ -35,8 +35,8 @@ impl Division {
     }
 
     /// As one machine divides it by itself: a shard a file.
-    pub fn local(width: usize) -> Division {
-        Division::new(width, if width < 4096 { 1 } else { 8 })
+    pub fn local(width: usize) -> ShardLayout {
+        ShardLayout::new(width, if width < 4096 { 1 } else { 8 })
     }
 
     /// The beam's width.
