@@ -22,9 +22,9 @@ use tokio_rustls::TlsAcceptor;
 /// A browser makes six connections at most, and keeps one of them for events.
 const LIMITS: Limits = Limits {
     connections: 128,
-    head: Duration::from_secs(20),
+    header_timeout: Duration::from_secs(20),
     // Streams of events are begun anew after that, which nobody notices.
-    whole: Duration::from_secs(900),
+    connection_timeout: Duration::from_secs(900),
     buffer: 32 << 10,
     keep_alive: true,
 };

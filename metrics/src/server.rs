@@ -16,8 +16,8 @@ use tokio::net::TcpListener;
 /// Each connection serves one request.
 const LIMITS: Limits = Limits {
     connections: 32,
-    head: Duration::from_secs(10),
-    whole: Duration::from_secs(60),
+    header_timeout: Duration::from_secs(10),
+    connection_timeout: Duration::from_secs(60),
     buffer: 16 << 10,
     keep_alive: false,
 };

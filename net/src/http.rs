@@ -1,6 +1,6 @@
-//! A router served over HTTP within limits: so many connections at once, so long each, so many bytes set aside.
+//! An HTTP server with limits on the number of connections, their duration and their memory.
 //!
-//! A caller that hangs costs its own connection, and nothing else of the process waits for any.
+//! A client that hangs blocks only its own connection; no other part of the process waits for it.
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -14,24 +14,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// How long a server bears with its callers.
+/// Limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Connections at once.
+    /// Maximum number of open connections. Further clients wait until one closes.
     pub connections: usize,
-    /// How long a caller may take over the handshake, and again to say what he wants, once the connection is
-    /// there or the last answer was given.
-    pub head: Duration,
-    /// How long a connection may last.
-    pub whole: Duration,
-    /// The most bytes that are set aside for what a caller says. What is said beyond its headers is the
-    /// router's to bound.
+    /// Maximum time for the handshake, and for receiving the headers of each request once the connection is ready or the
+    /// previous response is sent.
+    pub header_timeout: Duration,
+    /// Maximum duration of a connection.
+    pub connection_timeout: Duration,
+    /// Maximum size of a connection's read buffer, in bytes. The router has to limit request bodies itself.
     pub buffer: usize,
-    /// Whether a connection is for more than one request.
+    /// Whether a connection may serve more than one request.
     pub keep_alive: bool,
 }
 
-/// A connection as it comes.
+/// Handshake of a connection without TLS: returns the stream unchanged.
 ///
 /// # Errors
 /// None.
@@ -39,8 +38,8 @@ pub async fn plain(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Serves for as long as it is let; when it is dropped, its connections end. `handshake` makes of a
-/// connection what is spoken over: [`plain`], or TLS.
+/// Serves `router` until the future is dropped, which also closes all connections. `handshake` turns a TCP connection into
+/// the stream that carries HTTP: [`plain`], or a TLS handshake.
 pub async fn serve<H, F, S>(listener: TcpListener, router: Router, limits: Limits, handshake: H)
 where
     H: Fn(TcpStream) -> F,
@@ -53,47 +52,50 @@ where
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
-        // Those that have ended, of which there cannot be more than there are permits.
+        // Remove closed connections from the set. It never holds more tasks than there are permits.
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
-                let (router, hands) = (router.clone(), handshake(stream));
+                let (router, handshake) = (router.clone(), handshake(stream));
                 connections.spawn(async move {
-                    let answer = answer(hands, router, limits);
-                    let _ = tokio::time::timeout(limits.whole, answer).await;
+                    let served = serve_connection(handshake, router, limits);
+                    let _ = tokio::time::timeout(limits.connection_timeout, served).await;
                     drop(permit);
                 });
             }
             Err(error) => {
-                // Such as too many open files: later there may be fewer.
-                tracing::debug!(%error, "a connection is not accepted");
+                // Usually a temporary condition such as too many open files.
+                tracing::debug!(%error, "failed to accept connection");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }
     }
 }
 
-async fn answer<S>(hands: impl Future<Output = io::Result<S>>, router: Router, limits: Limits)
-where
+async fn serve_connection<S>(
+    handshake: impl Future<Output = io::Result<S>>,
+    router: Router,
+    limits: Limits,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let stream = match tokio::time::timeout(limits.head, hands).await {
+    let stream = match tokio::time::timeout(limits.header_timeout, handshake).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a caller does not get through the handshake");
+            tracing::debug!(%error, "handshake failed");
             return;
         }
         Err(_) => return,
     };
-    let answered = http1::Builder::new()
+    let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
+        .header_read_timeout(limits.header_timeout)
         .max_buf_size(limits.buffer)
         .keep_alive(limits.keep_alive)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
         .await;
-    if let Err(error) = answered {
-        tracing::debug!(%error, "a caller is gone");
+    if let Err(error) = served {
+        tracing::debug!(%error, "connection failed");
     }
 }
 
@@ -107,8 +109,8 @@ mod tests {
 
     const LIMITS: Limits = Limits {
         connections: 3,
-        head: Duration::from_millis(200),
-        whole: Duration::from_secs(60),
+        header_timeout: Duration::from_millis(200),
+        connection_timeout: Duration::from_secs(60),
         buffer: 16 << 10,
         keep_alive: true,
     };
@@ -130,48 +132,48 @@ mod tests {
         )
     }
 
-    async fn say(address: SocketAddr, words: &[u8]) -> String {
+    async fn send(address: SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // It may hang up before it has heard all.
-        let _ = stream.write_all(words).await;
+        // The server may close the connection before it has read the whole request.
+        let _ = stream.write_all(request).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
         String::from_utf8_lossy(&answer).into_owned()
     }
 
     #[tokio::test]
-    async fn callers_who_say_nothing_make_room_again() {
+    async fn silent_connections_time_out() {
         let (address, serving) = start(LIMITS).await;
         let mut silent = Vec::new();
         for _ in 0..10 {
             silent.push(TcpStream::connect(address).await.unwrap());
         }
-        assert!(say(address, GET).await.ends_with("fine"));
+        assert!(send(address, GET).await.ends_with("fine"));
         serving.abort();
     }
 
     #[tokio::test]
-    async fn a_connection_that_is_kept_alive_is_not_kept_for_ever() {
+    async fn kept_alive_connection_serves_requests_until_its_timeout() {
         let (address, serving) = start(LIMITS).await;
         let begun = Instant::now();
         let kept = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
         let twice = [kept.as_slice(), kept].concat();
-        assert_eq!(say(address, &twice).await.matches("fine").count(), 2);
+        assert_eq!(send(address, &twice).await.matches("fine").count(), 2);
         assert!(begun.elapsed() < Duration::from_secs(10));
         let limits = Limits {
-            whole: Duration::from_millis(300),
+            connection_timeout: Duration::from_millis(300),
             ..LIMITS
         };
         let (address, other) = start(limits).await;
         let wait = b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n";
-        assert_eq!(say(address, wait).await, "");
+        assert_eq!(send(address, wait).await, "");
         assert!(begun.elapsed() < Duration::from_secs(20));
         serving.abort();
         other.abort();
     }
 
     #[tokio::test]
-    async fn connections_end_with_the_server() {
+    async fn connections_close_when_the_server_is_dropped() {
         let (address, serving) = start(LIMITS).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         let wait = b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -183,25 +185,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_handshake_that_fails_or_hangs_costs_its_connection_alone() {
+    async fn failed_or_hanging_handshake_affects_only_its_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "fine" }));
-        // Only who says `+` first is let in; who says nothing, never.
-        let hands = |mut stream: TcpStream| async move {
+        // The handshake succeeds if the first byte is `+`, and hangs if none arrives.
+        let handshake = |mut stream: TcpStream| async move {
             match stream.read_u8().await? {
                 b'+' => Ok(stream),
                 _ => Err(io::Error::other("no")),
             }
         };
-        let serving = tokio::spawn(serve(listener, router, LIMITS, hands));
+        let serving = tokio::spawn(serve(listener, router, LIMITS, handshake));
         let silent: Vec<_> = [(); 3].map(|()| TcpStream::connect(address)).into();
         for stream in silent {
             std::mem::forget(stream.await.unwrap());
         }
-        assert_eq!(say(address, GET).await, "");
+        assert_eq!(send(address, GET).await, "");
         let plus = [b"+".as_slice(), GET].concat();
-        assert!(say(address, &plus).await.ends_with("fine"));
+        assert!(send(address, &plus).await.ends_with("fine"));
         serving.abort();
     }
 }
