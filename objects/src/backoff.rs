@@ -1,67 +1,112 @@
-//! Waits between tries.
+//! Waits between the attempts of an operation.
 
 use crate::options::Options;
-use crate::random::random;
+use crate::random::Random;
 use std::time::Duration;
 
-/// No wait is longer.
+/// Longest wait.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// How many tries are left, and how long to wait before the next one.
+/// Attempts left, and the wait before the next one.
 #[derive(Debug)]
 pub(crate) struct Backoff {
-    first: Duration,
-    most: u32,
-    made: u32,
+    first_wait: Duration,
+    max_attempts: u32,
+    attempt: u32,
+    random: Random,
 }
 
 impl Backoff {
-    /// The first try is about to be made.
+    /// Returns the state before the first attempt.
     pub(crate) fn new(options: &Options) -> Backoff {
         Backoff {
-            first: options.first_wait,
-            most: options.max_attempts,
-            made: 1,
+            first_wait: options.first_wait,
+            max_attempts: options.max_attempts,
+            attempt: 1,
+            random: options.random.clone(),
         }
     }
 
-    /// Waits before the next try, each time about twice as long; false if there is none left.
+    /// Returns the number of the current attempt, from 1.
+    pub(crate) fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Waits before the next attempt, about twice as long each time. Returns false if none is left.
     pub(crate) async fn wait(&mut self) -> bool {
-        if self.made >= self.most {
+        if self.attempt >= self.max_attempts {
             return false;
         }
         let whole = self
-            .first
-            .saturating_mul(1 << (self.made - 1).min(20))
+            .first_wait
+            .saturating_mul(1 << (self.attempt - 1).min(20))
             .min(LONGEST);
-        self.made += 1;
-        // Between half and all of it, so that clients that failed together do not come back together.
-        let part = 512 + (random() % 513) as u32;
+        self.attempt += 1;
+        // Between half and all of it, so that clients that failed together do not return together.
+        let part = 512 + (self.random.number() % 513) as u32;
         tokio::time::sleep(whole / 1024 * part).await;
         true
     }
 
-    /// Counts from the start again.
+    /// Counts attempts from the first again.
+    #[cfg(feature = "s3")]
     pub(crate) fn reset(&mut self) {
-        self.made = 1;
+        self.attempt = 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::time::Instant;
 
-    #[tokio::test]
-    async fn allows_as_many_tries_as_asked_for() {
-        let options = Options {
-            max_attempts: 3,
-            first_wait: Duration::from_micros(10),
+    fn options(seed: u64) -> Options {
+        Options {
+            max_attempts: 9,
+            first_wait: Duration::from_millis(500),
+            random: Random::seeded(seed),
             ..Options::default()
-        };
-        let mut backoff = Backoff::new(&options);
-        assert!(backoff.wait().await);
-        assert!(backoff.wait().await);
-        assert!(!backoff.wait().await);
+        }
+    }
+
+    async fn waits(seed: u64) -> Vec<Duration> {
+        let mut backoff = Backoff::new(&options(seed));
+        let mut waits = Vec::new();
+        loop {
+            let begin = Instant::now();
+            if !backoff.wait().await {
+                return waits;
+            }
+            waits.push(begin.elapsed());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_double_up_to_twenty_seconds_and_end_after_the_last_attempt() {
+        let waits = waits(1).await;
+        assert_eq!(waits.len(), 8);
+        for (number, wait) in waits.into_iter().enumerate() {
+            let whole = Duration::from_millis(500 << number).min(LONGEST);
+            // Tokio's timer rounds up to milliseconds.
+            let most = whole + Duration::from_millis(1);
+            assert!(
+                wait >= whole / 2 - Duration::from_millis(1) && wait <= most,
+                "{number}: {wait:?}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn seed_determines_the_waits() {
+        assert_eq!(waits(7).await, waits(7).await);
+        assert_ne!(waits(7).await, waits(8).await);
+    }
+
+    #[cfg(feature = "s3")]
+    #[tokio::test(start_paused = true)]
+    async fn reset_gives_all_attempts_again() {
+        let mut backoff = Backoff::new(&options(1));
+        while backoff.wait().await {}
         backoff.reset();
         assert!(backoff.wait().await);
     }

@@ -10,9 +10,9 @@
 use crate::checksum::Stored;
 use crate::error::ObjectError;
 use crate::key::check_key;
-use crate::local::{Arriving, Temporary, copy, sync_dir};
+use crate::local::{Temporary, copy, sync_dir};
 use crate::objects::{Condition, Entry, Version};
-use crate::random::random_name;
+use crate::random::Random;
 use bytes::Bytes;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -202,7 +202,7 @@ impl Folder {
         self.place(temporary, key)?;
         // With the lock: nobody shall build on what a crash could still undo.
         self.settle(key)?;
-        Ok(version_of(bytes))
+        Ok(Version::of(bytes))
     }
 
     /// A copy and no hard link: through a link, whoever writes to the file would write to the object.
@@ -219,7 +219,7 @@ impl Folder {
         let (mut file, length) = self.open_object(key)?;
         let mut bytes = Vec::with_capacity(length as usize);
         file.read_to_end(&mut bytes).map_err(self.failed(key))?;
-        let version = version_of(&bytes);
+        let version = Version::of(&bytes);
         Ok((bytes.into(), version))
     }
 
@@ -237,14 +237,6 @@ impl Folder {
             .and_then(|_| file.read_exact(&mut bytes))
             .map_err(self.failed(key))?;
         Ok(bytes.into())
-    }
-
-    /// Copies an object into a file that is not yet in its place.
-    pub(crate) fn get_to(&self, key: &str, to: &Path) -> Result<(Arriving, Stored), ObjectError> {
-        let (mut file, _) = self.open_object(key)?;
-        let mut arriving = Arriving::create(to)?;
-        let stored = arriving.copy((&mut file, &self.path(key)))?;
-        Ok((arriving, stored))
     }
 
     pub(crate) fn size(&self, key: &str) -> Result<u64, ObjectError> {
@@ -277,7 +269,7 @@ impl Folder {
     /// Deletes all below a name and says how many objects that were.
     pub(crate) fn delete_prefix(&self, prefix: &str) -> Result<u64, ObjectError> {
         let path = self.path(prefix);
-        let away = self.root.join(".tmp").join(random_name());
+        let away = self.root.join(".tmp").join(Random::default().name());
         {
             let _lock = self.lock(Hold::Alone)?;
             if !path.is_dir() {
@@ -321,12 +313,6 @@ impl Folder {
         names.sort_unstable();
         Ok(names)
     }
-}
-
-/// Two objects with the same bytes have the same version, as they have the same ETag in S3.
-fn version_of(bytes: &[u8]) -> Version {
-    let Stored { bytes, checksum } = Stored::of(bytes);
-    Version::from(format!("{bytes}-{checksum}"))
 }
 
 /// What in a folder has a name that a key can have, and the keys.

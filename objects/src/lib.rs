@@ -1,23 +1,27 @@
-//! Objects: named bytes, kept in a folder or in S3 behind one interface.
+//! Objects: named bytes in a folder, in S3 or in memory, behind one interface.
 //!
-//! An [`Objects`] is opened at a *location*, which is the path of a folder or `s3://bucket/prefix`.
-//! Each object has a *key*, names joined by `/`, and is written whole or not at all: who reads sees
-//! the old bytes or the new ones. Where several may write one key, [`Objects::put_if`] lets one of
-//! them win; not every server that speaks S3's protocol keeps to it, and [`Objects::probe`] finds
-//! out. A file goes in with [`Objects::put_file`], which says what it [`Stored`], and comes out with
-//! [`Objects::get_to_file`], which checks that.
+//! [`Objects::open`] opens the store at a *location*: the path of a folder or `s3://bucket/prefix`.
+//! [`Objects::in_memory`] and [`Objects::with_faults`] open a [`Memory`], the latter with injected
+//! [faults] for simulations.
 //!
-//! What fails for the moment is tried again, a bounded number of times; what still fails is an
-//! [`ObjectError`] that says in words what to look at.
+//! Each object has a *key*, which consists of names joined by `/`. A write is atomic: a reader sees the old
+//! bytes or the new ones. [`Objects::put_if`] lets one of several concurrent writers succeed. Some servers that
+//! speak the protocol of S3 ignore its condition; [`Objects::probe`] detects them. [`Objects::put_file`] returns
+//! the length and checksum of what it [`Stored`], for a manifest.
+//!
+//! Transient failures are retried a bounded number of times. The remaining failures are [`ObjectError`]s, which
+//! name the cause and the remedy.
 
-#[cfg(feature = "s3")]
 mod backoff;
 mod checksum;
+mod conditional;
 mod error;
+pub mod faults;
 mod folder;
 mod key;
 mod local;
 mod location;
+mod memory;
 mod objects;
 mod options;
 #[cfg(feature = "s3")]
@@ -31,7 +35,9 @@ mod stats;
 pub use checksum::{Checksum, Stored};
 pub use error::ObjectError;
 pub use key::{MAX_KEY_BYTES, MAX_NAME_BYTES, check_key};
+pub use memory::Memory;
 pub use objects::{Condition, Entry, Objects, Version};
 pub use options::{Encryption, MAX_PART_BYTES, MIN_PART_BYTES, Options};
 pub use probe::Probe;
+pub use random::Random;
 pub use stats::Stats;

@@ -2,11 +2,11 @@
 
 use crate::checksum::{Stored, Summing};
 use crate::error::ObjectError;
-use crate::random::random_name;
+use crate::random::Random;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 /// What is copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
@@ -15,12 +15,7 @@ const PIECE_BYTES: usize = 1 << 20;
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ObjectError> + Send + 'static,
 ) -> Result<T, ObjectError> {
-    joined(spawn_blocking(work)).await
-}
-
-/// What such work gave.
-pub(crate) async fn joined<T>(task: JoinHandle<Result<T, ObjectError>>) -> Result<T, ObjectError> {
-    match task.await {
+    match spawn_blocking(work).await {
         Ok(result) => result,
         // Nobody cancels such a task, so it panicked: as if the work had been done here.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -43,7 +38,7 @@ pub(crate) struct Temporary {
 impl Temporary {
     /// Makes an empty one in a folder.
     pub(crate) fn create_in(dir: &Path) -> Result<(Temporary, File), ObjectError> {
-        let path = dir.join(format!(".{}.tmp", random_name()));
+        let path = dir.join(format!(".{}.tmp", Random::default().name()));
         let file = File::create_new(&path).map_err(ObjectError::io(&path))?;
         let placed = false;
         Ok((Temporary { path, placed }, file))
@@ -88,57 +83,5 @@ pub(crate) fn copy(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(ObjectError::io(from_path)(error)),
         }
-    }
-}
-
-/// A file that is being written and not yet in its place.
-pub(crate) struct Arriving {
-    temporary: Temporary,
-    file: File,
-    target: PathBuf,
-}
-
-impl Arriving {
-    /// Makes an empty one beside where it will be.
-    pub(crate) fn create(target: &Path) -> Result<Arriving, ObjectError> {
-        let (temporary, file) = Temporary::create_in(folder_of(target))?;
-        let target = target.to_path_buf();
-        Ok(Arriving {
-            temporary,
-            file,
-            target,
-        })
-    }
-
-    /// Writes all that is left of another file.
-    pub(crate) fn copy(&mut self, from: (&mut File, &Path)) -> Result<Stored, ObjectError> {
-        copy(from, (&mut self.file, self.temporary.path()))
-    }
-
-    #[cfg(feature = "s3")]
-    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), ObjectError> {
-        self.file
-            .write_all(bytes)
-            .map_err(ObjectError::io(self.temporary.path()))
-    }
-
-    /// Puts it in its place, on the disk when it returns.
-    pub(crate) fn finish(self) -> Result<(), ObjectError> {
-        let Arriving {
-            temporary,
-            file,
-            target,
-        } = self;
-        file.sync_all().map_err(ObjectError::io(temporary.path()))?;
-        drop(file);
-        temporary.place(&target).map_err(ObjectError::io(&target))?;
-        sync_dir(folder_of(&target))
-    }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
     }
 }

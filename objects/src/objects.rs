@@ -1,13 +1,16 @@
-//! The one interface to all kinds of stores.
+//! The interface to all kinds of stores.
 
 use crate::checksum::Stored;
 use crate::error::ObjectError;
+use crate::faults::FaultPlan;
 use crate::folder::Folder;
 use crate::key::{check_key, check_prefix};
-use crate::local::{Arriving, blocking};
+use crate::local::blocking;
 use crate::location::Location;
+use crate::memory::{self, Memory};
 use crate::options::Options;
 use crate::probe::{self, Probe};
+use crate::random::Random;
 #[cfg(feature = "s3")]
 use crate::s3::S3;
 use crate::stats::{Counters, Stats, count};
@@ -17,32 +20,40 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-/// A store of objects. Clones are the same store.
+/// A store of objects. Clones share the store and its counters.
 ///
-/// A *prefix* names what keys are below, as a folder does: `runs/17` holds `runs/17/manifest` and not
-/// `runs/170`. The empty prefix holds all.
+/// A *prefix* selects the keys below it, as a folder does: `runs/17` selects `runs/17/manifest` but not
+/// `runs/170`. The empty prefix selects all keys.
 #[derive(Clone)]
 pub struct Objects {
     kind: Kind,
     location: Arc<str>,
+    random: Random,
     counters: Arc<Counters>,
 }
 
 #[derive(Clone)]
 enum Kind {
     Folder(Folder),
+    Memory(Arc<memory::Client>),
     #[cfg(feature = "s3")]
     S3(Arc<S3>),
 }
 
-/// Which bytes an object has, for [`Condition::Is`]. It is S3's ETag, or made of length and checksum.
+/// An opaque version of an object's bytes, for [`Condition::Is`]: S3's ETag, or length and checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version(String);
 
 impl Version {
-    /// The version as text, to be kept somewhere.
+    /// Returns the version as text, which can be stored.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the version of these bytes outside S3. Equal bytes have equal versions, as they have equal ETags.
+    pub(crate) fn of(bytes: &[u8]) -> Version {
+        let Stored { bytes, checksum } = Stored::of(bytes);
+        Version(format!("{bytes}-{checksum}"))
     }
 }
 
@@ -58,37 +69,37 @@ impl fmt::Display for Version {
     }
 }
 
-/// What must hold for a write to be done.
+/// The condition of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// There is no object.
+    /// No object has the key.
     Absent,
-    /// The object has this version. An object that was changed and changed back has it too: who must
-    /// know puts a number into it that only grows.
+    /// The object has this version. An object that is changed and changed back has its old version again: put
+    /// a growing number into the bytes to tell the two apart.
     Is(Version),
 }
 
 /// An object in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// How long it is.
+    /// The length in bytes.
     pub bytes: u64,
 }
 
 impl Objects {
-    /// Opens the store at a location: the path of a folder, which is made if there is none, or
-    /// `s3://bucket/prefix`. A server is not asked anything yet; [`Objects::probe`] does.
+    /// Opens the store at a location: the path of a folder, which is created if it does not exist, or
+    /// `s3://bucket/prefix`. Sends no request to a server; [`Objects::probe`] does.
     ///
     /// # Errors
-    /// [`ObjectError::Location`] and [`ObjectError::Options`] if these cannot be meant, or what the
-    /// operating system says of the folder.
+    /// [`ObjectError::Location`] and [`ObjectError::Options`] for invalid arguments; an error of the operating
+    /// system if the folder cannot be created.
     pub async fn open(location: &str, options: &Options) -> Result<Objects, ObjectError> {
-        let place = Location::parse(location)?;
+        let parsed = Location::parse(location)?;
         options.check()?;
         let counters = Arc::new(Counters::default());
-        let kind = match place {
+        let kind = match parsed {
             Location::Folder(root) => Kind::Folder(blocking(move || Folder::open(&root)).await?),
             #[cfg(feature = "s3")]
             Location::S3 { bucket, prefix } => Kind::S3(Arc::new(
@@ -105,33 +116,75 @@ impl Objects {
         Ok(Objects {
             kind,
             location: location.into(),
+            random: options.random.clone(),
             counters,
         })
     }
 
-    /// Where the store is, as it was given.
+    /// Opens a store in memory. Stores over one [`Memory`] see the same objects.
+    ///
+    /// # Errors
+    /// [`ObjectError::Options`].
+    pub fn in_memory(memory: &Memory, options: &Options) -> Result<Objects, ObjectError> {
+        Objects::over(memory, options, None)
+    }
+
+    /// Opens a store in memory whose operations meet the [faults](crate::faults) of a plan.
+    ///
+    /// # Errors
+    /// [`ObjectError::Options`].
+    pub fn with_faults(
+        memory: &Memory,
+        options: &Options,
+        plan: Arc<dyn FaultPlan>,
+    ) -> Result<Objects, ObjectError> {
+        Objects::over(memory, options, Some(plan))
+    }
+
+    fn over(
+        memory: &Memory,
+        options: &Options,
+        plan: Option<Arc<dyn FaultPlan>>,
+    ) -> Result<Objects, ObjectError> {
+        options.check()?;
+        let counters = Arc::new(Counters::default());
+        let client = memory::Client::new(memory.clone(), plan, options.clone(), counters.clone());
+        Ok(Objects {
+            kind: Kind::Memory(Arc::new(client)),
+            location: memory::STORE.into(),
+            random: options.random.clone(),
+            counters,
+        })
+    }
+
+    /// Returns the location as it was given; `memory` for a store in memory.
     pub fn location(&self) -> &str {
         &self.location
     }
 
-    /// What was done so far, by all clones.
+    /// Returns the operations of this store and all its clones so far.
     pub fn stats(&self) -> Stats {
         self.counters.snapshot()
     }
 
-    /// How many seconds the server's clock is ahead of this machine's, as its last answer tells, be it a
-    /// refusal: S3 refuses whoever is off by more than 15 minutes. `None` for a folder, and before the first
-    /// answer.
+    /// Returns how many seconds the server's clock is ahead of this machine's, by the server's last answer,
+    /// even if that was an error: S3 refuses clients whose clock is wrong by more than 15 minutes. `None` before
+    /// the first answer and for stores without a server.
     pub fn seconds_ahead(&self) -> Option<i64> {
         let ahead = self.counters.seconds_ahead.lock();
         *ahead.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes an object, over what had the key before.
+    /// The source of randomness of this store.
+    pub(crate) fn random(&self) -> &Random {
+        &self.random
+    }
+
+    /// Writes an object and replaces any object with this key.
     ///
     /// # Errors
-    /// Any [`ObjectError`] of writing; the object is then as it was, or was
-    /// [perhaps](ObjectError::Unavailable) written.
+    /// Any [`ObjectError`] of writing. The object is then unchanged; after [`ObjectError::Unavailable`] it may
+    /// have been written.
     pub async fn put(&self, key: &str, bytes: Bytes) -> Result<(), ObjectError> {
         check_key(key)?;
         let length = bytes.len() as u64;
@@ -140,6 +193,7 @@ impl Objects {
                 let (folder, key) = (folder.clone(), key.to_owned());
                 blocking(move || folder.put(&key, &bytes)).await
             }
+            Kind::Memory(client) => client.put(key, bytes).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.put(key, bytes).await,
         };
@@ -149,12 +203,11 @@ impl Objects {
         })
     }
 
-    /// Writes an object if a condition holds, in one step: of several that write at once on the same
-    /// condition, one wins. That is so in a folder, and with a server where [`Objects::probe`] says
-    /// so.
+    /// Writes an object if a condition holds, atomically: of several concurrent writers with the same condition
+    /// one succeeds. Folders and memory guarantee this. [`Objects::probe`] finds out whether a server does.
     ///
     /// # Errors
-    /// [`ObjectError::Changed`] if the condition does not hold; any other of writing.
+    /// [`ObjectError::Changed`] if the condition does not hold; any other error of writing.
     pub async fn put_if(
         &self,
         key: &str,
@@ -168,6 +221,7 @@ impl Objects {
                 let (folder, key, condition) = (folder.clone(), key.to_owned(), condition.clone());
                 blocking(move || folder.put_if(&key, &bytes, &condition)).await
             }
+            Kind::Memory(client) => client.put_if(key, bytes, condition).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.put_if(key, bytes, condition).await,
         };
@@ -177,11 +231,11 @@ impl Objects {
         })
     }
 
-    /// Writes a file's bytes as an object and says what was stored. A long file goes to S3 in parts,
-    /// several at once, each held in memory.
+    /// Writes the bytes of a file as an object and returns their length and checksum. S3 gets a long file in
+    /// several parts at a time, each held in memory.
     ///
     /// # Errors
-    /// Any [`ObjectError`] of writing, or what the operating system says of the file.
+    /// Any [`ObjectError`] of writing; an error of the operating system if the file cannot be read.
     pub async fn put_file(&self, key: &str, path: &Path) -> Result<Stored, ObjectError> {
         check_key(key)?;
         let result = match &self.kind {
@@ -189,6 +243,7 @@ impl Objects {
                 let (folder, key, path) = (folder.clone(), key.to_owned(), path.to_path_buf());
                 blocking(move || folder.put_file(&key, &path)).await
             }
+            Kind::Memory(client) => client.put_file(key, path).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.put_file(key, path).await,
         };
@@ -198,10 +253,10 @@ impl Objects {
         })
     }
 
-    /// Reads an object, and which version it is.
+    /// Reads an object and its version.
     ///
     /// # Errors
-    /// [`ObjectError::NotFound`]; any other of reading.
+    /// [`ObjectError::NotFound`]; any other error of reading.
     pub async fn get(&self, key: &str) -> Result<(Bytes, Version), ObjectError> {
         check_key(key)?;
         let result = match &self.kind {
@@ -209,6 +264,7 @@ impl Objects {
                 let (folder, key) = (folder.clone(), key.to_owned());
                 blocking(move || folder.get(&key)).await
             }
+            Kind::Memory(client) => client.get(key).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.get(key).await,
         };
@@ -218,11 +274,11 @@ impl Objects {
         })
     }
 
-    /// Reads some of an object: fewer bytes than asked for where it ends before.
+    /// Reads a range of an object, up to the object's end.
     ///
     /// # Errors
-    /// [`ObjectError::OutOfRange`] if it ends before the first of them; [`ObjectError::NotFound`];
-    /// any other of reading.
+    /// [`ObjectError::OutOfRange`] if the object ends before the range begins; [`ObjectError::NotFound`]; any
+    /// other error of reading.
     pub async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Bytes, ObjectError> {
         check_key(key)?;
         if range.is_empty() {
@@ -233,6 +289,7 @@ impl Objects {
                 let (folder, key) = (folder.clone(), key.to_owned());
                 blocking(move || folder.get_range(&key, range)).await
             }
+            Kind::Memory(client) => client.get_range(key, range).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.get_range(key, range).await,
         };
@@ -242,55 +299,10 @@ impl Objects {
         })
     }
 
-    /// Reads an object into a file, which appears whole, over what was there, when all of it has
-    /// come and is what was expected.
+    /// Returns the length of an object in bytes.
     ///
     /// # Errors
-    /// [`ObjectError::Damaged`] if it is not `expected`; [`ObjectError::NotFound`]; any other of
-    /// reading; what the operating system says of the file. The file is then as it was.
-    pub async fn get_to_file(
-        &self,
-        key: &str,
-        path: &Path,
-        expected: Option<&Stored>,
-    ) -> Result<Stored, ObjectError> {
-        check_key(key)?;
-        let result = self.fetch(key, path, expected).await;
-        self.counted(result, |counters, stored| {
-            count(&counters.gets, 1);
-            count(&counters.bytes_in, stored.bytes);
-        })
-    }
-
-    async fn fetch(
-        &self,
-        key: &str,
-        path: &Path,
-        expected: Option<&Stored>,
-    ) -> Result<Stored, ObjectError> {
-        let (arriving, stored) = match &self.kind {
-            Kind::Folder(folder) => {
-                let (folder, key, path) = (folder.clone(), key.to_owned(), path.to_path_buf());
-                blocking(move || folder.get_to(&key, &path)).await?
-            }
-            #[cfg(feature = "s3")]
-            Kind::S3(s3) => s3.get_to(key, path).await?,
-        };
-        if let Some(expected) = expected.filter(|expected| **expected != stored) {
-            return Err(ObjectError::Damaged {
-                store: self.location.to_string(),
-                key: key.to_owned(),
-                reason: format!("it is {stored} and should be {expected}"),
-            });
-        }
-        blocking(move || Arriving::finish(arriving)).await?;
-        Ok(stored)
-    }
-
-    /// How long an object is.
-    ///
-    /// # Errors
-    /// [`ObjectError::NotFound`]; any other of reading.
+    /// [`ObjectError::NotFound`]; any other error of reading.
     pub async fn size(&self, key: &str) -> Result<u64, ObjectError> {
         check_key(key)?;
         let result = match &self.kind {
@@ -298,13 +310,14 @@ impl Objects {
                 let (folder, key) = (folder.clone(), key.to_owned());
                 blocking(move || folder.size(&key)).await
             }
+            Kind::Memory(client) => client.size(key).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.size(key).await,
         };
         self.counted(result, |_, _| ())
     }
 
-    /// Deletes an object, if there is one.
+    /// Deletes an object. Succeeds if no object has the key.
     ///
     /// # Errors
     /// Any [`ObjectError`] of writing.
@@ -315,17 +328,18 @@ impl Objects {
                 let (folder, key) = (folder.clone(), key.to_owned());
                 blocking(move || folder.delete(&key)).await
             }
+            Kind::Memory(client) => client.delete(key).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.delete(key).await,
         };
         self.counted(result, |counters, ()| count(&counters.deletes, 1))
     }
 
-    /// Deletes all objects below a prefix and says how many they were. Not in one step: some may be
-    /// gone if it fails.
+    /// Deletes all objects below a prefix and returns their number. Not atomic: after an error some may be
+    /// deleted.
     ///
     /// # Errors
-    /// [`ObjectError::Key`] also for the empty prefix: nobody means to delete all. Any other of
+    /// [`ObjectError::Key`] also for the empty prefix, which would delete the whole store; any other error of
     /// writing.
     pub async fn delete_prefix(&self, prefix: &str) -> Result<u64, ObjectError> {
         let prefix = check_prefix(prefix)?;
@@ -335,6 +349,7 @@ impl Objects {
                 let (folder, prefix) = (folder.clone(), prefix.to_owned());
                 blocking(move || folder.delete_prefix(&prefix)).await
             }
+            Kind::Memory(client) => client.delete_prefix(prefix).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.delete_prefix(prefix).await,
         };
@@ -343,7 +358,7 @@ impl Objects {
         })
     }
 
-    /// All objects below a prefix, sorted by key.
+    /// Returns all objects below a prefix, sorted by key.
     ///
     /// # Errors
     /// Any [`ObjectError`] of reading.
@@ -354,13 +369,15 @@ impl Objects {
                 let (folder, prefix) = (folder.clone(), prefix.to_owned());
                 blocking(move || folder.list(&prefix)).await
             }
+            Kind::Memory(client) => client.list(prefix).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.list(prefix).await,
         };
         self.counted(result, |counters, _| count(&counters.lists, 1))
     }
 
-    /// The names that come right below a prefix and have objects below them, sorted.
+    /// Returns the first names below a prefix that have objects below themselves, sorted. For the keys `a/1`,
+    /// `b/c/2` and `d` and the empty prefix they are `a` and `b`.
     ///
     /// # Errors
     /// Any [`ObjectError`] of reading.
@@ -371,22 +388,23 @@ impl Objects {
                 let (folder, prefix) = (folder.clone(), prefix.to_owned());
                 blocking(move || folder.list_dirs(&prefix)).await
             }
+            Kind::Memory(client) => client.list_dirs(prefix).await,
             #[cfg(feature = "s3")]
             Kind::S3(s3) => s3.list_dirs(prefix).await,
         };
         self.counted(result, |counters, _| count(&counters.lists, 1))
     }
 
-    /// Finds out what the store can do: writes a small object of a random name below a prefix, reads
-    /// it, and deletes it again.
+    /// Finds out which conditions the store honours: writes a small object with a random name below a prefix,
+    /// reads it, and deletes it.
     ///
     /// # Errors
-    /// Any [`ObjectError`]: the store then cannot be used.
+    /// Any [`ObjectError`]: the store cannot be used.
     pub async fn probe(&self, prefix: &str) -> Result<Probe, ObjectError> {
         probe::probe(self, check_prefix(prefix)?).await
     }
 
-    /// Counts what was done, or that it failed.
+    /// Counts a finished operation, or its failure.
     fn counted<T>(
         &self,
         result: Result<T, ObjectError>,

@@ -1,64 +1,67 @@
-//! How a store is to be spoken to.
+//! Settings of a store.
 
 use crate::error::ObjectError;
+use crate::random::Random;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The smallest part of a file that S3 takes, but for the last one.
+/// Smallest part of a file that S3 accepts, except for the last part.
 pub const MIN_PART_BYTES: usize = 5 << 20;
-/// The largest part: it is held in memory, and S3 takes none above 5 GiB.
+/// Largest part: parts are held in memory. S3 accepts up to 5 GiB.
 pub const MAX_PART_BYTES: usize = 1 << 30;
 
-/// How S3 encrypts what it keeps.
+/// How S3 encrypts objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Encryption {
-    /// As the bucket is set up.
+    /// As the bucket is configured.
     #[default]
     Bucket,
-    /// With keys of S3's own (`AES256`).
+    /// With keys that S3 manages (`AES256`).
     Aes256,
-    /// With a key kept in AWS KMS (`aws:kms`).
+    /// With a key in AWS KMS (`aws:kms`).
     Kms {
-        /// Its id; none is the account's own key for S3.
+        /// The key's ID; `None` selects the account's default key for S3.
         key_id: Option<String>,
     },
 }
 
-/// How a store is to be spoken to. A folder heeds none of it.
+/// Settings of a store. A folder ignores all of them. A store in memory uses `timeout`, `max_attempts`,
+/// `first_wait` and `random`.
 ///
-/// Credentials are no option: they come from where AWS's own tools look for them, which is the
-/// environment, profiles in files, a web identity, the container or the machine.
+/// Credentials are not among them. They come from where AWS's own tools look for them: the environment, profile
+/// files, a web identity, the container or the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The address of a server other than AWS, as `http://host:port`.
+    /// Address of a server other than AWS, as `http://host:port`.
     pub endpoint: Option<String>,
-    /// The region; none is that of the environment, the profile or the machine, or `us-east-1` where
+    /// The region. `None` selects the region of the environment, the profile or the machine, or `us-east-1` if
     /// there is an endpoint.
     pub region: Option<String>,
-    /// Whether the bucket goes into the path and not into the host name; most servers other than
-    /// AWS want that.
+    /// Whether the bucket is in the path and not in the host name. Most servers other than AWS need this.
     pub path_style: bool,
-    /// The profile whose credentials and region are used; none is that of the environment.
+    /// Profile for credentials and region. `None` selects the profile of the environment.
     pub profile: Option<String>,
-    /// A file with credentials as `~/.aws/credentials` has them, which is then the only place where
-    /// they are looked for.
+    /// File with credentials in the format of `~/.aws/credentials`. If set, it is the only source of credentials.
     pub credentials_file: Option<PathBuf>,
     /// How objects are encrypted.
     pub encryption: Encryption,
-    /// The storage class of objects, as `STANDARD_IA`; none is the bucket's.
+    /// Storage class of objects, such as `STANDARD_IA`. `None` selects the bucket's.
     pub storage_class: Option<String>,
-    /// Files longer than this are uploaded in parts of this many bytes.
+    /// Longer files are uploaded in parts of this size.
     pub part_bytes: usize,
-    /// How many parts of a file are under way at once.
+    /// Maximum number of parts of a file in transit.
     pub parallel_parts: usize,
-    /// How long a connection may take.
+    /// Maximum time to connect.
     pub connect_timeout: Duration,
-    /// How long one try of an operation may take, and how long a body that is read may be silent.
+    /// Maximum time of one attempt of an operation, and maximum pause in a body that is being read.
     pub timeout: Duration,
-    /// How often an operation is tried at most.
+    /// Maximum number of attempts of an operation.
     pub max_attempts: u32,
-    /// How long the wait before the second try is, about; each one after is twice as long.
+    /// Approximate wait before the second attempt. It doubles with every attempt.
     pub first_wait: Duration,
+    /// Source of randomness for the jitter of retries and for the marks of conditional writes. The retries
+    /// inside Amazon's client have a source of their own.
+    pub random: Random,
 }
 
 impl Default for Options {
@@ -77,12 +80,13 @@ impl Default for Options {
             timeout: Duration::from_secs(60),
             max_attempts: 6,
             first_wait: Duration::from_millis(500),
+            random: Random::default(),
         }
     }
 }
 
 impl Options {
-    /// Finds what cannot be meant.
+    /// Refuses settings that no store can work with.
     pub(crate) fn check(&self) -> Result<(), ObjectError> {
         let wrong = |reason: &str| {
             Err(ObjectError::Options {
@@ -91,29 +95,29 @@ impl Options {
         };
         if let Some(endpoint) = &self.endpoint {
             if endpoint.contains('@') {
-                // It is not repeated: a password may stand in it.
-                return wrong("the endpoint has an '@' in it; credentials do not belong there");
+                // The message does not repeat the endpoint, which may contain a password.
+                return wrong("the endpoint contains '@': remove the credentials from it");
             }
             if !endpoint.starts_with("http://") && !endpoint.starts_with("https://") {
                 return wrong(&format!(
-                    "the endpoint '{endpoint}' begins with neither http:// nor https://"
+                    "the endpoint '{endpoint}' must begin with http:// or https://"
                 ));
             }
         }
         if !(MIN_PART_BYTES..=MAX_PART_BYTES).contains(&self.part_bytes) {
             return wrong(&format!(
-                "parts of {} bytes: S3 takes 5 MiB and more, and 1 GiB is the most here",
+                "parts of {} bytes are out of range: use 5 MiB to 1 GiB",
                 self.part_bytes
             ));
         }
         if self.parallel_parts == 0 {
-            return wrong("no part of a file may be under way: give 1 or more parallel parts");
+            return wrong("the number of parallel parts is 0: use 1 or more");
         }
         if self.max_attempts == 0 {
-            return wrong("nothing may be tried: give 1 or more attempts");
+            return wrong("the number of attempts is 0: use 1 or more");
         }
         if self.connect_timeout.is_zero() || self.timeout.is_zero() {
-            return wrong("a timeout of nothing lets nothing succeed");
+            return wrong("a timeout is 0: use a longer one");
         }
         Ok(())
     }
@@ -124,12 +128,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_fine() {
+    fn defaults_are_valid() {
         assert!(Options::default().check().is_ok());
     }
 
     #[test]
-    fn refuses_what_cannot_be_meant() {
+    fn invalid_settings_are_refused_with_a_reason() {
         let base = Options::default;
         let some = |text: &str| Some(text.to_owned());
         for (options, word) in [
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_an_endpoint_is_not_repeated() {
+    fn error_does_not_repeat_a_password_in_an_endpoint() {
         let options = Options {
             endpoint: Some("http://me:secret@host".to_owned()),
             ..Options::default()

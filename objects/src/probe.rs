@@ -2,7 +2,6 @@
 
 use crate::error::ObjectError;
 use crate::objects::{Condition, Objects};
-use crate::random::random_name;
 use bytes::Bytes;
 
 /// What a store can do.
@@ -24,7 +23,7 @@ impl Probe {
 
 /// Writes an object, reads it, writes it again on conditions that hold and that do not.
 pub(crate) async fn probe(objects: &Objects, prefix: &str) -> Result<Probe, ObjectError> {
-    let name = format!("probe-{}", random_name());
+    let name = format!("probe-{}", objects.random().name());
     let key = match prefix {
         "" => name,
         _ => format!("{prefix}/{name}"),

@@ -1,14 +1,80 @@
-//! Randomness for names and for waits; nothing that is computed hangs on it.
+//! Randomness for the jitter of retries and for names. No result depends on it.
 
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A random number. The standard library's hash keys come from the operating system, so that two
-/// machines do not draw the same.
-pub(crate) fn random() -> u64 {
-    RandomState::new().hash_one(0)
+/// A source of random numbers: the operating system (the default) or a seed. Clones of a seeded source
+/// draw from one sequence.
+#[derive(Clone, Default)]
+pub struct Random(Option<Arc<AtomicU64>>);
+
+impl Random {
+    /// Returns a source whose numbers depend on the seed alone.
+    pub fn seeded(seed: u64) -> Random {
+        Random(Some(Arc::new(AtomicU64::new(seed))))
+    }
+
+    /// Draws a number.
+    pub(crate) fn number(&self) -> u64 {
+        /// The step of SplitMix64: 2⁶⁴ divided by the golden ratio.
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let Some(state) = &self.0 else {
+            // The standard library takes the keys of its hash maps from the operating system, so two machines
+            // draw different numbers.
+            return RandomState::new().hash_one(0);
+        };
+        let mut mixed = state.fetch_add(STEP, Relaxed).wrapping_add(STEP);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Draws a name of 32 hex digits, unique among all machines.
+    pub(crate) fn name(&self) -> String {
+        format!("{:016x}{:016x}", self.number(), self.number())
+    }
 }
 
-/// A name that nobody else makes.
-pub(crate) fn random_name() -> String {
-    format!("{:016x}{:016x}", random(), random())
+impl fmt::Debug for Random {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = self.0.as_ref().map_or("system", |_| "seeded");
+        f.debug_tuple("Random").field(&source).finish()
+    }
+}
+
+/// Two sources are equal if both are the operating system or both draw from one sequence.
+impl PartialEq for Random {
+    fn eq(&self, other: &Random) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Random {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seed_determines_all_numbers() {
+        let draw = |seed| {
+            let random = Random::seeded(seed);
+            (0..100).map(|_| random.number()).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        // The first number of SplitMix64 with seed 0, as published.
+        assert_eq!(draw(0)[0], 0xe220_a839_7b1d_cdaf);
+    }
+
+    #[test]
+    fn system_names_differ() {
+        assert_ne!(Random::default().name(), Random::default().name());
+    }
 }

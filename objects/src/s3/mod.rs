@@ -161,7 +161,7 @@ impl S3 {
     }
 
     /// An answer that the protocol does not allow.
-    fn odd_answer(&self, key: &str, reason: &str) -> ObjectError {
+    fn invalid_answer(&self, key: &str, reason: &str) -> ObjectError {
         ObjectError::Refused {
             store: self.store(),
             key: key.to_owned(),
@@ -180,7 +180,7 @@ impl S3 {
             .map_err(self.failed(key))?;
         head.content_length()
             .and_then(|bytes| u64::try_from(bytes).ok())
-            .ok_or_else(|| self.odd_answer(key, "it gives no length"))
+            .ok_or_else(|| self.invalid_answer(key, "it gives no length"))
     }
 
     pub(crate) async fn delete(&self, key: &str) -> Result<(), ObjectError> {

@@ -7,13 +7,11 @@
 
 use super::S3;
 use super::failure::root_cause;
-use crate::backoff::Backoff;
 use crate::checksum::Stored;
+use crate::conditional::{self, ConditionalWrite, Rejection};
 use crate::error::ObjectError;
 use crate::objects::{Condition, Version};
 use crate::pieces::Reading;
-use crate::random::random_name;
-use crate::stats::count;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::operation::put_object::builders::PutObjectFluentBuilder;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
@@ -50,67 +48,28 @@ impl S3 {
         bytes: Bytes,
         condition: &Condition,
     ) -> Result<Version, ObjectError> {
-        let mark = random_name();
-        // Whether a try may have been done without our being told.
-        let mut unsure = false;
-        let mut backoff = Backoff::new(&self.options);
-        loop {
-            let request = self.put_request(key, bytes.clone()).metadata(MARK, &mark);
-            let request = match condition {
-                Condition::Absent => request.if_none_match("*"),
-                Condition::Is(version) => request.if_match(version.as_str()),
-            };
-            // Tried again by us: the client would not say whether it did.
-            let once = aws_sdk_s3::Config::builder().retry_config(RetryConfig::disabled());
-            let error = match request.customize().config_override(once).send().await {
-                Ok(answer) => {
-                    let tag = answer
-                        .e_tag
-                        .ok_or_else(|| self.odd_answer(key, "it gives no ETag"));
-                    return tag.map(Version::from);
-                }
-                Err(error) => error,
-            };
-            // Two writes at the same time; neither was done, as far as this answer goes.
-            let conflict = error
-                .raw_response()
-                .is_some_and(|raw| raw.status().as_u16() == 409);
-            let error = match self.failed(key)(error) {
-                // There is nothing that could have the version.
-                ObjectError::NotFound { store, key } => ObjectError::Changed { store, key },
-                error => error,
-            };
-            if error.is_changed() && unsure {
-                return match self.marked(key, &mark).await? {
-                    Some(version) => Ok(version),
-                    None => Err(error),
-                };
-            }
-            if !error.is_transient() {
-                return Err(error);
-            }
-            unsure |= !conflict;
-            tracing::warn!(%error, "a conditional write failed for now");
-            if !backoff.wait().await {
-                return Err(error);
-            }
-            count(&self.counters.again, 1);
-        }
+        let write = MarkedPut {
+            s3: self,
+            key,
+            bytes,
+            condition,
+        };
+        conditional::put_if(&write, &self.options, &self.counters).await
     }
 
-    /// The version of an object if it has our mark.
-    async fn marked(&self, key: &str, mark: &str) -> Result<Option<Version>, ObjectError> {
+    /// Returns the version of an object if the object has this mark.
+    async fn version_with_mark(
+        &self,
+        key: &str,
+        mark: &str,
+    ) -> Result<Option<Version>, ObjectError> {
         let request = self.client.head_object().bucket(&self.bucket);
-        match request
-            .key(self.full(key))
-            .send()
-            .await
-            .map_err(self.failed(key))
-        {
+        let head = request.key(self.full(key)).send().await;
+        match head.map_err(self.failed(key)) {
             Ok(head) => {
                 let found = head.metadata().and_then(|metadata| metadata.get(MARK));
-                let ours = found.is_some_and(|found| found == mark);
-                Ok(head.e_tag.filter(|_| ours).map(Version::from))
+                let is_own = found.is_some_and(|found| found == mark);
+                Ok(head.e_tag.filter(|_| is_own).map(Version::from))
             }
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -139,7 +98,7 @@ impl S3 {
     }
 
     async fn begin_upload(&self, key: &str) -> Result<Upload, ObjectError> {
-        let mark = random_name();
+        let mark = self.options.random.name();
         let begun = self
             .client
             .create_multipart_upload()
@@ -155,7 +114,7 @@ impl S3 {
             .map_err(self.failed(key))?;
         let id = begun
             .upload_id
-            .ok_or_else(|| self.odd_answer(key, "it gives no upload"))?;
+            .ok_or_else(|| self.invalid_answer(key, "it gives no upload"))?;
         Ok(Upload(Some(Begun {
             client: self.client.clone(),
             bucket: self.bucket.clone(),
@@ -192,7 +151,12 @@ impl S3 {
             .as_service_error()
             .and_then(|error| error.meta().code())
             == Some("NoSuchUpload");
-        if over && self.marked(&upload.key, &upload.mark).await?.is_some() {
+        if over
+            && self
+                .version_with_mark(&upload.key, &upload.mark)
+                .await?
+                .is_some()
+        {
             return Ok(stored);
         }
         Err(self.failed(&upload.key)(error))
@@ -240,6 +204,53 @@ impl S3 {
         }
         sent.sort_unstable_by_key(|part: &CompletedPart| part.part_number);
         Ok((sent, reading.stored()))
+    }
+}
+
+struct MarkedPut<'a> {
+    s3: &'a S3,
+    key: &'a str,
+    bytes: Bytes,
+    condition: &'a Condition,
+}
+
+impl ConditionalWrite for MarkedPut<'_> {
+    async fn attempt(&self, mark: &str, _: u32) -> Result<Version, Rejection> {
+        let (s3, key) = (self.s3, self.key);
+        let request = s3.put_request(key, self.bytes.clone()).metadata(MARK, mark);
+        let request = match self.condition {
+            Condition::Absent => request.if_none_match("*"),
+            Condition::Is(version) => request.if_match(version.as_str()),
+        };
+        // Retries inside the client would hide whether an earlier attempt may have been applied.
+        let once = aws_sdk_s3::Config::builder().retry_config(RetryConfig::disabled());
+        let error = match request.customize().config_override(once).send().await {
+            Ok(answer) => {
+                let tag = answer.e_tag.map(Version::from);
+                return tag.ok_or_else(|| Rejection {
+                    error: s3.invalid_answer(key, "it has no ETag"),
+                    in_doubt: true,
+                });
+            }
+            Err(error) => error,
+        };
+        // 409: the server met two concurrent writes and did not apply this one.
+        let conflict = error
+            .raw_response()
+            .is_some_and(|raw| raw.status().as_u16() == 409);
+        let error = match s3.failed(key)(error) {
+            // No object exists that could have the version.
+            ObjectError::NotFound { store, key } => ObjectError::Changed { store, key },
+            error => error,
+        };
+        Err(Rejection {
+            error,
+            in_doubt: !conflict,
+        })
+    }
+
+    async fn version_with_mark(&self, mark: &str) -> Result<Option<Version>, ObjectError> {
+        self.s3.version_with_mark(self.key, mark).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The folder.
+//! Tests of the folder.
 
 use crate::suite::{conforms, measure, names_in};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ async fn open(dir: &Path) -> Objects {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_conforms() {
+async fn folder_conforms() {
     let dir = tempfile::tempdir().unwrap();
     let objects = open(&dir.path().join("made/when/opened")).await;
     conforms(&objects, 1500, CONDITIONAL).await;
@@ -30,14 +30,14 @@ async fn a_folder_conforms() {
 }
 
 #[tokio::test]
-#[ignore = "measures; run it with --nocapture"]
-async fn throughput_of_a_folder() {
+#[ignore = "benchmark: run it with --nocapture"]
+async fn folder_throughput() {
     let dir = tempfile::tempdir().unwrap();
     measure("folder", &open(dir.path()).await).await;
 }
 
 #[tokio::test]
-async fn what_is_no_place_is_refused_with_a_reason() {
+async fn invalid_location_is_refused_with_a_reason() {
     let error = Objects::open("gs://bucket", &Options::default())
         .await
         .unwrap_err();
@@ -54,9 +54,9 @@ async fn what_is_no_place_is_refused_with_a_reason() {
     }
 }
 
-/// Deletions take folders away that writers have just made.
+/// Deletions remove folders that writers have just created.
 #[tokio::test(flavor = "multi_thread")]
-async fn writers_and_deleters_do_not_disturb_each_other() {
+async fn concurrent_writes_and_deletions_all_succeed() {
     let dir = tempfile::tempdir().unwrap();
     let objects = open(dir.path()).await;
     let mut tasks = JoinSet::new();
@@ -83,16 +83,16 @@ const RACERS: usize = 4;
 const ROUNDS: usize = 25;
 const RACE_DIR: &str = "HATEBEAM_TEST_RACE_DIR";
 
-/// One of the processes of the next test, which starts it.
+/// One of the processes that the next test starts.
 #[tokio::test]
-#[ignore = "started by processes_race_for_a_key"]
+#[ignore = "started by one_process_wins_a_conditional_write"]
 async fn racer() {
     let Some(dir) = std::env::var_os(RACE_DIR) else {
         return;
     };
     let objects = open(Path::new(&dir)).await;
     for round in 0..ROUNDS {
-        // All are there before anybody runs.
+        // All processes are ready before the race begins.
         let me = format!("at/{round}/{}", std::process::id());
         objects.put(&me, Bytes::new()).await.unwrap();
         while objects.list(&format!("at/{round}")).await.unwrap().len() < RACERS {
@@ -111,7 +111,7 @@ async fn racer() {
 }
 
 #[tokio::test]
-async fn processes_race_for_a_key() {
+async fn one_process_wins_a_conditional_write() {
     let dir = tempfile::tempdir().unwrap();
     let mut children: Vec<_> = (0..RACERS)
         .map(|_| {

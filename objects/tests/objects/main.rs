@@ -1,10 +1,12 @@
-//! What must hold of every store, a folder or a server, and of the way to a server when it is bad.
+//! One suite for every kind of store, and tests of each kind: folder, memory with injected faults, S3 servers
+//! over a faulty network.
 
-#![allow(clippy::unwrap_used)] // in helpers of tests
+#![allow(clippy::unwrap_used)] // helpers of tests
 
-#[cfg(feature = "s3")]
-mod faults;
 mod folder;
+mod memory;
+#[cfg(feature = "s3")]
+mod network;
 #[cfg(feature = "s3")]
 mod s3;
 mod suite;

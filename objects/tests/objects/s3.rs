@@ -1,12 +1,12 @@
-//! S3 servers.
+//! Tests of S3 servers.
 
-use crate::suite::{conforms, measure, noise};
+use crate::suite::{conforms, measure};
 use crate::support::servers::{Server, free_port};
 use bytes::Bytes;
-use hatebeam_objects::{ObjectError, Objects, Options, Probe, Stored};
+use hatebeam_objects::{ObjectError, Objects, Options, Probe};
 use std::time::{Duration, Instant};
 
-/// Options with which a file of some megabytes has parts.
+/// Returns options that upload a file of some megabytes in parts.
 fn in_parts(server: &Server) -> Options {
     Options {
         part_bytes: 5 << 20,
@@ -31,9 +31,9 @@ async fn moto_conforms() {
     }
 }
 
-/// Garage takes conditions and does not heed them. Should this fail, a newer one may.
+/// Garage accepts conditions and ignores them. If this test fails, a newer version may honour them.
 #[tokio::test(flavor = "multi_thread")]
-async fn garage_conforms_but_for_conditions() {
+async fn garage_conforms_except_for_conditions() {
     let Some(server) = Server::garage() else {
         return;
     };
@@ -48,14 +48,14 @@ async fn garage_conforms_but_for_conditions() {
             .unwrap();
         conforms(&objects, 1100, probe).await;
         assert_eq!(objects.stats().retries, 0);
-        // Those that the suite asks for.
+        // The suite causes these errors.
         assert_eq!(objects.stats().errors, 4);
     }
 }
 
 #[tokio::test]
-#[ignore = "measures; run it with --nocapture"]
-async fn throughput_of_servers() {
+#[ignore = "benchmark: run it with --nocapture"]
+async fn server_throughput() {
     for (name, server) in [("garage", Server::garage()), ("moto", Server::moto())] {
         if let Some(server) = server {
             let objects = Objects::open(&server.location("a"), &server.options()).await;
@@ -65,7 +65,7 @@ async fn throughput_of_servers() {
 }
 
 #[tokio::test]
-async fn prefixes_of_one_bucket_do_not_see_each_other() {
+async fn prefixes_of_one_bucket_are_separate() {
     let Some(server) = Server::moto() else { return };
     let open = |prefix| {
         let location = server.location(prefix);
@@ -81,7 +81,7 @@ async fn prefixes_of_one_bucket_do_not_see_each_other() {
 }
 
 #[tokio::test]
-async fn wrong_credentials_are_denied_and_not_told() {
+async fn wrong_credentials_are_denied_and_not_printed() {
     let Some(server) = Server::garage() else {
         return;
     };
@@ -108,7 +108,7 @@ async fn wrong_credentials_are_denied_and_not_told() {
 }
 
 #[tokio::test]
-async fn missing_credentials_are_told() {
+async fn missing_credentials_are_named_in_the_error() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("credentials");
     std::fs::write(&file, "").unwrap();
@@ -124,7 +124,7 @@ async fn missing_credentials_are_told() {
 }
 
 #[tokio::test]
-async fn a_missing_bucket_is_told() {
+async fn missing_bucket_is_named_in_the_error() {
     for server in [Server::garage(), Server::moto()].into_iter().flatten() {
         let objects = Objects::open("s3://no-such-bucket/a", &server.options())
             .await
@@ -149,7 +149,7 @@ async fn a_missing_bucket_is_told() {
 }
 
 #[tokio::test]
-async fn a_closed_port_is_told_in_bounded_time() {
+async fn closed_port_fails_within_bounded_time() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("credentials");
     std::fs::write(
@@ -171,32 +171,4 @@ async fn a_closed_port_is_told_in_bounded_time() {
     assert!(error.is_transient(), "{error}");
     assert!(error.to_string().contains("connection refused"), "{error}");
     assert_eq!((objects.stats().requests, objects.stats().retries), (3, 2));
-}
-
-/// Nothing but the length and our checksum stands between a manifest and an object of another run.
-#[tokio::test]
-async fn an_object_in_place_of_another_is_found() {
-    let Some(server) = Server::garage() else {
-        return;
-    };
-    let objects = Objects::open(&server.location("a"), &in_parts(&server))
-        .await
-        .unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    let (from, to) = (dir.path().join("from"), dir.path().join("to"));
-    std::fs::write(&from, noise(6 << 20, 3)).unwrap();
-    let stored = objects.put_file("key", &from).await.unwrap();
-    let mut other = noise(6 << 20, 3);
-    other[4_000_000] ^= 4;
-    std::fs::write(&from, &other).unwrap();
-    assert_eq!(
-        objects.put_file("key", &from).await.unwrap(),
-        Stored::of(&other)
-    );
-    let error = objects
-        .get_to_file("key", &to, Some(&stored))
-        .await
-        .unwrap_err();
-    assert!(matches!(error, ObjectError::Damaged { .. }), "{error}");
-    assert!(!to.exists());
 }

@@ -1,0 +1,58 @@
+//! Attempts of a conditional write on a server that may lose answers.
+//!
+//! An attempt whose answer is lost may or may not have been applied. The next attempt then finds the object
+//! changed, perhaps by the first attempt. Every conditional write therefore puts a random *mark* into the
+//! object's metadata, and a writer in doubt reads the mark: if it is its own, the write succeeded.
+
+use crate::backoff::Backoff;
+use crate::error::ObjectError;
+use crate::objects::Version;
+use crate::options::Options;
+use crate::stats::{Counters, count};
+
+/// A conditional write of one object on one server.
+pub(crate) trait ConditionalWrite {
+    /// Makes one attempt, numbered from 1. The object gets the mark in its metadata.
+    async fn attempt(&self, mark: &str, attempt: u32) -> Result<Version, Rejection>;
+
+    /// Returns the object's version if the object has this mark.
+    async fn version_with_mark(&self, mark: &str) -> Result<Option<Version>, ObjectError>;
+}
+
+/// A failed attempt of a conditional write.
+pub(crate) struct Rejection {
+    pub(crate) error: ObjectError,
+    /// Whether the server may have applied the write nevertheless. Counts only if the error is transient.
+    pub(crate) in_doubt: bool,
+}
+
+/// Attempts a conditional write until it is applied, refused, or out of attempts.
+pub(crate) async fn put_if<W: ConditionalWrite>(
+    write: &W,
+    options: &Options,
+    counters: &Counters,
+) -> Result<Version, ObjectError> {
+    let mark = options.random.name();
+    let mut in_doubt = false;
+    let mut backoff = Backoff::new(options);
+    loop {
+        let rejection = match write.attempt(&mark, backoff.attempt()).await {
+            Ok(version) => return Ok(version),
+            Err(rejection) => rejection,
+        };
+        let error = rejection.error;
+        if error.is_changed() && in_doubt {
+            let own = write.version_with_mark(&mark).await?;
+            return own.ok_or(error);
+        }
+        if !error.is_transient() {
+            return Err(error);
+        }
+        in_doubt |= rejection.in_doubt;
+        tracing::warn!(%error, attempt = backoff.attempt(), "conditional write failed");
+        if !backoff.wait().await {
+            return Err(error);
+        }
+        count(&counters.again, 1);
+    }
+}
