@@ -1,5 +1,5 @@
-# What stays when the machines are gone. It has a state of its own, because `terraform destroy` knows no exceptions:
-# a bucket in the cluster's state would go with the cluster, or stop its destruction half-way.
+# The bucket, which outlives the machines. It has a separate Terraform state, because `terraform destroy` has no
+# exceptions: in the cluster's state it would be destroyed with the cluster, or would make the destruction fail half-way.
 
 data "aws_caller_identity" "this" {}
 data "aws_partition" "this" {}
@@ -8,17 +8,18 @@ locals {
   bucket = coalesce(var.bucket, "hatebeam-${data.aws_caller_identity.this.account_id}-${var.region}")
   arn    = "arn:${data.aws_partition.this.partition}:s3:::${local.bucket}"
 
-  # S3's rules know prefixes and sizes, but not `runs/*/frontier/`. Frontiers are all that is large: replays,
-  # manifests, lists of tables and reports have less than this. The frontiers of small runs stay, and cost cents.
+  # S3's lifecycle rules match prefixes and sizes, but not patterns such as `runs/*/frontier/`. Only frontiers are larger
+  # than this; replays, manifests, lists of tables and reports are smaller. The frontiers of small runs are not deleted,
+  # which costs cents.
   large_bytes = 2 * 1024 * 1024
 }
 
 resource "aws_s3_bucket" "this" {
-  #checkov:skip=CKV_AWS_145:S3's own keys encrypt it; a key of one's own costs for itself and for each request, and hides wells that anybody can compute
-  #checkov:skip=CKV_AWS_144:What is in it can be computed again; a second region would double its cost
-  #checkov:skip=CKV_AWS_18:A log of accesses wants a bucket of its own; CloudTrail has who changed what
-  #checkov:skip=CKV_AWS_21:Every depth writes a run's manifest over: versions would keep each of them, and what was deleted to save money. Writers are kept apart by conditional writes, which need no versions
-  #checkov:skip=CKV2_AWS_62:Nobody waits for objects; the coordinator tells of events itself
+  #checkov:skip=CKV_AWS_145:S3's own keys encrypt the bucket; a customer-managed key costs money for itself and for each request, and would protect wells that anybody can compute
+  #checkov:skip=CKV_AWS_144:Everything in the bucket can be computed again; replication to a second region would double its cost
+  #checkov:skip=CKV_AWS_18:An access log needs a second bucket; CloudTrail already records who changed the bucket's configuration
+  #checkov:skip=CKV_AWS_21:Each depth overwrites the run's manifest, so versions would keep hundreds of them, and everything that was deleted to save money; conditional writes isolate writers without versions
+  #checkov:skip=CKV2_AWS_62:No program waits for bucket notifications; the coordinator sends events itself
   bucket        = local.bucket
   force_destroy = var.force_destroy
 }
@@ -51,7 +52,7 @@ resource "aws_s3_bucket_server_side_encryption_configuration" "this" {
 
 data "aws_iam_policy_document" "tls_only" {
   statement {
-    sid       = "NothingInTheClear"
+    sid       = "DenyUnencryptedConnections"
     effect    = "Deny"
     actions   = ["s3:*"]
     resources = [local.arn, "${local.arn}/*"]
@@ -68,7 +69,7 @@ data "aws_iam_policy_document" "tls_only" {
   }
 
   statement {
-    sid       = "NoOldTLS"
+    sid       = "DenyOldTLS"
     effect    = "Deny"
     actions   = ["s3:*"]
     resources = [local.arn, "${local.arn}/*"]
@@ -89,7 +90,7 @@ resource "aws_s3_bucket_policy" "tls_only" {
   bucket = aws_s3_bucket.this.id
   policy = data.aws_iam_policy_document.tls_only.json
 
-  # S3 refuses two changes of a bucket's policies at once.
+  # S3 refuses concurrent changes of a bucket's policies.
   depends_on = [aws_s3_bucket_public_access_block.this]
 }
 
@@ -97,12 +98,12 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
   bucket = aws_s3_bucket.this.id
 
   rule {
-    id     = "what-was-never-finished"
+    id     = "unfinished-uploads"
     status = "Enabled"
 
     filter {}
 
-    # A worker that is killed while it uploads leaves parts, which are billed and which no listing shows.
+    # A worker that is killed during an upload leaves parts behind, which are billed but do not appear in listings.
     abort_incomplete_multipart_upload {
       days_after_initiation = 2
     }

@@ -1,5 +1,5 @@
 terraform {
-  # Validations that look at other variables came with 1.9.
+  # The first version in which a validation can refer to other variables.
   required_version = ">= 1.9"
 
   required_providers {

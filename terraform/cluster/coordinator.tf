@@ -1,6 +1,6 @@
 resource "aws_instance" "coordinator" {
-  #checkov:skip=CKV_AWS_88:Its public address is for what it asks of AWS, cheaper than a NAT gateway; the security group lets nothing in but the operator's networks
-  #checkov:skip=CKV_AWS_126:Five-minute metrics do; its own are by the second
+  #checkov:skip=CKV_AWS_88:It connects to AWS through its public address, which costs less than a NAT gateway; the security group admits only workers and the operator's networks
+  #checkov:skip=CKV_AWS_126:Five-minute metrics are enough; hatebeam's own metrics have a resolution of seconds
   ami                                  = local.image_ids[local.architecture[local.coordinator_type]]
   instance_type                        = local.coordinator_type
   subnet_id                            = local.subnet_ids[0]
@@ -9,15 +9,15 @@ resource "aws_instance" "coordinator" {
   associate_public_ip_address          = var.public_addresses
   ebs_optimized                        = true
   instance_initiated_shutdown_behavior = "stop"
-  # All that counts is in the bucket: a new machine goes on where the old one was.
-  user_data_base64            = base64gzip(local.coordinator_told)
+  # The bucket has all of the state, so a replacement machine resumes the search.
+  user_data_base64            = base64gzip(local.coordinator_user_data)
   user_data_replace_on_change = true
 
   metadata_options {
     http_endpoint               = "enabled"
     http_tokens                 = "required"
     http_put_response_hop_limit = 1
-    # The minder reads there how many workers there shall be, so that another number needs no new machine.
+    # The watchdog reads the number of workers from a tag, so a change of that number does not replace the machine.
     instance_metadata_tags = "enabled"
   }
 
@@ -34,19 +34,19 @@ resource "aws_instance" "coordinator" {
   }
 
   lifecycle {
-    # A newer image is no reason for a new machine.
+    # A newer image does not replace the machine.
     ignore_changes = [ami]
 
     precondition {
       condition     = contains(keys(local.binaries), local.architecture[local.coordinator_type])
-      error_message = "The coordinator is to be a ${local.coordinator_type}, and there is no program for ${local.architecture[local.coordinator_type]}: give binary_${local.architecture[local.coordinator_type]}, or another coordinator_instance_type."
+      error_message = "There is no program for the coordinator's ${local.coordinator_type}, an ${local.architecture[local.coordinator_type]} machine: set binary_${local.architecture[local.coordinator_type]} or another coordinator_instance_type."
     }
     precondition {
-      condition     = length(base64gzip(local.coordinator_told)) <= 21844
-      error_message = "What the coordinator is told at its start has more than the 16 KiB that AWS takes."
+      condition     = length(base64gzip(local.coordinator_user_data)) <= 21844
+      error_message = "The user data of the coordinator exceeds AWS's limit of 16 KiB."
     }
   }
 
-  # From its first second on it reads the bucket and its secret.
+  # The machine reads the bucket and its secret as soon as it boots.
   depends_on = [aws_iam_role_policy.machine, aws_route_table_association.public]
 }

@@ -1,4 +1,4 @@
-# Who reaches whom. Names of hosts and the time come from inside the VPC, which no rule keeps off.
+# Security groups. DNS and time servers are inside the VPC, and security groups do not filter them.
 
 locals {
   coordinator_port = 7800
@@ -13,7 +13,7 @@ locals {
 
 resource "aws_security_group" "coordinator" {
   name_prefix = "${var.name}-coordinator-"
-  description = "The coordinator of ${var.name}"
+  description = "Coordinator of ${var.name}"
   vpc_id      = local.vpc_id
 
   lifecycle {
@@ -23,7 +23,7 @@ resource "aws_security_group" "coordinator" {
 
 resource "aws_security_group" "worker" {
   name_prefix = "${var.name}-worker-"
-  description = "The workers of ${var.name}"
+  description = "Workers of ${var.name}"
   vpc_id      = local.vpc_id
 
   lifecycle {
@@ -35,7 +35,7 @@ resource "aws_vpc_security_group_ingress_rule" "coordinator_from_operator" {
   for_each = local.from_operator
 
   security_group_id = aws_security_group.coordinator.id
-  description       = "An operator"
+  description       = "Operator"
   ip_protocol       = "tcp"
   from_port         = each.value.port
   to_port           = each.value.port
@@ -44,14 +44,14 @@ resource "aws_vpc_security_group_ingress_rule" "coordinator_from_operator" {
 
 resource "aws_vpc_security_group_ingress_rule" "coordinator_from_workers" {
   security_group_id            = aws_security_group.coordinator.id
-  description                  = "Workers attend"
+  description                  = "Workers connect to the coordinator"
   ip_protocol                  = "tcp"
   from_port                    = local.coordinator_port
   to_port                      = local.coordinator_port
   referenced_security_group_id = aws_security_group.worker.id
 }
 
-# The coordinator calls no worker: they keep a stream to it.
+# The coordinator does not connect to workers; each worker opens a stream to the coordinator.
 resource "aws_vpc_security_group_ingress_rule" "worker_from_workers" {
   security_group_id            = aws_security_group.worker.id
   description                  = "Workers exchange children"
@@ -65,7 +65,7 @@ resource "aws_vpc_security_group_egress_rule" "https" {
   for_each = { coordinator = aws_security_group.coordinator.id, worker = aws_security_group.worker.id }
 
   security_group_id = each.value
-  description       = "AWS: the bucket, secrets, sessions, packages"
+  description       = "AWS: bucket, secrets, sessions, packages"
   ip_protocol       = "tcp"
   from_port         = 443
   to_port           = 443
@@ -74,7 +74,7 @@ resource "aws_vpc_security_group_egress_rule" "https" {
 
 resource "aws_vpc_security_group_egress_rule" "worker_to_coordinator" {
   security_group_id            = aws_security_group.worker.id
-  description                  = "Workers attend"
+  description                  = "Workers connect to the coordinator"
   ip_protocol                  = "tcp"
   from_port                    = local.coordinator_port
   to_port                      = local.coordinator_port

@@ -1,9 +1,10 @@
-# What stops it all if nobody else does. The first to act is the minder on the coordinator's machine (machine/minder);
-# these are outside of it, and none of them needs a machine that works.
+# Last safeguards that stop all machines. The watchdog on the coordinator's machine (machine/watchdog) acts first; the
+# safeguards in this file work even if that machine has failed.
 
-# The minder says every minute that all is well. Does it not, for whatever reason, the group is set to 0 and held there.
-resource "aws_autoscaling_policy" "none" {
-  name                   = "${var.name}-none"
+# The watchdog sends a heartbeat to CloudWatch every minute. Without heartbeats the alarm sets the size of the worker
+# group to 0 and keeps it there.
+resource "aws_autoscaling_policy" "no_workers" {
+  name                   = "${var.name}-no-workers"
   autoscaling_group_name = aws_autoscaling_group.workers.name
   policy_type            = "SimpleScaling"
   adjustment_type        = "ExactCapacity"
@@ -11,29 +12,29 @@ resource "aws_autoscaling_policy" "none" {
   cooldown               = 0
 }
 
-resource "aws_cloudwatch_metric_alarm" "silence" {
-  alarm_name          = "${var.name}-silence"
-  alarm_description   = "Nobody says whether a run of ${var.name} is open: its workers are sent away"
+resource "aws_cloudwatch_metric_alarm" "heartbeat" {
+  alarm_name          = "${var.name}-heartbeat"
+  alarm_description   = "The watchdog of ${var.name} sends no heartbeat: all workers are stopped"
   namespace           = local.namespace
   metric_name         = local.heartbeat
   statistic           = "SampleCount"
   comparison_operator = "LessThanThreshold"
   threshold           = 1
   period              = 60
-  # After the minder itself would have given up.
+  # Later than the watchdog itself would stop the workers.
   evaluation_periods = var.blind_minutes + 5
   treat_missing_data = "breaching"
-  alarm_actions      = [aws_autoscaling_policy.none.arn]
+  alarm_actions      = [aws_autoscaling_policy.no_workers.arn]
 }
 
-# So long after the last `terraform apply` all is over. The time is new in every plan: an apply says that somebody
-# still cares.
+# Everything stops max_hours after the last `terraform apply`. Each plan computes a new deadline, so each apply extends
+# it.
 locals {
   deadline = timeadd(plantimestamp(), "${var.max_hours}h")
-  last_orders = {
+  stop_actions = {
     workers = {
       action = "autoscaling:updateAutoScalingGroup"
-      # With room for none the minder cannot call them back.
+      # A maximum size of 0 prevents the watchdog from starting workers again.
       input = { AutoScalingGroupName = aws_autoscaling_group.workers.name, MinSize = 0, MaxSize = 0, DesiredCapacity = 0 }
     }
     coordinator = {
@@ -43,7 +44,7 @@ locals {
   }
 }
 
-data "aws_iam_policy_document" "is_scheduler" {
+data "aws_iam_policy_document" "scheduler_trust" {
   statement {
     actions = ["sts:AssumeRole"]
 
@@ -75,8 +76,8 @@ data "aws_iam_policy_document" "deadline" {
 
 resource "aws_iam_role" "deadline" {
   name_prefix        = "${var.name}-deadline-"
-  description        = "Stops ${var.name} in the end"
-  assume_role_policy = data.aws_iam_policy_document.is_scheduler.json
+  description        = "Stops ${var.name} at its deadline"
+  assume_role_policy = data.aws_iam_policy_document.scheduler_trust.json
 }
 
 resource "aws_iam_role_policy" "deadline" {
@@ -86,11 +87,11 @@ resource "aws_iam_role_policy" "deadline" {
 }
 
 resource "aws_scheduler_schedule" "deadline" {
-  #checkov:skip=CKV_AWS_297:A schedule holds no secret: the name of a group, and that of a machine
-  for_each = local.last_orders
+  #checkov:skip=CKV_AWS_297:A schedule contains no secret, only the name of a group and the id of a machine
+  for_each = local.stop_actions
 
   name                = "${var.name}-deadline-${each.key}"
-  description         = "Stops ${var.name} in the end"
+  description         = "Stops ${var.name} at its deadline"
   schedule_expression = "at(${formatdate("YYYY-MM-DD'T'hh:mm:ss", local.deadline)})"
 
   flexible_time_window {

@@ -1,10 +1,10 @@
-# What machines are told at their start. It can be read by whoever is on the machine or may describe it, and holds no
-# secrets. Files come as they are and their settings beside them, so that no script is put together from pieces.
+# User data of the machines. It contains no secrets, because every process on a machine and everyone who can describe
+# the machine can read it. Scripts are copied unchanged and read their settings from separate files.
 
 locals {
   tags = merge({ project = "hatebeam", cluster = var.name }, var.tags)
 
-  # Graviton's types have a g behind the number of their generation.
+  # Graviton types have a `g` after the generation number.
   is_arm = "^(a1|[a-z]+[0-9]+[a-z]*g[a-z]*)[.]"
   architecture = {
     for type in concat(var.worker_instance_types, [local.coordinator_type]) :
@@ -17,13 +17,13 @@ locals {
     architecture => lookup(var.image_ids, architecture, null) != null ? var.image_ids[architecture] : data.aws_ssm_parameter.image[architecture].insecure_value
   }
 
-  # Known before the group is there, which waits for the coordinator's address.
+  # A fixed name: the coordinator needs it, and the group itself depends on the coordinator's address.
   group   = "${var.name}-workers"
   store   = "s3://${var.bucket}/${var.prefix}"
   systemd = "${path.module}/../../deploy/systemd"
   lib     = "/usr/local/lib/hatebeam"
 
-  # Of either kind of machine.
+  # Files of both kinds of machine.
   common_files = {
     "${local.lib}/boot"                 = { from = file("${path.module}/machine/boot"), mode = "0755" }
     "${local.lib}/fetch-secrets"        = { from = file("${path.module}/machine/fetch-secrets"), mode = "0755" }
@@ -32,19 +32,19 @@ locals {
 
   coordinator_options = compact([
     "--listen 0.0.0.0:${local.coordinator_port}",
-    # Behind TLS and the token where the operator comes without a tunnel.
+    # Protected by TLS and the token; reachable without a tunnel only from operator_cidrs.
     "--dashboard ${length(var.operator_cidrs) > 0 ? "0.0.0.0" : "127.0.0.1"}:${local.dashboard_port}",
     "--metrics 127.0.0.1:9100",
     "--idle-stop ${var.idle_stop_minutes}",
     var.coordinator_price_per_hour == null ? "" : "--price-per-hour ${var.coordinator_price_per_hour}",
   ])
-  # Other workers must be told an address: the machine puts its own there when it starts.
+  # The machine replaces @ADDRESS@ by its own address when it starts.
   worker_options = ["--listen @ADDRESS@:${local.worker_port}", "--metrics 127.0.0.1:9101"]
 
   coordinator_files = merge(local.common_files, {
-    "${local.lib}/minder"                                         = { from = file("${path.module}/machine/minder"), mode = "0755" }
-    "/etc/systemd/system/hatebeam-minder.service"                 = { from = file("${path.module}/machine/hatebeam-minder.service"), mode = "0644" }
-    "/etc/systemd/system/hatebeam-minder.timer"                   = { from = file("${path.module}/machine/hatebeam-minder.timer"), mode = "0644" }
+    "${local.lib}/watchdog"                                       = { from = file("${path.module}/machine/watchdog"), mode = "0755" }
+    "/etc/systemd/system/hatebeam-watchdog.service"               = { from = file("${path.module}/machine/hatebeam-watchdog.service"), mode = "0644" }
+    "/etc/systemd/system/hatebeam-watchdog.timer"                 = { from = file("${path.module}/machine/hatebeam-watchdog.timer"), mode = "0644" }
     "/etc/systemd/system/hatebeam-coordinator.service"            = { from = file("${local.systemd}/hatebeam-coordinator.service"), mode = "0644" }
     "/etc/systemd/system/hatebeam-coordinator.service.d/aws.conf" = { from = file("${path.module}/machine/secrets.conf"), mode = "0644" }
     "/etc/hatebeam/coordinator.env" = { mode = "0600", from = <<-EOT
@@ -73,9 +73,9 @@ locals {
   worker_files = {
     for architecture, key in local.binary_key : architecture => merge(local.common_files, {
       "${local.lib}/disks"                                     = { from = file("${path.module}/machine/disks"), mode = "0755" }
-      "${local.lib}/leave"                                     = { from = file("${path.module}/machine/leave"), mode = "0755" }
-      "/etc/systemd/system/hatebeam-leave.service"             = { from = file("${path.module}/machine/hatebeam-leave.service"), mode = "0644" }
-      "/etc/systemd/system/hatebeam-leave.timer"               = { from = file("${path.module}/machine/hatebeam-leave.timer"), mode = "0644" }
+      "${local.lib}/power-off"                                 = { from = file("${path.module}/machine/power-off"), mode = "0755" }
+      "/etc/systemd/system/hatebeam-power-off.service"         = { from = file("${path.module}/machine/hatebeam-power-off.service"), mode = "0644" }
+      "/etc/systemd/system/hatebeam-power-off.timer"           = { from = file("${path.module}/machine/hatebeam-power-off.timer"), mode = "0644" }
       "/etc/systemd/system/hatebeam-worker.service"            = { from = file("${local.systemd}/hatebeam-worker.service"), mode = "0644" }
       "/etc/systemd/system/hatebeam-worker.service.d/aws.conf" = { from = file("${path.module}/machine/secrets.conf"), mode = "0644" }
       "/etc/hatebeam/worker.env" = { mode = "0600", from = <<-EOT
@@ -97,11 +97,11 @@ locals {
     })
   }
 
-  told             = "${path.module}/machine/cloud-config.tftpl"
-  coordinator_told = templatefile(local.told, { files = local.coordinator_files, boot = "${local.lib}/boot" })
-  worker_told = {
+  cloud_config          = "${path.module}/machine/cloud-config.tftpl"
+  coordinator_user_data = templatefile(local.cloud_config, { files = local.coordinator_files, boot = "${local.lib}/boot" })
+  worker_user_data = {
     for architecture, files in local.worker_files :
-    architecture => templatefile(local.told, { files = files, boot = "${local.lib}/boot" })
+    architecture => templatefile(local.cloud_config, { files = files, boot = "${local.lib}/boot" })
   }
 }
 

@@ -1,4 +1,4 @@
-# A VPC with a public subnet in each zone, unless one is there already.
+# A VPC with a public subnet in each zone, unless vpc_id names an existing VPC.
 
 locals {
   makes_vpc = var.vpc_id == null
@@ -13,7 +13,7 @@ data "aws_availability_zones" "this" {
   count = local.makes_vpc ? 1 : 0
 
   state = "available"
-  # Local and wavelength zones want to be asked for, and have other machines.
+  # Excludes local and wavelength zones, which require an opt-in and offer other machines.
   filter {
     name   = "opt-in-status"
     values = ["opt-in-not-required"]
@@ -21,7 +21,7 @@ data "aws_availability_zones" "this" {
 }
 
 resource "aws_vpc" "this" {
-  #checkov:skip=CKV2_AWS_11:Flow logs cost by the GB, and workers exchange many; whoever wants them adds them to a VPC of his own
+  #checkov:skip=CKV2_AWS_11:Flow logs are billed by volume, and workers exchange a lot; to have them, use your own VPC with vpc_id
   count = local.makes_vpc ? 1 : 0
 
   cidr_block           = "10.77.0.0/16"
@@ -30,7 +30,7 @@ resource "aws_vpc" "this" {
   tags                 = { Name = var.name }
 }
 
-# Without rules: nothing is in the group that AWS gives every VPC.
+# Removes all rules from the default security group of the VPC, which no machine uses.
 resource "aws_default_security_group" "this" {
   count = local.makes_vpc ? 1 : 0
 
@@ -49,9 +49,9 @@ resource "aws_subnet" "public" {
 
   vpc_id            = aws_vpc.this[0].id
   availability_zone = each.key
-  # 4,091 machines.
+  # Room for 4,091 machines.
   cidr_block = cidrsubnet(aws_vpc.this[0].cidr_block, 4, each.value)
-  # Machines are given addresses by name (public_addresses), not because of where they are.
+  # The variable public_addresses decides about public addresses, not the subnet.
   map_public_ip_on_launch = false
   tags                    = { Name = "${var.name}-${each.key}" }
 }
@@ -75,7 +75,7 @@ resource "aws_route_table_association" "public" {
   route_table_id = aws_route_table.public[0].id
 }
 
-# Costs nothing, and keeps frontiers off the gateway.
+# A gateway endpoint is free; traffic to S3 does not pass the internet gateway.
 resource "aws_vpc_endpoint" "s3" {
   count = local.makes_vpc ? 1 : 0
 

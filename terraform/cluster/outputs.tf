@@ -1,32 +1,33 @@
 output "coordinator_instance_id" {
-  description = "The coordinator's machine."
+  description = "Instance id of the coordinator's machine."
   value       = aws_instance.coordinator.id
 }
 
 output "worker_group" {
-  description = "The auto scaling group of the workers."
+  description = "Name of the workers' auto scaling group."
   value       = aws_autoscaling_group.workers.name
 }
 
 output "worker_types" {
-  description = "What workers may be: those of worker_instance_types for which there is a program."
+  description = "Types that the workers can have: those of worker_instance_types for which there is a program."
   value       = local.worker_types
 }
 
 output "store" {
-  description = "What hatebeam is told with --store."
+  description = "Value for hatebeam's option --store."
   value       = local.store
 }
 
 output "deadline" {
-  description = "When everything stops, unless `terraform apply` is said before."
+  description = "Time at which everything stops, unless `terraform apply` extends it."
   value       = local.deadline
 }
 
 output "next" {
-  description = "What to type next: terraform output -raw next"
+  description = "Commands for the next steps. Print them with: terraform output -raw next"
   value       = <<-EOT
-    # 1. Certificates and a token. Within ${var.blind_minutes} minutes, or start the coordinator again (4).
+    # 1. Create the certificates and the token, and upload them. Do this within ${var.blind_minutes} minutes; after that
+    #    the machine is stopped, and you must start it again with step 4.
     hatebeam certs --out tls
     %{for role, files in local.secret_files~}
     tar -C tls -cz ${join(" ", files)} |
@@ -34,22 +35,22 @@ output "next" {
         --secret-binary fileb:///dev/stdin
     %{endfor~}
 
-    # 2. Two tunnels, each in a terminal of its own (AWS's session-manager-plugin is needed).
+    # 2. Open two tunnels, each in a separate terminal. They need AWS's session-manager-plugin.
     %{for port in [local.coordinator_port, local.dashboard_port]~}
     aws ssm start-session --region ${var.region} --target ${aws_instance.coordinator.id} \
       --document-name AWS-StartPortForwardingSession --parameters portNumber=${port},localPortNumber=${port}
     %{endfor~}
-    # The dashboard: https://127.0.0.1:${local.dashboard_port}, with the token in tls/token.
+    # The dashboard is at https://127.0.0.1:${local.dashboard_port} and asks for the token in tls/token.
 
-    # 3. A search, and what it found.
+    # 3. Run a search and download its best game.
     hatebeam submit --coordinator https://127.0.0.1:${local.coordinator_port} --tls tls --width 1M --max-cost 5 --watch
     hatebeam replays pull --best --store ${local.store} --s3-region ${var.region}
 
-    # 4. The coordinator again, after it has stopped; and ${var.max_hours} hours more for all, from now on.
+    # 4. Start the coordinator again after it has stopped, and move the deadline to ${var.max_hours} hours from now.
     aws ec2 start-instances --region ${var.region} --instance-ids ${aws_instance.coordinator.id}
     terraform apply
 
-    # 5. Nothing left but the bucket, which ../bucket knows how to destroy.
+    # 5. Destroy everything except the bucket, which ../bucket manages.
     terraform destroy
     EOT
 }

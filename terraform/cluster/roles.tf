@@ -1,20 +1,20 @@
-# What machines may do. Each has a role of its own.
+# Permissions of the machines. The coordinator and the workers have separate roles.
 
 data "aws_partition" "this" {}
 data "aws_caller_identity" "this" {}
 
 locals {
   bucket_arn = "arn:${data.aws_partition.this.partition}:s3:::${var.bucket}"
-  # Workers write frontiers, and nothing else; programs they only read.
+  # Prefix that each role can write to.
   writable   = { coordinator = "${var.prefix}/*", worker = "${var.prefix}/runs/*" }
   deletes    = { coordinator = ["s3:DeleteObject"], worker = [] }
   namespace  = "hatebeam/${var.name}"
-  heartbeat  = "Answered"
+  heartbeat  = "Heartbeat"
   binaries   = { for architecture, sum in { x86_64 = var.binary_x86_64, aarch64 = var.binary_aarch64 } : architecture => sum if sum != "" }
   binary_key = { for architecture, sum in local.binaries : architecture => "bin/${sum}" }
 }
 
-data "aws_iam_policy_document" "is_machine" {
+data "aws_iam_policy_document" "ec2_trust" {
   statement {
     actions = ["sts:AssumeRole"]
 
@@ -29,8 +29,8 @@ resource "aws_iam_role" "machine" {
   for_each = local.secret_files
 
   name_prefix        = "${var.name}-${each.key}-"
-  description        = "The ${each.key} of ${var.name}"
-  assume_role_policy = data.aws_iam_policy_document.is_machine.json
+  description        = "Machine of the ${each.key} of ${var.name}"
+  assume_role_policy = data.aws_iam_policy_document.ec2_trust.json
 }
 
 resource "aws_iam_instance_profile" "machine" {
@@ -41,12 +41,12 @@ resource "aws_iam_instance_profile" "machine" {
 }
 
 data "aws_iam_policy_document" "machine" {
-  #checkov:skip=CKV_AWS_111:Session Manager's actions take no resource
-  #checkov:skip=CKV_AWS_356:Session Manager's actions take no resource
+  #checkov:skip=CKV_AWS_111:The actions of Session Manager cannot be restricted to a resource
+  #checkov:skip=CKV_AWS_356:The actions of Session Manager cannot be restricted to a resource
   for_each = local.secret_files
 
-  # Names alone, and those of all: without this S3 says "forbidden" of objects that are not there, and with a condition
-  # on their prefix too. hatebeam must be told that they are not.
+  # Lists the names of all objects in the bucket. Without this permission, or with a condition on the prefix, S3 answers
+  # "forbidden" instead of "not found" for a missing object, and hatebeam has to distinguish the two.
   statement {
     sid       = "ListNames"
     actions   = ["s3:ListBucket"]
@@ -79,8 +79,8 @@ data "aws_iam_policy_document" "machine" {
     resources = [aws_secretsmanager_secret.this[each.key].arn]
   }
 
-  # What Session Manager's agent needs, and not what AWS's own policy for it gives besides: that one lets it read
-  # every parameter of the account. These actions take no resource.
+  # The minimum for Session Manager's agent. AWS's managed policy for it also permits reading every parameter of the
+  # account. These actions cannot be restricted to a resource.
   statement {
     sid = "Sessions"
     actions = [
@@ -102,16 +102,16 @@ resource "aws_iam_role_policy" "machine" {
   policy = data.aws_iam_policy_document.machine[each.key].json
 }
 
-data "aws_iam_policy_document" "minder" {
-  #checkov:skip=CKV_AWS_356:PutMetricData takes no resource; the condition names its namespace
+data "aws_iam_policy_document" "watchdog" {
+  #checkov:skip=CKV_AWS_356:PutMetricData cannot be restricted to a resource; the condition restricts its namespace
   statement {
-    sid       = "HowManyWorkers"
+    sid       = "SetNumberOfWorkers"
     actions   = ["autoscaling:SetDesiredCapacity"]
     resources = [aws_autoscaling_group.workers.arn]
   }
 
   statement {
-    sid       = "SayThatAllIsWell"
+    sid       = "SendHeartbeat"
     actions   = ["cloudwatch:PutMetricData"]
     resources = ["*"]
 
@@ -123,9 +123,9 @@ data "aws_iam_policy_document" "minder" {
   }
 }
 
-# Apart from the other one, as the group hangs on the coordinator's address.
-resource "aws_iam_role_policy" "minder" {
-  name   = "minder"
+# A separate policy, because the group depends on the coordinator's address and the coordinator on its first policy.
+resource "aws_iam_role_policy" "watchdog" {
+  name   = "watchdog"
   role   = aws_iam_role.machine["coordinator"].id
-  policy = data.aws_iam_policy_document.minder.json
+  policy = data.aws_iam_policy_document.watchdog.json
 }

@@ -1,27 +1,27 @@
-# What must be given
+# Required
 
 variable "bucket" {
-  description = "The bucket that ../bucket made, or another one."
+  description = "Bucket for runs and programs: the one that ../bucket created, or another one."
   type        = string
 
   validation {
     condition     = can(regex("^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", var.bucket))
-    error_message = "'${var.bucket}' is no name of a bucket."
+    error_message = "'${var.bucket}' is not a valid bucket name."
   }
 }
 
 variable "alert_email" {
-  description = "Who is written to when the account's costs near the budget."
+  description = "Address that receives a mail when the account's costs approach the budget."
   type        = string
 
   validation {
     condition     = can(regex("^[^@ ]+@[^@ ]+[.][^@ ]+$", var.alert_email))
-    error_message = "'${var.alert_email}' is no address of mail."
+    error_message = "'${var.alert_email}' is not an e-mail address."
   }
 }
 
 variable "binary_x86_64" {
-  description = "The SHA-256 of the program for x86 machines, which lies in the bucket under bin/ and that sum."
+  description = "SHA-256 of the program for x86 machines. The program itself is in the bucket, as bin/ followed by this checksum."
   type        = string
   default     = ""
 
@@ -32,7 +32,7 @@ variable "binary_x86_64" {
 }
 
 variable "binary_aarch64" {
-  description = "The same for Arm machines. At least one of the two is needed; machines of the other kind are not used."
+  description = "SHA-256 of the program for Arm machines, likewise. At least one of the two programs is required; machines without a program are not used."
   type        = string
   default     = ""
 
@@ -42,70 +42,70 @@ variable "binary_aarch64" {
   }
   validation {
     condition     = var.binary_x86_64 != "" || var.binary_aarch64 != ""
-    error_message = "There is no program: give binary_x86_64, binary_aarch64 or both."
+    error_message = "There is no program: set binary_x86_64, binary_aarch64 or both."
   }
 }
 
-# Where
+# Name and place
 
 variable "name" {
-  description = "What all that is made here is called; no two clusters in a region alike."
+  description = "Name of the cluster, and beginning of the names of its resources. It must be unique in the region."
   type        = string
   default     = "hatebeam"
 
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{0,23}$", var.name))
-    error_message = "A name has up to 24 small letters, digits and hyphens, and begins with a letter."
+    error_message = "A name has up to 24 lower-case letters, digits and hyphens, and begins with a letter."
   }
 }
 
 variable "region" {
-  description = "The bucket's region."
+  description = "Region of the bucket and the machines."
   type        = string
   default     = "us-east-1"
 
   validation {
     condition     = can(regex("^[a-z]{2}(-[a-z]+)+-[0-9]$", var.region))
-    error_message = "'${var.region}' is no region; give one as us-east-1."
+    error_message = "'${var.region}' is not a region: write it like us-east-1."
   }
 }
 
 variable "prefix" {
-  description = "What the names of all runs in the bucket begin with: as given to ../bucket."
+  description = "Prefix of all runs in the bucket: the same as in ../bucket."
   type        = string
   default     = "hatebeam"
 
   validation {
     condition     = can(regex("^[A-Za-z0-9_-]{1,64}$", var.prefix)) && var.prefix != "bin"
-    error_message = "A prefix has 1 to 64 letters, digits, hyphens and underscores; 'bin' is where the programs are."
+    error_message = "A prefix has 1 to 64 letters, digits, hyphens and underscores; 'bin' is reserved for the programs."
   }
 }
 
 variable "tags" {
-  description = "Further tags of all that is made."
+  description = "Additional tags for all resources."
   type        = map(string)
   default     = {}
 }
 
 variable "vpc_id" {
-  description = "A VPC that is there already; unless given, one is made."
+  description = "Existing VPC to use. By default a new one is created."
   type        = string
   default     = null
 
   validation {
     condition     = (var.vpc_id == null) == (length(var.subnet_ids) == 0)
-    error_message = "Give both vpc_id and subnet_ids of a VPC that is there, or neither and one is made."
+    error_message = "Set both vpc_id and subnet_ids for an existing VPC, or neither for a new one."
   }
 }
 
 variable "subnet_ids" {
-  description = "Subnets of that VPC. The coordinator is in the first."
+  description = "Subnets of the existing VPC. The coordinator runs in the first one."
   type        = list(string)
   default     = []
 }
 
 variable "availability_zones" {
-  description = "Zones of a VPC that is made here; unless given, the region's first alone. Workers talk all the time, and what goes between zones costs 1 cent a GB at either end: more zones find more spot machines, and cost more."
+  description = "Zones of the new VPC; by default only the first zone of the region. More zones offer more spot machines, but workers exchange data all the time, and traffic between zones costs 1 cent per GB at each end."
   type        = list(string)
   default     = []
 
@@ -116,37 +116,37 @@ variable "availability_zones" {
 }
 
 variable "public_addresses" {
-  description = "Give machines public addresses, through which they reach AWS (nothing reaches them). false where the subnets have a NAT gateway or endpoints, which cost more than addresses do for a few machines."
+  description = "Whether machines get public addresses, through which they connect to AWS; the security groups still block incoming connections. Set to false where the subnets have a NAT gateway or endpoints, which cost more than the addresses of a few machines."
   type        = bool
   default     = true
 }
 
 variable "operator_cidrs" {
-  description = "From where the coordinator can be reached without a tunnel: ports 7800 and 7880. Unless given, from nowhere: Session Manager's tunnel does."
+  description = "IPv4 networks that can reach the coordinator's ports 7800 and 7880 without a tunnel. Empty by default: use Session Manager's tunnels."
   type        = list(string)
   default     = []
 
   validation {
     condition     = alltrue([for cidr in var.operator_cidrs : can(cidrnetmask(cidr)) && !can(regex("/[0-7]$", cidr))])
-    error_message = "Give IPv4 networks as 203.0.113.7/32, of 2^24 addresses (/8) at most: the world is not an operator."
+    error_message = "Write IPv4 networks like 203.0.113.7/32, with at most 2^24 addresses (/8)."
   }
 }
 
 # Machines
 
 variable "workers" {
-  description = "Workers while a run is open; there is none while there is nothing to do. `terraform apply` changes it within a minute or two."
+  description = "Number of workers while a run is open; without an open run there are none. After `terraform apply` a new number takes effect within two minutes."
   type        = number
   default     = 1
 
   validation {
     condition     = var.workers >= 1 && var.workers <= 256 && floor(var.workers) == var.workers
-    error_message = "Give 1 to 256 workers."
+    error_message = "The number of workers must be an integer from 1 to 256."
   }
 }
 
 variable "worker_instance_types" {
-  description = "What workers may be: of like size, as the cheapest that is likely to last is taken, with local NVMe disks. Types whose program is not given are left out."
+  description = "Types of the workers' machines. AWS picks those that are cheap and unlikely to be reclaimed, so choose types of similar size, with local NVMe disks. Types without a program are ignored."
   type        = list(string)
   default = [
     "c5d.18xlarge", "c5ad.16xlarge", "c6id.16xlarge", "m5d.16xlarge", "m6id.16xlarge",
@@ -155,133 +155,133 @@ variable "worker_instance_types" {
 
   validation {
     condition     = length(var.worker_instance_types) >= 1 && length(var.worker_instance_types) <= 40 && length(distinct(var.worker_instance_types)) == length(var.worker_instance_types)
-    error_message = "Give 1 to 40 types, no two alike."
+    error_message = "Name 1 to 40 different types."
   }
   validation {
     condition     = alltrue([for type in var.worker_instance_types : can(regex("^[a-z][a-z0-9-]*[.][a-z0-9-]+$", type))])
-    error_message = "Types are written as c5d.18xlarge."
+    error_message = "Write types like c5d.18xlarge."
   }
 }
 
 variable "on_demand_base" {
-  description = "So many of the workers are never spot machines."
+  description = "Number of workers that are always on-demand machines."
   type        = number
   default     = 0
 
   validation {
     condition     = var.on_demand_base >= 0 && var.on_demand_base <= var.workers && floor(var.on_demand_base) == var.on_demand_base
-    error_message = "Give 0 up to the number of workers."
+    error_message = "on_demand_base must be an integer from 0 to the number of workers."
   }
 }
 
 variable "on_demand_percent" {
-  description = "Per cent of the workers above that base that are not spot machines: what is left should no spot machine be had. AWS has no rule that takes one only then."
+  description = "Percentage of on-demand machines among the workers above on_demand_base. These workers continue when no spot machine is available; AWS has no rule that uses on-demand machines only then."
   type        = number
   default     = 0
 
   validation {
     condition     = var.on_demand_percent >= 0 && var.on_demand_percent <= 100 && floor(var.on_demand_percent) == var.on_demand_percent
-    error_message = "Give per cent from 0 to 100."
+    error_message = "on_demand_percent must be an integer from 0 to 100."
   }
 }
 
 variable "coordinator_instance_type" {
-  description = "What the coordinator is. Unless given: t4g.small where there is a program for Arm, else t3.small."
+  description = "Type of the coordinator's machine. By default t4g.small if there is a program for Arm, else t3.small."
   type        = string
   default     = null
 
   validation {
     condition     = var.coordinator_instance_type == null || can(regex("^[a-z][a-z0-9-]*[.][a-z0-9-]+$", var.coordinator_instance_type))
-    error_message = "Types are written as t4g.small."
+    error_message = "Write types like t4g.small."
   }
 }
 
 variable "coordinator_price_per_hour" {
-  description = "Dollars an hour of the coordinator's machine, for the account of a run's cost. Unless given, it is left out of that."
+  description = "Price of the coordinator's machine in dollars per hour. Without it the cost of a run does not include that machine, unless its type is in hatebeam's price table."
   type        = number
   default     = null
 
   validation {
     condition     = var.coordinator_price_per_hour == null ? true : var.coordinator_price_per_hour >= 0 && var.coordinator_price_per_hour <= 1000
-    error_message = "Give dollars from 0 to 1000."
+    error_message = "The price must be from 0 to 1000 dollars."
   }
 }
 
 variable "image_ids" {
-  description = "Images for x86_64 and aarch64, if not the newest Amazon Linux 2023: with AWS's command line, Session Manager's agent and systemd."
+  description = "Machine images for the keys x86_64 and aarch64; by default the newest Amazon Linux 2023. An image needs systemd, dnf, AWS's command line and Session Manager's agent."
   type        = map(string)
   default     = {}
 
   validation {
     condition     = alltrue([for architecture in keys(var.image_ids) : contains(["x86_64", "aarch64"], architecture)])
-    error_message = "Images are given for x86_64 and aarch64."
+    error_message = "The keys of image_ids must be x86_64 or aarch64."
   }
 }
 
-# When all stops
+# When machines stop
 
 variable "quiet_minutes" {
-  description = "The workers go when no run was open for so long."
+  description = "Minutes without an open run after which the workers are stopped."
   type        = number
   default     = 5
 
   validation {
     condition     = var.quiet_minutes >= 1 && var.quiet_minutes <= 1440 && floor(var.quiet_minutes) == var.quiet_minutes
-    error_message = "Give whole minutes from 1 to 1440."
+    error_message = "quiet_minutes must be an integer from 1 to 1440."
   }
 }
 
 variable "idle_stop_minutes" {
-  description = "The coordinator's machine is stopped when no run was open for so long (and its minder saw it: add blind_minutes)."
+  description = "Minutes without an open run after which the coordinator exits. Its machine is stopped blind_minutes later."
   type        = number
   default     = 60
 
   validation {
     condition     = var.idle_stop_minutes >= var.quiet_minutes && var.idle_stop_minutes <= 10080 && floor(var.idle_stop_minutes) == var.idle_stop_minutes
-    error_message = "Give whole minutes, not fewer than quiet_minutes, 10080 (a week) at most."
+    error_message = "idle_stop_minutes must be an integer from quiet_minutes to 10080 (a week)."
   }
 }
 
 variable "blind_minutes" {
-  description = "When nobody can say for so long whether a run is open, the workers go and the coordinator's machine is stopped. It is also the time that you have to put the certificates where they belong."
+  description = "Minutes without an answer from the coordinator after which the workers and the coordinator's machine are stopped. The certificates must be uploaded within this time."
   type        = number
   default     = 30
 
   validation {
     condition     = var.blind_minutes >= 5 && var.blind_minutes <= 720 && floor(var.blind_minutes) == var.blind_minutes
-    error_message = "Give whole minutes from 5 to 720."
+    error_message = "blind_minutes must be an integer from 5 to 720."
   }
 }
 
 variable "lonely_minutes" {
-  description = "When a run is open and no worker has come for so long, the machines that do not become workers go; an hour later it is tried again."
+  description = "Minutes with an open run but without a connected worker after which all worker machines are stopped. They are started again an hour later."
   type        = number
   default     = 20
 
   validation {
     condition     = var.lonely_minutes >= 10 && var.lonely_minutes <= 720 && floor(var.lonely_minutes) == var.lonely_minutes
-    error_message = "Give whole minutes from 10 to 720: a large machine takes some to start."
+    error_message = "lonely_minutes must be an integer from 10 to 720; a large machine takes several minutes to start."
   }
 }
 
 variable "max_hours" {
-  description = "So long after the last `terraform apply` everything stops, whatever is under way. Each apply winds it up again."
+  description = "Hours after the last `terraform apply` at which everything stops, even during a run. Each apply extends the deadline."
   type        = number
   default     = 24
 
   validation {
     condition     = var.max_hours >= 1 && var.max_hours <= 720 && floor(var.max_hours) == var.max_hours
-    error_message = "Give whole hours from 1 to 720 (30 days)."
+    error_message = "max_hours must be an integer from 1 to 720 (30 days)."
   }
 }
 
 variable "budget_dollars" {
-  description = "Dollars a month for the whole account: at half of it, at 80 % and at all of it a mail is sent, and when it looks like more. A warning hours late, no limit: the limit is `hatebeam submit --max-cost`."
+  description = "Budget of the whole account in dollars per month. AWS sends a mail at 50, 80 and 100 % of it, and when the forecast exceeds it. The mail arrives hours late and stops nothing; `hatebeam submit --max-cost` sets the limit of a run."
   type        = number
   default     = 20
 
   validation {
     condition     = var.budget_dollars >= 1
-    error_message = "Give a dollar at least."
+    error_message = "The budget must be at least 1 dollar."
   }
 }

@@ -1,15 +1,16 @@
-# As many workers as the minder says, from whatever is cheap and likely to last.
+# The workers' auto scaling group. The watchdog sets its size; AWS chooses types that are cheap and unlikely to be
+# reclaimed.
 
 resource "aws_launch_template" "worker" {
-  #checkov:skip=CKV_AWS_88:Their public addresses are for what they ask of AWS; the security group lets nothing in but other workers
+  #checkov:skip=CKV_AWS_88:Workers connect to AWS through their public addresses; the security group admits only other workers
   for_each = local.worker_files
 
   name_prefix                          = "${var.name}-${replace(each.key, "_", "-")}-"
-  description                          = "A worker of ${var.name}"
+  description                          = "Worker of ${var.name}"
   image_id                             = local.image_ids[each.key]
   instance_initiated_shutdown_behavior = "terminate"
   update_default_version               = true
-  user_data                            = base64gzip(local.worker_told[each.key])
+  user_data                            = base64gzip(local.worker_user_data[each.key])
 
   iam_instance_profile {
     name = aws_iam_instance_profile.machine["worker"].name
@@ -27,7 +28,7 @@ resource "aws_launch_template" "worker" {
     http_put_response_hop_limit = 1
   }
 
-  # The system alone; wells are on the instance store.
+  # For the operating system only; the wells are on the instance store.
   block_device_mappings {
     device_name = "/dev/xvda"
 
@@ -50,8 +51,8 @@ resource "aws_launch_template" "worker" {
 
   lifecycle {
     precondition {
-      condition     = length(base64gzip(local.worker_told[each.key])) <= 21844
-      error_message = "What a worker is told at its start has more than the 16 KiB that AWS takes."
+      condition     = length(base64gzip(local.worker_user_data[each.key])) <= 21844
+      error_message = "The user data of a worker exceeds AWS's limit of 16 KiB."
     }
   }
 }
@@ -62,12 +63,12 @@ resource "aws_autoscaling_group" "workers" {
   min_size            = 0
   max_size            = var.workers
   desired_capacity    = 0
-  # Where one is likely to be taken away another is started before that: the old one hands its shards over.
+  # AWS starts a replacement when it expects to reclaim a spot machine; the old worker hands over its shards.
   capacity_rebalance = true
-  # Machines come when they are asked for by a run, not when this is applied.
+  # The group is empty after an apply: machines start only when a run is open.
   wait_for_capacity_timeout = "0"
   health_check_type         = "EC2"
-  # A worker that is moved to another zone for the sake of evenness costs a depth, and gains nothing.
+  # Moving a worker to balance the zones would cost the depth in progress and has no benefit.
   suspended_processes = ["AZRebalance"]
 
   mixed_instances_policy {
@@ -110,12 +111,12 @@ resource "aws_autoscaling_group" "workers" {
   }
 
   lifecycle {
-    # The minder's business.
+    # The watchdog sets it.
     ignore_changes = [desired_capacity]
 
     precondition {
       condition     = length(local.worker_types) > 0
-      error_message = "For none of the worker_instance_types there is a program: give binary_x86_64 or binary_aarch64 for one of ${join(", ", var.worker_instance_types)}, or other types."
+      error_message = "There is no program for any of the worker_instance_types: set binary_x86_64 or binary_aarch64 for one of ${join(", ", var.worker_instance_types)}, or name other types."
     }
   }
 

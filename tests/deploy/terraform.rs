@@ -323,7 +323,7 @@ fn machines_find_what_they_are_told_to_start() {
             files.contains_key("/usr/local/lib/hatebeam/disks"),
             is_worker
         );
-        let watcher = if is_worker { "leave" } else { "minder" };
+        let watcher = if is_worker { "leave" } else { "watchdog" };
         for ending in ["service", "timer"] {
             let unit = format!("/etc/systemd/system/hatebeam-{watcher}.{ending}");
             assert!(files.contains_key(&unit), "{machine}: no {unit}");

@@ -1,4 +1,4 @@
-# What the bucket is like, by a provider that makes nothing.
+# Tests of the bucket with a mock provider, which creates nothing.
 
 mock_provider "aws" {
   mock_data "aws_caller_identity" {
@@ -15,7 +15,7 @@ mock_provider "aws" {
 run "closed_and_encrypted" {
   assert {
     condition     = aws_s3_bucket.this.bucket == "hatebeam-123456789012-us-east-1"
-    error_message = "Nobody else may have the bucket's name: ${aws_s3_bucket.this.bucket}"
+    error_message = "The default name is not unique: ${aws_s3_bucket.this.bucket}"
   }
   assert {
     condition = alltrue([
@@ -24,53 +24,53 @@ run "closed_and_encrypted" {
       aws_s3_bucket_public_access_block.this.ignore_public_acls,
       aws_s3_bucket_public_access_block.this.restrict_public_buckets,
     ])
-    error_message = "The public gets in."
+    error_message = "Public access is possible."
   }
   assert {
     condition = [
       for rule in aws_s3_bucket_server_side_encryption_configuration.this.rule :
       rule.apply_server_side_encryption_by_default[0].sse_algorithm
     ] == ["AES256"]
-    error_message = "It is not encrypted."
+    error_message = "The bucket is not encrypted."
   }
   assert {
     condition     = aws_s3_bucket_ownership_controls.this.rule[0].object_ownership == "BucketOwnerEnforced"
-    error_message = "Lists of access count."
+    error_message = "Access control lists are in effect."
   }
   assert {
     condition     = alltrue([for statement in data.aws_iam_policy_document.tls_only.statement : statement.effect == "Deny" && toset(statement.resources) == toset(["arn:aws:s3:::hatebeam-123456789012-us-east-1", "arn:aws:s3:::hatebeam-123456789012-us-east-1/*"])])
-    error_message = "The policy does not deny, or not for all of the bucket."
+    error_message = "The policy does not deny access to the whole bucket."
   }
   assert {
     condition = {
       for statement in data.aws_iam_policy_document.tls_only.statement :
       one(statement.condition).variable => one(one(statement.condition).values)
     } == { "aws:SecureTransport" = "false", "s3:TlsVersion" = "1.2" }
-    error_message = "What goes in the clear, or over old TLS, is not denied."
+    error_message = "Unencrypted connections or old TLS versions are not denied."
   }
 }
 
-run "keeps_what_is_in_it" {
+run "keeps_its_contents" {
   assert {
     condition     = !aws_s3_bucket.this.force_destroy
-    error_message = "A bucket with replays in it must not be destroyed by default."
+    error_message = "By default `terraform destroy` deletes the replays."
   }
   assert {
-    condition     = { for rule in aws_s3_bucket_lifecycle_configuration.this.rule : rule.id => rule.status } == { "what-was-never-finished" = "Enabled", frontiers = "Enabled" }
-    error_message = "There are other rules."
+    condition     = { for rule in aws_s3_bucket_lifecycle_configuration.this.rule : rule.id => rule.status } == { "unfinished-uploads" = "Enabled", frontiers = "Enabled" }
+    error_message = "The bucket has other lifecycle rules."
   }
   assert {
     condition     = aws_s3_bucket_lifecycle_configuration.this.rule[0].abort_incomplete_multipart_upload[0].days_after_initiation == 2
-    error_message = "What was never finished stays."
+    error_message = "Unfinished uploads are kept."
   }
-  # Replays, manifests and reports are small, programs elsewhere.
+  # Replays, manifests and reports are smaller, and programs have another prefix.
   assert {
     condition = (
       aws_s3_bucket_lifecycle_configuration.this.rule[1].filter[0].and[0].prefix == "hatebeam/runs/" &&
       aws_s3_bucket_lifecycle_configuration.this.rule[1].filter[0].and[0].object_size_greater_than >= 1024 * 1024 &&
       aws_s3_bucket_lifecycle_configuration.this.rule[1].expiration[0].days == 30
     )
-    error_message = "More than frontiers expires."
+    error_message = "Objects other than frontiers expire."
   }
 }
 
@@ -82,15 +82,15 @@ run "frontiers_can_be_kept" {
 
   assert {
     condition     = aws_s3_bucket_lifecycle_configuration.this.rule[1].status == "Disabled"
-    error_message = "Frontiers expire though they are to be kept."
+    error_message = "Frontiers expire although frontier_days is 0."
   }
   assert {
     condition     = output.store == "s3://hatebeam-123456789012-us-east-1/mine"
-    error_message = "The store is called ${output.store}."
+    error_message = "The store is ${output.store}."
   }
 }
 
-run "goes_on_request" {
+run "force_destroy_is_passed_on" {
   variables {
     bucket        = "of-my-own"
     force_destroy = true
@@ -98,11 +98,11 @@ run "goes_on_request" {
 
   assert {
     condition     = aws_s3_bucket.this.force_destroy && aws_s3_bucket.this.bucket == "of-my-own"
-    error_message = "force_destroy does nothing."
+    error_message = "force_destroy has no effect."
   }
 }
 
-run "refuses_what_makes_no_sense" {
+run "refuses_invalid_values" {
   command = plan
 
   variables {

@@ -1,4 +1,4 @@
-# What is made of which variables, by a provider that makes nothing.
+# Tests of the cluster's resources with a mock provider, which creates nothing.
 
 mock_provider "aws" {
   source = "./tests/mocks"
@@ -10,33 +10,33 @@ variables {
   binary_x86_64 = "1111111111111111111111111111111111111111111111111111111111111111"
 }
 
-run "a_vpc_is_made" {
+run "creates_a_vpc" {
   assert {
     condition     = length(aws_vpc.this) == 1 && keys(aws_subnet.public) == ["us-east-1a"] && length(aws_vpc_endpoint.s3) == 1
-    error_message = "By default there is one VPC with one subnet."
+    error_message = "The default is not one VPC with one subnet."
   }
   assert {
     condition     = aws_instance.coordinator.subnet_id == aws_subnet.public["us-east-1a"].id && toset(aws_autoscaling_group.workers.vpc_zone_identifier) == toset([aws_subnet.public["us-east-1a"].id])
-    error_message = "Machines are not in it."
+    error_message = "Machines are not in the subnet of the new VPC."
   }
   assert {
     condition     = length(aws_default_security_group.this[0].ingress) == 0 && length(aws_default_security_group.this[0].egress) == 0
-    error_message = "The default security group lets something through."
+    error_message = "The default security group has rules."
   }
 }
 
-run "zones_by_name" {
+run "subnet_per_named_zone" {
   variables {
     availability_zones = ["us-east-1c", "us-east-1b"]
   }
 
   assert {
     condition     = { for zone, subnet in aws_subnet.public : zone => subnet.cidr_block } == { us-east-1c = "10.77.0.0/20", us-east-1b = "10.77.16.0/20" }
-    error_message = "A subnet for each zone that was named."
+    error_message = "There is not one subnet for each named zone."
   }
 }
 
-run "a_vpc_is_taken" {
+run "uses_an_existing_vpc" {
   variables {
     vpc_id           = "vpc-1"
     subnet_ids       = ["subnet-1", "subnet-2"]
@@ -45,50 +45,50 @@ run "a_vpc_is_taken" {
 
   assert {
     condition     = length(aws_vpc.this) + length(aws_subnet.public) + length(aws_internet_gateway.this) + length(aws_route_table.public) + length(aws_vpc_endpoint.s3) + length(aws_default_security_group.this) == 0
-    error_message = "A network is made beside the one that is there."
+    error_message = "A new network is created although a VPC is named."
   }
   assert {
     condition     = aws_security_group.coordinator.vpc_id == "vpc-1" && aws_security_group.worker.vpc_id == "vpc-1"
-    error_message = "Security groups are not in the VPC that was named."
+    error_message = "Security groups are not in the named VPC."
   }
   assert {
     condition     = aws_instance.coordinator.subnet_id == "subnet-1" && toset(aws_autoscaling_group.workers.vpc_zone_identifier) == toset(["subnet-1", "subnet-2"])
-    error_message = "Machines are not in the subnets that were named."
+    error_message = "Machines are not in the named subnets."
   }
   assert {
     condition     = !aws_instance.coordinator.associate_public_ip_address && aws_launch_template.worker["x86_64"].network_interfaces[0].associate_public_ip_address == "false"
-    error_message = "Machines have public addresses."
+    error_message = "Machines have public addresses although public_addresses is false."
   }
 }
 
-run "nothing_is_open" {
+run "unreachable_from_outside" {
   assert {
     condition     = length(aws_vpc_security_group_ingress_rule.coordinator_from_operator) == 0
-    error_message = "Somebody outside gets in by default."
+    error_message = "By default the coordinator accepts connections from outside."
   }
-  # The two rules that are left let nobody in but workers.
+  # The other two rules admit workers only.
   assert {
     condition = alltrue([
       for rule in [aws_vpc_security_group_ingress_rule.coordinator_from_workers, aws_vpc_security_group_ingress_rule.worker_from_workers] :
       rule.cidr_ipv4 == null && rule.cidr_ipv6 == null && rule.from_port == rule.to_port && rule.referenced_security_group_id == aws_security_group.worker.id
     ])
-    error_message = "Somebody other than workers gets in."
+    error_message = "Machines accept connections from others than workers."
   }
   assert {
     condition     = aws_vpc_security_group_ingress_rule.coordinator_from_workers.from_port == 7800 && aws_vpc_security_group_ingress_rule.worker_from_workers.from_port == 7801
-    error_message = "The wrong ports are open."
+    error_message = "Other ports than 7800 and 7801 are open."
   }
   assert {
     condition     = alltrue([for rule in aws_vpc_security_group_egress_rule.https : rule.from_port == 443 && rule.to_port == 443])
-    error_message = "Machines reach more than AWS."
+    error_message = "Machines can connect to other ports than HTTPS."
   }
   assert {
-    condition     = strcontains(local.coordinator_told, "--dashboard 127.0.0.1:7880 ")
-    error_message = "The dashboard listens to others though nobody may come."
+    condition     = strcontains(local.coordinator_user_data, "--dashboard 127.0.0.1:7880 ")
+    error_message = "The dashboard listens beyond the loopback without operator_cidrs."
   }
 }
 
-run "an_operator_gets_in" {
+run "operator_networks_reach_the_coordinator" {
   variables {
     operator_cidrs = ["203.0.113.7/32", "198.51.100.0/24"]
   }
@@ -97,25 +97,25 @@ run "an_operator_gets_in" {
     condition = toset([for rule in aws_vpc_security_group_ingress_rule.coordinator_from_operator : "${rule.cidr_ipv4} ${rule.from_port}-${rule.to_port}"]) == toset([
       "203.0.113.7/32 7800-7800", "203.0.113.7/32 7880-7880", "198.51.100.0/24 7800-7800", "198.51.100.0/24 7880-7880",
     ])
-    error_message = "Not just the operators' networks, or not just these ports."
+    error_message = "The rules do not match operator_cidrs and the two ports."
   }
   assert {
     condition     = alltrue([for rule in aws_vpc_security_group_ingress_rule.coordinator_from_operator : rule.security_group_id == aws_security_group.coordinator.id])
-    error_message = "Operators reach more than the coordinator."
+    error_message = "Operators can reach other machines than the coordinator."
   }
   assert {
-    condition     = strcontains(local.coordinator_told, "--dashboard 0.0.0.0:7880 ")
-    error_message = "The dashboard does not listen."
+    condition     = strcontains(local.coordinator_user_data, "--dashboard 0.0.0.0:7880 ")
+    error_message = "The dashboard is not reachable for operators."
   }
 }
 
-run "machines_are_closed" {
+run "machines_are_hardened" {
   assert {
     condition = alltrue([
       for options in concat(aws_instance.coordinator.metadata_options, aws_launch_template.worker["x86_64"].metadata_options) :
       options.http_tokens == "required" && options.http_put_response_hop_limit == 1
     ])
-    error_message = "The metadata service answers without a token, or to containers."
+    error_message = "The metadata service answers requests without a token, or from containers."
   }
   assert {
     condition     = aws_instance.coordinator.root_block_device[0].encrypted && aws_launch_template.worker["x86_64"].block_device_mappings[0].ebs[0].encrypted == "true"
@@ -123,51 +123,51 @@ run "machines_are_closed" {
   }
   assert {
     condition     = aws_instance.coordinator.instance_initiated_shutdown_behavior == "stop" && aws_launch_template.worker["x86_64"].instance_initiated_shutdown_behavior == "terminate"
-    error_message = "A machine that switches itself off does not go the right way."
+    error_message = "Powering off does not stop the coordinator's machine, or does not terminate a worker's."
   }
 }
 
-run "secrets_are_elsewhere" {
+run "user_data_has_no_secrets" {
   assert {
-    condition     = alltrue([for told in concat([local.coordinator_told], values(local.worker_told)) : !can(regex("PRIVATE KEY|BEGIN CERTIFICATE|HATEBEAM_TOKEN|--token|AWS_SECRET|AKIA", told))])
-    error_message = "Machines are told a secret at their start."
+    condition     = alltrue([for user_data in concat([local.coordinator_user_data], values(local.worker_user_data)) : !can(regex("PRIVATE KEY|BEGIN CERTIFICATE|HATEBEAM_TOKEN|--token|AWS_SECRET|AKIA", user_data))])
+    error_message = "User data contains a secret."
   }
   assert {
-    condition     = strcontains(local.coordinator_told, "SECRET=hatebeam/coordinator\\n") && strcontains(local.worker_told["x86_64"], "SECRET=hatebeam/worker\\n")
-    error_message = "Machines are not told where their secrets are."
+    condition     = strcontains(local.coordinator_user_data, "SECRET=hatebeam/coordinator\\n") && strcontains(local.worker_user_data["x86_64"], "SECRET=hatebeam/worker\\n")
+    error_message = "User data does not name the secret of the role."
   }
   assert {
     condition     = !contains(flatten(values(local.secret_files)), "ca-key.pem") && !contains(local.secret_files["worker"], "coordinator-key.pem")
-    error_message = "A machine is given a key that is not its business."
+    error_message = "A machine gets a key that it does not need."
   }
   assert {
     condition     = alltrue([for secret in aws_secretsmanager_secret.this : secret.recovery_window_in_days == 0])
-    error_message = "Secrets stay after all is destroyed."
+    error_message = "Secrets are kept after `terraform destroy`."
   }
 }
 
-run "roles_are_narrow" {
+run "roles_have_minimal_permissions" {
   variables {
     prefix = "mine"
   }
 
-  # Only actions that take no resource are allowed for all.
+  # Only actions that cannot be restricted to a resource are allowed for all resources.
   assert {
     condition = toset(flatten([
-      for document in concat(values(data.aws_iam_policy_document.machine), [data.aws_iam_policy_document.minder, data.aws_iam_policy_document.deadline]) :
+      for document in concat(values(data.aws_iam_policy_document.machine), [data.aws_iam_policy_document.watchdog, data.aws_iam_policy_document.deadline]) :
       [for statement in document.statement : statement.actions if contains(statement.resources, "*")]
       ])) == toset([
       "ssm:UpdateInstanceInformation", "ssmmessages:CreateControlChannel", "ssmmessages:CreateDataChannel",
       "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel", "cloudwatch:PutMetricData",
     ])
-    error_message = "Something is allowed for every resource."
+    error_message = "Another action is allowed for all resources."
   }
   assert {
     condition = alltrue(flatten([
-      for document in concat(values(data.aws_iam_policy_document.machine), [data.aws_iam_policy_document.minder, data.aws_iam_policy_document.deadline]) :
+      for document in concat(values(data.aws_iam_policy_document.machine), [data.aws_iam_policy_document.watchdog, data.aws_iam_policy_document.deadline]) :
       [for statement in document.statement : [for action in statement.actions : !strcontains(action, "*")]]
     ]))
-    error_message = "Actions are not named one by one."
+    error_message = "An action contains a wildcard."
   }
   assert {
     condition = {
@@ -175,7 +175,7 @@ run "roles_are_narrow" {
         for statement in document.statement : statement.resources if contains(statement.actions, "s3:PutObject")
       ]))
     } == { coordinator = toset(["arn:aws:s3:::bucket/mine/*"]), worker = toset(["arn:aws:s3:::bucket/mine/runs/*"]) }
-    error_message = "A role writes elsewhere than it has to."
+    error_message = "A role can write outside its prefix."
   }
   assert {
     condition = alltrue([
@@ -183,11 +183,11 @@ run "roles_are_narrow" {
         for statement in document.statement : statement.resources if contains(statement.actions, "s3:GetObject")
       ])) == toset(["arn:aws:s3:::bucket/mine/*", "arn:aws:s3:::bucket/bin/${var.binary_x86_64}"])
     ])
-    error_message = "A role reads more than runs and the program."
+    error_message = "A role can read other objects than runs and the program."
   }
   assert {
     condition     = !contains(flatten([for statement in data.aws_iam_policy_document.machine["worker"].statement : statement.actions]), "s3:DeleteObject")
-    error_message = "Workers delete."
+    error_message = "Workers can delete objects."
   }
   assert {
     condition = alltrue([
@@ -195,38 +195,38 @@ run "roles_are_narrow" {
         for statement in document.statement : statement.resources if contains(statement.actions, "secretsmanager:GetSecretValue")
       ]) == [aws_secretsmanager_secret.this[role].arn]
     ])
-    error_message = "A role reads another's secrets."
+    error_message = "A role can read the secret of the other role."
   }
   assert {
-    condition     = flatten([for statement in data.aws_iam_policy_document.minder.statement : statement.resources if contains(statement.actions, "autoscaling:SetDesiredCapacity")]) == [aws_autoscaling_group.workers.arn]
-    error_message = "The minder sets another group's capacity."
+    condition     = flatten([for statement in data.aws_iam_policy_document.watchdog.statement : statement.resources if contains(statement.actions, "autoscaling:SetDesiredCapacity")]) == [aws_autoscaling_group.workers.arn]
+    error_message = "The watchdog can set the capacity of another group."
   }
   assert {
-    condition     = aws_iam_role_policy.minder.role == aws_iam_role.machine["coordinator"].id
-    error_message = "Workers set the group's capacity."
+    condition     = aws_iam_role_policy.watchdog.role == aws_iam_role.machine["coordinator"].id
+    error_message = "The watchdog's policy is not attached to the coordinator's role."
   }
 }
 
 run "workers_are_spot_machines_by_default" {
   assert {
     condition     = aws_autoscaling_group.workers.desired_capacity == 0 && aws_autoscaling_group.workers.min_size == 0 && aws_autoscaling_group.workers.max_size == 1
-    error_message = "Machines run before there is a run."
+    error_message = "The group is not empty at first, or its maximum is not 1."
   }
   assert {
     condition     = aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].on_demand_base_capacity == 0 && aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].on_demand_percentage_above_base_capacity == 0 && aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].spot_allocation_strategy == "price-capacity-optimized"
-    error_message = "They are not spot machines of the likeliest and cheapest kind."
+    error_message = "Workers are not price-capacity-optimized spot machines."
   }
   assert {
     condition     = length(output.worker_types) >= 5 && alltrue([for type in output.worker_types : local.architecture[type] == "x86_64"])
-    error_message = "With a program for x86 alone: several types, all of x86. ${join(" ", output.worker_types)}"
+    error_message = "With a program for x86 only, the types are not several x86 types: ${join(" ", output.worker_types)}"
   }
   assert {
     condition     = local.coordinator_type == "t3.small" && keys(aws_launch_template.worker) == ["x86_64"]
-    error_message = "The coordinator has another architecture than the program."
+    error_message = "The coordinator or the launch templates do not match the program's architecture."
   }
 }
 
-run "of_both_architectures" {
+run "both_architectures" {
   variables {
     binary_aarch64        = "2222222222222222222222222222222222222222222222222222222222222222"
     worker_instance_types = ["c5d.metal", "c7gd.16xlarge", "g4dn.metal", "im4gn.16xlarge", "is4gen.8xlarge", "m6idn.32xlarge"]
@@ -250,16 +250,16 @@ run "of_both_architectures" {
     error_message = "Both architectures have the same image."
   }
   assert {
-    condition     = strcontains(local.worker_told["aarch64"], "PROGRAM=s3://bucket/bin/2222") && strcontains(local.worker_told["x86_64"], "PROGRAM=s3://bucket/bin/1111") && strcontains(local.coordinator_told, "PROGRAM=s3://bucket/bin/2222")
-    error_message = "A machine is given the other's program."
+    condition     = strcontains(local.worker_user_data["aarch64"], "PROGRAM=s3://bucket/bin/2222") && strcontains(local.worker_user_data["x86_64"], "PROGRAM=s3://bucket/bin/1111") && strcontains(local.coordinator_user_data, "PROGRAM=s3://bucket/bin/2222")
+    error_message = "A machine gets the program of the other architecture."
   }
   assert {
     condition     = local.coordinator_type == "t4g.small" && aws_instance.coordinator.tags["hatebeam-workers"] == "10" && aws_autoscaling_group.workers.max_size == 10
-    error_message = "The coordinator is not what it should be, or does not know how many workers there are."
+    error_message = "The coordinator's type, its tag or the size of the group is wrong."
   }
   assert {
     condition     = aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].on_demand_base_capacity == 2 && aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].on_demand_percentage_above_base_capacity == 25
-    error_message = "The share that is not of spot machines is another."
+    error_message = "The numbers of on-demand workers do not match the variables."
   }
 }
 
@@ -274,7 +274,7 @@ run "everything_stops" {
 
   assert {
     condition     = toset([for schedule in aws_scheduler_schedule.deadline : schedule.schedule_expression]) == toset(["at(${formatdate("YYYY-MM-DD'T'hh:mm:ss", output.deadline)})"]) && timecmp(output.deadline, timeadd(timestamp(), "2h")) > 0 && timecmp(output.deadline, timeadd(timestamp(), "3h1m")) < 0
-    error_message = "The end is not three hours from now."
+    error_message = "The deadline is not three hours from now."
   }
   assert {
     condition = { for who, schedule in aws_scheduler_schedule.deadline : who => { arn = schedule.target[0].arn, input = jsondecode(schedule.target[0].input) } } == {
@@ -287,24 +287,24 @@ run "everything_stops" {
         input = { InstanceIds = [aws_instance.coordinator.id] }
       }
     }
-    error_message = "In the end something else happens."
+    error_message = "The deadline does not stop exactly the workers and the coordinator."
   }
   assert {
-    condition     = aws_cloudwatch_metric_alarm.silence.treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.silence.evaluation_periods == 16 && toset(aws_cloudwatch_metric_alarm.silence.alarm_actions) == toset([aws_autoscaling_policy.none.arn]) && aws_autoscaling_policy.none.adjustment_type == "ExactCapacity" && aws_autoscaling_policy.none.scaling_adjustment == 0
-    error_message = "Silence does not send the workers away."
+    condition     = aws_cloudwatch_metric_alarm.heartbeat.treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.heartbeat.evaluation_periods == 16 && toset(aws_cloudwatch_metric_alarm.heartbeat.alarm_actions) == toset([aws_autoscaling_policy.no_workers.arn]) && aws_autoscaling_policy.no_workers.adjustment_type == "ExactCapacity" && aws_autoscaling_policy.no_workers.scaling_adjustment == 0
+    error_message = "Missing heartbeats do not stop the workers."
   }
-  # The alarm hears what the minder says.
+  # The watchdog sends the metric that the alarm watches.
   assert {
-    condition     = alltrue([for line in ["GROUP=hatebeam-workers", "NAMESPACE=${aws_cloudwatch_metric_alarm.silence.namespace}", "METRIC=${aws_cloudwatch_metric_alarm.silence.metric_name}", "QUIET_MINUTES=7", "BLIND_MINUTES=11", "LONELY_MINUTES=17"] : strcontains(local.coordinator_told, "${line}\\n")])
-    error_message = "The minder does not know what it has to."
+    condition     = alltrue([for line in ["GROUP=hatebeam-workers", "NAMESPACE=${aws_cloudwatch_metric_alarm.heartbeat.namespace}", "METRIC=${aws_cloudwatch_metric_alarm.heartbeat.metric_name}", "QUIET_MINUTES=7", "BLIND_MINUTES=11", "LONELY_MINUTES=17"] : strcontains(local.coordinator_user_data, "${line}\\n")])
+    error_message = "The watchdog's settings do not match."
   }
   assert {
-    condition     = aws_autoscaling_group.workers.name == "hatebeam-workers" && strcontains(local.coordinator_told, "--idle-stop 13")
-    error_message = "The coordinator does not stop when it is idle."
+    condition     = aws_autoscaling_group.workers.name == "hatebeam-workers" && strcontains(local.coordinator_user_data, "--idle-stop 13")
+    error_message = "The group's name or the coordinator's --idle-stop is wrong."
   }
 }
 
-run "money" {
+run "budget_and_price" {
   variables {
     budget_dollars             = 12.5
     coordinator_price_per_hour = 0.0168
@@ -312,14 +312,14 @@ run "money" {
 
   assert {
     condition     = aws_budgets_budget.this.limit_amount == "12.50" && toset([for notification in aws_budgets_budget.this.notification : "${notification.threshold} ${notification.notification_type}"]) == toset(["50 ACTUAL", "80 ACTUAL", "100 ACTUAL", "100 FORECASTED"])
-    error_message = "The budget is another."
+    error_message = "The budget or its notifications are wrong."
   }
   assert {
     condition     = alltrue([for notification in aws_budgets_budget.this.notification : notification.subscriber_email_addresses == toset(["me@example.org"])])
-    error_message = "Nobody is written to."
+    error_message = "A notification does not go to alert_email."
   }
   assert {
-    condition     = strcontains(local.coordinator_told, "--price-per-hour 0.0168\\n")
-    error_message = "The coordinator does not know what it costs."
+    condition     = strcontains(local.coordinator_user_data, "--price-per-hour 0.0168\\n")
+    error_message = "The coordinator is started without --price-per-hour."
   }
 }

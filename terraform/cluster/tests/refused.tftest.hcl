@@ -1,4 +1,4 @@
-# What is refused, each by its own variable.
+# Each invalid value is refused by its own variable.
 
 mock_provider "aws" {
   source = "./tests/mocks"
@@ -10,7 +10,7 @@ variables {
   binary_x86_64 = "1111111111111111111111111111111111111111111111111111111111111111"
 }
 
-run "the_world_is_no_operator" {
+run "operator_network_of_all_addresses" {
   command = plan
   variables {
     operator_cidrs = ["0.0.0.0/0"]
@@ -18,7 +18,7 @@ run "the_world_is_no_operator" {
   expect_failures = [var.operator_cidrs]
 }
 
-run "half_of_the_world_is_no_operator" {
+run "operator_network_of_half_the_addresses" {
   command = plan
   variables {
     operator_cidrs = ["203.0.113.7/32", "128.0.0.0/1"]
@@ -50,7 +50,7 @@ run "no_program_for_any_worker" {
   expect_failures = [aws_autoscaling_group.workers]
 }
 
-run "half_a_vpc" {
+run "vpc_without_subnets" {
   command = plan
   variables {
     vpc_id = "vpc-1"
@@ -58,7 +58,7 @@ run "half_a_vpc" {
   expect_failures = [var.vpc_id]
 }
 
-run "more_on_demand_than_there_are" {
+run "more_on_demand_workers_than_workers" {
   command = plan
   variables {
     on_demand_base = 2
@@ -66,7 +66,7 @@ run "more_on_demand_than_there_are" {
   expect_failures = [var.on_demand_base]
 }
 
-run "idle_before_quiet" {
+run "coordinator_stops_before_workers" {
   command = plan
   variables {
     quiet_minutes     = 60

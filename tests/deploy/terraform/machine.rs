@@ -25,8 +25,8 @@ fn systemd_finds_nothing_wrong() {
             // The programs are not on this machine.
             let text = read(&name)
                 .replace("/usr/local/bin/hatebeam", "/bin/true")
-                .replace("/usr/local/lib/hatebeam/minder", "/bin/true")
-                .replace("/usr/local/lib/hatebeam/leave", "/bin/true");
+                .replace("/usr/local/lib/hatebeam/watchdog", "/bin/true")
+                .replace("/usr/local/lib/hatebeam/power-off", "/bin/true");
             let file = dir.path().join(unit);
             std::fs::write(&file, text).unwrap();
             if folder != FOLDER {
@@ -142,14 +142,14 @@ impl Machine {
 }
 
 /// The coordinator's machine, minute by minute.
-struct Minder {
+struct Watchdog {
     machine: Machine,
     now: u64,
     /// Between two looks.
     seconds: u64,
 }
 
-/// What the minder did, besides looking.
+/// What the watchdog did, besides looking.
 #[derive(Debug, Default, PartialEq)]
 struct Did {
     capacity: Option<String>,
@@ -176,9 +176,9 @@ impl Did {
     }
 }
 
-impl Minder {
+impl Watchdog {
     /// None, and a word about it, where this machine lacks what the script calls.
-    fn new() -> Option<Minder> {
+    fn new() -> Option<Watchdog> {
         tool("HATEBEAM_JQ", "jq")?;
         let machine = Machine::new(
             "GROUP=group\nNAMESPACE=hatebeam/x\nMETRIC=Answered\n\
@@ -194,7 +194,7 @@ impl Minder {
              *) exit 22 ;; esac",
         );
         machine.write("tag", "3");
-        Some(Minder {
+        Some(Watchdog {
             machine,
             now: 1_800_000_000,
             seconds: 60,
@@ -225,7 +225,7 @@ impl Minder {
     fn look(&mut self) -> Did {
         self.now += self.seconds;
         self.machine.write("now", &self.now.to_string());
-        let output = self.machine.run("minder");
+        let output = self.machine.run("watchdog");
         let mut did = Did {
             failed: !output.status.success(),
             ..Did::default()
@@ -252,57 +252,57 @@ impl Minder {
 
 #[test]
 fn workers_come_with_a_run_and_go_after_it() {
-    let Some(mut minder) = Minder::new() else {
+    let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
     // The alarm outside is given time to hear that somebody is there again.
     for _ in 0..4 {
-        assert_eq!(minder.with(0, &["queued", "finished"]), Did::well(None));
+        assert_eq!(watchdog.with(0, &["queued", "finished"]), Did::well(None));
     }
     for workers in [0, 0, 2, 3, 3] {
-        let did = minder.with(workers, &["queued", "running"]);
+        let did = watchdog.with(workers, &["queued", "running"]);
         assert_eq!(did, Did::well(Some("3")));
     }
-    minder.machine.write("tag", "8");
-    assert_eq!(minder.with(3, &["running"]), Did::well(Some("8")));
+    watchdog.machine.write("tag", "8");
+    assert_eq!(watchdog.with(3, &["running"]), Did::well(Some("8")));
     for _ in 0..4 {
-        assert_eq!(minder.with(8, &["finished"]), Did::well(None));
+        assert_eq!(watchdog.with(8, &["finished"]), Did::well(None));
     }
     // Another run in time: they stay.
     assert_eq!(
-        minder.with(8, &["queued", "finished"]),
+        watchdog.with(8, &["queued", "finished"]),
         Did::well(Some("8"))
     );
     for _ in 0..4 {
-        assert_eq!(minder.with(8, &["failed", "cancelled"]), Did::well(None));
+        assert_eq!(watchdog.with(8, &["failed", "cancelled"]), Did::well(None));
     }
     for workers in [8, 0, 0] {
-        assert_eq!(minder.with(workers, &["finished"]), Did::well(Some("0")));
+        assert_eq!(watchdog.with(workers, &["finished"]), Did::well(Some("0")));
     }
-    assert_eq!(minder.with(0, &[]), Did::well(Some("0")));
+    assert_eq!(watchdog.with(0, &[]), Did::well(Some("0")));
 }
 
 /// With looks that are five minutes apart, as each takes a while here.
-fn patient_minder() -> Option<Minder> {
-    let mut minder = Minder::new()?;
-    minder.seconds = 300;
-    Some(minder)
+fn patient_watchdog() -> Option<Watchdog> {
+    let mut watchdog = Watchdog::new()?;
+    watchdog.seconds = 300;
+    Some(watchdog)
 }
 
 #[test]
 fn without_an_answer_all_is_switched_off() {
-    let Some(mut minder) = patient_minder() else {
+    let Some(mut watchdog) = patient_watchdog() else {
         return;
     };
     for _ in 0..2 {
-        minder.with(3, &["running"]);
+        watchdog.with(3, &["running"]);
     }
     for _ in 0..5 {
-        assert_eq!(minder.silent(), Did::blind());
+        assert_eq!(watchdog.silent(), Did::blind());
     }
     // An answer that is none is like no answer.
     for status in ["", "no", "[]", "{\"runs\":[]}", "{\"workers\":[]}"] {
-        let did = minder.answered(status);
+        let did = watchdog.answered(status);
         assert!(
             did.switched_off && !did.said_that_all_is_well,
             "{status}: {did:?}"
@@ -310,36 +310,36 @@ fn without_an_answer_all_is_switched_off() {
         assert_eq!(did.capacity.as_deref(), Some("0"), "{status}");
     }
     // It is switched off also where AWS does not listen.
-    minder.machine.stand_in("aws", "exit 1");
-    assert!(minder.silent().switched_off);
+    watchdog.machine.stand_in("aws", "exit 1");
+    assert!(watchdog.silent().switched_off);
 }
 
 #[test]
 fn an_answer_in_time_is_enough() {
-    let Some(mut minder) = patient_minder() else {
+    let Some(mut watchdog) = patient_watchdog() else {
         return;
     };
     for _ in 0..2 {
         // From the first look on, or from the last answer.
         for _ in 0..5 {
-            assert_eq!(minder.silent(), Did::blind());
+            assert_eq!(watchdog.silent(), Did::blind());
         }
-        assert!(minder.with(0, &[]).said_that_all_is_well);
+        assert!(watchdog.with(0, &[]).said_that_all_is_well);
     }
     for _ in 0..5 {
-        assert_eq!(minder.silent(), Did::blind());
+        assert_eq!(watchdog.silent(), Did::blind());
     }
-    assert!(minder.silent().switched_off);
+    assert!(watchdog.silent().switched_off);
 }
 
 #[test]
 fn machines_that_do_not_become_workers_go() {
-    let Some(mut minder) = patient_minder() else {
+    let Some(mut watchdog) = patient_watchdog() else {
         return;
     };
     let mut capacities = |looks: usize, workers| -> Vec<String> {
         let of = |_| {
-            let did = minder.with(workers, &["running"]);
+            let did = watchdog.with(workers, &["running"]);
             assert!(did.said_that_all_is_well);
             did.capacity.unwrap_or_else(|| "-".to_owned())
         };
@@ -358,29 +358,29 @@ fn machines_that_do_not_become_workers_go() {
 
 #[test]
 fn what_fails_is_not_said_to_be_well() {
-    let Some(mut minder) = Minder::new() else {
+    let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
     for _ in 0..6 {
-        minder.with(3, &["running"]);
+        watchdog.with(3, &["running"]);
     }
     // No tag: no number is made up.
-    std::fs::remove_file(minder.machine.path("tag")).unwrap();
-    assert_eq!(minder.with(3, &["running"]), Did::blind());
-    minder.machine.write("tag", "3");
-    minder.machine.stand_in("aws", "[ \"$1\" != autoscaling ]");
-    let did = minder.with(3, &["running"]);
+    std::fs::remove_file(watchdog.machine.path("tag")).unwrap();
+    assert_eq!(watchdog.with(3, &["running"]), Did::blind());
+    watchdog.machine.write("tag", "3");
+    watchdog.machine.stand_in("aws", "[ \"$1\" != autoscaling ]");
+    let did = watchdog.with(3, &["running"]);
     assert!(did.failed && !did.said_that_all_is_well, "{did:?}");
-    minder.machine.stand_in("aws", "");
-    assert_eq!(minder.with(3, &["running"]), Did::well(Some("3")));
+    watchdog.machine.stand_in("aws", "");
+    assert_eq!(watchdog.with(3, &["running"]), Did::well(Some("3")));
     // Marks that are damaged are made anew.
     for mark in ["answered", "busy", "joined", "answering"] {
-        minder
+        watchdog
             .machine
-            .write(&format!("run/hatebeam-minder/{mark}"), "x[$(touch bad)]");
+            .write(&format!("run/hatebeam-watchdog/{mark}"), "x[$(touch bad)]");
     }
-    assert_eq!(minder.with(3, &["finished"]), Did::well(None));
-    assert!(!minder.machine.path("bad").exists());
+    assert_eq!(watchdog.with(3, &["finished"]), Did::well(None));
+    assert!(!watchdog.machine.path("bad").exists());
 }
 
 struct Killed(Child);
@@ -393,8 +393,8 @@ impl Drop for Killed {
 }
 
 #[test]
-fn the_minder_understands_a_real_coordinator() {
-    let Some(mut minder) = Minder::new() else {
+fn the_watchdog_understands_a_real_coordinator() {
+    let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
     let store = tempfile::tempdir().unwrap();
@@ -414,7 +414,7 @@ fn the_minder_understands_a_real_coordinator() {
         "http://{}",
         line.trim().strip_prefix("listening on ").unwrap()
     );
-    minder.machine.stand_in(
+    watchdog.machine.stand_in(
         "hatebeam",
         &format!(
             "exec '{}' status --json --coordinator {uri}",
@@ -422,13 +422,13 @@ fn the_minder_understands_a_real_coordinator() {
         ),
     );
     for _ in 0..5 {
-        assert!(minder.look().said_that_all_is_well);
+        assert!(watchdog.look().said_that_all_is_well);
     }
-    assert_eq!(minder.look(), Did::well(Some("0")));
+    assert_eq!(watchdog.look(), Did::well(Some("0")));
     succeeds(hatebeam().args(["submit", "--width", "10", "--coordinator", &uri]));
-    assert_eq!(minder.look(), Did::well(Some("3")));
+    assert_eq!(watchdog.look(), Did::well(Some("3")));
     drop(coordinator);
-    assert_eq!(minder.look(), Did::blind());
+    assert_eq!(watchdog.look(), Did::blind());
 }
 
 #[test]
@@ -587,7 +587,7 @@ fn sum_of(machine: &Machine) -> String {
 #[test]
 fn a_machine_becomes_what_it_is_told() {
     let sum = sum_of(&newborn("worker", "0"));
-    for (role, watcher) in [("worker", "leave"), ("coordinator", "minder")] {
+    for (role, watcher) in [("worker", "leave"), ("coordinator", "watchdog")] {
         let machine = newborn(role, &sum);
         let output = machine.run("boot");
         assert!(output.status.success(), "{output:?}");
@@ -622,5 +622,5 @@ fn another_program_than_was_meant_is_not_started() {
         "{calls:?}"
     );
     // And who switches the machine off is there.
-    assert!(calls.contains(&"systemctl enable --now hatebeam-leave.timer".to_owned()));
+    assert!(calls.contains(&"systemctl enable --now hatebeam-power-off.timer".to_owned()));
 }

@@ -1,4 +1,4 @@
-# What AWS would answer, where more than a random word is wanted.
+# Answers of the mock provider, where a random string is not enough.
 
 mock_data "aws_partition" {
   defaults = { partition = "aws" }
@@ -25,7 +25,7 @@ mock_resource "aws_launch_template" {
 }
 
 mock_resource "aws_autoscaling_policy" {
-  defaults = { arn = "arn:aws:autoscaling:us-east-1:123456789012:scalingPolicy:1:autoScalingGroupName/workers:policyName/none" }
+  defaults = { arn = "arn:aws:autoscaling:us-east-1:123456789012:scalingPolicy:1:autoScalingGroupName/workers:policyName/no-workers" }
 }
 
 mock_resource "aws_instance" {

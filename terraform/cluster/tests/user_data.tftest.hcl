@@ -1,11 +1,11 @@
-# What machines, and the operator, are told, with everything said that can be said. The project's own tests read it out
-# of this run, and have the program and shellcheck look at it.
+# Renders user data and outputs with every variable set. The Rust tests in cli/tests/deploy read them from this run and
+# check them with the program.
 
 mock_provider "aws" {
   source = "./tests/mocks"
 }
 
-run "told" {
+run "user_data" {
   variables {
     bucket                     = "bucket"
     alert_email                = "me@example.org"
@@ -18,7 +18,7 @@ run "told" {
   }
 
   assert {
-    condition     = alltrue([for told in concat([local.coordinator_told], values(local.worker_told)) : startswith(told, "#cloud-config\n") && yamldecode(told).runcmd == [["/usr/local/lib/hatebeam/boot"]]])
-    error_message = "cloud-init does not understand what machines are told."
+    condition     = alltrue([for user_data in concat([local.coordinator_user_data], values(local.worker_user_data)) : startswith(user_data, "#cloud-config\n") && yamldecode(user_data).runcmd == [["/usr/local/lib/hatebeam/boot"]]])
+    error_message = "The user data is not a valid cloud-config."
   }
 }
