@@ -6,7 +6,7 @@ use crate::output;
 use crate::state::StateArgs;
 use anyhow::{Context, bail};
 use hatebeam_game::{Encoding, Enemy, Well, encode, replay_of_wells};
-use hatebeam_runs::{Run, Searched, game_to};
+use hatebeam_runs::{ReadableRun, Run, game_to};
 use hatebeam_store::{Lookup, StoreError};
 use serde::Serialize;
 use std::time::Instant;
@@ -89,7 +89,7 @@ pub(crate) fn keyframes(args: &KeyframesArgs) -> anyhow::Result<()> {
     read
 }
 
-fn read_back(args: &KeyframesArgs, run: &impl Searched) -> anyhow::Result<()> {
+fn read_back(args: &KeyframesArgs, run: &impl ReadableRun) -> anyhow::Result<()> {
     let started = Instant::now();
     let geometry = run.store().geometry();
     let depths = run.store().depths();
@@ -97,7 +97,7 @@ fn read_back(args: &KeyframesArgs, run: &impl Searched) -> anyhow::Result<()> {
         Some(depth) => depths.iter().find(|record| record.depth == depth),
         None => depths
             .iter()
-            .max_by_key(|record| (record.best_game_score, record.depth)),
+            .max_by_key(|record| (record.best_lines, record.depth)),
     };
     let Some(record) = record else {
         let (Some(first), Some(last)) = (depths.first(), depths.last()) else {

@@ -23,7 +23,7 @@ Makes the whole game tree level by level, a level being all the wells there can 
 HATETRIS is taken for HATETRIS Mild, which gives the same pieces until a well comes back; the two games
 found are played through the exact rules.
 
-What does not fit into half of --memory goes to files in --scratch that are gone when the search ends,
+EventKind does not fit into half of --memory goes to files in --scratch that are gone when the search ends,
 however it ends. Ten columns and six rows take seconds, seven rows some minutes, 3 GB of memory or disk;
 each row more takes some thirty times as much.
 

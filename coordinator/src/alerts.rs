@@ -1,6 +1,6 @@
 //! What a person who watches a run should look at.
 
-use crate::accounts::Cost;
+use crate::costs::Cost;
 use hatebeam_proto::v1;
 
 /// From this part of a budget on it is said that it runs out.
@@ -43,7 +43,7 @@ pub(crate) fn alerts(
         let unpriced = cost.unpriced();
         if run.max_cost_micros > 0 && unpriced > 0 {
             let text = format!(
-                "the price of {unpriced} machines is not known: what they cost is on no bill, and the budget \
+                "the price of {unpriced} machines is not known: what they cost is on no ledger, and the budget \
                  does not see it; start their workers with --price-per-hour"
             );
             all.push(alert("budget", "", text));
@@ -62,7 +62,10 @@ fn of_worker(worker: &v1::WorkerStatus) -> Vec<v1::Alert> {
     let mut all = Vec::new();
     let mut say = |kind, text| all.push(alert(kind, &worker.name, text));
     if !worker.note.is_empty() {
-        say("quarantined-worker", format!("quarantined: {}", worker.note));
+        say(
+            "quarantined-worker",
+            format!("quarantined: {}", worker.note),
+        );
     }
     if worker.slow {
         say("slow-worker", "the others wait for it".to_owned());

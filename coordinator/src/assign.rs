@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A worker that is to have shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct WorkerCapacity {
     /// Its name.
     pub(crate) name: String,
     /// Its threads: it gets shards by them.
@@ -14,7 +14,7 @@ pub(crate) struct Seat {
 /// The place in `seats` of the owner of each shard. Each seat gets its share by threads, give or take one
 /// shard; a shard stays with the owner it had in `before` as long as that one is there and has no more than
 /// its share, so that a worker that comes or goes moves no more shards than it must.
-pub(crate) fn assign(before: &[String], shards: usize, seats: &[Seat]) -> Vec<u32> {
+pub(crate) fn assign(before: &[String], shards: usize, seats: &[WorkerCapacity]) -> Vec<u32> {
     let quotas = quotas(shards, seats);
     let place_of: BTreeMap<&str, usize> = seats
         .iter()
@@ -37,7 +37,7 @@ pub(crate) fn assign(before: &[String], shards: usize, seats: &[Seat]) -> Vec<u3
         }
         // The one that likes the shard most, of those that have room: the same one each time.
         let free = (0..seats.len()).filter(|&place| left[place] > 0);
-        let place = free.max_by_key(|&place| (liking(&seats[place].name, shard), place));
+        let place = free.max_by_key(|&place| (rendezvous_weight(&seats[place].name, shard), place));
         if let Some(place) = place {
             left[place] -= 1;
             *owner = Some(place);
@@ -50,10 +50,10 @@ pub(crate) fn assign(before: &[String], shards: usize, seats: &[Seat]) -> Vec<u3
 }
 
 /// Shares by threads: the largest remainders get one more.
-fn quotas(shards: usize, seats: &[Seat]) -> Vec<usize> {
-    let threads = |seat: &Seat| u64::from(seat.threads.max(1));
+fn quotas(shards: usize, seats: &[WorkerCapacity]) -> Vec<usize> {
+    let threads = |seat: &WorkerCapacity| u64::from(seat.threads.max(1));
     let total: u64 = seats.iter().map(threads).sum();
-    let share = |seat: &Seat| shards as u64 * threads(seat);
+    let share = |seat: &WorkerCapacity| shards as u64 * threads(seat);
     let mut quotas: Vec<usize> = seats
         .iter()
         .map(|seat| (share(seat) / total.max(1)) as usize)
@@ -75,7 +75,7 @@ fn quotas(shards: usize, seats: &[Seat]) -> Vec<usize> {
 }
 
 /// FNV-1a of name and shard, mixed.
-fn liking(name: &str, shard: usize) -> u64 {
+fn rendezvous_weight(name: &str, shard: usize) -> u64 {
     let bytes = name.bytes().chain((shard as u64).to_le_bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -89,15 +89,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn seats(threads: &[u32]) -> Vec<Seat> {
-        let seat = |(at, &threads): (usize, &u32)| Seat {
+    fn seats(threads: &[u32]) -> Vec<WorkerCapacity> {
+        let seat = |(at, &threads): (usize, &u32)| WorkerCapacity {
             name: format!("worker-{at}"),
             threads,
         };
         threads.iter().enumerate().map(seat).collect()
     }
 
-    fn names(owners: &[u32], seats: &[Seat]) -> Vec<String> {
+    fn names(owners: &[u32], seats: &[WorkerCapacity]) -> Vec<String> {
         let name = |&owner: &u32| seats[owner as usize].name.clone();
         owners.iter().map(name).collect()
     }

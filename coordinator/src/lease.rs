@@ -45,7 +45,7 @@ pub(crate) enum LeaseError {
     )]
     Taken { name: String, address: String },
     #[error("another coordinator has taken over")]
-    Lost,
+    WorkerError,
 }
 
 impl Lease {
@@ -115,7 +115,7 @@ impl Lease {
                 self.version = Some(version);
                 Ok(())
             }
-            Err(error) if error.is_changed() => Err(LeaseError::Lost),
+            Err(error) if error.is_changed() => Err(LeaseError::WorkerError),
             Err(error) => Err(error.into()),
         }
     }
@@ -124,7 +124,7 @@ impl Lease {
     pub(crate) async fn give_up(mut self) {
         self.sign.is_gone = true;
         match self.beat().await {
-            Ok(()) | Err(LeaseError::Lost) => {}
+            Ok(()) | Err(LeaseError::WorkerError) => {}
             Err(error) => {
                 tracing::warn!(%error, "the next coordinator will have to wait for a sign of this one");
             }

@@ -5,41 +5,41 @@
 //! stands (`service`). All that it must not forget is in the object store, so that another one can take its
 //! place anywhere; the conditions on the writes there see to it that only one goes on.
 
-mod accounts;
 mod alerts;
 mod assign;
-mod blame;
-mod board;
-mod crew;
-mod drive;
+mod costs;
+mod driver;
+mod epoch_workers;
+mod failures;
 mod games;
-mod herald;
-mod hub;
 mod lease;
 mod metrics;
+mod notifier;
+mod queue;
+mod registry;
 mod results;
 mod service;
 mod wire;
 
-use accounts::Accounts;
-use board::Board;
-use drive::{Drive, DriveError};
+use costs::CostTracker;
+use driver::{DriverError, RunDriver};
 use games::Games;
-pub use hatebeam_cost::{Machine, Rates};
+pub use hatebeam_cost::{Machine, ObjectStorePrices};
 use hatebeam_dashboard::Estimator;
 use hatebeam_metrics::Registry;
 use hatebeam_net::{self as net, Guard, MAX_MESSAGE, Tls, Token, WireError};
-use hatebeam_notify::What;
+use hatebeam_notify::EventKind;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::MembersServer;
 use hatebeam_proto::v1::runs_server::RunsServer;
-use hatebeam_runs::{Kept, ManifestError, State, list_manifests};
-use herald::Herald;
-pub use herald::Heralding;
-use hub::Hub;
+use hatebeam_runs::{ManifestError, State, VersionedManifest, list_manifests};
 use lease::{BEAT, Lease, LeaseError};
 use metrics::Metrics;
+use notifier::Notifier;
+pub use notifier::NotifierSettings;
+use queue::RunQueue;
+use registry::WorkerRegistry;
 use service::Service;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -83,7 +83,7 @@ pub struct Settings {
     /// What callers must show.
     pub token: Option<Token>,
     /// What the object store charges.
-    pub rates: Rates,
+    pub prices: ObjectStorePrices,
     /// The machine it runs on, which is paid for as well.
     pub machine: Machine,
     /// It ends by itself when no run was open for so long.
@@ -101,7 +101,7 @@ pub struct Settings {
     /// Where it counts what it does.
     pub registry: Registry,
     /// Whom it tells what happens to runs.
-    pub heralding: Heralding,
+    pub notifications: NotifierSettings,
     /// How it is shown in a browser, if it is.
     pub dashboard: Option<Dashboard>,
 }
@@ -165,20 +165,20 @@ pub async fn coordinate(
         Err(LeaseError::Object(error)) => return Err(in_store(error)),
         Err(error) => return Err(CoordinatorError::Taken(error.to_string())),
     };
-    let (hub, board) = observed(&settings);
-    let accounts = Arc::clone(&board.accounts);
+    let (registry, queue) = observed(&settings);
+    let costs = Arc::clone(&queue.costs);
     let there = list_manifests(&settings.objects, conditional).await;
     for (name, kept) in there.map_err(CoordinatorError::Runs)? {
         match kept {
-            Ok(kept) => board.put(&kept.manifest),
+            Ok(kept) => queue.put(&kept.manifest),
             Err(error) => tracing::warn!(run = name, %error, "the run is passed over"),
         }
     }
-    let (herald, forgetting) = Herald::new(&settings.heralding, &settings.objects);
-    herald.pay_what_is_owed(|run| board.manifest(run)).await;
+    let (notifier, forgetting) = Notifier::new(&settings.notifications, &settings.objects);
+    notifier.replay_outbox(|run| queue.manifest(run)).await;
     let service = Service {
-        hub: Arc::clone(&hub),
-        board: Arc::clone(&board),
+        registry: Arc::clone(&registry),
+        queue: Arc::clone(&queue),
         games: Games::new(settings.objects.clone(), settings.scratch.clone()),
         objects: settings.objects.clone(),
         conditional,
@@ -207,13 +207,13 @@ pub async fn coordinate(
     let mut server = tokio::spawn(server);
     tracing::info!(name = settings.name, %address, store, "the coordinator listens");
     ready(address);
-    let slow = tokio::spawn(Arc::clone(&hub).look_who_is_slow());
-    let costs = tokio::spawn(accounts.keep_up());
-    let idle = until_idle(Arc::clone(&board), settings.idle_stop);
+    let slow = tokio::spawn(Arc::clone(&registry).look_who_is_slow());
+    let costs = tokio::spawn(costs.keep_up());
+    let idle = until_idle(Arc::clone(&queue), settings.idle_stop);
     let (quit, quitting) = watch::channel(false);
     let (beat, beating) = watch::channel(0);
     let mut beats = tokio::spawn(keep_alive(lease, beat, quitting));
-    let known = (hub, board, Arc::clone(&herald));
+    let known = (registry, queue, Arc::clone(&notifier));
     let mut work = tokio::spawn(work_off(settings, known, beating, conditional));
     let ended = tokio::select! {
         ended = &mut server => match ended {
@@ -235,7 +235,7 @@ pub async fn coordinate(
     slow.abort();
     costs.abort();
     server.abort();
-    herald.close(forgetting).await;
+    notifier.close(forgetting).await;
     // The place is given up, if it is still this one's, so that the next one need not wait.
     let _ = quit.send(true);
     let _ = beats.await;
@@ -282,28 +282,28 @@ fn reflection() -> Option<ServerReflectionServer<impl ServerReflection>> {
 }
 
 /// The workers and the runs, none known yet, and in sight of the metrics.
-fn observed(settings: &Settings) -> (Arc<Hub>, Arc<Board>) {
+fn observed(settings: &Settings) -> (Arc<WorkerRegistry>, Arc<RunQueue>) {
     let metrics = Metrics::register(&settings.registry);
-    let hub = Hub::new(settings.beat, settings.lost_after, Arc::clone(&metrics));
+    let registry = WorkerRegistry::new(settings.beat, settings.lost_after, Arc::clone(&metrics));
     let (objects, machine) = (settings.objects.clone(), settings.machine.clone());
-    let accounts = Accounts::new(Arc::clone(&hub), objects, settings.rates, machine);
-    let board = Board::new(Arc::clone(&hub), accounts);
-    let (of_runs, of_workers) = (Arc::clone(&board), Arc::clone(&hub));
+    let costs = CostTracker::new(Arc::clone(&registry), objects, settings.prices, machine);
+    let queue = RunQueue::new(Arc::clone(&registry), costs);
+    let (of_runs, of_workers) = (Arc::clone(&queue), Arc::clone(&registry));
     settings
         .registry
         .before_scrape(move || metrics.show(&of_runs, &of_workers));
-    (hub, board)
+    (registry, queue)
 }
 
 /// Waits until no run was open for so long; for ever, if it is not to be waited for.
-async fn until_idle(board: Arc<Board>, idle_stop: Option<Duration>) {
+async fn until_idle(queue: Arc<RunQueue>, idle_stop: Option<Duration>) {
     let Some(idle_stop) = idle_stop else {
         return std::future::pending().await;
     };
-    let mut changes = board.changes();
+    let mut changes = queue.changes();
     loop {
         changes.mark_unchanged();
-        if board.next().is_some() {
+        if queue.next().is_some() {
             // Its end is a change.
             let _ = changes.changed().await;
         } else if tokio::time::timeout(idle_stop, changes.changed())
@@ -354,24 +354,28 @@ async fn keep_alive(
 /// from what the other wrote: that is a depth of the same search.
 async fn work_off(
     settings: Settings,
-    (hub, board, herald): (Arc<Hub>, Arc<Board>, Arc<Herald>),
+    (registry, queue, notifier): (Arc<WorkerRegistry>, Arc<RunQueue>, Arc<Notifier>),
     mut beats: watch::Receiver<u64>,
     conditional: bool,
-) -> DriveError {
-    let mut wishes = board.wishes();
+) -> DriverError {
+    let mut updates = queue.updates();
     let mut superseded = 0;
     loop {
-        wishes.mark_unchanged();
-        hub.release(&[]);
-        let Some(name) = board.next() else {
-            let mut changes = hub.changes();
+        updates.mark_unchanged();
+        registry.release(&[]);
+        let Some(name) = queue.next() else {
+            let mut changes = registry.changes();
             tokio::select! {
-                _ = wishes.changed() => {}
+                _ = updates.changed() => {}
                 _ = changes.changed() => {}
             }
             continue;
         };
-        let known = (Arc::clone(&hub), Arc::clone(&board), Arc::clone(&herald));
+        let known = (
+            Arc::clone(&registry),
+            Arc::clone(&queue),
+            Arc::clone(&notifier),
+        );
         let Err(error) = work_on(&settings, &name, known, conditional).await else {
             continue;
         };
@@ -390,18 +394,18 @@ async fn work_off(
             continue;
         }
         // If the object store is away, nothing is lost, and the run is tried again.
-        if !error.may_pass() {
+        if !error.is_transient() {
             tracing::error!(run = name, %error, "the run cannot go on");
-            match mark_failed(&settings.objects, &name, &error, &herald, conditional).await {
+            match mark_failed(&settings.objects, &name, &error, &notifier, conditional).await {
                 Ok(kept) => {
-                    board.put(&kept.manifest);
+                    queue.put(&kept.manifest);
                     continue;
                 }
                 Err(error) => tracing::warn!(run = name, %error, "that cannot be written down"),
             }
         }
         tracing::warn!(run = name, %error, "trying again");
-        board.note(&name, error.to_string());
+        queue.note(&name, error.to_string());
         tokio::time::sleep(RETRY).await;
     }
 }
@@ -409,23 +413,28 @@ async fn work_off(
 async fn work_on(
     settings: &Settings,
     name: &str,
-    (hub, board, herald): (Arc<Hub>, Arc<Board>, Arc<Herald>),
+    (registry, queue, notifier): (Arc<WorkerRegistry>, Arc<RunQueue>, Arc<Notifier>),
     conditional: bool,
-) -> Result<(), DriveError> {
-    let mut kept = Kept::load(&settings.objects, name, conditional).await?;
+) -> Result<(), DriverError> {
+    let mut kept = VersionedManifest::load(&settings.objects, name, conditional).await?;
     kept.manifest.coordinator = settings.name.clone();
-    let mut drive = Drive::new(
-        (hub, Arc::clone(&board), herald, settings.objects.clone()),
+    let mut drive = RunDriver::new(
+        (
+            registry,
+            Arc::clone(&queue),
+            notifier,
+            settings.objects.clone(),
+        ),
         kept,
         settings.min_workers,
         settings.scratch.clone(),
     );
     let span = tracing::info_span!("run", run = name);
-    board.accounts.begin(&drive.kept.manifest);
+    queue.costs.begin(&drive.kept.manifest);
     let done = drive.run().instrument(span).await;
-    board.accounts.end();
-    board.put(&drive.kept.manifest);
-    board.note(name, String::new());
+    queue.costs.end();
+    queue.put(&drive.kept.manifest);
+    queue.note(name, String::new());
     done
 }
 
@@ -433,16 +442,18 @@ async fn work_on(
 async fn mark_failed(
     objects: &Objects,
     name: &str,
-    error: &DriveError,
-    herald: &Herald,
+    error: &DriverError,
+    notifier: &Notifier,
     conditional: bool,
-) -> Result<Kept, ManifestError> {
-    let mut kept = Kept::load(objects, name, conditional).await?;
+) -> Result<VersionedManifest, ManifestError> {
+    let mut kept = VersionedManifest::load(objects, name, conditional).await?;
     let reason = error.to_string();
-    let owed = herald.owe(&kept.manifest, What::Failed { reason }).await;
+    let owed = notifier
+        .stage(&kept.manifest, EventKind::Failed { reason })
+        .await;
     kept.manifest.state = State::Failed;
     kept.manifest.note = error.to_string();
     kept.save().await?;
-    herald.pay(owed);
+    notifier.deliver(owed);
     Ok(kept)
 }

@@ -1,7 +1,7 @@
 //! What the coordinator counts. Much of it is known anyway, and looked up when somebody wants to know.
 
-use crate::board::Board;
-use crate::hub::Hub;
+use crate::queue::RunQueue;
+use crate::registry::WorkerRegistry;
 use hatebeam_metrics::{CoordinatorMetrics, Registry, RunMetrics};
 use hatebeam_proto::v1;
 use std::sync::Arc;
@@ -22,23 +22,23 @@ impl Metrics {
     }
 
     /// Says how runs and workers stand.
-    pub(crate) fn show(&self, board: &Board, hub: &Hub) {
-        let runs = board.statuses();
+    pub(crate) fn show(&self, queue: &RunQueue, registry: &WorkerRegistry) {
+        let runs = queue.statuses();
         for (state, gauge) in self.all.runs.iter() {
             let is_so = |run: &&v1::RunStatus| state_of(run) == state;
             gauge.set(runs.iter().filter(is_so).count() as u64);
         }
-        let workers = board.workers();
+        let workers = queue.workers();
         for (state, gauge) in self.all.workers.iter() {
             let is_so = |worker: &&v1::WorkerStatus| worker.state == state;
             gauge.set(workers.iter().filter(is_so).count() as u64);
         }
         let slow = workers.iter().filter(|worker| worker.slow).count();
         self.all.workers_slow.set(slow as u64);
-        let (per_hour, unpriced) = board.accounts.per_hour();
+        let (per_hour, unpriced) = queue.costs.per_hour();
         self.all.per_hour.set_f64(dollars(per_hour));
         self.all.unpriced.set(u64::from(unpriced));
-        let Some(manifest) = board.searched() else {
+        let Some(manifest) = queue.searched() else {
             return;
         };
         let run = runs.iter().find(|run| run.name == manifest.name);
@@ -51,7 +51,7 @@ impl Metrics {
         ]);
         self.run.depth.set(u64::from(run.depth));
         self.run.width.set(run.width);
-        let costs = board.accounts.cost(&manifest).parts();
+        let costs = queue.costs.cost(&manifest).parts();
         for ((_, gauge), micros) in self.run.cost.iter().zip(costs) {
             gauge.set_f64(dollars(micros));
         }
@@ -59,10 +59,10 @@ impl Metrics {
         self.run.budget.set_f64(dollars(budget));
         let wells = manifest.last().map_or(0, |last| last.record.count);
         self.run.wells.set(wells);
-        self.run.best_lines.set(u64::from(run.best_game_score));
+        self.run.best_lines.set(u64::from(run.best_lines));
         self.run.stored.set(run.stored_bytes);
         self.run.searched.set_f64(run.seconds);
-        let (expanded, parents) = hub.progress(manifest.epoch);
+        let (expanded, parents) = registry.progress(manifest.epoch);
         self.run.depth_wells.set(parents);
         self.run.depth_wells_expanded.set(expanded);
     }

@@ -1,16 +1,16 @@
 //! What clients and workers can call.
 
-use crate::accounts::now_ms;
-use crate::board::{Board, Limits, Wish};
+use crate::costs::now_ms;
 use crate::games::Games;
-use crate::hub::{Hub, OrderStream};
+use crate::queue::{Limits, RunQueue, RunUpdate};
+use crate::registry::{OrderStream, WorkerRegistry};
 use hatebeam_cost::{Budget, StoppedBy};
 use hatebeam_objects::{Objects, check_key};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::Members;
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_runs::{Keep, RunSpec};
-use hatebeam_runs::{Kept, Manifest, ManifestError, State};
+use hatebeam_runs::{Manifest, ManifestError, State, VersionedManifest};
 use hatebeam_search::MAX_SHARDS;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,13 +32,13 @@ const HEAR: Duration = Duration::from_millis(1000);
 const QUEUE: usize = 4;
 /// What is wished is to be written down within that time; it is less than that of a client's call.
 const FULFIL: Duration = Duration::from_secs(25);
-const STOP: Wish = Wish {
+const STOP: RunUpdate = RunUpdate {
     limits: None,
-    is_to_stop: Some(true),
+    stop_requested: Some(true),
 };
-const GO_ON: Wish = Wish {
+const GO_ON: RunUpdate = RunUpdate {
     limits: None,
-    is_to_stop: Some(false),
+    stop_requested: Some(false),
 };
 /// Shards of a run, unless somebody says otherwise: enough for some tens of workers.
 const SHARDS: u64 = 64;
@@ -47,8 +47,8 @@ const SHARD_WELLS: u64 = 1 << 20;
 
 #[derive(Clone)]
 pub(crate) struct Service {
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) board: Arc<Board>,
+    pub(crate) registry: Arc<WorkerRegistry>,
+    pub(crate) queue: Arc<RunQueue>,
     pub(crate) games: Arc<Games>,
     pub(crate) objects: Objects,
     pub(crate) conditional: bool,
@@ -62,13 +62,13 @@ fn no_run(name: &str) -> Status {
 
 #[tonic::async_trait]
 impl Members for Service {
-    type AttendStream = OrderStream;
+    type JoinStream = OrderStream;
 
-    async fn attend(
+    async fn join(
         &self,
         request: Request<Streaming<v1::FromWorker>>,
     ) -> Result<Response<OrderStream>, Status> {
-        self.hub.attend(request).await
+        self.registry.run_session(request).await
     }
 }
 
@@ -109,7 +109,7 @@ impl Runs for Service {
         };
         let name = spec.name();
         check_key(&name).map_err(|error| bad(error.to_string()))?;
-        if let Some(there) = self.board.manifest(&name) {
+        if let Some(there) = self.queue.manifest(&name) {
             if there.spec != spec {
                 return Err(Status::already_exists(format!(
                     "there is another run {name} with another specification"
@@ -122,7 +122,7 @@ impl Runs for Service {
             }
             if goes_on(&there, limits) {
                 self.reopen(&name, limits).await?;
-            } else if is_open(&there) && (there.is_to_stop || self.board.has_wish(&name)) {
+            } else if is_open(&there) && (there.stop_requested || self.queue.has_update(&name)) {
                 self.fulfil(&name, GO_ON).await?;
             }
         } else {
@@ -133,13 +133,13 @@ impl Runs for Service {
             }
             let mut manifest = Manifest::new(name.clone(), spec, keep, shards, now_ms());
             limits.put(&mut manifest);
-            let kept = Kept::create(&self.objects, manifest, self.conditional).await;
+            let kept = VersionedManifest::create(&self.objects, manifest, self.conditional).await;
             let kept = kept.map_err(|error| in_the_store(&error))?;
             tracing::info!(run = name, "submitted");
-            self.board.put(&kept.manifest);
+            self.queue.put(&kept.manifest);
         }
-        self.board.told();
-        let run = self.board.status(&name);
+        self.queue.told();
+        let run = self.queue.status(&name);
         Ok(Response::new(v1::SubmitResponse { run }))
     }
 
@@ -148,7 +148,7 @@ impl Runs for Service {
         _: Request<v1::ListRequest>,
     ) -> Result<Response<v1::ListResponse>, Status> {
         Ok(Response::new(v1::ListResponse {
-            runs: self.board.statuses(),
+            runs: self.queue.statuses(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }))
     }
@@ -160,28 +160,28 @@ impl Runs for Service {
         request: Request<v1::WatchRequest>,
     ) -> Result<Response<Self::WatchStream>, Status> {
         let request = request.into_inner();
-        let board = Arc::clone(&self.board);
-        board
+        let queue = Arc::clone(&self.queue);
+        queue
             .status(&request.run)
             .ok_or_else(|| no_run(&request.run))?;
         let (say, stream) = mpsc::channel(QUEUE);
         tokio::spawn(async move {
-            let mut changes = board.changes();
+            let mut changes = queue.changes();
             let mut from = request.from_depth;
             loop {
                 changes.mark_unchanged();
-                let Some(run) = board.status(&request.run) else {
+                let Some(run) = queue.status(&request.run) else {
                     return;
                 };
-                let depths = board.records(&request.run, from, RECORDS);
+                let depths = queue.records(&request.run, from, RECORDS);
                 let is_all = depths.len() < RECORDS;
                 from = depths
                     .last()
                     .map_or(from, |last| last.depth.saturating_add(1));
                 let has_ended = !matches!(run.state(), v1::State::Queued | v1::State::Running);
-                let workers = board.workers();
+                let workers = queue.workers();
                 let message = v1::WatchResponse {
-                    alerts: board.alerts(&run, &workers),
+                    alerts: queue.alerts(&run, &workers),
                     run: Some(run),
                     depths,
                     workers,
@@ -204,11 +204,11 @@ impl Runs for Service {
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::CancelResponse>, Status> {
         let name = request.into_inner().run;
-        let manifest = self.board.manifest(&name).ok_or_else(|| no_run(&name))?;
+        let manifest = self.queue.manifest(&name).ok_or_else(|| no_run(&name))?;
         if is_open(&manifest) {
             self.fulfil(&name, STOP).await?;
         }
-        let run = self.board.status(&name);
+        let run = self.queue.status(&name);
         Ok(Response::new(v1::CancelResponse { run }))
     }
 
@@ -218,18 +218,18 @@ impl Runs for Service {
     ) -> Result<Response<v1::LimitResponse>, Status> {
         let request = request.into_inner();
         let name = request.run.as_str();
-        let manifest = self.board.manifest(name).ok_or_else(|| no_run(name))?;
+        let manifest = self.queue.manifest(name).ok_or_else(|| no_run(name))?;
         let limits = changed(Limits::of(&manifest), &request);
-        let wish = Wish {
+        let update = RunUpdate {
             limits: Some(limits),
-            ..Wish::default()
+            ..RunUpdate::default()
         };
-        if !self.fulfil(name, wish).await? {
+        if !self.fulfil(name, update).await? {
             return Err(Status::failed_precondition(format!(
                 "run {name} has ended; submitted again with other limits it goes on"
             )));
         }
-        let run = self.board.status(name);
+        let run = self.queue.status(name);
         Ok(Response::new(v1::LimitResponse { run }))
     }
 
@@ -237,7 +237,7 @@ impl Runs for Service {
         &self,
         _: Request<v1::WorkersRequest>,
     ) -> Result<Response<v1::WorkersResponse>, Status> {
-        let workers = self.board.workers();
+        let workers = self.queue.workers();
         Ok(Response::new(v1::WorkersResponse { workers }))
     }
 
@@ -246,7 +246,7 @@ impl Runs for Service {
         request: Request<v1::DrainRequest>,
     ) -> Result<Response<v1::DrainResponse>, Status> {
         let name = request.into_inner().worker;
-        match self.hub.drain(&name) {
+        match self.registry.drain(&name) {
             true => Ok(Response::new(v1::DrainResponse {})),
             false => Err(Status::not_found(format!("there is no worker {name:?}"))),
         }
@@ -257,28 +257,30 @@ impl Runs for Service {
         request: Request<v1::GameRequest>,
     ) -> Result<Response<v1::GameResponse>, Status> {
         let v1::GameRequest { run, depth } = request.into_inner();
-        let manifest = self.board.manifest(&run).ok_or_else(|| no_run(&run))?;
+        let manifest = self.queue.manifest(&run).ok_or_else(|| no_run(&run))?;
         Ok(Response::new(self.games.game(manifest, depth).await?))
     }
 }
 
 impl Service {
-    /// Waits until what is wished of a run is written down; whether it is, as one that has ended has no wishes.
-    async fn fulfil(&self, name: &str, wish: Wish) -> Result<bool, Status> {
-        let mut changes = self.board.changes();
+    /// Waits until what is wished of a run is written down; whether it is, as one that has ended has no updates.
+    async fn fulfil(&self, name: &str, update: RunUpdate) -> Result<bool, Status> {
+        let mut changes = self.queue.changes();
         let is_there = |manifest: Arc<Manifest>| is_open(&manifest);
-        if self.board.manifest(name).is_some_and(is_there) {
-            self.board.wish(name, wish);
+        if self.queue.manifest(name).is_some_and(is_there) {
+            self.queue.update(name, update);
         }
         let fulfilled = async {
             loop {
                 changes.mark_unchanged();
-                match self.board.manifest(name) {
+                match self.queue.manifest(name) {
                     Some(now) if !is_open(&now) => {
-                        self.board.take_wish(name);
+                        self.queue.take_update(name);
                         return Ok(false);
                     }
-                    Some(now) if wish.is_in(&now) && !self.board.has_wish(name) => return Ok(true),
+                    Some(now) if update.is_in(&now) && !self.queue.has_update(name) => {
+                        return Ok(true);
+                    }
                     Some(_) => {}
                     None => return Err(no_run(name)),
                 }
@@ -297,41 +299,41 @@ impl Service {
     /// The same for a run that waits behind another, and is looked after by nobody else.
     async fn fulfil_queued(&self, name: &str) -> Result<(), Status> {
         let waits = self
-            .board
+            .queue
             .manifest(name)
             .is_some_and(|manifest| manifest.state == State::Queued);
-        if !waits || self.board.next().as_deref() == Some(name) {
+        if !waits || self.queue.next().as_deref() == Some(name) {
             return Ok(());
         }
-        let Some(wish) = self.board.take_wish(name) else {
+        let Some(update) = self.queue.take_update(name) else {
             return Ok(());
         };
-        let kept = Kept::load(&self.objects, name, self.conditional).await;
+        let kept = VersionedManifest::load(&self.objects, name, self.conditional).await;
         let mut kept = kept.map_err(|error| in_the_store(&error))?;
-        wish.put(&mut kept.manifest);
+        update.put(&mut kept.manifest);
         kept.save().await.map_err(|error| in_the_store(&error))?;
-        self.board.put(&kept.manifest);
+        self.queue.put(&kept.manifest);
         Ok(())
     }
 
     fn open(&self) -> usize {
         let is_open =
             |run: &&v1::RunStatus| matches!(run.state(), v1::State::Queued | v1::State::Running);
-        self.board.statuses().iter().filter(is_open).count()
+        self.queue.statuses().iter().filter(is_open).count()
     }
 
     /// Puts a run that was stopped or failed into the queue again.
     async fn reopen(&self, name: &str, limits: Limits) -> Result<(), Status> {
-        let kept = Kept::load(&self.objects, name, self.conditional).await;
+        let kept = VersionedManifest::load(&self.objects, name, self.conditional).await;
         let mut kept = kept.map_err(|error| in_the_store(&error))?;
         kept.manifest.state = State::Queued;
         kept.manifest.note = String::new();
         limits.put(&mut kept.manifest);
         kept.manifest.stopped_by = None;
-        kept.manifest.is_to_stop = false;
-        self.board.take_wish(name);
+        kept.manifest.stop_requested = false;
+        self.queue.take_update(name);
         kept.save().await.map_err(|error| in_the_store(&error))?;
-        self.board.put(&kept.manifest);
+        self.queue.put(&kept.manifest);
         Ok(())
     }
 }

@@ -1,8 +1,9 @@
 //! What a run on rented machines costs: the usage of machines, requests and storage, in whole numbers, and the
 //! budget that limits it.
 
-mod bill;
+mod ledger;
 
-pub use bill::{
-    Bill, Budget, Charge, MAX_MICROS, MAX_TEXT, Machine, Present, Rates, StoppedBy, once_a_machine,
+pub use ledger::{
+    ActiveProcess, Budget, MAX_MICROS, MAX_TEXT, Machine, MachineUsage, ObjectStorePrices,
+    StoppedBy, UsageLedger, once_a_machine,
 };

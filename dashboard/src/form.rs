@@ -115,7 +115,7 @@ pub struct Estimate {
     pub storage_dollars_per_month: f64,
     /// Workers it was reckoned with.
     pub workers: u32,
-    /// By what it is judged, in words.
+    /// By what it is cut_verdict, in words.
     pub judged_by: String,
     /// What should be known besides, such as that it does not fit.
     pub warnings: Vec<String>,

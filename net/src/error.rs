@@ -103,7 +103,7 @@ pub enum BadToken {
 
 impl WireError {
     /// Whether it may come right without anybody doing anything.
-    pub fn may_pass(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
     }
 

@@ -171,7 +171,7 @@ pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Ch
         };
         let failed = WireError::connection(uri, &status);
         Err(match tls {
-            _ if !failed.may_pass() => failed,
+            _ if !failed.is_transient() => failed,
             Some(tls) => match tls.refused_by(&host, port).await {
                 Ok(Some(error)) => WireError::connection(uri, &error),
                 _ => failed,

@@ -127,7 +127,7 @@ async fn list(channel: Channel, token: Option<&Token>) -> Result<usize, Status> 
 /// What both ways to connect say, which must be the same.
 async fn refusal(uri: &str, tls: Option<&Tls>) -> String {
     let now = connect(uri, tls, &quick()).await.unwrap_err();
-    assert!(!now.may_pass(), "{now}");
+    assert!(!now.is_transient(), "{now}");
     let WireError::Refused { reason, .. } = &now else {
         panic!("{now}");
     };
@@ -191,7 +191,7 @@ async fn strangers_are_refused() {
     // Whether the alert comes through is left to chance; what is told must not be.
     for _ in 0..50 {
         let error = connect(&uri, Some(&stranger), &quick()).await.unwrap_err();
-        assert!(!error.may_pass(), "{error}");
+        assert!(!error.is_transient(), "{error}");
         let expected = "does not accept this side's certificate";
         assert!(error.to_string().contains(expected), "{error}");
     }
@@ -299,7 +299,7 @@ async fn tls_and_no_tls_do_not_go_together() {
     for _ in 0..20 {
         let uri = format!("http://127.0.0.1:{with}");
         let error = connect(&uri, None, &quick()).await.unwrap_err();
-        assert!(!error.may_pass(), "{error}");
+        assert!(!error.is_transient(), "{error}");
         assert!(error.to_string().contains("write https://"), "{error}");
     }
     let error = refusal(&format!("https://127.0.0.1:{without}"), Some(&tls)).await;
@@ -320,7 +320,7 @@ async fn who_is_not_there_may_come() {
         (format!("https://127.0.0.1:{port}"), Some(&tls)),
     ] {
         let error = connect(&uri, tls, &quick()).await.unwrap_err();
-        assert!(error.may_pass(), "{error}");
+        assert!(error.is_transient(), "{error}");
         assert!(error.to_string().contains("refused"), "{error}");
     }
     // One that listens and never answers.
@@ -331,7 +331,7 @@ async fn who_is_not_there_may_come() {
         ..Limits::default()
     };
     let error = connect(&uri, None, &limits).await.unwrap_err();
-    assert!(error.may_pass(), "{error}");
+    assert!(error.is_transient(), "{error}");
     assert!(
         error.to_string().contains("no answer within 300ms"),
         "{error}"

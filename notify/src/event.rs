@@ -14,7 +14,7 @@ pub struct Event {
     pub version: u32,
     /// What happened: `event` says which, and the fields of that stand beside it.
     #[serde(flatten)]
-    pub what: What,
+    pub what: EventKind,
     /// The run's name.
     pub run: String,
     /// When, as `2026-11-21T17:05:09Z`.
@@ -28,7 +28,7 @@ pub struct Event {
 /// What can happen to a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub enum What {
+pub enum EventKind {
     /// It is begun, or gone on with.
     Started {
         /// Wells.
@@ -92,25 +92,27 @@ pub(crate) enum Weight {
     Last,
 }
 
-impl What {
+impl EventKind {
     /// The name, as `event` has it.
     pub fn name(&self) -> &'static str {
         match self {
-            What::Started { .. } => "started",
-            What::Depth { .. } => "depth",
-            What::BestScore {} => "best-score",
-            What::Budget { .. } => "budget",
-            What::WorkerLost { .. } => "worker-lost",
-            What::Finished { .. } => "finished",
-            What::Failed { .. } => "failed",
-            What::Cancelled {} => "cancelled",
+            EventKind::Started { .. } => "started",
+            EventKind::Depth { .. } => "depth",
+            EventKind::BestScore {} => "best-score",
+            EventKind::Budget { .. } => "budget",
+            EventKind::WorkerLost { .. } => "worker-lost",
+            EventKind::Finished { .. } => "finished",
+            EventKind::Failed { .. } => "failed",
+            EventKind::Cancelled {} => "cancelled",
         }
     }
 
     pub(crate) fn weight(&self) -> Weight {
         match self {
-            What::Depth { .. } => Weight::Milestone,
-            What::Finished { .. } | What::Failed { .. } | What::Cancelled {} => Weight::Last,
+            EventKind::Depth { .. } => Weight::Milestone,
+            EventKind::Finished { .. } | EventKind::Failed { .. } | EventKind::Cancelled {} => {
+                Weight::Last
+            }
             _ => Weight::News,
         }
     }
@@ -118,7 +120,7 @@ impl What {
 
 impl Event {
     /// Of something that happened to a run at this time, at a depth and with a score.
-    pub fn new(run: &str, (depth, score): (u32, u32), what: What, time: SystemTime) -> Event {
+    pub fn new(run: &str, (depth, score): (u32, u32), what: EventKind, time: SystemTime) -> Event {
         Event {
             version: VERSION,
             what,
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn an_event_is_one_flat_object() {
-        let what = What::Budget {
+        let what = EventKind::Budget {
             limit: "max-cost".to_owned(),
             percent: 80,
             text: "$16 of $20 are spent".to_owned(),
@@ -175,30 +177,30 @@ mod tests {
     fn every_event_is_read_as_it_was_written_and_has_its_name() {
         let text = || "x".to_owned();
         for what in [
-            What::Started { width: 9 },
-            What::Depth {
+            EventKind::Started { width: 9 },
+            EventKind::Depth {
                 wells: 1,
                 children: 2,
                 seconds: 0.5,
             },
-            What::BestScore {},
-            What::Budget {
+            EventKind::BestScore {},
+            EventKind::Budget {
                 limit: text(),
                 percent: 100,
                 text: text(),
             },
-            What::WorkerLost {
+            EventKind::WorkerLost {
                 worker: text(),
                 reason: text(),
             },
-            What::Finished {
+            EventKind::Finished {
                 end: text(),
                 pieces: Some(9),
                 replay: None,
                 files: vec![text()],
             },
-            What::Failed { reason: text() },
-            What::Cancelled {},
+            EventKind::Failed { reason: text() },
+            EventKind::Cancelled {},
         ] {
             let event = Event::new("r", (1, 2), what, at(0));
             let json = event.json().unwrap();

@@ -10,6 +10,6 @@ mod events;
 mod queue;
 mod webhook;
 
-pub use event::{Event, VERSION, What};
+pub use event::{Event, EventKind, VERSION};
 pub use events::{Events, HookError, Hooks, Timing};
 pub use webhook::SECRET_VARIABLE;

@@ -182,11 +182,11 @@ fn least(waiting: &VecDeque<Delivery>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::What;
+    use crate::event::EventKind;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::UNIX_EPOCH;
 
-    fn delivery(run: &str, depth: u32, what: What) -> Delivery {
+    fn delivery(run: &str, depth: u32, what: EventKind) -> Delivery {
         Delivery {
             event: Arc::new(Event::new(run, (depth, 0), what, UNIX_EPOCH)),
             receipt: Receipt::new(1, None),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn milestone(depth: u32) -> Delivery {
-        let what = What::Depth {
+        let what = EventKind::Depth {
             wells: 1,
             children: 1,
             seconds: 0.0,
@@ -204,7 +204,7 @@ mod tests {
 
     fn failed(run: &str, depth: u32) -> Delivery {
         let reason = String::new();
-        delivery(run, depth, What::Failed { reason })
+        delivery(run, depth, EventKind::Failed { reason })
     }
 
     fn drain(queue: &Queue) -> (Vec<(&'static str, u32)>, u64) {
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn too_many_cost_the_oldest_milestones_first_and_then_other_news() {
         let queue = Queue::default();
-        queue.put(delivery("r", 0, What::BestScore {}));
+        queue.put(delivery("r", 0, EventKind::BestScore {}));
         for depth in 0..MOST as u32 + 9 {
             queue.put(milestone(depth));
         }
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(told[MOST - 1], ("failed", 1000));
         let queue = Queue::default();
         for depth in 0..MOST as u32 + 1 {
-            queue.put(delivery("r", depth, What::BestScore {}));
+            queue.put(delivery("r", depth, EventKind::BestScore {}));
         }
         let (told, dropped) = drain(&queue);
         assert_eq!((told[0], told.len(), dropped), (("best-score", 1), MOST, 1));
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_receipt_comes_when_all_hooks_are_done() {
         let told = Arc::new(AtomicU32::new(0));
-        let event = Arc::new(Event::new("r", (0, 0), What::Cancelled {}, UNIX_EPOCH));
+        let event = Arc::new(Event::new("r", (0, 0), EventKind::Cancelled {}, UNIX_EPOCH));
         for taken in [2, 1] {
             let says = Arc::clone(&told);
             let then = move |all| says.store(if all { 1 } else { 2 }, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 #![cfg(unix)]
 
-use hatebeam_notify::{Event, Events, Hooks, Timing, What};
+use hatebeam_notify::{Event, EventKind, Events, Hooks, Timing};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,12 +21,12 @@ fn quick() -> Timing {
     }
 }
 
-fn event(run: &str, what: What) -> Event {
+fn event(run: &str, what: EventKind) -> Event {
     Event::new(run, (7, 3), what, UNIX_EPOCH)
 }
 
 fn finished(run: &str) -> Event {
-    let what = What::Finished {
+    let what = EventKind::Finished {
         end: "over".to_owned(),
         pieces: Some(9),
         replay: Some("ϥقໂ".to_owned()),
@@ -121,8 +121,8 @@ fn a_command_gets_every_event_in_its_order() {
         env.display()
     );
     let events = commanded(&command, quick());
-    events.send(event("a b", What::Started { width: 10 }));
-    events.send(event("a b", What::BestScore {}));
+    events.send(event("a b", EventKind::Started { width: 10 }));
+    events.send(event("a b", EventKind::BestScore {}));
     events.send(finished("a b"));
     events.close(PATIENCE);
     let names: Vec<Value> = lines(&file)
@@ -140,12 +140,18 @@ fn a_command_gets_every_event_in_its_order() {
 #[test]
 fn a_command_that_fails_or_does_not_read_is_only_said_to() {
     let events = commanded("test $HATEBEAM_EVENT = started", quick());
-    assert!(is_taken_in(&events, event("r", What::Started { width: 1 })));
-    assert!(!is_taken_in(&events, event("r", What::Cancelled {})));
+    assert!(is_taken_in(
+        &events,
+        event("r", EventKind::Started { width: 1 })
+    ));
+    assert!(!is_taken_in(&events, event("r", EventKind::Cancelled {})));
     // An event that no pipe holds, to a command that never reads.
     let events = commanded("exit 0", quick());
     let reason = "x".repeat(1 << 20);
-    assert!(is_taken_in(&events, event("r", What::Failed { reason })));
+    assert!(is_taken_in(
+        &events,
+        event("r", EventKind::Failed { reason })
+    ));
 }
 
 #[test]
@@ -243,7 +249,7 @@ fn a_webhook_that_refuses_or_redirects_is_asked_once() {
         let first = heard.try_recv().unwrap();
         assert!(!first.head.contains("x-hatebeam-signature"));
         // The next request is the next event.
-        assert!(is_taken_in(&events, event("s", What::Cancelled {})));
+        assert!(is_taken_in(&events, event("s", EventKind::Cancelled {})));
         let next: Event = serde_json::from_slice(&heard.recv().unwrap().body).unwrap();
         assert_eq!(next.run, "s");
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
-use hatebeam_notify::{Event, Events, Hooks, Timing, What};
+use hatebeam_notify::{Event, EventKind, Events, Hooks, Timing};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
@@ -27,7 +27,7 @@ fn send_to(address: String) {
     };
     let events = Events::start(&hooks).unwrap().unwrap();
     let (say, said) = channel();
-    let event = Event::new("r", (1, 2), What::Cancelled {}, UNIX_EPOCH);
+    let event = Event::new("r", (1, 2), EventKind::Cancelled {}, UNIX_EPOCH);
     events.send_then(event, move |by_all| say.send(by_all).unwrap());
     assert!(said.recv_timeout(Duration::from_secs(60)).unwrap());
 }

@@ -10,14 +10,14 @@ pub mod v1 {
     /// The compiled files, for the reflection service.
     pub const FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hatebeam.bin"));
 
-    impl order::What {
+    impl order::Kind {
         /// Name of the order in metrics.
         pub fn name(&self) -> &'static str {
             match self {
                 Self::Prepare(_) => "prepare",
                 Self::Expand(_) => "expand",
                 Self::Count(_) => "count",
-                Self::Judge(_) => "validate_cut",
+                Self::ValidateCut(_) => "validate_cut",
                 Self::Select(_) => "select",
                 Self::Halt(_) => "halt",
                 Self::WaitCommit(_) => "wait_commit",

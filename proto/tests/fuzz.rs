@@ -5,10 +5,10 @@
 mod messages;
 
 use hatebeam_game::{Geometry, Well};
-use hatebeam_proto::v1::answer::What as Answer;
-use hatebeam_proto::v1::from_worker::Say as FromWorker;
-use hatebeam_proto::v1::order::What as Order;
-use hatebeam_proto::v1::to_worker::Say as ToWorker;
+use hatebeam_proto::v1::answer::Kind as Answer;
+use hatebeam_proto::v1::from_worker::Message as FromWorker;
+use hatebeam_proto::v1::order::Kind as Order;
+use hatebeam_proto::v1::to_worker::Message as ToWorker;
 use hatebeam_proto::{batch, v1};
 use hatebeam_search::{Node, NodeWell};
 use proptest::prelude::*;
@@ -38,15 +38,15 @@ fn batches() -> Vec<Vec<u8>> {
 /// Good messages behind the byte that names their kind.
 fn good_messages() -> Vec<Vec<u8>> {
     let wells: Vec<u8> = nodes().iter().flat_map(|node| node.well.0).collect();
-    let judged = v1::Judged {
+    let cut_verdict = v1::CutVerdict {
         dropped: true,
         tied: wells.clone(),
     };
     let answer = v1::FromWorker {
-        say: Some(FromWorker::Answer(v1::Answer {
+        message: Some(FromWorker::Answer(v1::Answer {
             epoch: 3,
             id: 9,
-            what: Some(Answer::Judged(judged)),
+            kind: Some(Answer::CutVerdict(cut_verdict)),
         })),
     };
     let select = v1::Select {
@@ -56,14 +56,14 @@ fn good_messages() -> Vec<Vec<u8>> {
         all_ties: false,
     };
     let order = v1::ToWorker {
-        say: Some(ToWorker::Order(v1::Order {
+        message: Some(ToWorker::Order(v1::Order {
             epoch: 3,
             id: 9,
-            what: Some(Order::Select(select)),
+            kind: Some(Order::Select(select)),
         })),
     };
     let request = v1::SendRequest {
-        heading: Some(v1::Heading {
+        header: Some(v1::StreamHeader {
             run: "run".to_owned(),
             epoch: 3,
             depth: 7,

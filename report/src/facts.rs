@@ -73,11 +73,11 @@ pub struct DepthFacts {
     /// Wells.
     pub count: u64,
     /// The greatest score.
-    pub best_score: i32,
+    pub best_eval: i32,
     /// The median of the scores.
-    pub median_score: i32,
+    pub median_eval: i32,
     /// The least score.
-    pub worst_score: i32,
+    pub worst_eval: i32,
     /// The most lines of a game.
     pub lines: u32,
     /// The height of that game's stack.

@@ -1,8 +1,8 @@
 //! A run in the object store, read by look-ups: whatever became of the machines that searched it.
 
-use crate::game::Searched;
 use crate::manifest::{Manifest, ManifestError, Table, first_node};
-use crate::spec::Springboard;
+use crate::read_back::ReadableRun;
+use crate::spec::StartingPosition;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_objects::Objects;
 use hatebeam_search::{Node, NodeWell};
@@ -24,7 +24,7 @@ pub struct Archive {
     manifest: Manifest,
     records: Vec<DepthRecord>,
     emulator: Emulator,
-    start: Springboard,
+    start: StartingPosition,
     tables: ShardTables,
     known: Mutex<Known>,
     /// Removed with the value.
@@ -167,7 +167,7 @@ impl Lookup for Archive {
     }
 }
 
-impl Searched for Archive {
+impl ReadableRun for Archive {
     type Store = Archive;
 
     fn store(&self) -> &Archive {
@@ -178,7 +178,7 @@ impl Searched for Archive {
         &self.emulator
     }
 
-    fn start(&self) -> &Springboard {
+    fn start(&self) -> &StartingPosition {
         &self.start
     }
 }

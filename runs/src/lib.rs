@@ -4,32 +4,32 @@
 
 #[cfg(feature = "objects")]
 mod archive;
-mod game;
+#[cfg(feature = "objects")]
+mod garbage;
 #[cfg(feature = "objects")]
 mod manifest;
-mod mend;
-mod pace;
-mod part;
+mod progress;
+mod read_back;
+mod repair;
 mod results;
 mod run;
 mod spec;
-#[cfg(feature = "objects")]
-mod sweep;
+mod summary;
 
 #[cfg(feature = "objects")]
 pub use archive::Archive;
-pub use game::{
-    BestGame, GameError, GameTo, Searched, best_game, bring_to_end, game_through, game_to,
-};
+#[cfg(feature = "objects")]
+pub use garbage::collect_garbage;
 #[cfg(feature = "objects")]
 pub use manifest::{
-    Depth, Expected, Kept, Manifest, ManifestError, Outcome, RUNS, State, Table, first_node,
-    first_record, list_manifests,
+    Depth, Expected, Manifest, ManifestError, Outcome, RUNS, State, Table, VersionedManifest,
+    first_node, first_record, list_manifests,
 };
-pub use pace::{Pace, Projection, likely_depths};
-pub use part::Part;
+pub use progress::{ProgressEstimator, Projection, likely_depths};
+pub use read_back::{
+    BestGame, GameError, GameTo, ReadableRun, best_game, bring_to_end, game_through, game_to,
+};
 pub use results::ShowError;
 pub use run::{End, Keep, MAX_GAP, Observer, Run, RunError, Settings, record};
-pub use spec::{MAX_WIDTH, RunSpec, SpecError, Springboard, Start, WellSpec};
-#[cfg(feature = "objects")]
-pub use sweep::sweep;
+pub use spec::{MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
+pub use summary::FrontierSummary;

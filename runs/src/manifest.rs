@@ -6,9 +6,9 @@
 //! checksum. An object that no manifest leads to does not count.
 
 use crate::run::{Keep, record};
-use crate::spec::{RunSpec, SpecError, Springboard};
+use crate::spec::{RunSpec, SpecError, StartingPosition};
 use bytes::Bytes;
-use hatebeam_cost::{Bill, Budget, StoppedBy};
+use hatebeam_cost::{Budget, StoppedBy, UsageLedger};
 use hatebeam_objects::{Condition, ObjectError, Objects, Stored, Version};
 use hatebeam_report::{End, Facts};
 use hatebeam_search::{Frontier, MAX_SHARDS, Node, NodeWell, ShardLayout};
@@ -177,14 +177,14 @@ pub struct Manifest {
     #[serde(default)]
     pub budget: Budget,
     /// What it has taken.
-    #[serde(default)]
-    pub bill: Bill,
+    #[serde(default, rename = "bill")]
+    pub ledger: UsageLedger,
     /// What ended it before its time, if something did.
     #[serde(default)]
     pub stopped_by: Option<StoppedBy>,
     /// Somebody wants it stopped; it is open until whoever searches it has done so.
     #[serde(default)]
-    pub is_to_stop: bool,
+    pub stop_requested: bool,
 }
 
 /// What a manifest meets.
@@ -242,9 +242,9 @@ impl Manifest {
             depths: Vec::new(),
             outcome: None,
             budget: Budget::default(),
-            bill: Bill::default(),
+            ledger: UsageLedger::default(),
             stopped_by: None,
-            is_to_stop: false,
+            stop_requested: false,
         }
     }
 
@@ -371,7 +371,7 @@ impl Manifest {
 
 /// A manifest and the version it has in the object store.
 #[derive(Debug)]
-pub struct Kept {
+pub struct VersionedManifest {
     objects: Objects,
     /// Whether the store honours conditions on writes.
     conditional: bool,
@@ -380,7 +380,7 @@ pub struct Kept {
     pub manifest: Manifest,
 }
 
-impl Kept {
+impl VersionedManifest {
     fn key(name: &str) -> String {
         format!("{RUNS}/{name}/manifest.json")
     }
@@ -393,9 +393,9 @@ impl Kept {
         objects: &Objects,
         name: &str,
         conditional: bool,
-    ) -> Result<Kept, ManifestError> {
-        let (bytes, version) = objects.get(&Kept::key(name)).await?;
-        Ok(Kept {
+    ) -> Result<VersionedManifest, ManifestError> {
+        let (bytes, version) = objects.get(&VersionedManifest::key(name)).await?;
+        Ok(VersionedManifest {
             objects: objects.clone(),
             conditional,
             version: Some(version),
@@ -411,8 +411,8 @@ impl Kept {
         objects: &Objects,
         manifest: Manifest,
         conditional: bool,
-    ) -> Result<Kept, ManifestError> {
-        let mut kept = Kept {
+    ) -> Result<VersionedManifest, ManifestError> {
+        let mut kept = VersionedManifest {
             objects: objects.clone(),
             conditional,
             version: None,
@@ -427,7 +427,7 @@ impl Kept {
     /// # Errors
     /// [`ManifestError::Superseded`] if that is not the one that stands there.
     pub async fn save(&mut self) -> Result<(), ManifestError> {
-        let key = Kept::key(&self.manifest.name);
+        let key = VersionedManifest::key(&self.manifest.name);
         let text = serde_json::to_vec(&self.manifest)
             .map_err(|error| ManifestError::Damaged(error.to_string()))?;
         if !self.conditional {
@@ -484,10 +484,10 @@ impl Kept {
 pub async fn list_manifests(
     objects: &Objects,
     conditional: bool,
-) -> Result<Vec<(String, Result<Kept, ManifestError>)>, ManifestError> {
+) -> Result<Vec<(String, Result<VersionedManifest, ManifestError>)>, ManifestError> {
     let mut all = Vec::new();
     for name in objects.list_dirs(RUNS).await? {
-        match Kept::load(objects, &name, conditional).await {
+        match VersionedManifest::load(objects, &name, conditional).await {
             Err(ManifestError::Object(error)) if error.is_not_found() => {}
             kept => all.push((name, kept)),
         }
@@ -498,7 +498,7 @@ pub async fn list_manifests(
 /// The node that a search begins with.
 /// # Errors
 /// [`SpecError::Geometry`].
-pub fn first_node(spec: &RunSpec, start: &Springboard) -> Result<Node, SpecError> {
+pub fn first_node(spec: &RunSpec, start: &StartingPosition) -> Result<Node, SpecError> {
     Ok(Node {
         score: 0,
         well: NodeWell::pack(spec.well.geometry()?, start.well()),

@@ -4,8 +4,8 @@
 //! commit begins: the search is at most one depth ahead of the disk. A depth counts once its record is
 //! on the disk; whatever happens, at most the depth after the last record is searched again.
 
-use crate::part::Part;
-use crate::spec::{RunSpec, SpecError, Springboard};
+use crate::spec::{RunSpec, SpecError, StartingPosition};
+use crate::summary::FrontierSummary;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_search::{Cancelled, Frontier, Node, NodeWell, ShardLayout, Step, WeightError};
 use hatebeam_store::{DepthRecord, RunStore, StoreError};
@@ -168,7 +168,7 @@ pub enum RunError {
 #[derive(Debug)]
 pub struct Run {
     spec: RunSpec,
-    start: Springboard,
+    start: StartingPosition,
     emulator: Emulator,
     keep: Keep,
     store: RunStore,
@@ -177,7 +177,7 @@ pub struct Run {
 /// What a run's manifest holds.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct PersistedSpec {
     search: RunSpec,
     keep: Keep,
 }
@@ -193,7 +193,7 @@ impl Run {
         spec.check()?;
         let store = match RunStore::open(dir) {
             Err(StoreError::NoRun { .. }) => {
-                let said = Said {
+                let said = PersistedSpec {
                     search: spec.clone(),
                     keep: keep.unwrap_or(Keep::All),
                 };
@@ -230,7 +230,7 @@ impl Run {
     }
 
     fn of_store(store: RunStore, keep: Option<Keep>) -> Result<Run, RunError> {
-        let said: Said = serde_json::from_value(store.spec().clone())
+        let said: PersistedSpec = serde_json::from_value(store.spec().clone())
             .map_err(|source| unreadable(store.dir(), source))?;
         Ok(Run {
             start: said.search.check()?,
@@ -252,7 +252,7 @@ impl Run {
     }
 
     /// The game up to where the search begins.
-    pub fn start(&self) -> &Springboard {
+    pub fn start(&self) -> &StartingPosition {
         &self.start
     }
 
@@ -438,10 +438,10 @@ impl Commit {
         tracing::info!(
             depth = record.depth,
             wells = record.count,
-            points = record.best_game_score,
-            best = record.best_score,
-            median = record.median_score,
-            cut = record.worst_score,
+            points = record.best_lines,
+            best = record.best_eval,
+            median = record.median_eval,
+            cut = record.worst_eval,
             children = record.children,
             seconds = record.seconds,
             bytes = record.bytes,
@@ -482,5 +482,10 @@ pub fn record(geometry: Geometry, frontier: &Frontier, children: u64, seconds: f
         false => *scores.select_nth_unstable(middle).1,
     };
     drop(scores);
-    Part::of(frontier.nodes()).record(geometry, (frontier.depth, median), children, seconds)
+    FrontierSummary::of(frontier.nodes()).record(
+        geometry,
+        (frontier.depth, median),
+        children,
+        seconds,
+    )
 }

@@ -85,14 +85,14 @@ pub enum Start {
 
 /// The game up to where a search begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Springboard {
+pub struct StartingPosition {
     /// The wells of the game, the last being the one the search begins with.
     pub wells: Vec<Well>,
     /// Lines cleared on the way.
     pub lines: u16,
 }
 
-impl Springboard {
+impl StartingPosition {
     /// The well the search begins with.
     pub fn well(&self) -> &Well {
         self.wells.last().unwrap_or(&Well::EMPTY)
@@ -149,7 +149,7 @@ impl RunSpec {
     ///
     /// # Errors
     /// [`SpecError`] names what cannot be searched.
-    pub fn check(&self) -> Result<Springboard, SpecError> {
+    pub fn check(&self) -> Result<StartingPosition, SpecError> {
         if !(1..=MAX_WIDTH).contains(&self.width) {
             return Err(SpecError::Width(self.width));
         }
@@ -159,16 +159,16 @@ impl RunSpec {
             return Err(SpecError::TooLarge { columns, rows });
         }
         Evaluator::new(&self.emulator()?, &self.evaluator)?;
-        self.springboard(geometry)
+        self.starting_position(geometry)
     }
 
-    fn springboard(&self, geometry: Geometry) -> Result<Springboard, SpecError> {
+    fn starting_position(&self, geometry: Geometry) -> Result<StartingPosition, SpecError> {
         match &self.start {
-            Start::Empty => Ok(Springboard {
+            Start::Empty => Ok(StartingPosition {
                 wells: vec![Well::EMPTY],
                 lines: 0,
             }),
-            Start::Well { hex } => Ok(Springboard {
+            Start::Well { hex } => Ok(StartingPosition {
                 wells: vec![Well::from_hex(geometry, hex)?],
                 lines: 0,
             }),
@@ -185,7 +185,7 @@ impl RunSpec {
                     .ok()
                     .filter(|&score| score <= 65_000)
                     .ok_or(SpecError::Lines(turn.score))?;
-                Ok(Springboard {
+                Ok(StartingPosition {
                     wells: record.wells().take(index + 1).collect(),
                     lines,
                 })

@@ -274,9 +274,9 @@ fn damaged_depths_in_the_middle_are_made_anew() {
                 .collect();
             assert_eq!(found, damaged);
             // Cancelled at once, nothing is searched; the first depth needs no search.
-            let mut mended = run.mend(2, &AtomicBool::new(true)).unwrap();
+            let mut mended = run.repair(2, &AtomicBool::new(true)).unwrap();
             assert_eq!(mended, damaged[..usize::from(damaged[0] == 0)]);
-            mended.extend(run.mend(2, &AtomicBool::new(false)).unwrap());
+            mended.extend(run.repair(2, &AtomicBool::new(false)).unwrap());
             assert_eq!(mended, damaged);
             assert!(run.store().verify().is_empty());
             assert_eq!(digests(&run), expected);
@@ -285,7 +285,7 @@ fn damaged_depths_in_the_middle_are_made_anew() {
             assert_eq!(best_game(&run).unwrap(), game);
         }
         let mut run = Run::open(&dir, None).unwrap();
-        assert_eq!(run.mend(2, &AtomicBool::new(false)).unwrap(), [0; 0]);
+        assert_eq!(run.repair(2, &AtomicBool::new(false)).unwrap(), [0; 0]);
     }
 }
 

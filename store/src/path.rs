@@ -120,7 +120,7 @@ fn node_of_dropped(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<N
         })?;
     let cells = start.filled() + 4 * depth.saturating_sub(first.depth);
     let cleared = cells.saturating_sub(filled) / geometry.width() as u32;
-    let lines = u32::from(first.best_game_score) + cleared;
+    let lines = u32::from(first.best_lines) + cleared;
     Ok(Node {
         score: 0,
         well: *well,

@@ -22,13 +22,17 @@ pub struct DepthRecord {
     /// The [`Digest`](hatebeam_search::Digest) of its nodes in hex.
     pub digest: String,
     /// The greatest score.
-    pub best_score: i32,
+    #[serde(rename = "best_score")]
+    pub best_eval: i32,
     /// The median of the scores.
-    pub median_score: i32,
+    #[serde(rename = "median_score")]
+    pub median_eval: i32,
     /// The least score.
-    pub worst_score: i32,
+    #[serde(rename = "worst_score")]
+    pub worst_eval: i32,
     /// The most lines cleared.
-    pub best_game_score: u16,
+    #[serde(rename = "best_game_score")]
+    pub best_lines: u16,
     /// A well with the most lines cleared, as [`Well::to_hex`](hatebeam_game::Well::to_hex) has it.
     pub best_well: String,
     /// How many children were made to get the frontier.

@@ -672,7 +672,7 @@ fn what_lies_in_the_folder_is_checked() {
 
     let name = name_of(&summary);
     let (_, repaired) = json(with_state(&["runs", "repair", &name, "--json"], &state));
-    assert_eq!(repaired["mended"].as_array().unwrap().len(), 1);
+    assert_eq!(repaired["repaired"].as_array().unwrap().len(), 1);
     with_state(&["runs", "show", &name, "--verify"], &state);
     let again = with_state(&["runs", "repair", &name], &state);
     assert!(

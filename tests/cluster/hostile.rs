@@ -4,7 +4,7 @@ use crate::rig::Rig;
 use crate::{WIDTH, alone};
 use hatebeam_game::{Geometry, Well};
 use hatebeam_net::{self as wire, Limits};
-use hatebeam_proto::v1::from_worker::Say;
+use hatebeam_proto::v1::from_worker::Message;
 use hatebeam_proto::v1::members_client::MembersClient;
 use hatebeam_proto::v1::peers_client::PeersClient;
 use hatebeam_proto::v1::runs_client::RunsClient;
@@ -33,9 +33,9 @@ async fn send(uri: &str, messages: Vec<v1::SendRequest>) -> Status {
     }
 }
 
-fn heading(run: &str, epoch: u64, depth: u32, from: &str) -> v1::SendRequest {
+fn header(run: &str, epoch: u64, depth: u32, from: &str) -> v1::SendRequest {
     v1::SendRequest {
-        heading: Some(v1::Heading {
+        header: Some(v1::StreamHeader {
             run: run.to_owned(),
             epoch,
             depth,
@@ -90,8 +90,8 @@ struct Here {
 impl Here {
     async fn a_worker_refuses_what_is_over(&self) {
         for messages in [
-            vec![heading(&self.run, self.epoch, 1, "w1")],
-            vec![heading(&self.run, 0, 500, "w1")],
+            vec![header(&self.run, self.epoch, 1, "w1")],
+            vec![header(&self.run, 0, 500, "w1")],
         ] {
             let status = send(&self.worker, messages).await;
             assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
@@ -133,14 +133,14 @@ impl Here {
             ..hello.clone()
         };
         for say in [
-            Say::Hello(hello),
-            Say::Hello(nameless),
-            Say::Beat(v1::Beat::default()),
+            Message::Hello(hello),
+            Message::Hello(nameless),
+            Message::Heartbeat(v1::Heartbeat::default()),
         ] {
             let mut members = MembersClient::new(channel(&self.coordinator).await);
-            let message = v1::FromWorker { say: Some(say) };
+            let message = v1::FromWorker { message: Some(say) };
             let status = members
-                .attend(tokio_stream::iter([message]))
+                .join(tokio_stream::iter([message]))
                 .await
                 .unwrap_err();
             assert_eq!(status.code(), Code::InvalidArgument, "{status}");
@@ -178,22 +178,18 @@ impl Here {
         for _ in 0..400 {
             let now = client.list(v1::ListRequest {}).await.unwrap().into_inner();
             let depth = now.runs[0].depth + 2;
-            let stranger = heading(&self.run, self.epoch, depth, "stranger");
+            let stranger = header(&self.run, self.epoch, depth, "stranger");
             let status = send(&self.worker, vec![stranger]).await;
             refused[3] |= status.code() == Code::PermissionDenied;
-            let status = send(
-                &self.worker,
-                vec![heading("other", self.epoch, depth, "w1")],
-            )
-            .await;
+            let status = send(&self.worker, vec![header("other", self.epoch, depth, "w1")]).await;
             refused[4] |= status.message().contains("the run here is");
             for (place, batch) in batches.iter().enumerate() {
                 let request = v1::SendRequest {
-                    heading: None,
+                    header: None,
                     batch: batch.clone().into(),
                 };
-                let heading = heading(&self.run, self.epoch, depth, "w1");
-                let status = send(&self.worker, vec![heading, request]).await;
+                let header = header(&self.run, self.epoch, depth, "w1");
+                let status = send(&self.worker, vec![header, request]).await;
                 refused[place] |= status.code() == Code::InvalidArgument
                     && status.message().contains(words[place]);
             }

@@ -181,12 +181,7 @@ fn last_depth(watched: &Watched) -> f64 {
 /// What a coordinator shows of the run that it has searched.
 fn assert_run(coordinator: &Scrape, watched: &Watched) {
     let name = watched.end["run"].as_str().unwrap();
-    coordinator.assert_documented(&[
-        "Run",
-        "Coordinator",
-        "Object store",
-        "Process",
-    ]);
+    coordinator.assert_documented(&["Run", "Coordinator", "Object store", "Process"]);
     let depths = last_depth(watched);
     let version = env!("CARGO_PKG_VERSION");
     let build = format!("build_info{{version=\"{version}\",process=\"coordinator\"}}");

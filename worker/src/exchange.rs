@@ -5,7 +5,7 @@
 //! that a slow worker slows the others down rather than filling their memory. Taking children in never
 //! waits for sending any, so that nobody waits in a circle.
 
-use crate::hand::lock;
+use crate::executor::lock;
 use bytes::Bytes;
 use hatebeam_game::Geometry;
 use hatebeam_metrics::WorkerMetrics;
@@ -13,7 +13,7 @@ use hatebeam_net::{MAX_MESSAGE, explain};
 use hatebeam_proto::batch;
 use hatebeam_proto::v1::peers_client::PeersClient;
 use hatebeam_proto::v1::peers_server::Peers;
-use hatebeam_proto::v1::{Heading, SendRequest, SendResponse};
+use hatebeam_proto::v1::{SendRequest, SendResponse, StreamHeader};
 use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, SortBuffer};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ const TELL_EVERY: Duration = Duration::from_millis(20);
 
 /// What is taken in at present.
 #[derive(Clone)]
-pub(crate) struct Intake {
+pub(crate) struct InboundExchange {
     pub(crate) run: String,
     pub(crate) epoch: u64,
     pub(crate) depth: u32,
@@ -57,7 +57,7 @@ pub(crate) struct Intake {
 /// What goes through, counted.
 pub(crate) struct Traffic {
     pub(crate) metrics: WorkerMetrics,
-    /// Of the links that are open; perhaps of some that were.
+    /// Of the streams_to_peers that are open; perhaps of some that were.
     queues: Mutex<Vec<mpsc::WeakSender<SendRequest>>>,
 }
 
@@ -79,84 +79,87 @@ impl Traffic {
 }
 
 /// A link to a peer.
-struct Link {
+struct PeerStream {
     buffer: Mutex<Vec<Node>>,
     queue: mpsc::Sender<SendRequest>,
     name: String,
     sent: Arc<AtomicU64>,
 }
 
-/// The links to all peers for one depth.
-pub(crate) struct Links {
+/// The streams_to_peers to all peers for one depth.
+pub(crate) struct PeerStreams {
     geometry: Geometry,
     compress: bool,
-    links: Vec<Link>,
+    streams_to_peers: Vec<PeerStream>,
     bytes: AtomicU64,
     traffic: Arc<Traffic>,
     /// The depth, for what is logged on threads that know nothing of it.
     span: Span,
-    streams: JoinSet<Result<(), Lost>>,
+    streams: JoinSet<Result<(), PeerError>>,
 }
 
 /// A peer that cannot be reached.
 #[derive(Clone, Debug)]
-pub(crate) struct Lost {
+pub(crate) struct PeerError {
     pub(crate) peer: String,
     pub(crate) reason: String,
 }
 
-impl Links {
-    /// Opens a link to each of these peers. The handles end the streams, and with them the links.
+impl PeerStreams {
+    /// Opens a link to each of these peers. The handles end the streams, and with them the streams_to_peers.
     pub(crate) fn open(
         peers: &[(String, Channel)],
-        heading: &Heading,
+        header: &StreamHeader,
         (geometry, compress): (Geometry, bool),
         candidates: &Arc<Candidates>,
         traffic: &Arc<Traffic>,
-    ) -> (Links, Vec<AbortHandle>) {
+    ) -> (PeerStreams, Vec<AbortHandle>) {
         let mut streams = JoinSet::new();
         let mut handles = Vec::new();
-        let links = peers.iter().map(|(name, channel)| {
+        let streams_to_peers = peers.iter().map(|(name, channel)| {
             let (queue, requests) = mpsc::channel(QUEUE);
             let first = SendRequest {
-                heading: Some(heading.clone()),
+                header: Some(header.clone()),
                 batch: Bytes::new(),
             };
             // There is room for the first.
             let _ = queue.try_send(first);
             let sent = Arc::new(AtomicU64::new(0));
-            let stream = carry(
+            let stream = run_stream(
                 channel.clone(),
                 requests,
                 Arc::clone(candidates),
                 Arc::clone(&sent),
             );
             let peer = name.clone();
-            let handle =
-                streams.spawn(async move { stream.await.map_err(|reason| Lost { peer, reason }) });
+            let handle = streams
+                .spawn(async move { stream.await.map_err(|reason| PeerError { peer, reason }) });
             handles.push(handle);
-            Link {
+            PeerStream {
                 buffer: Mutex::default(),
                 queue,
                 name: name.clone(),
                 sent,
             }
         });
-        let links: Vec<Link> = links.collect();
-        *lock(&traffic.queues) = links.iter().map(|link| link.queue.downgrade()).collect();
-        let links = Links {
+        let streams_to_peers: Vec<PeerStream> = streams_to_peers.collect();
+        *lock(&traffic.queues) = streams_to_peers
+            .iter()
+            .map(|link| link.queue.downgrade())
+            .collect();
+        let streams_to_peers = PeerStreams {
             geometry,
             compress,
-            links,
+            streams_to_peers,
             bytes: AtomicU64::new(0),
             traffic: Arc::clone(traffic),
             span: Span::current(),
             streams,
         };
-        (links, handles)
+        (streams_to_peers, handles)
     }
 
-    fn push(&self, link: &Link, children: &[Node]) -> Result<(), Cancelled> {
+    fn push(&self, link: &PeerStream, children: &[Node]) -> Result<(), Cancelled> {
         let batch = batch::pack(self.geometry, children, self.compress);
         let (count, bytes) = (children.len() as u64, batch.len() as u64);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -166,7 +169,7 @@ impl Links {
         metrics.sent_bytes.add(bytes);
         metrics.batches_sent.add(1);
         let request = SendRequest {
-            heading: None,
+            header: None,
             batch: batch.into(),
         };
         self.hand_over(link, request).map_err(|()| {
@@ -176,7 +179,7 @@ impl Links {
     }
 
     /// Puts a batch where it waits to be sent, and waits while that is full.
-    fn hand_over(&self, link: &Link, request: SendRequest) -> Result<(), ()> {
+    fn hand_over(&self, link: &PeerStream, request: SendRequest) -> Result<(), ()> {
         let request = match link.queue.try_send(request) {
             Err(TrySendError::Full(request)) => request,
             sent => return sent.map_err(|_| ()),
@@ -191,7 +194,7 @@ impl Links {
 
     /// Sends what is left. Not to be called on a thread that drives a runtime.
     pub(crate) fn flush(&self) -> Result<(), Cancelled> {
-        for link in &self.links {
+        for link in &self.streams_to_peers {
             let rest = std::mem::take(&mut *lock(&link.buffer));
             if !rest.is_empty() {
                 self.push(link, &rest)?;
@@ -200,25 +203,25 @@ impl Links {
         Ok(())
     }
 
-    /// Ends the links, once all peers have taken everything in; the bytes that were sent.
-    pub(crate) async fn finish(mut self) -> Result<u64, Lost> {
-        self.links.clear();
+    /// Ends the streams_to_peers, once all peers have taken everything in; the bytes that were sent.
+    pub(crate) async fn finish(mut self) -> Result<u64, PeerError> {
+        self.streams_to_peers.clear();
         self.end().await?;
         Ok(self.bytes.load(Ordering::Relaxed))
     }
 
     /// Why a link was lost.
-    pub(crate) async fn lost(mut self) -> Option<Lost> {
-        self.links.clear();
+    pub(crate) async fn lost(mut self) -> Option<PeerError> {
+        self.streams_to_peers.clear();
         self.end().await.err()
     }
 
-    async fn end(&mut self) -> Result<(), Lost> {
+    async fn end(&mut self) -> Result<(), PeerError> {
         while let Some(stream) = self.streams.join_next().await {
             match stream {
                 Ok(ended) => ended?,
                 Err(error) => {
-                    return Err(Lost {
+                    return Err(PeerError {
                         peer: String::new(),
                         reason: error.to_string(),
                     });
@@ -229,9 +232,9 @@ impl Links {
     }
 }
 
-impl ChildSink for Links {
+impl ChildSink for PeerStreams {
     fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled> {
-        let link = &self.links[usize::from(peer)];
+        let link = &self.streams_to_peers[usize::from(peer)];
         let full = {
             let mut buffer = lock(&link.buffer);
             buffer.extend_from_slice(children);
@@ -246,7 +249,7 @@ impl ChildSink for Links {
 }
 
 /// Carries requests to a peer until there are no more and all have arrived, and its floors back.
-async fn carry(
+async fn run_stream(
     channel: Channel,
     requests: mpsc::Receiver<SendRequest>,
     candidates: Arc<Candidates>,
@@ -277,22 +280,25 @@ async fn carry(
 
 /// The side that takes children in.
 pub(crate) struct PeerService {
-    pub(crate) intake: watch::Receiver<Option<Intake>>,
+    pub(crate) inbound: watch::Receiver<Option<InboundExchange>>,
     pub(crate) traffic: Arc<Traffic>,
 }
 
 impl PeerService {
-    /// What is taken in under this heading, as soon as it is.
-    async fn find(&self, heading: &Heading) -> Result<(Intake, Arc<Candidates>), Status> {
-        let mut intake = self.intake.clone();
+    /// What is taken in under this header, as soon as it is.
+    async fn find(
+        &self,
+        header: &StreamHeader,
+    ) -> Result<(InboundExchange, Arc<Candidates>), Status> {
+        let mut inbound = self.inbound.clone();
         let found = tokio::time::timeout(WAIT, async {
             loop {
-                if let Some(here) = &*intake.borrow_and_update()
-                    && let Some(found) = answer_to(heading, here)
+                if let Some(here) = &*inbound.borrow_and_update()
+                    && let Some(found) = answer_to(header, here)
                 {
                     return found;
                 }
-                if intake.changed().await.is_err() {
+                if inbound.changed().await.is_err() {
                     return Err(Status::unavailable("this worker is going"));
                 }
             }
@@ -300,37 +306,34 @@ impl PeerService {
         found.await.unwrap_or_else(|_| {
             Err(Status::deadline_exceeded(format!(
                 "epoch {} depth {} was not begun here within {} seconds",
-                heading.epoch,
-                heading.depth,
+                header.epoch,
+                header.depth,
                 WAIT.as_secs()
             )))
         })
     }
 }
 
-/// What there is to say to a heading: nothing yet, or no, or yes.
+/// What there is to say to a header: nothing yet, or no, or yes.
 fn answer_to(
-    heading: &Heading,
-    here: &Intake,
-) -> Option<Result<(Intake, Arc<Candidates>), Status>> {
-    let theirs = (heading.epoch, heading.depth);
+    header: &StreamHeader,
+    here: &InboundExchange,
+) -> Option<Result<(InboundExchange, Arc<Candidates>), Status>> {
+    let theirs = (header.epoch, header.depth);
     let refuse = |reason: String| Some(Err(Status::failed_precondition(reason)));
     match theirs.cmp(&(here.epoch, here.depth)) {
         std::cmp::Ordering::Greater => None,
         std::cmp::Ordering::Less => refuse(format!(
             "epoch {} depth {} is over: here it is epoch {} depth {}",
-            heading.epoch, heading.depth, here.epoch, here.depth
+            header.epoch, header.depth, here.epoch, here.depth
         )),
-        std::cmp::Ordering::Equal if heading.run != here.run => refuse(format!(
+        std::cmp::Ordering::Equal if header.run != here.run => refuse(format!(
             "the run here is {}, not {:?}",
-            here.run, heading.run
+            here.run, header.run
         )),
-        std::cmp::Ordering::Equal if !here.peers.contains(&heading.from) => {
-            Some(Err(Status::permission_denied(format!(
-                "{:?} is none of this epoch's workers",
-                heading.from
-            ))))
-        }
+        std::cmp::Ordering::Equal if !here.peers.contains(&header.from) => Some(Err(
+            Status::permission_denied(format!("{:?} is none of this epoch's workers", header.from)),
+        )),
         std::cmp::Ordering::Equal => here
             .candidates
             .clone()
@@ -349,12 +352,12 @@ impl Peers for PeerService {
         let mut requests = request.into_inner();
         let (answers, stream) = mpsc::channel(QUEUE);
         let service = PeerService {
-            intake: self.intake.clone(),
+            inbound: self.inbound.clone(),
             traffic: Arc::clone(&self.traffic),
         };
         // The answer begins at once: the other side waits for its head before it sends on.
         let span = tracing::info_span!(
-            "intake",
+            "inbound",
             run = Empty,
             epoch = Empty,
             depth = Empty,
@@ -379,26 +382,26 @@ impl PeerService {
         answers: &mpsc::Sender<Result<SendResponse, Status>>,
     ) -> Result<(), Status> {
         let first = tokio::time::timeout(WAIT, requests.message()).await;
-        let first = first.map_err(|_| Status::deadline_exceeded("no heading came"))??;
-        let heading = first.and_then(|first| first.heading);
-        let heading = heading.ok_or_else(|| Status::invalid_argument("the heading is missing"))?;
-        let (run, from) = (heading.run.as_str(), heading.from.as_str());
+        let first = first.map_err(|_| Status::deadline_exceeded("no header came"))??;
+        let header = first.and_then(|first| first.header);
+        let header = header.ok_or_else(|| Status::invalid_argument("the header is missing"))?;
+        let (run, from) = (header.run.as_str(), header.from.as_str());
         Span::current()
             .record("run", run)
-            .record("epoch", heading.epoch)
-            .record("depth", heading.depth)
+            .record("epoch", header.epoch)
+            .record("depth", header.depth)
             .record("from", from);
-        let (intake, candidates) = self.find(&heading).await?;
+        let (inbound, candidates) = self.find(&header).await?;
         let layout = candidates.layout();
         let mut work = (Vec::new(), SortBuffer::default());
         let mut received = 0;
         let mut telling = tokio::time::interval(TELL_EVERY);
         telling.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut now = self.intake.clone();
+        let mut now = self.inbound.clone();
         let mut is_over = std::pin::pin!(async move {
-            let other = |now: &Option<Intake>| {
+            let other = |now: &Option<InboundExchange>| {
                 let now = now.as_ref().map(|now| (now.epoch, now.depth));
-                now != Some((intake.epoch, intake.depth))
+                now != Some((inbound.epoch, inbound.depth))
             };
             // If nobody says so any more, it is over as well.
             let _ = now.wait_for(other).await;
@@ -410,7 +413,7 @@ impl PeerService {
                 () = &mut is_over => return Err(Status::failed_precondition("the depth is over")),
                 _ = telling.tick() => {
                     // Nobody waits for it: a sender that does not listen is told less.
-                    let _ = answers.try_send(Ok(floors(&intake, &candidates, None)));
+                    let _ = answers.try_send(Ok(floors(&inbound, &candidates, None)));
                     continue;
                 }
                 request = requests.message() => request?,
@@ -418,7 +421,7 @@ impl PeerService {
             let Some(request) = request else {
                 break;
             };
-            let (here, into) = (intake.clone(), Arc::clone(&candidates));
+            let (here, into) = (inbound.clone(), Arc::clone(&candidates));
             let bytes = request.batch.len() as u64;
             let taken = tokio::task::spawn_blocking(move || {
                 let (nodes, sorted) = &mut work;
@@ -446,19 +449,23 @@ impl PeerService {
             metrics.received_bytes.add(bytes);
             metrics.batches_received.add(1);
         }
-        let last = floors(&intake, &candidates, Some(received));
+        let last = floors(&inbound, &candidates, Some(received));
         let _ = answers.send(Ok(last)).await;
         Ok(())
     }
 }
 
 /// The floors of the shards that are here.
-fn floors(intake: &Intake, candidates: &Candidates, received: Option<u64>) -> SendResponse {
+fn floors(
+    inbound: &InboundExchange,
+    candidates: &Candidates,
+    received: Option<u64>,
+) -> SendResponse {
     let mut answer = SendResponse {
         received,
         ..SendResponse::default()
     };
-    for (shard, _) in intake.owned.iter().enumerate().filter(|(_, here)| **here) {
+    for (shard, _) in inbound.owned.iter().enumerate().filter(|(_, here)| **here) {
         let floor = candidates.floor(shard);
         if floor > 0 {
             answer.shards.push(shard as u32);

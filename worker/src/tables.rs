@@ -1,7 +1,7 @@
 //! The tables of the shards that a worker has: loaded when an epoch begins, written and put into the object
 //! store when a depth is selected.
 
-use crate::hand::{Epoch, Failure};
+use crate::executor::{Epoch, OrderError};
 use crate::wire::table_from_wire;
 use hatebeam_metrics::WorkerMetrics;
 use hatebeam_objects::{Objects, Stored};
@@ -32,7 +32,7 @@ pub(crate) async fn load(
     layout: ShardLayout,
     held: Option<Arc<Frontier>>,
     tables: &Arc<ShardTables>,
-) -> Result<(Arc<Frontier>, u32), Failure> {
+) -> Result<(Arc<Frontier>, u32), OrderError> {
     let depth = order.depth;
     let mut shards = vec![Vec::new(); layout.shards()];
     let mut missing: Vec<&v1::Table> = order.tables.iter().collect();
@@ -70,7 +70,7 @@ pub(crate) async fn load(
         }
         let mut paths = Vec::new();
         while let Some(fetched) = fetches.join_next().await {
-            paths.push(fetched?.map_err(|error| Failure::of_store(&error))?);
+            paths.push(fetched?.map_err(|error| OrderError::of_store(&error))?);
         }
         let into = Arc::clone(tables);
         tokio::task::spawn_blocking(move || into.take(depth, paths)).await??;
@@ -121,7 +121,7 @@ pub(crate) async fn commit(
     objects: &Objects,
     frontier: &Arc<Frontier>,
     (name, threads, metrics): (&str, usize, &WorkerMetrics),
-) -> Result<(Vec<Table>, Vec<PathBuf>), Failure> {
+) -> Result<(Vec<Table>, Vec<PathBuf>), OrderError> {
     let began = Instant::now();
     let depth = frontier.depth;
     let key = format!("frontier/{depth:05}/{}-{name}", epoch.number);
@@ -150,7 +150,7 @@ pub(crate) async fn commit(
         metrics.uploading.set(bytes);
         let stored = objects.put_file(&whole, &bundle).await;
         metrics.uploading.set(0);
-        stored.map_err(|error| Failure::of_store(&error.into()))?;
+        stored.map_err(|error| OrderError::of_store(&error.into()))?;
     }
     metrics.phases.observe("upload", began.elapsed());
     metrics.tables_written.add(tables.len() as u64);
@@ -169,7 +169,7 @@ fn write(
     bundle: &Path,
     key: &str,
     threads: usize,
-) -> Result<(Vec<Table>, Vec<PathBuf>), Failure> {
+) -> Result<(Vec<Table>, Vec<PathBuf>), OrderError> {
     let depth = frontier.depth;
     let filled: Vec<usize> = (0..frontier.shards.len())
         .filter(|&shard| !frontier.shards[shard].is_empty())
@@ -220,7 +220,7 @@ pub(crate) async fn keep(epoch: &Arc<Epoch>, depth: u32, paths: Vec<PathBuf>) {
         if let Some(old) = depth.checked_sub(LOCAL_DEPTHS) {
             epoch.tables.drop_depth(old)?;
         }
-        Ok::<(), Failure>(())
+        Ok::<(), OrderError>(())
     });
     let failed = match kept.await {
         Ok(Ok(())) => return,

@@ -11,7 +11,7 @@ use hatebeam_dashboard::WorkerView;
 use hatebeam_net::{self as wire, Bearer, Limits, MAX_MESSAGE, explain};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_client::RunsClient;
-use hatebeam_runs::{Keep, Observer, Pace, RunSpec};
+use hatebeam_runs::{Keep, Observer, ProgressEstimator, RunSpec};
 use hatebeam_store::DepthRecord;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -517,7 +517,7 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
         };
         let screen = screen.get_or_insert_with(|| {
             let spec: Option<RunSpec> = serde_json::from_str(&run.spec).ok();
-            let pace = spec.map(|spec| Pace::new(&spec, max_depth(run)));
+            let pace = spec.map(|spec| ProgressEstimator::new(&spec, max_depth(run)));
             Screen::new(json, quiet, pace, 0)
         });
         for record in &message.depths {
@@ -597,10 +597,10 @@ fn record_of(record: &v1::DepthRecord) -> DepthRecord {
         depth: record.depth,
         count: record.count,
         digest: record.digest.clone(),
-        best_score: record.best_score,
-        median_score: record.median_score,
-        worst_score: record.worst_score,
-        best_game_score: u16::try_from(record.best_game_score).unwrap_or(u16::MAX),
+        best_eval: record.best_eval,
+        median_eval: record.median_eval,
+        worst_eval: record.worst_eval,
+        best_lines: u16::try_from(record.best_lines).unwrap_or(u16::MAX),
         best_well: record.best_well.clone(),
         children: record.children,
         seconds: record.seconds,

@@ -3,7 +3,7 @@
 use super::TlsArgs;
 use crate::plan::estimate;
 use anyhow::Context;
-use hatebeam_coordinator::{Dashboard, Rates};
+use hatebeam_coordinator::{Dashboard, ObjectStorePrices};
 use hatebeam_dashboard::{EstimateRequest, Settings, bind};
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -49,7 +49,7 @@ impl DashboardArgs {
         &self,
         tls: &TlsArgs,
         insecure_bind: bool,
-        rates: Rates,
+        rates: ObjectStorePrices,
     ) -> anyhow::Result<Option<(Dashboard, String)>> {
         let listen = match self.place {
             Some(Place::Nowhere) => return Ok(None),

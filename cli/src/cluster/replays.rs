@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tonic::Request;
 
 pub(crate) const REPLAYS_EXAMPLES: &str = "\
-`list` and `pull` need no coordinator: all is in the object store. What is brought is played through the exact
+`list` and `pull` need no coordinator: all is in the object store. EventKind is brought is played through the exact
 rules first, and refused if it has not the score it should have. `so-far` asks the coordinator for the best game
 of a run that goes on.
 
@@ -146,7 +146,7 @@ fn format_parser(formats: &[Format]) -> impl TypedValueParser<Value = Format> + 
 #[derive(Serialize)]
 struct Line<'a> {
     run: &'a str,
-    best_score: u32,
+    best_eval: u32,
     pieces: u32,
     width: u64,
     /// By UTC; none if it was not written down.
@@ -187,7 +187,7 @@ fn line(manifest: &Manifest) -> Option<Line<'_>> {
     let outcome = manifest.outcome.as_ref()?;
     Some(Line {
         run: &manifest.name,
-        best_score: outcome.score,
+        best_eval: outcome.score,
         pieces: outcome.pieces,
         width: manifest.spec.width,
         date: ended(outcome).map(date),
@@ -208,7 +208,7 @@ fn list(args: &ListArgs) -> anyhow::Result<()> {
             text,
             "{:<10}  {:>6} lines  {:>6} pieces  {:>11} wide  {}",
             line.date.as_deref().unwrap_or("-"),
-            line.best_score,
+            line.best_eval,
             line.pieces,
             line.width,
             line.run

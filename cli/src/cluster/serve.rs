@@ -9,7 +9,7 @@ use crate::metrics::MetricsArgs;
 use crate::output;
 use crate::rent::{Metadata, RentArgs, rates};
 use anyhow::{Context, bail};
-use hatebeam_coordinator::{Heralding, Settings, coordinate};
+use hatebeam_coordinator::{NotifierSettings, Settings, coordinate};
 use hatebeam_metrics::Registry;
 use hatebeam_net::check_bind;
 use hatebeam_worker::{Membership, work};
@@ -221,7 +221,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
     check_bind(args.listen, tls.is_some(), args.insecure_bind)?;
     args.metrics.check(args.insecure_bind)?;
     let token = args.tls.token()?;
-    let heralding = Heralding {
+    let heralding = NotifierSettings {
         events: args.hooks.start()?,
         every: args.hooks.every(),
     };
@@ -244,7 +244,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
             registry,
             tls,
             token,
-            rates,
+            prices: rates,
             machine,
             idle_stop: args
                 .idle_stop
@@ -254,7 +254,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
             beat: (lost_after / 5).min(Duration::from_secs(1)),
             lost_after,
             scratch: std::env::temp_dir(),
-            heralding,
+            notifications: heralding,
             dashboard,
         };
         let ready = |address: SocketAddr| {

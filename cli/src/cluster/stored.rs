@@ -59,7 +59,7 @@ fn state_name(state: State) -> &'static str {
 fn depth_and_points(manifest: &Manifest) -> (u32, u16) {
     let records = || manifest.depths.iter().map(|depth| &depth.record);
     let depth = records().map(|record| record.depth).max();
-    let points = records().map(|record| record.best_game_score).max();
+    let points = records().map(|record| record.best_lines).max();
     (depth.unwrap_or(0), points.unwrap_or(0))
 }
 

@@ -16,7 +16,7 @@ pub(crate) const CONFIG_EXAMPLES: &str = "\
 The file is ~/.config/hatebeam/config.toml, or what --config or HATEBEAM_CONFIG names. It is TOML: a section
 for each command, whose keys are the command's flags, and [shared] for what an environment variable can say
 as well, for all commands that heed it. The command line wins over the environment, the environment over the
-file, and a command's own section over [shared]. What is not known is an error.
+file, and a command's own section over [shared]. EventKind is not known is an error.
 
   [shared]
   store = \"s3://bucket/hatebeam\"
@@ -30,7 +30,7 @@ Examples:
   hatebeam config show worker";
 
 const CHECK_EXAMPLES: &str = "\
-Every value is judged as if it had been typed. The exit code is 1 if something is wrong.
+Every value is cut_verdict as if it had been typed. The exit code is 1 if something is wrong.
 
 With --json one object: file, ok, problems (each with line and text), settings (each with section, key, value,
 from, line, variable).

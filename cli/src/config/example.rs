@@ -10,7 +10,7 @@ use toml::Value;
 const COLUMNS: usize = 100;
 
 const HEAD: &str = "\
-What hatebeam is told besides the command line and the environment, which both win over it. Take away the # \
+EventKind hatebeam is told besides the command line and the environment, which both win over it. Take away the # \
 before a key to have it in force; what stands there is the default, or in capitals what to put there. Each key \
 is a flag of the command whose section it is in. `hatebeam config check` tells what is wrong, and what comes of it.";
 

@@ -326,11 +326,11 @@ fn try_out(path: &[&str], flag: &Arg, given: &Given) -> Result<(), String> {
         _ => "",
     };
     // Anything else comes of what is not typed here.
-    let judged = matches!(
+    let cut_verdict = matches!(
         error.kind(),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation
     );
-    if !judged || of != typed {
+    if !cut_verdict || of != typed {
         return Ok(());
     }
     let text = error.to_string();

@@ -341,7 +341,7 @@ fn the_example_is_what_a_file_can_be() {
     assert!(text.lines().all(|line| line.chars().count() <= 110));
 }
 
-/// Whatever is in a file, it is judged, and each fault has a line of the file.
+/// Whatever is in a file, it is cut_verdict, and each fault has a line of the file.
 #[test]
 fn damaged_files_are_judged() {
     let all = Args::command();

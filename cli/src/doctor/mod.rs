@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub(crate) const DOCTOR_EXAMPLES: &str = "\
 A line for each thing that was looked at: ok, warning or failed, and what to do. The exit code is 1 if
-something failed; a warning is no failure. Each check has a time after which it has failed. What is written to
+something failed; a warning is no failure. Each check has a time after which it has failed. EventKind is written to
 disk and object store for this is a few tens of megabytes, and removed.
 
 Without options it looks at this machine, as `hatebeam run` would use it. An object store, a coordinator and

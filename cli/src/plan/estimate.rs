@@ -7,7 +7,7 @@
 use super::machines::{Instance, Prices};
 use super::model::{Beam, Inputs, Machine, depth};
 use super::{machine_of, unnamed};
-use hatebeam_coordinator::Rates;
+use hatebeam_coordinator::ObjectStorePrices;
 use hatebeam_cost::once_a_machine;
 use hatebeam_dashboard::{Estimate, EstimateRequest};
 use hatebeam_proto::v1;
@@ -26,7 +26,7 @@ const TELLING_DEPTHS: u32 = 30;
 /// Depths before a beam is as wide as it gets, roughly.
 const NARROW_DEPTHS: u32 = 12;
 
-/// A depth at full width, by whatever it is judged.
+/// A depth at full width, by whatever it is cut_verdict.
 struct Speed {
     seconds: f64,
     /// By how much it may be off, less and more.
@@ -39,7 +39,10 @@ struct Speed {
 ///
 /// # Errors
 /// What is wrong with its specification.
-pub(crate) fn estimate(request: &EstimateRequest, rates: Rates) -> Result<Estimate, String> {
+pub(crate) fn estimate(
+    request: &EstimateRequest,
+    rates: ObjectStorePrices,
+) -> Result<Estimate, String> {
     let spec: RunSpec = serde_json::from_value(request.form.spec.clone())
         .map_err(|error| format!("the specification cannot be read: {error}"))?;
     spec.check().map_err(|error| error.to_string())?;

@@ -5,7 +5,7 @@ mod metadata;
 
 use crate::plan::{Market, Prices, parse_price};
 pub(crate) use hatebeam_cost::Machine;
-use hatebeam_cost::Rates;
+use hatebeam_cost::ObjectStorePrices;
 #[cfg(feature = "s3")]
 pub(crate) use metadata::{Metadata, may_be_here};
 
@@ -91,13 +91,13 @@ pub(crate) fn micros(dollars: f64) -> u64 {
 }
 
 /// What the object store charges: AWS what its list says, a folder or a server of one's own nothing.
-pub(crate) fn rates(is_of_aws: bool) -> anyhow::Result<Rates> {
+pub(crate) fn rates(is_of_aws: bool) -> anyhow::Result<ObjectStorePrices> {
     if !is_of_aws {
-        return Ok(Rates::default());
+        return Ok(ObjectStorePrices::default());
     }
     let s3 = Prices::load()?.s3;
     let nanos_each = |dollars_per_1000: f64| (dollars_per_1000 * 1e6).round() as u64;
-    Ok(Rates {
+    Ok(ObjectStorePrices {
         nanos_per_write: nanos_each(s3.dollars_per_1000_puts),
         nanos_per_read: nanos_each(s3.dollars_per_1000_gets),
         micros_per_gb_month: micros(s3.dollars_per_gb_month),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn aws_charges_what_its_list_says_and_others_nothing() {
-        assert_eq!(rates(false).unwrap(), Rates::default());
+        assert_eq!(rates(false).unwrap(), ObjectStorePrices::default());
         let s3 = rates(true).unwrap();
         assert_eq!((s3.nanos_per_write, s3.nanos_per_read), (5000, 400));
         assert_eq!(s3.micros_per_gb_month, 23_000);

@@ -26,7 +26,7 @@ game, as letters, as JSON with every well, as a picture, and with the plots of t
 Columns: points are lines cleared in the best game; best, median and cut are the evaluator's scores (in
 units of 1/256 of a weight) of the first, the middle and the last well kept.
 
-With --json a line for each depth, then one for the run, whose `best_score` is the game's, in lines.
+With --json a line for each depth, then one for the run, whose `best_eval` is the game's, in lines.
 
 Evaluators: `patterns` is a sum over learned tables, and scores most; `knewjade` is a sum of features with
 weights; `plain` and `plain-holes` are simpler ones to compare with.

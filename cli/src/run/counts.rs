@@ -33,7 +33,7 @@ impl Counts<'_> {
             searched: depths.iter().map(|record| record.seconds).sum(),
             best_lines: depths
                 .iter()
-                .map(|record| record.best_game_score)
+                .map(|record| record.best_lines)
                 .max()
                 .unwrap_or(0),
             screen,
@@ -77,7 +77,7 @@ impl Observer for Counts<'_> {
         self.metrics.children.add(record.children);
         self.metrics.depth_seconds.observe_seconds(record.seconds);
         self.searched += record.seconds;
-        self.best_lines = self.best_lines.max(record.best_game_score);
+        self.best_lines = self.best_lines.max(record.best_lines);
         self.show(record);
         self.screen.committed(record);
     }

@@ -1,7 +1,7 @@
 //! What a run on one machine tells those who want to know, on its way to whoever else observes it.
 
 use crate::hooks::HookArgs;
-use hatebeam_notify::{Event, Events, What};
+use hatebeam_notify::{Event, EventKind, Events};
 use hatebeam_runs::{Observer, Run};
 use hatebeam_store::{DepthRecord, StoreError};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Hooks {
     /// Begins to tell of a run that is about to be searched.
     pub(crate) fn start(args: &HookArgs, run: &Run, name: &str) -> anyhow::Result<Hooks> {
         let depths = run.store().depths();
-        let lines = depths.iter().map(|record| record.best_game_score).max();
+        let lines = depths.iter().map(|record| record.best_lines).max();
         let hooks = Hooks {
             events: args.start()?,
             every: args.every(),
@@ -33,17 +33,17 @@ impl Hooks {
             lines: lines.unwrap_or(0),
         };
         let width = run.spec().width;
-        hooks.tell(What::Started { width });
+        hooks.tell(EventKind::Started { width });
         Ok(hooks)
     }
 
     /// Tells that something happens.
-    pub(crate) fn tell(&self, what: What) {
+    pub(crate) fn tell(&self, what: EventKind) {
         self.tell_scored(u32::from(self.lines), what);
     }
 
     /// Tells that something happens which changes the score.
-    pub(crate) fn tell_scored(&self, score: u32, what: What) {
+    pub(crate) fn tell_scored(&self, score: u32, what: EventKind) {
         if let Some(events) = &self.events {
             let standing = (self.depth, score);
             events.send(Event::new(&self.run, standing, what, SystemTime::now()));
@@ -57,12 +57,12 @@ impl Hooks {
 
     fn committed(&mut self, record: &DepthRecord) {
         self.depth = record.depth;
-        if record.best_game_score > self.lines {
-            self.lines = record.best_game_score;
-            self.tell(What::BestScore {});
+        if record.best_lines > self.lines {
+            self.lines = record.best_lines;
+            self.tell(EventKind::BestScore {});
         }
         if record.depth.is_multiple_of(self.every) {
-            self.tell(What::Depth {
+            self.tell(EventKind::Depth {
                 wells: record.count,
                 children: record.children,
                 seconds: record.seconds,

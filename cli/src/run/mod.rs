@@ -25,7 +25,9 @@ use crate::state::State;
 use anyhow::{Context, bail};
 use args::HowArgs;
 use hatebeam_game::{Encoding, Geometry, encode};
-use hatebeam_runs::{End, GameError, Keep, Pace, Run, RunError, Settings, Start, best_game};
+use hatebeam_runs::{
+    End, GameError, Keep, ProgressEstimator, Run, RunError, Settings, Start, best_game,
+};
 use hatebeam_store::{StoreError, free_bytes};
 use keep::keep_game;
 pub(crate) use screen::Screen;
@@ -51,7 +53,7 @@ pub(crate) struct Summary {
     /// `over`, `max-depth` or `interrupted`.
     end: String,
     /// Lines of the best game; `None` if it was not read back.
-    best_score: Option<u32>,
+    best_eval: Option<u32>,
     /// Its pieces.
     pieces: Option<usize>,
     /// The last depth.
@@ -228,7 +230,7 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
             last.depth
         ));
     }
-    let pace = Pace::new(run.spec(), how.max_depth);
+    let pace = ProgressEstimator::new(run.spec(), how.max_depth);
     let mut screen = Screen::new(how.json, how.is_quiet(), Some(pace), stored);
     #[cfg(feature = "cluster")]
     let (searched, hooks) = {
@@ -269,7 +271,7 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
     }
     tracing::info!(
         run = name,
-        score = summary.best_score,
+        score = summary.best_eval,
         depth = summary.depth,
         end = summary.end,
         "search ends"
@@ -281,15 +283,15 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
 /// Tells those who want to know how a run ended.
 #[cfg(feature = "cluster")]
 fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, End, Summary)>) {
-    use hatebeam_notify::What;
+    use hatebeam_notify::EventKind;
     match ended {
-        Err(error) => hooks.tell(What::Failed {
+        Err(error) => hooks.tell(EventKind::Failed {
             reason: format!("{error:#}"),
         }),
-        Ok((_, End::Interrupted, _)) => hooks.tell(What::Cancelled {}),
+        Ok((_, End::Interrupted, _)) => hooks.tell(EventKind::Cancelled {}),
         Ok((run, _, summary)) => {
-            let score = summary.best_score.unwrap_or_else(|| most_lines(run));
-            let what = What::Finished {
+            let score = summary.best_eval.unwrap_or_else(|| most_lines(run));
+            let what = EventKind::Finished {
                 end: summary.end.clone(),
                 pieces: summary.pieces.map(|pieces| pieces as u32),
                 replay: summary.replay.clone(),
@@ -308,7 +310,7 @@ fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, End, Summary)>) {
 fn most_lines(run: &Run) -> u32 {
     let records = run.store().depths().iter();
     records
-        .map(|record| u32::from(record.best_game_score))
+        .map(|record| u32::from(record.best_lines))
         .max()
         .unwrap_or(0)
 }
@@ -339,7 +341,7 @@ fn summarise_mended(
         return Err(error);
     }
     output::warn(format_args!("{error:#}; what is damaged is made anew"));
-    run.mend(threads, cancel)?;
+    run.repair(threads, cancel)?;
     summarise(run, end, name)
 }
 
@@ -372,7 +374,7 @@ fn summarise(run: &Run, end: End, name: &str) -> anyhow::Result<Summary> {
     Ok(Summary {
         run: name.to_owned(),
         end: ended_by.to_owned(),
-        best_score: game.as_ref().map(|game| game.score),
+        best_eval: game.as_ref().map(|game| game.score),
         pieces: game.as_ref().map(|game| game.wells.len()),
         depth: last.depth,
         digest: last.digest.clone(),
@@ -410,7 +412,7 @@ fn tell(run: &Run, summary: &Summary, how: &HowArgs) -> anyhow::Result<()> {
 fn text(run: &Run, summary: &Summary) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("{name:<9} {value}\n"));
-    match (&summary.best_score, &summary.pieces) {
+    match (&summary.best_eval, &summary.pieces) {
         (Some(score), Some(pieces)) => line(
             "score",
             format!(
@@ -474,7 +476,7 @@ fn picture(run: &Run) -> String {
         .store()
         .depths()
         .iter()
-        .max_by_key(|record| (record.best_game_score, record.depth));
+        .max_by_key(|record| (record.best_lines, record.depth));
     let well =
         best.and_then(|record| hatebeam_game::Well::from_hex(geometry, &record.best_well).ok());
     well.map_or_else(String::new, |well| well.picture(geometry))

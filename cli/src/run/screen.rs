@@ -3,7 +3,7 @@
 
 use crate::output;
 pub(crate) use hatebeam_report::{bytes, duration};
-use hatebeam_runs::{Observer, Pace};
+use hatebeam_runs::{Observer, ProgressEstimator};
 use hatebeam_store::{DepthRecord, StoreError};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub(crate) struct Screen {
     json: bool,
     shows_rows: bool,
     bar: Option<Bar>,
-    pace: Option<Pace>,
+    pace: Option<ProgressEstimator>,
     begun: Instant,
     shown: Option<Instant>,
     rows: u32,
@@ -58,7 +58,12 @@ pub(crate) struct Screen {
 impl Screen {
     /// A screen for a run whose depths so far take `stored` bytes; where its pace is not known, nothing is said
     /// of its end.
-    pub(crate) fn new(json: bool, quiet: bool, pace: Option<Pace>, stored: u64) -> Screen {
+    pub(crate) fn new(
+        json: bool,
+        quiet: bool,
+        pace: Option<ProgressEstimator>,
+        stored: u64,
+    ) -> Screen {
         let shows_rows = !quiet;
         Screen {
             json,
@@ -126,10 +131,10 @@ impl Screen {
             "{:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>9}  {:>8.2}  {:>8}  {:>8}  {:>9}",
             record.depth,
             record.count,
-            record.best_game_score,
-            record.best_score,
-            record.median_score,
-            record.worst_score,
+            record.best_lines,
+            record.best_eval,
+            record.median_eval,
+            record.worst_eval,
             record.children as f64 / took.as_secs_f64().max(1e-9) / 1e6,
             bytes(self.stored),
             duration(took),
@@ -137,9 +142,9 @@ impl Screen {
         ));
     }
 
-    /// When the run may end, as far as that can be judged.
+    /// When the run may end, as far as that can be cut_verdict.
     fn end(&self) -> String {
-        let projection = self.pace.as_ref().and_then(Pace::projection);
+        let projection = self.pace.as_ref().and_then(ProgressEstimator::projection);
         let Some(projection) = projection else {
             return "end not in sight".to_owned();
         };
@@ -174,10 +179,10 @@ impl Observer for Screen {
             let line = DepthLine {
                 depth: record.depth,
                 wells: record.count,
-                points: record.best_game_score,
-                best: record.best_score,
-                median: record.median_score,
-                cut: record.worst_score,
+                points: record.best_lines,
+                best: record.best_eval,
+                median: record.median_eval,
+                cut: record.worst_eval,
                 children: record.children,
                 children_per_second: record.children as f64 / record.seconds.max(1e-9),
                 seconds: record.seconds,

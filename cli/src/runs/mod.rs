@@ -187,7 +187,7 @@ fn line(dir: &Path, name: &str) -> Option<Line> {
         depth: depths.last().map(|record| record.depth),
         points: depths
             .iter()
-            .map(|record| record.best_game_score)
+            .map(|record| record.best_lines)
             .max()
             .unwrap_or(0),
         width: store
@@ -320,10 +320,10 @@ pub(crate) fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &
             "{:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>9}  {:>8.2}  {kept:>8}  {:>8}",
             record.depth,
             record.count,
-            record.best_game_score,
-            record.best_score,
-            record.median_score,
-            record.worst_score,
+            record.best_lines,
+            record.best_eval,
+            record.median_eval,
+            record.worst_eval,
             record.children as f64 / record.seconds.max(1e-9) / 1e6,
             duration(Duration::from_secs_f64(record.seconds.clamp(0.0, 1e9))),
         );
@@ -336,19 +336,19 @@ fn repair(args: &RepairArgs) -> anyhow::Result<()> {
     let cancel = crate::interrupt::flag()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or(cores, usize::from);
-    let mended = run.mend(threads, &cancel)?;
+    let repaired = run.repair(threads, &cancel)?;
     if cancel.load(Ordering::Relaxed) {
         output::note("not all was made anew; the same again goes on");
         return Err(Failure::Interrupted.into());
     }
     if args.json {
-        let object = serde_json::json!({ "mended": mended });
+        let object = serde_json::json!({ "repaired": repaired });
         return output::print(&format_args!("{object}\n"));
     }
-    if mended.is_empty() {
+    if repaired.is_empty() {
         return output::print(&"all that is stored is whole\n");
     }
-    let depths: Vec<String> = mended.iter().map(u32::to_string).collect();
+    let depths: Vec<String> = repaired.iter().map(u32::to_string).collect();
     output::print(&format_args!("made anew: depth {}\n", depths.join(", ")))
 }
 

@@ -66,12 +66,12 @@ pub(crate) fn scores(run: &Run) -> Option<Result<Scores, String>> {
         Err(error) => return Some(Err(error.to_string())),
     };
     let step = nodes.len().div_ceil(MOST_SCORES).max(1);
-    let at_cut = nodes.iter().filter(|node| node.score == record.worst_score);
+    let at_cut = nodes.iter().filter(|node| node.score == record.worst_eval);
     Some(Ok(Scores {
         depth: record.depth,
         count: record.count,
         at_cut: at_cut.count(),
-        median: record.median_score,
+        median: record.median_eval,
         values: nodes.iter().step_by(step).map(|node| node.score).collect(),
     }))
 }

@@ -121,10 +121,10 @@ impl World {
             depth,
             count: 1_000_000.min(30 * u64::from(depth).pow(4)),
             digest: format!("{depth:032x}"),
-            best_score: (at.sqrt() * 400.0 + wave) as i32,
-            median_score: (at.sqrt() * 380.0 + wave - 500.0) as i32,
-            worst_score: (at.sqrt() * 370.0 + wave - 900.0) as i32,
-            best_game_score: points,
+            best_eval: (at.sqrt() * 400.0 + wave) as i32,
+            median_eval: (at.sqrt() * 380.0 + wave - 500.0) as i32,
+            worst_eval: (at.sqrt() * 370.0 + wave - 900.0) as i32,
+            best_lines: points,
             best_well: self.wells[depth as usize % self.wells.len()].clone(),
             children: 19_000_000,
             seconds: 4.1 + wave / 300.0,
@@ -135,7 +135,7 @@ impl World {
         });
         let run = &mut self.runs[0];
         run.depth = depth;
-        run.best_game_score = points;
+        run.best_lines = points;
         run.seconds += 4.1;
         run.stored_bytes += 10_400_000;
         let cost = run.cost.get_or_insert_default();
@@ -187,7 +187,7 @@ fn run(name: &str, width: u64, state: v1::State) -> v1::RunStatus {
                 machine: Some(machine("c5d-1", Some(3_456_000))),
                 milliseconds: 1_200_000,
                 micros: 1_152_000,
-                attends: true,
+                active: true,
             }],
             ..v1::Cost::default()
         });
@@ -198,7 +198,7 @@ fn run(name: &str, width: u64, state: v1::State) -> v1::RunStatus {
 fn finished(film: &Film) -> v1::RunStatus {
     v1::RunStatus {
         depth: 430,
-        best_game_score: film.score,
+        best_lines: film.score,
         seconds: 5321.0,
         stored_bytes: 40_000_000,
         stopped_by: "max-cost".to_owned(),

@@ -132,9 +132,9 @@ fn plots(page: &mut String, facts: &Facts) {
             title: "Scores of the evaluator",
             unit: "weights",
             series: vec![
-                series("best", &|record| scaled(record.best_score)),
-                series("median", &|record| scaled(record.median_score)),
-                series("cut", &|record| scaled(record.worst_score)),
+                series("best", &|record| scaled(record.best_eval)),
+                series("median", &|record| scaled(record.median_eval)),
+                series("cut", &|record| scaled(record.worst_eval)),
             ],
         },
         Plot {

@@ -368,7 +368,9 @@ fn what_fails_is_not_said_to_be_well() {
     std::fs::remove_file(watchdog.machine.path("tag")).unwrap();
     assert_eq!(watchdog.with(3, &["running"]), Did::blind());
     watchdog.machine.write("tag", "3");
-    watchdog.machine.stand_in("aws", "[ \"$1\" != autoscaling ]");
+    watchdog
+        .machine
+        .stand_in("aws", "[ \"$1\" != autoscaling ]");
     let did = watchdog.with(3, &["running"]);
     assert!(did.failed && !did.said_that_all_is_well, "{did:?}");
     watchdog.machine.stand_in("aws", "");

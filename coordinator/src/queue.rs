@@ -1,12 +1,12 @@
-//! How all runs stand: what clients are shown, and what they wish.
+//! How all runs stand: what clients are shown, and what they update.
 
-use crate::accounts::{Accounts, Cost};
 use crate::alerts::alerts;
-use crate::hub::Hub;
+use crate::costs::{Cost, CostTracker};
+use crate::registry::WorkerRegistry;
 use hatebeam_cost::{Budget, StoppedBy};
 use hatebeam_proto::v1;
 use hatebeam_runs::{Depth, Manifest, State};
-use hatebeam_runs::{Pace, Projection};
+use hatebeam_runs::{ProgressEstimator, Projection};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
@@ -31,27 +31,27 @@ impl Limits {
     }
 }
 
-/// What clients wish of a run that is open. It counts when the manifest says so.
+/// What clients update of a run that is open. It counts when the manifest says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct RunUpdate {
     /// To stop elsewhere.
     pub(crate) limits: Option<Limits>,
     /// To be stopped at the end of its depth, or after all not.
-    pub(crate) is_to_stop: Option<bool>,
+    pub(crate) stop_requested: Option<bool>,
 }
 
-impl Wish {
+impl RunUpdate {
     /// Writes down what is wished, and gives what there was.
-    pub(crate) fn put(self, manifest: &mut Manifest) -> Wish {
-        let before = Wish {
+    pub(crate) fn put(self, manifest: &mut Manifest) -> RunUpdate {
+        let before = RunUpdate {
             limits: Some(Limits::of(manifest)),
-            is_to_stop: Some(manifest.is_to_stop),
+            stop_requested: Some(manifest.stop_requested),
         };
         if let Some(limits) = self.limits {
             limits.put(manifest);
         }
-        if let Some(is_to_stop) = self.is_to_stop {
-            manifest.is_to_stop = is_to_stop;
+        if let Some(stop_requested) = self.stop_requested {
+            manifest.stop_requested = stop_requested;
         }
         before
     }
@@ -61,8 +61,8 @@ impl Wish {
         self.limits
             .is_none_or(|limits| limits == Limits::of(manifest))
             && self
-                .is_to_stop
-                .is_none_or(|is_to_stop| is_to_stop == manifest.is_to_stop)
+                .stop_requested
+                .is_none_or(|stop_requested| stop_requested == manifest.stop_requested)
     }
 }
 
@@ -71,30 +71,30 @@ struct Entry {
     /// What holds it up at present.
     note: String,
     /// What is not written down yet.
-    wish: Option<Wish>,
+    update: Option<RunUpdate>,
 }
 
 /// How all runs stand.
-pub(crate) struct Board {
+pub(crate) struct RunQueue {
     /// The run that is searched, or was the last.
     searched: Mutex<Option<String>>,
     runs: Mutex<BTreeMap<String, Entry>>,
     /// Counts what was changed.
     changes: watch::Sender<u64>,
-    wishes: watch::Sender<u64>,
-    hub: Arc<Hub>,
-    pub(crate) accounts: Arc<Accounts>,
+    updates: watch::Sender<u64>,
+    registry: Arc<WorkerRegistry>,
+    pub(crate) costs: Arc<CostTracker>,
 }
 
-impl Board {
-    pub(crate) fn new(hub: Arc<Hub>, accounts: Arc<Accounts>) -> Arc<Board> {
-        Arc::new(Board {
+impl RunQueue {
+    pub(crate) fn new(registry: Arc<WorkerRegistry>, costs: Arc<CostTracker>) -> Arc<RunQueue> {
+        Arc::new(RunQueue {
             searched: Mutex::default(),
             runs: Mutex::default(),
             changes: watch::Sender::new(0),
-            wishes: watch::Sender::new(0),
-            hub,
-            accounts,
+            updates: watch::Sender::new(0),
+            registry,
+            costs,
         })
     }
 
@@ -116,9 +116,9 @@ impl Board {
         self.changes.subscribe()
     }
 
-    /// Tells when clients wish something, or submit a run.
-    pub(crate) fn wishes(&self) -> watch::Receiver<u64> {
-        self.wishes.subscribe()
+    /// Tells when clients update something, or submit a run.
+    pub(crate) fn updates(&self) -> watch::Receiver<u64> {
+        self.updates.subscribe()
     }
 
     /// Takes note of what the manifest of a run says now.
@@ -133,7 +133,7 @@ impl Board {
             None => {
                 let entry = Entry {
                     note: manifest.note.clone(),
-                    wish: None,
+                    update: None,
                     manifest: Arc::clone(&manifest),
                 };
                 runs.insert(manifest.name.clone(), entry);
@@ -152,12 +152,12 @@ impl Board {
     }
 
     /// Has whoever searches a run write down what is wished, with what was wished before and is not written yet.
-    pub(crate) fn wish(&self, run: &str, wish: Wish) {
+    pub(crate) fn update(&self, run: &str, update: RunUpdate) {
         if let Some(entry) = self.runs().get_mut(run) {
-            let before = entry.wish.unwrap_or_default();
-            entry.wish = Some(Wish {
-                limits: wish.limits.or(before.limits),
-                is_to_stop: wish.is_to_stop.or(before.is_to_stop),
+            let before = entry.update.unwrap_or_default();
+            entry.update = Some(RunUpdate {
+                limits: update.limits.or(before.limits),
+                stop_requested: update.stop_requested.or(before.stop_requested),
             });
         }
         self.told();
@@ -165,19 +165,19 @@ impl Board {
 
     /// Has whoever waits for something to do look again.
     pub(crate) fn told(&self) {
-        self.wishes.send_modify(|count| *count += 1);
+        self.updates.send_modify(|count| *count += 1);
     }
 
     /// What is to be written down, once.
-    pub(crate) fn take_wish(&self, run: &str) -> Option<Wish> {
+    pub(crate) fn take_update(&self, run: &str) -> Option<RunUpdate> {
         let mut runs = self.runs();
-        runs.get_mut(run).and_then(|entry| entry.wish.take())
+        runs.get_mut(run).and_then(|entry| entry.update.take())
     }
 
-    pub(crate) fn has_wish(&self, run: &str) -> bool {
+    pub(crate) fn has_update(&self, run: &str) -> bool {
         self.runs()
             .get(run)
-            .is_some_and(|entry| entry.wish.is_some())
+            .is_some_and(|entry| entry.update.is_some())
     }
 
     pub(crate) fn manifest(&self, run: &str) -> Option<Arc<Manifest>> {
@@ -221,7 +221,7 @@ impl Board {
         let manifest = &entry.manifest;
         let last = manifest.last().map(|last| &last.record);
         let (expanded, parents) = match manifest.state {
-            State::Running => self.hub.progress(manifest.epoch),
+            State::Running => self.registry.progress(manifest.epoch),
             _ => (0, 0),
         };
         let state = match manifest.state {
@@ -231,15 +231,12 @@ impl Board {
             State::Cancelled => v1::State::Cancelled,
             State::Failed => v1::State::Failed,
         };
-        let cost = self.accounts.cost(manifest);
+        let cost = self.costs.cost(manifest);
         let projection = match manifest.state {
             State::Running => projection(manifest),
             _ => None,
         };
-        let best = manifest
-            .depths
-            .iter()
-            .map(|depth| depth.record.best_game_score);
+        let best = manifest.depths.iter().map(|depth| depth.record.best_lines);
         v1::RunStatus {
             name: manifest.name.clone(),
             state: state.into(),
@@ -247,7 +244,7 @@ impl Board {
             width: manifest.spec.width,
             shards: manifest.shards,
             depth: last.map_or(0, |last| last.depth),
-            best_game_score: u32::from(best.max().unwrap_or(0)),
+            best_lines: u32::from(best.max().unwrap_or(0)),
             expanded,
             parents,
             epoch: manifest.epoch,
@@ -293,8 +290,8 @@ impl Board {
         workers: &[v1::WorkerStatus],
     ) -> Vec<v1::Alert> {
         let manifest = self.manifest(&run.name);
-        let cost = manifest.map(|manifest| self.accounts.cost(&manifest));
-        alerts(run, workers, &self.hub.lately_lost(), cost.as_ref())
+        let cost = manifest.map(|manifest| self.costs.cost(&manifest));
+        alerts(run, workers, &self.registry.lately_lost(), cost.as_ref())
     }
 
     /// How the workers stand, with the shards they have of the run that is worked on.
@@ -304,7 +301,7 @@ impl Board {
             let running = runs.values().find(|e| e.manifest.state == State::Running);
             running.map_or(0, |entry| entry.manifest.epoch)
         };
-        self.hub.statuses(epoch)
+        self.registry.statuses(epoch)
     }
 }
 
@@ -314,10 +311,10 @@ fn record_to_wire(depth: &Depth) -> v1::DepthRecord {
         depth: record.depth,
         count: record.count,
         digest: record.digest.clone(),
-        best_score: record.best_score,
-        median_score: record.median_score,
-        worst_score: record.worst_score,
-        best_game_score: u32::from(record.best_game_score),
+        best_eval: record.best_eval,
+        median_eval: record.median_eval,
+        worst_eval: record.worst_eval,
+        best_lines: u32::from(record.best_lines),
         best_well: record.best_well.clone(),
         children: record.children,
         seconds: record.seconds,
@@ -331,8 +328,11 @@ fn record_to_wire(depth: &Depth) -> v1::DepthRecord {
 
 /// Where a run may end.
 fn projection(manifest: &Manifest) -> Option<Projection> {
-    let mut pace = Pace::new(&manifest.spec, manifest.max_depth);
-    let skipped = manifest.depths.len().saturating_sub(Pace::DEPTHS);
+    let mut pace = ProgressEstimator::new(&manifest.spec, manifest.max_depth);
+    let skipped = manifest
+        .depths
+        .len()
+        .saturating_sub(ProgressEstimator::DEPTHS);
     for depth in &manifest.depths[skipped..] {
         pace.add(&depth.record);
     }

@@ -4,16 +4,16 @@
 //! orders of a depth come one after the other, but for the commit, which goes on while the next depth is
 //! expanded.
 
-use crate::exchange::{Intake, Links, Lost, Traffic};
+use crate::exchange::{InboundExchange, PeerError, PeerStreams, Traffic};
 use crate::tables;
 use crate::wire::table_to_wire;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_net::{self as net, Limits, Tls};
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
-use hatebeam_proto::v1::answer::What as Answer;
-use hatebeam_proto::v1::order::What as Order;
-use hatebeam_runs::Part;
+use hatebeam_proto::v1::answer::Kind as Answer;
+use hatebeam_proto::v1::order::Kind as Order;
+use hatebeam_runs::FrontierSummary;
 use hatebeam_runs::RunSpec;
 use hatebeam_runs::{ManifestError, Table, first_node};
 use hatebeam_search::{
@@ -42,21 +42,21 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What a worker has, whatever it works on.
-pub(crate) struct Hand {
+pub(crate) struct Executor {
     pub(crate) name: String,
     pub(crate) threads: usize,
     pub(crate) dir: PathBuf,
     pub(crate) objects: Objects,
     pub(crate) tls: Option<Tls>,
     pub(crate) compress: bool,
-    pub(crate) intake: watch::Sender<Option<Intake>>,
+    pub(crate) inbound: watch::Sender<Option<InboundExchange>>,
     pub(crate) progress: Progress,
     pub(crate) traffic: Arc<Traffic>,
     /// The epoch that is worked on.
     current: Mutex<Option<Arc<Epoch>>>,
     /// A peer that gives no sign for so long is lost.
     pub(crate) lost_after: Mutex<Duration>,
-    /// Kept from epoch to epoch.
+    /// VersionedManifest from epoch to epoch.
     channels: Mutex<HashMap<String, Channel>>,
     tables: Mutex<Option<(String, Arc<ShardTables>)>>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Progress {
     pub(crate) parents: AtomicU64,
 }
 
-type Committed = Result<Vec<Table>, Failure>;
+type Committed = Result<Vec<Table>, OrderError>;
 
 /// What is worked on in one epoch.
 pub(crate) struct Epoch {
@@ -128,59 +128,59 @@ impl Epoch {
 
 /// Why an order was not carried out.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct OrderError {
     pub(crate) reason: String,
     pub(crate) peer: String,
     /// It may work in a while: the object store is out of reach.
-    pub(crate) may_pass: bool,
+    pub(crate) is_transient: bool,
 }
 
-impl<E: std::fmt::Display> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure {
+impl<E: std::fmt::Display> From<E> for OrderError {
+    fn from(error: E) -> OrderError {
+        OrderError {
             reason: error.to_string(),
             peer: String::new(),
-            may_pass: false,
+            is_transient: false,
         }
     }
 }
 
-impl Failure {
+impl OrderError {
     /// Of something that was asked of the object store.
-    pub(crate) fn of_store(error: &ManifestError) -> Failure {
-        Failure {
-            may_pass: matches!(error, ManifestError::Object(error) if error.is_transient()),
-            ..Failure::from(error)
+    pub(crate) fn of_store(error: &ManifestError) -> OrderError {
+        OrderError {
+            is_transient: matches!(error, ManifestError::Object(error) if error.is_transient()),
+            ..OrderError::from(error)
         }
     }
 }
 
-impl From<Lost> for Box<Failure> {
-    fn from(lost: Lost) -> Box<Failure> {
-        Box::new(Failure {
+impl From<PeerError> for Box<OrderError> {
+    fn from(lost: PeerError) -> Box<OrderError> {
+        Box::new(OrderError {
             reason: format!("{} cannot be reached: {}", lost.peer, lost.reason),
             peer: lost.peer,
-            may_pass: false,
+            is_transient: false,
         })
     }
 }
 
-impl Hand {
+impl Executor {
     pub(crate) fn new(
         (name, threads, dir): (String, usize, PathBuf),
         objects: Objects,
         tls: Option<Tls>,
         compress: bool,
-        (intake, traffic): (watch::Sender<Option<Intake>>, Arc<Traffic>),
-    ) -> Hand {
-        Hand {
+        (inbound, traffic): (watch::Sender<Option<InboundExchange>>, Arc<Traffic>),
+    ) -> Executor {
+        Executor {
             name,
             threads,
             dir,
             objects,
             tls,
             compress,
-            intake,
+            inbound,
             progress: Progress::default(),
             traffic,
             current: Mutex::default(),
@@ -195,19 +195,19 @@ impl Hand {
         if let Some(epoch) = lock(&self.current).take() {
             epoch.end();
         }
-        self.intake.send_modify(|intake| {
-            if let Some(intake) = intake {
-                intake.candidates = None;
+        self.inbound.send_modify(|inbound| {
+            if let Some(inbound) = inbound {
+                inbound.candidates = None;
                 // No stream of this epoch is heeded any more.
-                intake.depth = u32::MAX;
+                inbound.depth = u32::MAX;
             }
         });
     }
 
     /// Carries out an order.
-    pub(crate) async fn obey(&self, order: v1::Order) -> Answer {
+    pub(crate) async fn execute(&self, order: v1::Order) -> Answer {
         let metrics = &self.traffic.metrics;
-        let Some(what) = order.what else {
+        let Some(what) = order.kind else {
             metrics.failed.add(1);
             return failed(&"the order is empty".into());
         };
@@ -224,7 +224,7 @@ impl Hand {
             }
             what => match self.epoch(order.epoch) {
                 Err(failure) => Err(failure),
-                Ok(epoch) => self.obey_in(&epoch, what).await,
+                Ok(epoch) => self.execute_in_epoch(&epoch, what).await,
             },
         };
         match done {
@@ -242,7 +242,11 @@ impl Hand {
     }
 
     /// Carries out an order of an epoch, in the span of its depth.
-    async fn obey_in(&self, epoch: &Arc<Epoch>, what: Order) -> Result<Answer, Failure> {
+    async fn execute_in_epoch(
+        &self,
+        epoch: &Arc<Epoch>,
+        what: Order,
+    ) -> Result<Answer, OrderError> {
         let span = |depth: u32| epoch.span_of(depth);
         match what {
             Order::Expand(expand) => {
@@ -253,9 +257,11 @@ impl Hand {
                 let span = span(count.depth);
                 self.count(epoch, count).instrument(span).await
             }
-            Order::Judge(judge) => {
-                let span = span(judge.depth);
-                self.judge(epoch, judge).instrument(span).await
+            Order::ValidateCut(validate_cut) => {
+                let span = span(validate_cut.depth);
+                self.validate_cut(epoch, validate_cut)
+                    .instrument(span)
+                    .await
             }
             Order::Select(select) => {
                 let span = span(select.depth);
@@ -293,14 +299,14 @@ impl Hand {
         metrics.candidates.set(candidates);
     }
 
-    fn epoch(&self, number: u64) -> Result<Arc<Epoch>, Failure> {
+    fn epoch(&self, number: u64) -> Result<Arc<Epoch>, OrderError> {
         let current = lock(&self.current).clone();
         current
             .filter(|epoch| epoch.number == number)
             .ok_or_else(|| format!("epoch {number} is not the one that is worked on").into())
     }
 
-    async fn prepare(&self, number: u64, order: v1::Prepare) -> Result<Answer, Failure> {
+    async fn prepare(&self, number: u64, order: v1::Prepare) -> Result<Answer, OrderError> {
         // Of another run nothing is to be held.
         let before = lock(&self.current).clone();
         let before = before.filter(|before| before.run == order.run);
@@ -373,7 +379,7 @@ impl Hand {
         *lock(&self.current) = Some(Arc::new(epoch));
         self.progress.epoch.store(number, Ordering::Relaxed);
         self.progress.depth.store(depth, Ordering::Relaxed);
-        self.intake.send_replace(Some(Intake {
+        self.inbound.send_replace(Some(InboundExchange {
             run: order.run,
             epoch: number,
             depth,
@@ -385,7 +391,7 @@ impl Hand {
         Ok(Answer::Prepared(v1::Prepared { wells, fetched }))
     }
 
-    async fn channel(&self, address: &str) -> Result<Channel, Failure> {
+    async fn channel(&self, address: &str) -> Result<Channel, OrderError> {
         if let Some(channel) = lock(&self.channels).get(address) {
             return Ok(channel.clone());
         }
@@ -402,7 +408,7 @@ impl Hand {
     }
 
     /// The tables of a run on this machine. Those of another run go.
-    async fn tables(&self, run: &str, geometry: Geometry) -> Result<Arc<ShardTables>, Failure> {
+    async fn tables(&self, run: &str, geometry: Geometry) -> Result<Arc<ShardTables>, OrderError> {
         let others = {
             let mut tables = lock(&self.tables);
             if let Some((_, tables)) = tables.as_ref().filter(|(of, _)| of == run) {
@@ -424,7 +430,7 @@ impl Hand {
         Ok(made)
     }
 
-    async fn expand(&self, epoch: &Arc<Epoch>, order: v1::Expand) -> Result<Answer, Failure> {
+    async fn expand(&self, epoch: &Arc<Epoch>, order: v1::Expand) -> Result<Answer, OrderError> {
         let frontier = lock(&epoch.frontier).clone();
         if frontier.depth.checked_add(1) != Some(order.depth) {
             return Err(format!("the frontier here is of depth {}", frontier.depth).into());
@@ -438,15 +444,15 @@ impl Hand {
         self.progress.expanded.store(0, Ordering::Relaxed);
         let parents = frontier.len() as u64;
         self.progress.parents.store(parents, Ordering::Relaxed);
-        let heading = v1::Heading {
+        let header = v1::StreamHeader {
             run: epoch.run.clone(),
             epoch: epoch.number,
             depth: order.depth,
             from: self.name.clone(),
         };
-        let (links, streams) = Links::open(
+        let (streams_to_peers, streams) = PeerStreams::open(
             &epoch.peers,
-            &heading,
+            &header,
             (epoch.emulator.geometry(), self.compress),
             &candidates,
             &self.traffic,
@@ -455,10 +461,10 @@ impl Hand {
         if epoch.is_over() {
             epoch.end();
         }
-        self.intake.send_modify(|intake| {
-            if let Some(intake) = intake {
-                intake.depth = order.depth;
-                intake.candidates = Some(Arc::clone(&candidates));
+        self.inbound.send_modify(|inbound| {
+            if let Some(inbound) = inbound {
+                inbound.depth = order.depth;
+                inbound.candidates = Some(Arc::clone(&candidates));
             }
         });
         let (work, threads) = (Arc::clone(epoch), self.threads);
@@ -467,11 +473,11 @@ impl Hand {
             let step = Step::new(&work.emulator, work.spec.evaluator, work.layout, threads);
             let step = match step {
                 Ok(step) => step,
-                Err(error) => return (Err(error.to_string()), links),
+                Err(error) => return (Err(error.to_string()), streams_to_peers),
             };
             let exchange = Exchange {
                 owners: &work.owners,
-                sink: &links,
+                sink: &streams_to_peers,
                 peers: work.peers.len() as u16,
             };
             let stats = step
@@ -482,11 +488,11 @@ impl Hand {
                     &work.cancel,
                     &progress,
                 )
-                .and_then(|stats| links.flush().map(|()| stats));
+                .and_then(|stats| streams_to_peers.flush().map(|()| stats));
             let stats = stats.map_err(|_| "it was stopped".to_owned());
-            (stats, links)
+            (stats, streams_to_peers)
         });
-        let (stats, links) = expanded.await?;
+        let (stats, streams_to_peers) = expanded.await?;
         let metrics = &self.traffic.metrics;
         metrics
             .expanded
@@ -496,14 +502,14 @@ impl Hand {
             Err(reason) => {
                 let lost = match epoch.is_over() {
                     true => None,
-                    false => links.lost().await,
+                    false => streams_to_peers.lost().await,
                 };
                 return Err(lost.map_or_else(|| reason.into(), lost_failure));
             }
         };
         metrics.children.add(stats.children);
         metrics.offered.add(stats.offered);
-        let sent_bytes = links.finish().await.map_err(lost_failure)?;
+        let sent_bytes = streams_to_peers.finish().await.map_err(lost_failure)?;
         let (children, sent) = (stats.children, stats.sent);
         tracing::debug!(children, sent, sent_bytes, "expanded");
         Ok(Answer::Expanded(v1::Expanded {
@@ -513,15 +519,15 @@ impl Hand {
         }))
     }
 
-    fn candidates(epoch: &Epoch, depth: u32) -> Result<Arc<Candidates>, Failure> {
+    fn candidates(epoch: &Epoch, depth: u32) -> Result<Arc<Candidates>, OrderError> {
         let candidates = lock(&epoch.candidates);
         let candidates = candidates.as_ref().filter(|(of, _)| *of == depth);
         let candidates = candidates.ok_or_else(|| format!("depth {depth} was not expanded"))?;
         Ok(Arc::clone(&candidates.1))
     }
 
-    async fn count(&self, epoch: &Arc<Epoch>, order: v1::Count) -> Result<Answer, Failure> {
-        let candidates = Hand::candidates(epoch, order.depth)?;
+    async fn count(&self, epoch: &Arc<Epoch>, order: v1::Count) -> Result<Answer, OrderError> {
+        let candidates = Executor::candidates(epoch, order.depth)?;
         let threads = self.threads;
         let known = |prefix: &v1::Prefix| prefix.known < DIGITS;
         if order.prefixes.len() > 2 || !order.prefixes.iter().all(known) {
@@ -544,32 +550,36 @@ impl Hand {
         Ok(Answer::Counted(v1::Counted { histograms }))
     }
 
-    async fn judge(&self, epoch: &Arc<Epoch>, order: v1::Judge) -> Result<Answer, Failure> {
-        let candidates = Hand::candidates(epoch, order.depth)?;
-        let judged = tokio::task::spawn_blocking(move || {
+    async fn validate_cut(
+        &self,
+        epoch: &Arc<Epoch>,
+        order: v1::ValidateCut,
+    ) -> Result<Answer, OrderError> {
+        let candidates = Executor::candidates(epoch, order.depth)?;
+        let cut_verdict = tokio::task::spawn_blocking(move || {
             let tied = match order.tied {
                 true => candidates.tied(order.cut),
                 false => Vec::new(),
             };
-            v1::Judged {
+            v1::CutVerdict {
                 dropped: candidates.dropped_above(order.cut),
                 tied: tied.iter().flat_map(|well| well.0).collect(),
             }
         });
-        Ok(Answer::Judged(judged.await?))
+        Ok(Answer::CutVerdict(cut_verdict.await?))
     }
 
-    async fn select(&self, epoch: &Arc<Epoch>, order: v1::Select) -> Result<Answer, Failure> {
+    async fn select(&self, epoch: &Arc<Epoch>, order: v1::Select) -> Result<Answer, OrderError> {
         let depth = order.depth;
-        let candidates = Hand::candidates(epoch, depth)?;
+        let candidates = Executor::candidates(epoch, depth)?;
         let ties = match order.all_ties {
             true => Ties::All,
             false => Ties::Listed(wells_of(&order.ties)?),
         };
         *lock(&epoch.candidates) = None;
-        self.intake.send_modify(|intake| {
-            if let Some(intake) = intake {
-                intake.candidates = None;
+        self.inbound.send_modify(|inbound| {
+            if let Some(inbound) = inbound {
+                inbound.candidates = None;
             }
         });
         let cut = Cut {
@@ -582,7 +592,7 @@ impl Hand {
         let selected = tokio::task::spawn_blocking(move || {
             let shards = candidates.select(&cut, threads);
             let frontier = Frontier { depth, shards };
-            let part = Part::of(frontier.nodes());
+            let part = FrontierSummary::of(frontier.nodes());
             (frontier, part)
         });
         let (frontier, part) = selected.await?;
@@ -614,12 +624,12 @@ impl Hand {
         Ok(Answer::Selected(v1::Selected {
             count: part.count,
             digest: part.digest.to_string(),
-            best_score: part.best_score,
-            worst_score: part.worst_score,
-            best_game_score: part.best.map_or(0, |node| u32::from(node.lines)),
-            best_game_node_score: part.best.map_or(0, |node| node.score),
-            best_game_hint: part.best.map_or(0, |node| u32::from(node.hint)),
-            best_game_well: part.best.map_or_else(Vec::new, |node| node.well.0.to_vec()),
+            best_eval: part.best_eval,
+            worst_eval: part.worst_eval,
+            best_lines: part.best.map_or(0, |node| u32::from(node.lines)),
+            best_well_eval: part.best.map_or(0, |node| node.score),
+            best_well_hint: part.best.map_or(0, |node| u32::from(node.hint)),
+            best_well: part.best.map_or_else(Vec::new, |node| node.well.0.to_vec()),
         }))
     }
 }
@@ -632,19 +642,19 @@ async fn close(mut tables: Arc<ShardTables>) {
     }
 }
 
-fn failed(failure: &Failure) -> Answer {
+fn failed(failure: &OrderError) -> Answer {
     Answer::Failed(v1::Failed {
         reason: failure.reason.clone(),
         peer: failure.peer.clone(),
-        may_pass: failure.may_pass,
+        transient: failure.is_transient,
     })
 }
 
-fn lost_failure(lost: Lost) -> Failure {
-    *Box::<Failure>::from(lost)
+fn lost_failure(lost: PeerError) -> OrderError {
+    *Box::<OrderError>::from(lost)
 }
 
-fn wells_of(bytes: &[u8]) -> Result<Vec<NodeWell>, Failure> {
+fn wells_of(bytes: &[u8]) -> Result<Vec<NodeWell>, OrderError> {
     let chunks = bytes.chunks_exact(size_of::<NodeWell>());
     if !chunks.remainder().is_empty() {
         return Err("the ties are cut off".into());
@@ -653,7 +663,7 @@ fn wells_of(bytes: &[u8]) -> Result<Vec<NodeWell>, Failure> {
     Ok(chunks.map(well).collect::<Result<_, _>>()?)
 }
 
-async fn wait_commit(epoch: &Epoch, depth: u32) -> Result<Answer, Failure> {
+async fn wait_commit(epoch: &Epoch, depth: u32) -> Result<Answer, OrderError> {
     let commit = lock(&epoch.commits).remove(&depth);
     let commit = commit.ok_or_else(|| format!("depth {depth} is not being committed"))?;
     let tables = commit.await.map_err(|_| "the commit was given up")??;
@@ -671,15 +681,15 @@ mod tests {
     use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
     use std::path::Path;
 
-    async fn hand(dir: &Path) -> Hand {
+    async fn executor(dir: &Path) -> Executor {
         let store = dir.join("store").display().to_string();
         let options = hatebeam_objects::Options::default();
         let objects = Objects::open(&store, &options).await.unwrap();
         std::fs::create_dir(dir.join("w0")).unwrap();
-        let (intake, _) = watch::channel(None);
+        let (inbound, _) = watch::channel(None);
         let own = ("w0".to_owned(), 1, dir.join("w0"));
         let metrics = WorkerMetrics::register(&Registry::default());
-        Hand::new(own, objects, None, false, (intake, Traffic::new(metrics)))
+        Executor::new(own, objects, None, false, (inbound, Traffic::new(metrics)))
     }
 
     fn prepare() -> v1::Prepare {
@@ -706,9 +716,9 @@ mod tests {
         }
     }
 
-    async fn obey(hand: &Hand, epoch: u64, what: Order) -> Answer {
-        let what = Some(what);
-        hand.obey(v1::Order { epoch, id: 1, what }).await
+    async fn execute(executor: &Executor, epoch: u64, what: Order) -> Answer {
+        let kind = Some(what);
+        executor.execute(v1::Order { epoch, id: 1, kind }).await
     }
 
     fn bad_prepares() -> Vec<v1::Prepare> {
@@ -763,9 +773,9 @@ mod tests {
             count(2, vec![prefix(0)]),
             count(1, vec![prefix(DIGITS)]),
             count(1, vec![prefix(0); 3]),
-            Order::Judge(v1::Judge {
+            Order::ValidateCut(v1::ValidateCut {
                 depth: 9,
-                ..v1::Judge::default()
+                ..v1::ValidateCut::default()
             }),
             select(9, &[]),
             Order::WaitCommit(v1::WaitCommit { depth: 1 }),
@@ -776,21 +786,21 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn orders_that_cannot_be_obeyed_are_answered() {
         let dir = tempfile::tempdir().unwrap();
-        let hand = hand(dir.path()).await;
+        let executor = executor(dir.path()).await;
         let failed = |answer: &Answer| matches!(answer, Answer::Failed(_));
         let nothing = v1::Order::default();
-        assert!(failed(&hand.obey(nothing).await));
+        assert!(failed(&executor.execute(nothing).await));
         for bad in bad_prepares() {
-            let answer = obey(&hand, 1, Order::Prepare(bad.clone())).await;
+            let answer = execute(&executor, 1, Order::Prepare(bad.clone())).await;
             assert!(failed(&answer), "{bad:?}: {answer:?}");
         }
-        let answer = obey(&hand, 1, Order::Prepare(prepare())).await;
+        let answer = execute(&executor, 1, Order::Prepare(prepare())).await;
         assert!(
             matches!(&answer, Answer::Prepared(it) if it.wells == 1),
             "{answer:?}"
         );
         for bad in bad_orders() {
-            let answer = obey(&hand, 1, bad.clone()).await;
+            let answer = execute(&executor, 1, bad.clone()).await;
             assert!(failed(&answer), "{bad:?}: {answer:?}");
         }
         let expand = Order::Expand(v1::Expand {
@@ -798,10 +808,10 @@ mod tests {
             sigmas: 6.0,
         });
         assert!(
-            failed(&obey(&hand, 2, expand.clone()).await),
+            failed(&execute(&executor, 2, expand.clone()).await),
             "another epoch"
         );
-        let answer = obey(&hand, 1, expand).await;
+        let answer = execute(&executor, 1, expand).await;
         assert!(
             matches!(&answer, Answer::Expanded(it) if it.children == 17),
             "{answer:?}"
@@ -813,15 +823,17 @@ mod tests {
             ties: vec![1, 2, 3],
             all_ties: false,
         };
-        assert!(failed(&obey(&hand, 1, Order::Select(select.clone())).await));
+        assert!(failed(
+            &execute(&executor, 1, Order::Select(select.clone())).await
+        ));
         select.ties.clear();
         select.all_ties = true;
-        let answer = obey(&hand, 1, Order::Select(select)).await;
+        let answer = execute(&executor, 1, Order::Select(select)).await;
         assert!(
             matches!(&answer, Answer::Selected(it) if it.count == 17),
             "{answer:?}"
         );
-        let answer = obey(&hand, 1, Order::WaitCommit(v1::WaitCommit { depth: 1 })).await;
+        let answer = execute(&executor, 1, Order::WaitCommit(v1::WaitCommit { depth: 1 })).await;
         assert!(
             matches!(&answer, Answer::Committed(it) if !it.tables.is_empty()),
             "{answer:?}"

@@ -1,17 +1,17 @@
 //! A worker: it attends a coordinator for as long as it lives.
 
-use crate::exchange::{Intake, PeerService, Traffic};
-use crate::hand::{Hand, lock};
+use crate::exchange::{InboundExchange, PeerService, Traffic};
+use crate::executor::{Executor, lock};
 use crate::wire::machine_to_wire;
 use hatebeam_cost::Machine;
 use hatebeam_metrics::{Registry, WorkerMetrics};
 use hatebeam_net::{self as net, Bearer, Limits, MAX_MESSAGE, Tls, Token, WireError, explain};
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
-use hatebeam_proto::v1::from_worker::Say as FromWorker;
+use hatebeam_proto::v1::from_worker::Message as FromWorker;
 use hatebeam_proto::v1::members_client::MembersClient;
 use hatebeam_proto::v1::peers_server::PeersServer;
-use hatebeam_proto::v1::to_worker::Say as ToWorker;
+use hatebeam_proto::v1::to_worker::Message as ToWorker;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 
 /// How long a worker waits before it knocks again, at first and at most.
-const KNOCK: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(3));
+const RECONNECT_WAIT: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(3));
 /// How long a coordinator may say nothing before it is asked whether it is there, and then until it answers.
-const DEAF: Duration = Duration::from_secs(5);
+const COORDINATOR_TIMEOUT: Duration = Duration::from_secs(5);
 /// Answers and beats that wait to be sent.
 const QUEUE: usize = 64;
 
@@ -105,9 +105,9 @@ pub async fn work(
     let metrics = WorkerMetrics::register(&membership.registry);
     metrics.threads.set(membership.threads.max(1) as u64);
     let traffic = Traffic::new(metrics.clone());
-    let (intake, taken_in): (_, watch::Receiver<Option<Intake>>) = watch::channel(None);
+    let (inbound, taken_in): (_, watch::Receiver<Option<InboundExchange>>) = watch::channel(None);
     let service = PeersServer::new(PeerService {
-        intake: taken_in,
+        inbound: taken_in,
         traffic: Arc::clone(&traffic),
     })
     .max_decoding_message_size(MAX_MESSAGE)
@@ -121,7 +121,7 @@ pub async fn work(
         address = advertise,
         "the worker listens"
     );
-    let hand = Arc::new(Hand::new(
+    let executor = Arc::new(Executor::new(
         (
             membership.name.clone(),
             membership.threads.max(1),
@@ -130,18 +130,18 @@ pub async fn work(
         membership.objects.clone(),
         membership.tls.clone(),
         membership.compress,
-        (intake, traffic),
+        (inbound, traffic),
     ));
-    let shown = Arc::downgrade(&hand);
+    let shown = Arc::downgrade(&executor);
     membership.registry.before_scrape(move || {
-        if let Some(hand) = shown.upgrade() {
-            hand.show();
+        if let Some(executor) = shown.upgrade() {
+            executor.show();
         }
     });
-    let mut wait = KNOCK.0;
+    let mut wait = RECONNECT_WAIT.0;
     loop {
         metrics.connect_attempts.add(1);
-        let session = attend(&membership, &advertise, &hand, &mut stop);
+        let session = join(&membership, &advertise, &executor, &mut stop);
         let ended = tokio::select! {
             ended = session => ended,
             server = &mut server => {
@@ -152,16 +152,16 @@ pub async fn work(
             }
         };
         metrics.connected.set(0);
-        hand.halt();
+        executor.halt();
         match ended {
             Ended::Released => return Ok(()),
             Ended::Refused(reason) => return Err(MemberError::Refused(reason)),
-            Ended::Lost {
+            Ended::PeerError {
                 reason,
                 was_welcome,
             } => {
                 if was_welcome {
-                    wait = KNOCK.0;
+                    wait = RECONNECT_WAIT.0;
                 }
                 tracing::warn!(reason, "no coordinator: knocking again");
             }
@@ -173,14 +173,14 @@ pub async fn work(
             () = tokio::time::sleep(wait) => {}
             _ = stop.changed() => return Ok(()),
         }
-        wait = (wait * 2).min(KNOCK.1);
+        wait = (wait * 2).min(RECONNECT_WAIT.1);
     }
 }
 
 enum Ended {
     Released,
     Refused(String),
-    Lost { reason: String, was_welcome: bool },
+    PeerError { reason: String, was_welcome: bool },
 }
 
 impl Membership {
@@ -198,10 +198,10 @@ impl Membership {
         }
     }
 
-    fn beat(&self, hand: &Hand) -> v1::Beat {
-        let progress = &hand.progress;
+    fn beat(&self, executor: &Executor) -> v1::Heartbeat {
+        let progress = &executor.progress;
         let (store_writes, store_reads) = self.objects.stats().charged();
-        v1::Beat {
+        v1::Heartbeat {
             epoch: progress.epoch.load(Ordering::Relaxed),
             depth: progress.depth.load(Ordering::Relaxed),
             expanded: progress.expanded.load(Ordering::Relaxed),
@@ -210,7 +210,7 @@ impl Membership {
             disk_free_bytes: self.disk_free(),
             store_writes,
             store_reads,
-            uploading_bytes: hand.traffic.metrics.uploading.get(),
+            uploading_bytes: executor.traffic.metrics.uploading.get(),
         }
     }
 
@@ -220,38 +220,38 @@ impl Membership {
 }
 
 /// Takes note of what a coordinator says at first; gives when to beat.
-fn begin(hand: &Hand, welcome: &v1::Welcome) -> Interval {
+fn begin(executor: &Executor, welcome: &v1::Welcome) -> Interval {
     if welcome.lost_after_ms > 0 {
         let lost_after = welcome.lost_after_ms.clamp(100, 3_600_000);
-        *lock(&hand.lost_after) = Duration::from_millis(lost_after);
+        *lock(&executor.lost_after) = Duration::from_millis(lost_after);
     }
-    hand.traffic.metrics.connected.set(1);
-    let period = Duration::from_millis(welcome.beat_ms.clamp(10, 60_000));
+    executor.traffic.metrics.connected.set(1);
+    let period = Duration::from_millis(welcome.heartbeat_ms.clamp(10, 60_000));
     let mut interval = tokio::time::interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval
 }
 
-async fn attend(
+async fn join(
     membership: &Membership,
     advertise: &str,
-    hand: &Arc<Hand>,
+    executor: &Arc<Executor>,
     stop: &mut watch::Receiver<Option<String>>,
 ) -> Ended {
-    let lost = |reason: String, was_welcome| Ended::Lost {
+    let lost = |reason: String, was_welcome| Ended::PeerError {
         reason,
         was_welcome,
     };
     let limits = Limits {
-        connect_timeout: DEAF,
-        ping_after: DEAF,
-        ping_answer: DEAF,
+        connect_timeout: COORDINATOR_TIMEOUT,
+        ping_after: COORDINATOR_TIMEOUT,
+        ping_answer: COORDINATOR_TIMEOUT,
         ..Limits::default()
     };
     let channel = net::connect(&membership.coordinator, membership.tls.as_ref(), &limits).await;
     let channel = match channel {
         Ok(channel) => channel,
-        Err(error) if error.may_pass() => return lost(error.to_string(), false),
+        Err(error) if error.is_transient() => return lost(error.to_string(), false),
         Err(error) => return Ended::Refused(error.to_string()),
     };
     let mut client: MembersClient<InterceptedService<Channel, Bearer>> =
@@ -259,9 +259,11 @@ async fn attend(
             .max_decoding_message_size(MAX_MESSAGE)
             .max_encoding_message_size(MAX_MESSAGE);
     let (say, said) = mpsc::channel(QUEUE);
-    let from_worker = |what| v1::FromWorker { say: Some(what) };
+    let from_worker = |what| v1::FromWorker {
+        message: Some(what),
+    };
     let _ = say.try_send(from_worker(FromWorker::Hello(membership.hello(advertise))));
-    let mut orders = match client.attend(ReceiverStream::new(said)).await {
+    let mut orders = match client.join(ReceiverStream::new(said)).await {
         Ok(orders) => orders.into_inner(),
         Err(status) if is_final(&status) => return Ended::Refused(explain(&status)),
         Err(status) => return lost(explain(&status), false),
@@ -272,7 +274,7 @@ async fn attend(
         tokio::select! {
             order = orders.message() => {
                 let say_what = match order {
-                    Ok(Some(order)) => order.say,
+                    Ok(Some(order)) => order.message,
                     Ok(None) => return lost("it ended the attendance".to_owned(), beat.is_some()),
                     Err(status) if is_final(&status) => return Ended::Refused(explain(&status)),
                     Err(status) => return lost(explain(&status), beat.is_some()),
@@ -280,16 +282,16 @@ async fn attend(
                 match say_what {
                     None => {}
                     Some(ToWorker::Welcome(welcome)) => {
-                        beat = Some(begin(hand, &welcome));
+                        beat = Some(begin(executor, &welcome));
                         tracing::info!(coordinator = membership.coordinator, "welcome");
                     }
                     Some(ToWorker::Released(_)) => return Ended::Released,
                     Some(ToWorker::Order(order)) => {
-                        let (hand, say) = (Arc::clone(hand), say.clone());
+                        let (executor, say) = (Arc::clone(executor), say.clone());
                         tokio::spawn(async move {
                             let (epoch, id) = (order.epoch, order.id);
-                            let what = Some(hand.obey(order).await);
-                            let answer = v1::Answer { epoch, id, what };
+                            let kind = Some(executor.execute(order).await);
+                            let answer = v1::Answer { epoch, id, kind };
                             // If the session is over, nobody waits for it.
                             let _ = say.send(from_worker(FromWorker::Answer(answer))).await;
                         });
@@ -298,7 +300,7 @@ async fn attend(
             }
             () = tick(&mut beat) => {
                 // When the queue is full, the answers in it tell that this worker is alive.
-                let _ = say.try_send(from_worker(FromWorker::Beat(membership.beat(hand))));
+                let _ = say.try_send(from_worker(FromWorker::Heartbeat(membership.beat(executor))));
             }
             changed = stop.changed(), if !asked => {
                 asked = true;

@@ -2,12 +2,12 @@
 
 use crate::metrics::Metrics;
 use crate::wire::{machine_from_wire, machine_to_wire};
-use hatebeam_cost::{Machine, Present};
+use hatebeam_cost::{ActiveProcess, Machine};
 use hatebeam_proto::v1;
-use hatebeam_proto::v1::answer::What as Answer;
-use hatebeam_proto::v1::from_worker::Say as FromWorker;
-use hatebeam_proto::v1::order::What as Order;
-use hatebeam_proto::v1::to_worker::Say as ToWorker;
+use hatebeam_proto::v1::answer::Kind as Answer;
+use hatebeam_proto::v1::from_worker::Message as FromWorker;
+use hatebeam_proto::v1::order::Kind as Order;
+use hatebeam_proto::v1::to_worker::Message as ToWorker;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,34 +37,34 @@ const MAX_NAME: usize = 128;
 
 /// A worker that was lost, or could not do what it was told.
 #[derive(Clone, Debug)]
-pub(crate) struct Lost {
+pub(crate) struct WorkerError {
     pub(crate) worker: String,
     pub(crate) reason: String,
     /// It is not there any more; otherwise it said that it could not.
     pub(crate) is_gone: bool,
     /// It may be able to in a while: the object store is out of its reach.
-    pub(crate) may_pass: bool,
+    pub(crate) is_transient: bool,
     /// Who could not reach whom, if that was it.
     pub(crate) unreached: Vec<(String, String)>,
 }
 
-impl Lost {
+impl WorkerError {
     /// A worker that is there, and could not do what it was told.
-    pub(crate) fn of(worker: &str, reason: &str) -> Lost {
-        Lost {
+    pub(crate) fn of(worker: &str, reason: &str) -> WorkerError {
+        WorkerError {
             worker: worker.to_owned(),
             reason: reason.to_owned(),
             is_gone: false,
-            may_pass: false,
+            is_transient: false,
             unreached: Vec::new(),
         }
     }
 
     /// A worker that is not there any more.
-    fn gone(worker: &str) -> Lost {
-        Lost {
+    fn gone(worker: &str) -> WorkerError {
+        WorkerError {
             is_gone: true,
-            ..Lost::of(worker, "it is not there any more")
+            ..WorkerError::of(worker, "it is not there any more")
         }
     }
 }
@@ -83,7 +83,7 @@ struct Worker {
     hello: v1::Hello,
     orders: mpsc::Sender<Result<v1::ToWorker, Status>>,
     heard: Instant,
-    beat: v1::Beat,
+    beat: v1::Heartbeat,
     /// Since when it is far behind the others.
     behind: Option<Instant>,
     /// Since when it has expanded its part, and the tables of the depth before are still on their way.
@@ -92,7 +92,7 @@ struct Worker {
     /// Shards it has.
     shards: u32,
     /// Until when it is given none, and why.
-    left_out: Option<(Instant, String)>,
+    quarantined: Option<(Instant, String)>,
     machine: Machine,
     /// Whether it has said how many requests it has made, of which none is charged that came before.
     has_counted: bool,
@@ -101,8 +101,8 @@ struct Worker {
 
 impl Worker {
     /// Why it is left out, if it is.
-    fn left_out(&self, now: Instant) -> Option<&str> {
-        let (until, reason) = self.left_out.as_ref()?;
+    fn quarantined(&self, now: Instant) -> Option<&str> {
+        let (until, reason) = self.quarantined.as_ref()?;
         (now < *until).then_some(reason.as_str())
     }
 
@@ -138,7 +138,7 @@ struct Inner {
 }
 
 /// The workers that attend.
-pub(crate) struct Hub {
+pub(crate) struct WorkerRegistry {
     inner: Mutex<Inner>,
     changes: watch::Sender<u64>,
     beat: Duration,
@@ -146,9 +146,13 @@ pub(crate) struct Hub {
     pub(crate) metrics: Arc<Metrics>,
 }
 
-impl Hub {
-    pub(crate) fn new(beat: Duration, lost_after: Duration, metrics: Arc<Metrics>) -> Arc<Hub> {
-        Arc::new(Hub {
+impl WorkerRegistry {
+    pub(crate) fn new(
+        beat: Duration,
+        lost_after: Duration,
+        metrics: Arc<Metrics>,
+    ) -> Arc<WorkerRegistry> {
+        Arc::new(WorkerRegistry {
             metrics,
             inner: Mutex::default(),
             changes: watch::Sender::new(0),
@@ -176,7 +180,7 @@ impl Hub {
         let now = Instant::now();
         let workers = inner.workers.values();
         workers
-            .filter(|worker| !worker.is_leaving && worker.left_out(now).is_none())
+            .filter(|worker| !worker.is_leaving && worker.quarantined(now).is_none())
             .map(|worker| Member {
                 name: worker.hello.name.clone(),
                 address: worker.hello.address.clone(),
@@ -192,19 +196,19 @@ impl Hub {
         let now = Instant::now();
         let status = |worker: &Worker| {
             let is_working = worker.beat.epoch == epoch && epoch > 0;
-            let left_out = worker.left_out(now);
+            let quarantined = worker.quarantined(now);
             let silent = worker.heard.elapsed();
             v1::WorkerStatus {
                 name: worker.hello.name.clone(),
                 address: worker.hello.address.clone(),
-                state: match (worker.is_leaving, left_out, is_working) {
+                state: match (worker.is_leaving, quarantined, is_working) {
                     (true, _, _) => "draining",
                     (false, Some(_), _) => "quarantined",
                     (false, None, true) => "working",
                     (false, None, false) => "idle",
                 }
                 .to_owned(),
-                note: left_out.unwrap_or_default().to_owned(),
+                note: quarantined.unwrap_or_default().to_owned(),
                 threads: worker.hello.threads,
                 shards: worker.shards,
                 expanded: worker.beat.expanded,
@@ -224,9 +228,9 @@ impl Hub {
     }
 
     /// The processes that attend, and their machines.
-    pub(crate) fn present(&self) -> Vec<Present> {
+    pub(crate) fn present(&self) -> Vec<ActiveProcess> {
         let inner = self.inner();
-        let present = |worker: &Worker| Present {
+        let present = |worker: &Worker| ActiveProcess {
             name: worker.hello.name.clone(),
             started_ms: worker.hello.started_ms,
             machine: worker.machine.clone(),
@@ -309,24 +313,24 @@ impl Hub {
     }
 
     /// Gives a worker no shards for a while. If it comes again in the meantime, it is tried.
-    pub(crate) fn leave_out(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
+    pub(crate) fn quarantine(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
         if let Some(worker) = self.inner().workers.get_mut(name) {
-            worker.left_out = Some((Instant::now() + how_long, reason.to_owned()));
+            worker.quarantined = Some((Instant::now() + how_long, reason.to_owned()));
         }
         self.changed();
-        let hub = Arc::clone(self);
+        let registry = Arc::clone(self);
         tokio::spawn(async move {
             tokio::time::sleep(how_long).await;
-            hub.changed();
+            registry.changed();
         });
     }
 
     /// Takes note of how many shards each of these has, and all others none.
-    pub(crate) fn set_shards(&self, crew: &[Member], owners: &[u32]) {
+    pub(crate) fn set_shards(&self, workers: &[Member], owners: &[u32]) {
         let mut inner = self.inner();
         inner.workers.values_mut().for_each(|w| w.shards = 0);
         for &owner in owners {
-            let member = crew.get(owner as usize);
+            let member = workers.get(owner as usize);
             let worker = member.and_then(|member| inner.workers.get_mut(&member.name));
             if let Some(worker) = worker {
                 worker.shards += 1;
@@ -346,16 +350,16 @@ impl Hub {
             }
             tracing::info!(worker = name, "released");
             let _ = worker.orders.try_send(Ok(v1::ToWorker {
-                say: Some(ToWorker::Released(v1::Released {})),
+                message: Some(ToWorker::Released(v1::Released {})),
             }));
             false
         });
     }
 
     /// Whether all of these are still there and none wants to go, and nobody else has come.
-    pub(crate) fn is_crew(&self, crew: &[Member]) -> bool {
+    pub(crate) fn are_workers_unchanged(&self, workers: &[Member]) -> bool {
         let now = self.members();
-        now.len() == crew.len() && now.iter().all(|member| crew.contains(member))
+        now.len() == workers.len() && now.iter().all(|member| workers.contains(member))
     }
 
     /// Gives a worker an order, and waits for the answer.
@@ -364,9 +368,9 @@ impl Hub {
         member: &Member,
         epoch: u64,
         what: Order,
-    ) -> Result<Answer, Lost> {
+    ) -> Result<Answer, WorkerError> {
         self.metrics.all.orders.add(what.name(), 1);
-        let gone = || Lost::gone(&member.name);
+        let gone = || WorkerError::gone(&member.name);
         let (orders, answer, order) = {
             let mut inner = self.inner();
             inner.orders += 1;
@@ -379,21 +383,21 @@ impl Hub {
             let order = v1::Order {
                 epoch,
                 id,
-                what: Some(what),
+                kind: Some(what),
             };
             (worker.orders.clone(), answer, order)
         };
-        let say = Some(ToWorker::Order(order));
-        let sent = orders.send(Ok(v1::ToWorker { say })).await;
+        let message = Some(ToWorker::Order(order));
+        let sent = orders.send(Ok(v1::ToWorker { message })).await;
         sent.map_err(|_| gone())?;
         drop(orders);
         match self.answer(member, answer).await? {
             Answer::Failed(failed) => {
                 let pair = || (member.name.clone(), failed.peer.clone());
-                Err(Lost {
-                    may_pass: failed.may_pass,
+                Err(WorkerError {
+                    is_transient: failed.transient,
                     unreached: (!failed.peer.is_empty()).then(pair).into_iter().collect(),
-                    ..Lost::of(&member.name, &failed.reason)
+                    ..WorkerError::of(&member.name, &failed.reason)
                 })
             }
             answer => Ok(answer),
@@ -405,7 +409,7 @@ impl Hub {
         &self,
         member: &Member,
         mut answer: oneshot::Receiver<Answer>,
-    ) -> Result<Answer, Lost> {
+    ) -> Result<Answer, WorkerError> {
         let mut before = None;
         loop {
             let now = {
@@ -415,12 +419,12 @@ impl Hub {
             };
             if before.is_some() && before == Some(now) {
                 let reason = format!("it came no further in {} minutes", STALL.as_secs() / 60);
-                return Err(Lost::of(&member.name, &reason));
+                return Err(WorkerError::of(&member.name, &reason));
             }
             before = Some(now);
             match tokio::time::timeout(STALL, &mut answer).await {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(_)) => return Err(Lost::gone(&member.name)),
+                Ok(Err(_)) => return Err(WorkerError::gone(&member.name)),
                 Err(_) => {}
             }
         }
@@ -469,12 +473,12 @@ impl Hub {
             session,
             orders,
             heard: Instant::now(),
-            beat: v1::Beat::default(),
+            beat: v1::Heartbeat::default(),
             behind: None,
             uploads: None,
             is_leaving: false,
             shards: 0,
-            left_out: None,
+            quarantined: None,
             machine: machine_from_wire(hello.machine.as_ref()),
             has_counted: false,
             waiting: HashMap::new(),
@@ -515,7 +519,7 @@ impl Hub {
         worker.heard = Instant::now();
         match say {
             None | Some(FromWorker::Hello(_)) => {}
-            Some(FromWorker::Beat(beat)) => {
+            Some(FromWorker::Heartbeat(beat)) => {
                 let before = std::mem::replace(&mut worker.beat, beat);
                 let now = (worker.beat.store_writes, worker.beat.store_reads);
                 if std::mem::replace(&mut worker.has_counted, true) {
@@ -525,7 +529,7 @@ impl Hub {
                 }
             }
             Some(FromWorker::Answer(answer)) => {
-                if let (Some(tell), Some(what)) = (worker.waiting.remove(&answer.id), answer.what) {
+                if let (Some(tell), Some(what)) = (worker.waiting.remove(&answer.id), answer.kind) {
                     let _ = tell.send(what);
                 }
             }
@@ -541,43 +545,43 @@ impl Hub {
     }
 
     /// A worker's attendance.
-    pub(crate) async fn attend(
+    pub(crate) async fn run_session(
         self: &Arc<Self>,
         request: Request<Streaming<v1::FromWorker>>,
     ) -> Result<Response<OrderStream>, Status> {
         let mut said = request.into_inner();
         let first = tokio::time::timeout(self.lost_after, said.message()).await;
         let first = first.map_err(|_| Status::deadline_exceeded("no hello came"))??;
-        let Some(FromWorker::Hello(hello)) = first.and_then(|first| first.say) else {
+        let Some(FromWorker::Hello(hello)) = first.and_then(|first| first.message) else {
             return Err(Status::invalid_argument("a worker says hello first"));
         };
         let name = hello.name.clone();
         let (orders, stream) = mpsc::channel(QUEUE);
         let welcome = v1::Welcome {
-            beat_ms: self.beat.as_millis() as u64,
+            heartbeat_ms: self.beat.as_millis() as u64,
             lost_after_ms: self.lost_after.as_millis() as u64,
         };
         let welcome = v1::ToWorker {
-            say: Some(ToWorker::Welcome(welcome)),
+            message: Some(ToWorker::Welcome(welcome)),
         };
         // The queue is empty.
         let _ = orders.try_send(Ok(welcome));
         let session = self.join(hello, orders)?;
-        let hub = Arc::clone(self);
+        let registry = Arc::clone(self);
         tokio::spawn(async move {
             let reason = loop {
-                match tokio::time::timeout(hub.lost_after, said.message()).await {
-                    Err(_) => break format!("silent for {:?}", hub.lost_after),
+                match tokio::time::timeout(registry.lost_after, said.message()).await {
+                    Err(_) => break format!("silent for {:?}", registry.lost_after),
                     Ok(Err(status)) => break status.message().to_owned(),
                     Ok(Ok(None)) => break "it hung up".to_owned(),
                     Ok(Ok(Some(message))) => {
-                        if !hub.heard(&name, session, message.say) {
+                        if !registry.heard(&name, session, message.message) {
                             return;
                         }
                     }
                 }
             };
-            hub.part(&name, session, &reason);
+            registry.part(&name, session, &reason);
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }

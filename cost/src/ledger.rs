@@ -40,7 +40,7 @@ pub struct Machine {
 
 /// A process that works for a run now, and its machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Present {
+pub struct ActiveProcess {
     /// What it is called.
     pub name: String,
     /// When it was started, in milliseconds since 1970.
@@ -52,7 +52,7 @@ pub struct Present {
 /// What is charged for one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Charge {
+pub struct MachineUsage {
     /// The worker on it.
     pub name: String,
     /// When that was started, in milliseconds since 1970.
@@ -65,7 +65,7 @@ pub struct Charge {
     pub until_ms: Option<u64>,
 }
 
-impl Charge {
+impl MachineUsage {
     /// Millionths of a dollar; none if the price is not known.
     pub fn micros(&self) -> Option<u64> {
         let price = u128::from(self.machine.micros_per_hour?);
@@ -75,7 +75,7 @@ impl Charge {
 
     /// Whether this is the machine of that process, and at the same price. Where machines have names of their own,
     /// a process that was started again there changes nothing.
-    fn is_of(&self, present: &Present) -> bool {
+    fn is_of(&self, present: &ActiveProcess) -> bool {
         let same = match present.machine.id.as_str() {
             "" => self.name == present.name && self.started_ms == present.started_ms,
             id => self.machine.id == id,
@@ -94,7 +94,7 @@ impl Charge {
 
 /// What an object store charges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rates {
+pub struct ObjectStorePrices {
     /// Billionths of a dollar for a request that writes or lists.
     pub nanos_per_write: u64,
     /// Billionths of a dollar for a request that reads.
@@ -103,7 +103,7 @@ pub struct Rates {
     pub micros_per_gb_month: u64,
 }
 
-impl Rates {
+impl ObjectStorePrices {
     /// Millionths of a dollar that so many bytes cost in a month.
     pub fn month(&self, bytes: u64) -> u64 {
         let micros = u128::from(bytes) * u128::from(self.micros_per_gb_month) / 1_000_000_000;
@@ -114,9 +114,9 @@ impl Rates {
 /// What a run has taken so far that costs something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Bill {
+pub struct UsageLedger {
     /// The machines, those that are gone included.
-    pub machines: Vec<Charge>,
+    pub machines: Vec<MachineUsage>,
     /// For how long the run was worked on or waited for workers.
     pub milliseconds: u64,
     /// Until when this is made up, in milliseconds since 1970; none while nobody works on the run.
@@ -129,9 +129,9 @@ pub struct Bill {
     pub kib_seconds: u64,
 }
 
-impl Bill {
+impl UsageLedger {
     /// Makes the bill up until now: who is here, and how many bytes are in the object store.
-    pub fn advance(&mut self, now_ms: u64, present: &[Present], stored_bytes: u64) {
+    pub fn advance(&mut self, now_ms: u64, present: &[ActiveProcess], stored_bytes: u64) {
         let since = self.until_ms.unwrap_or(now_ms);
         let elapsed = now_ms.saturating_sub(since);
         self.milliseconds = self.milliseconds.saturating_add(elapsed);
@@ -141,7 +141,7 @@ impl Bill {
         for one in present {
             match self.machines.iter_mut().find(|charge| charge.is_of(one)) {
                 Some(charge) => charge.see(now_ms),
-                None => self.machines.push(Charge {
+                None => self.machines.push(MachineUsage {
                     name: one.name.clone(),
                     started_ms: one.started_ms,
                     machine: one.machine.clone(),
@@ -162,14 +162,15 @@ impl Bill {
     }
 
     /// Puts machines that are gone together where there are too many of them: those of one kind and price.
-    fn fold(&mut self, present: &[Present]) {
+    fn fold(&mut self, present: &[ActiveProcess]) {
         if self.machines.len() <= present.len() + MOST_GONE {
             return;
         }
-        let (mut kept, gone): (Vec<Charge>, Vec<Charge>) = std::mem::take(&mut self.machines)
-            .into_iter()
-            .partition(|charge| present.iter().any(|one| charge.is_of(one)));
-        let mut sums: Vec<Charge> = Vec::new();
+        let (mut kept, gone): (Vec<MachineUsage>, Vec<MachineUsage>) =
+            std::mem::take(&mut self.machines)
+                .into_iter()
+                .partition(|charge| present.iter().any(|one| charge.is_of(one)));
+        let mut sums: Vec<MachineUsage> = Vec::new();
         for charge in gone {
             let machine = Machine {
                 id: String::new(),
@@ -180,7 +181,7 @@ impl Bill {
                 Some(sum) => {
                     sum.milliseconds = sum.milliseconds.saturating_add(charge.milliseconds);
                 }
-                None => sums.push(Charge {
+                None => sums.push(MachineUsage {
                     name: "gone".to_owned(),
                     machine,
                     started_ms: 0,
@@ -195,19 +196,19 @@ impl Bill {
 
     /// Millionths of a dollar for machines, as far as their prices are known.
     pub fn machine_micros(&self) -> u64 {
-        let each = self.machines.iter().filter_map(Charge::micros);
+        let each = self.machines.iter().filter_map(MachineUsage::micros);
         each.fold(0, u64::saturating_add)
     }
 
     /// Millionths of a dollar for requests.
-    pub fn request_micros(&self, rates: &Rates) -> u64 {
+    pub fn request_micros(&self, rates: &ObjectStorePrices) -> u64 {
         let writes = u128::from(self.writes) * u128::from(rates.nanos_per_write);
         let reads = u128::from(self.reads) * u128::from(rates.nanos_per_read);
         u64::try_from((writes + reads) / 1000).unwrap_or(u64::MAX)
     }
 
     /// Millionths of a dollar for what was stored while the run was worked on.
-    pub fn storage_micros(&self, rates: &Rates) -> u64 {
+    pub fn storage_micros(&self, rates: &ObjectStorePrices) -> u64 {
         let byte_seconds = u128::from(self.kib_seconds) << 10;
         let micros = byte_seconds * u128::from(rates.micros_per_gb_month);
         let micros = micros / (1_000_000_000 * SECONDS_PER_MONTH);
@@ -215,7 +216,7 @@ impl Bill {
     }
 
     /// Millionths of a dollar, all told.
-    pub fn micros(&self, rates: &Rates) -> u64 {
+    pub fn micros(&self, rates: &ObjectStorePrices) -> u64 {
         let parts = [
             self.machine_micros(),
             self.request_micros(rates),
@@ -312,14 +313,14 @@ mod tests {
     use proptest::prelude::*;
 
     const HOUR: u64 = 3_600_000;
-    const RATES: Rates = Rates {
+    const RATES: ObjectStorePrices = ObjectStorePrices {
         nanos_per_write: 5000,
         nanos_per_read: 400,
         micros_per_gb_month: 23_000,
     };
 
-    fn worker(name: &str, dollars: f64) -> Present {
-        Present {
+    fn worker(name: &str, dollars: f64) -> ActiveProcess {
+        ActiveProcess {
             name: name.to_owned(),
             started_ms: 7,
             machine: Machine {
@@ -333,7 +334,7 @@ mod tests {
     #[test]
     fn joins_leaves_and_a_restart_come_to_the_right_cents() {
         let (a, b) = (worker("a", 3.456), worker("b", 1.38));
-        let mut bill = Bill::default();
+        let mut bill = UsageLedger::default();
         // a from 0 to 2 h, b from 0:30 to 1:15, seen every second; for the last hour 500 GB are kept.
         for second in 0..=7200u64 {
             let has_b = (1800..=4500).contains(&second);
@@ -368,7 +369,7 @@ mod tests {
     #[test]
     fn who_comes_back_was_there_and_who_is_let_go_was_not() {
         let a = [worker("a", 3.6)];
-        let mut bill = Bill::default();
+        let mut bill = UsageLedger::default();
         bill.advance(0, &a, 0);
         bill.advance(1000, &[], 0);
         bill.advance(60_000, &a, 0);
@@ -380,13 +381,13 @@ mod tests {
         assert_eq!(bill.machines[0].milliseconds, 65_000);
         assert_eq!(bill.milliseconds, 65_000);
         // Another process of the same name is another machine, unless machines have names.
-        let again = [Present {
+        let again = [ActiveProcess {
             started_ms: 8,
             ..a[0].clone()
         }];
         bill.advance(24 * HOUR + 6000, &again, 0);
         assert_eq!(bill.machines.len(), 2);
-        let named = |started_ms, name: &str| Present {
+        let named = |started_ms, name: &str| ActiveProcess {
             started_ms,
             machine: Machine {
                 id: "i-1".to_owned(),
@@ -403,7 +404,7 @@ mod tests {
 
     #[test]
     fn machines_that_are_gone_are_put_together() {
-        let mut bill = Bill::default();
+        let mut bill = UsageLedger::default();
         for n in 0..3000u64 {
             let present = [worker(&format!("w{n}"), 3.6), worker("stays", 36.0)];
             bill.advance(n * 2000, &present, 0);
@@ -456,15 +457,15 @@ mod tests {
             cuts in proptest::collection::vec(1u64..100_000, 0..20),
             micros in 0u64..10_000_000,
         ) {
-            let who = [Present {
+            let who = [ActiveProcess {
                 machine: Machine { micros_per_hour: Some(micros), ..Machine::default() },
                 ..worker("a", 0.0)
             }];
             let end = cuts.iter().sum::<u64>() + 1000;
-            let mut once = Bill::default();
+            let mut once = UsageLedger::default();
             once.advance(0, &who, 0);
             once.advance(end, &who, 0);
-            let mut often = Bill::default();
+            let mut often = UsageLedger::default();
             often.advance(0, &who, 0);
             let mut now = 0;
             for cut in cuts {

@@ -5,7 +5,7 @@
 //! there of runs that have ended. So the end of a run is told at least once, and again only if a coordinator
 //! dies between telling it and removing it, or if a hook did not take it in.
 
-use hatebeam_notify::{Event, Events, What};
+use hatebeam_notify::{Event, EventKind, Events};
 use hatebeam_objects::Objects;
 use hatebeam_runs::{Manifest, State};
 use hatebeam_store::DepthRecord;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// Where events lie that are still to be told.
-const OWED: &str = "events";
+const OUTBOX: &str = "events";
 /// How long what is still to be told keeps a coordinator that is to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 /// How long a removal in the object store may keep it besides.
@@ -24,7 +24,7 @@ const FORGET: Duration = Duration::from_secs(5);
 
 /// Whom to tell, and how often.
 #[derive(Clone, Debug, Default)]
-pub struct Heralding {
+pub struct NotifierSettings {
     /// The hooks; none if nobody wants to know.
     pub events: Option<Events>,
     /// Depths between two milestones.
@@ -32,7 +32,7 @@ pub struct Heralding {
 }
 
 /// Tells what happens to runs.
-pub(crate) struct Herald {
+pub(crate) struct Notifier {
     events: Option<Events>,
     every: u32,
     objects: Objects,
@@ -46,21 +46,24 @@ pub(crate) struct Herald {
 fn standing(manifest: &Manifest) -> (u32, u32) {
     let depth = manifest.last().map_or(0, |last| last.record.depth);
     let records = manifest.depths.iter().map(|depth| &depth.record);
-    let lines = records.map(|record| record.best_game_score).max();
+    let lines = records.map(|record| record.best_lines).max();
     (depth, u32::from(lines.unwrap_or(0)))
 }
 
 fn key(run: &str) -> String {
-    format!("{OWED}/{run}.json")
+    format!("{OUTBOX}/{run}.json")
 }
 
-impl Herald {
-    /// A herald, and what removes what has been told.
-    pub(crate) fn new(heralding: &Heralding, objects: &Objects) -> (Arc<Herald>, JoinHandle<()>) {
+impl Notifier {
+    /// A notifier, and what removes what has been told.
+    pub(crate) fn new(
+        notifications: &NotifierSettings,
+        objects: &Objects,
+    ) -> (Arc<Notifier>, JoinHandle<()>) {
         let (tell, mut told) = mpsc::unbounded_channel::<String>();
-        let herald = Herald {
-            events: heralding.events.clone(),
-            every: heralding.every.max(1),
+        let notifier = Notifier {
+            events: notifications.events.clone(),
+            every: notifications.every.max(1),
             objects: objects.clone(),
             best: Mutex::default(),
             told: Mutex::new(Some(tell)),
@@ -73,11 +76,11 @@ impl Herald {
                 }
             }
         });
-        (Arc::new(herald), forgetting)
+        (Arc::new(notifier), forgetting)
     }
 
     /// Tells that something happens to a run.
-    pub(crate) fn tell(&self, manifest: &Manifest, what: What) {
+    pub(crate) fn tell(&self, manifest: &Manifest, what: EventKind) {
         if let Some(events) = &self.events {
             let standing = standing(manifest);
             events.send(Event::new(
@@ -96,7 +99,7 @@ impl Herald {
         best.insert(manifest.name.clone(), lines);
         drop(best);
         let width = manifest.spec.width;
-        self.tell(manifest, What::Started { width });
+        self.tell(manifest, EventKind::Started { width });
     }
 
     /// Tells what there is to tell of a depth that counts now.
@@ -104,15 +107,15 @@ impl Herald {
         let is_better = {
             let mut best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
             let best = best.entry(manifest.name.clone()).or_default();
-            let is_better = record.best_game_score > *best;
-            *best = record.best_game_score.max(*best);
+            let is_better = record.best_lines > *best;
+            *best = record.best_lines.max(*best);
             is_better
         };
         if is_better {
-            self.tell(manifest, What::BestScore {});
+            self.tell(manifest, EventKind::BestScore {});
         }
         if record.depth.is_multiple_of(self.every) {
-            let what = What::Depth {
+            let what = EventKind::Depth {
                 wells: record.count,
                 children: record.children,
                 seconds: record.seconds,
@@ -123,7 +126,7 @@ impl Herald {
 
     /// Writes down that the end of a run is to be told; to be called before the manifest says that it has
     /// ended, and the event to be told after that.
-    pub(crate) async fn owe(&self, manifest: &Manifest, what: What) -> Option<Event> {
+    pub(crate) async fn stage(&self, manifest: &Manifest, what: EventKind) -> Option<Event> {
         self.events.as_ref()?;
         let (depth, lines) = standing(manifest);
         let score = manifest
@@ -139,7 +142,7 @@ impl Herald {
     }
 
     /// Tells the end of a run.
-    pub(crate) fn pay(&self, event: Option<Event>) {
+    pub(crate) fn deliver(&self, event: Option<Event>) {
         let (Some(events), Some(event)) = (&self.events, event) else {
             return;
         };
@@ -158,11 +161,11 @@ impl Herald {
     }
 
     /// Tells the ends of runs that an earlier coordinator has not told, or not to all.
-    pub(crate) async fn pay_what_is_owed(&self, manifest: impl Fn(&str) -> Option<Arc<Manifest>>) {
+    pub(crate) async fn replay_outbox(&self, manifest: impl Fn(&str) -> Option<Arc<Manifest>>) {
         if self.events.is_none() {
             return;
         }
-        let owed = match self.objects.list(OWED).await {
+        let owed = match self.objects.list(OUTBOX).await {
             Ok(owed) => owed,
             Err(error) => {
                 tracing::warn!(%error, "what is still to be told is not known");
@@ -181,7 +184,7 @@ impl Herald {
             let has_ended = manifest(&event.run)
                 .is_some_and(|run| !matches!(run.state, State::Queued | State::Running));
             if has_ended {
-                self.pay(Some(event));
+                self.deliver(Some(event));
             }
         }
     }

@@ -1,8 +1,11 @@
 //! What the run that is worked on costs: made up every second, and written down with the run's manifest.
 
-use crate::hub::Hub;
+use crate::registry::WorkerRegistry;
 use crate::wire::machine_to_wire;
-use hatebeam_cost::{Bill, Budget, Charge, Machine, Present, Rates, StoppedBy, once_a_machine};
+use hatebeam_cost::{
+    ActiveProcess, Budget, Machine, MachineUsage, ObjectStorePrices, StoppedBy, UsageLedger,
+    once_a_machine,
+};
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_runs::Manifest;
@@ -21,34 +24,34 @@ pub(crate) fn now_ms() -> u64 {
 /// The run that is worked on.
 struct Open {
     run: String,
-    bill: Bill,
+    ledger: UsageLedger,
     stored_bytes: u64,
-    /// Requests that were made when it was looked last, of which the bill has all: writes, reads.
+    /// Requests that were made when it was looked last, of which the ledger has all: writes, reads.
     seen: (u64, u64),
 }
 
 /// What the run that is worked on costs.
-pub(crate) struct Accounts {
-    hub: Arc<Hub>,
+pub(crate) struct CostTracker {
+    registry: Arc<WorkerRegistry>,
     objects: Objects,
-    pub(crate) rates: Rates,
+    pub(crate) prices: ObjectStorePrices,
     /// This process, whose machine is paid for as well.
-    own: Present,
+    own: ActiveProcess,
     open: Mutex<Option<Open>>,
 }
 
-impl Accounts {
+impl CostTracker {
     pub(crate) fn new(
-        hub: Arc<Hub>,
+        registry: Arc<WorkerRegistry>,
         objects: Objects,
-        rates: Rates,
+        prices: ObjectStorePrices,
         machine: Machine,
-    ) -> Arc<Accounts> {
-        Arc::new(Accounts {
-            hub,
+    ) -> Arc<CostTracker> {
+        Arc::new(CostTracker {
+            registry,
             objects,
-            rates,
-            own: Present {
+            prices,
+            own: ActiveProcess {
                 name: "coordinator".to_owned(),
                 started_ms: now_ms(),
                 machine,
@@ -63,7 +66,7 @@ impl Accounts {
 
     /// Requests to the object store so far, this process's included.
     fn requests(&self) -> (u64, u64) {
-        let (writes, reads) = self.hub.requests();
+        let (writes, reads) = self.registry.requests();
         let (own_writes, own_reads) = self.objects.stats().charged();
         (
             writes.saturating_add(own_writes),
@@ -71,9 +74,9 @@ impl Accounts {
         )
     }
 
-    /// All processes that are here. What has neither name nor price is not on anybody's bill.
-    fn present(&self) -> Vec<Present> {
-        let mut present = self.hub.present();
+    /// All processes that are here. What has neither name nor price is not on anybody's ledger.
+    fn present(&self) -> Vec<ActiveProcess> {
+        let mut present = self.registry.present();
         if self.own.machine != Machine::default() {
             present.push(self.own.clone());
         }
@@ -85,7 +88,7 @@ impl Accounts {
         let seen = self.requests();
         *self.open() = Some(Open {
             run: manifest.name.clone(),
-            bill: manifest.bill.clone(),
+            ledger: manifest.ledger.clone(),
             stored_bytes: manifest.stored_bytes(),
             seen,
         });
@@ -104,19 +107,19 @@ impl Accounts {
         }
     }
 
-    /// Makes the bill up until now.
+    /// Makes the ledger up until now.
     fn look(&self) {
         let (present, requests, now) = (self.present(), self.requests(), now_ms());
         if let Some(open) = &mut *self.open() {
-            open.bill.advance(now, &present, open.stored_bytes);
+            open.ledger.advance(now, &present, open.stored_bytes);
             let seen = std::mem::replace(&mut open.seen, requests);
             let more = |now: u64, then: u64| now.saturating_sub(then);
-            open.bill.writes = open.bill.writes.saturating_add(more(requests.0, seen.0));
-            open.bill.reads = open.bill.reads.saturating_add(more(requests.1, seen.1));
+            open.ledger.writes = open.ledger.writes.saturating_add(more(requests.0, seen.0));
+            open.ledger.reads = open.ledger.reads.saturating_add(more(requests.1, seen.1));
         }
     }
 
-    /// Makes the bill up, time and again.
+    /// Makes the ledger up, time and again.
     pub(crate) async fn keep_up(self: Arc<Self>) {
         loop {
             tokio::time::sleep(EVERY).await;
@@ -124,17 +127,17 @@ impl Accounts {
         }
     }
 
-    /// The bill of the run that is worked on, made up until now.
-    pub(crate) fn bill(&self, run: &str) -> Option<Bill> {
+    /// The ledger of the run that is worked on, made up until now.
+    pub(crate) fn ledger(&self, run: &str) -> Option<UsageLedger> {
         self.look();
         self.as_seen(run)
     }
 
     /// The same, as it was when it was looked last.
-    fn as_seen(&self, run: &str) -> Option<Bill> {
+    fn as_seen(&self, run: &str) -> Option<UsageLedger> {
         let open = self.open();
         let open = open.as_ref().filter(|open| open.run == run);
-        open.map(|open| open.bill.clone())
+        open.map(|open| open.ledger.clone())
     }
 
     /// What a run has cost, for those who ask.
@@ -145,8 +148,8 @@ impl Accounts {
             None => Vec::new(),
         };
         Cost {
-            bill: is_open.unwrap_or_else(|| manifest.bill.clone()),
-            rates: self.rates,
+            ledger: is_open.unwrap_or_else(|| manifest.ledger.clone()),
+            prices: self.prices,
             budget: manifest.budget,
             stored_bytes: manifest.stored_bytes(),
             present,
@@ -159,9 +162,9 @@ impl Accounts {
     }
 }
 
-fn per_hour(present: &[Present]) -> (u64, u32) {
+fn per_hour(present: &[ActiveProcess]) -> (u64, u32) {
     let machines = once_a_machine(present, |one| one.machine.id.as_str());
-    let price = |one: &&Present| one.machine.micros_per_hour;
+    let price = |one: &&ActiveProcess| one.machine.micros_per_hour;
     let priced = machines.iter().filter_map(price);
     let unpriced = machines.iter().filter(|one| price(one).is_none());
     (priced.fold(0, u64::saturating_add), unpriced.count() as u32)
@@ -169,25 +172,25 @@ fn per_hour(present: &[Present]) -> (u64, u32) {
 
 /// What a run has cost, and the machines that are here for it.
 pub(crate) struct Cost {
-    pub(crate) bill: Bill,
-    rates: Rates,
+    pub(crate) ledger: UsageLedger,
+    prices: ObjectStorePrices,
     budget: Budget,
     stored_bytes: u64,
-    present: Vec<Present>,
+    present: Vec<ActiveProcess>,
 }
 
 impl Cost {
     /// Millionths of a dollar.
     pub(crate) fn micros(&self) -> u64 {
-        self.bill.micros(&self.rates)
+        self.ledger.micros(&self.prices)
     }
 
     /// Machines, requests, storage.
     pub(crate) fn parts(&self) -> [u64; 3] {
         [
-            self.bill.machine_micros(),
-            self.bill.request_micros(&self.rates),
-            self.bill.storage_micros(&self.rates),
+            self.ledger.machine_micros(),
+            self.ledger.request_micros(&self.prices),
+            self.ledger.storage_micros(&self.prices),
         ]
     }
 
@@ -198,30 +201,30 @@ impl Cost {
 
     /// Machines that were here and whose price is not known.
     pub(crate) fn unpriced(&self) -> u32 {
-        let unpriced = |charge: &&Charge| charge.machine.micros_per_hour.is_none();
-        self.bill.machines.iter().filter(unpriced).count() as u32
+        let unpriced = |charge: &&MachineUsage| charge.machine.micros_per_hour.is_none();
+        self.ledger.machines.iter().filter(unpriced).count() as u32
     }
 
     /// How much of the budget is spent, if there is one, and of which limit.
     pub(crate) fn share(&self) -> Option<(StoppedBy, f64)> {
-        self.budget.share(self.micros(), self.bill.milliseconds)
+        self.budget.share(self.micros(), self.ledger.milliseconds)
     }
 
     pub(crate) fn to_wire(&self) -> v1::Cost {
         let [machine_micros, request_micros, storage_micros] = self.parts();
-        let here = |charge: &Charge| {
-            let is_same = |one: &Present| match charge.machine.id.as_str() {
+        let here = |charge: &MachineUsage| {
+            let is_same = |one: &ActiveProcess| match charge.machine.id.as_str() {
                 "" => one.name == charge.name && one.started_ms == charge.started_ms,
                 id => one.machine.id == id,
             };
             self.present.iter().any(is_same)
         };
-        let machine = |charge: &Charge| v1::MachineCost {
+        let machine = |charge: &MachineUsage| v1::MachineCost {
             name: charge.name.clone(),
             machine: Some(machine_to_wire(charge.machine.clone())),
             milliseconds: charge.milliseconds,
             micros: charge.micros().unwrap_or(0),
-            attends: here(charge),
+            active: here(charge),
         };
         v1::Cost {
             micros: self.micros(),
@@ -230,8 +233,8 @@ impl Cost {
             storage_micros,
             micros_per_hour: self.per_hour(),
             unpriced: self.unpriced(),
-            machines: self.bill.machines.iter().map(machine).collect(),
-            storage_micros_per_month: self.rates.month(self.stored_bytes),
+            machines: self.ledger.machines.iter().map(machine).collect(),
+            storage_micros_per_month: self.prices.month(self.stored_bytes),
         }
     }
 }

@@ -1,26 +1,28 @@
 //! A run, depth by depth.
 //!
-//! An epoch is a crew of workers with their shards. Within it each depth is expanded, the cut is found by
+//! An epoch is a workers of workers with their shards. Within it each depth is expanded, the cut is found by
 //! counting, the survivors are selected and their tables put into the object store, while the next depth is
 //! expanded already. When all tables of a depth are there, the manifest names them: from then on the depth
 //! counts. When a worker is lost, comes, or wants to go, the epoch ends, and the next one goes on from the
 //! last depth that counts.
 
 use crate::alerts::WARN_AT;
-use crate::assign::{Seat, assign};
-use crate::blame::Blame;
-use crate::board::Board;
-use crate::crew::{Crew, strange};
-use crate::herald::Herald;
-use crate::hub::{Hub, Lost, Member};
+use crate::assign::{WorkerCapacity, assign};
+use crate::epoch_workers::{EpochWorkers, strange};
+use crate::failures::FailureTracker;
+use crate::notifier::Notifier;
+use crate::queue::RunQueue;
+use crate::registry::{Member, WorkerError, WorkerRegistry};
 use crate::results::{self, ReadError, read_back};
 use crate::wire::{table_from_wire, table_to_wire};
 use hatebeam_cost::StoppedBy;
-use hatebeam_notify::What;
+use hatebeam_notify::EventKind;
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_runs::SpecError;
-use hatebeam_runs::{Depth, Kept, ManifestError, State, Table, first_record, sweep};
+use hatebeam_runs::{
+    Depth, ManifestError, State, Table, VersionedManifest, collect_garbage, first_record,
+};
 use hatebeam_store::DepthRecord;
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -53,7 +55,7 @@ struct Failures {
 
 /// Why a run cannot go on here.
 #[derive(Debug, Error)]
-pub(crate) enum DriveError {
+pub(crate) enum DriverError {
     /// The object store refuses, or another coordinator has the run.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
@@ -72,16 +74,19 @@ pub(crate) enum DriveError {
     Game(String),
 }
 
-impl DriveError {
+impl DriverError {
     /// Whether another coordinator has the run.
     pub(crate) fn is_superseded(&self) -> bool {
-        matches!(self, DriveError::Manifest(ManifestError::Superseded { .. }))
+        matches!(
+            self,
+            DriverError::Manifest(ManifestError::Superseded { .. })
+        )
     }
 
     /// Whether the object store alone is what holds the run up, and only for now.
-    pub(crate) fn may_pass(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
-            DriveError::Manifest(ManifestError::Object(error)) => error.is_transient(),
+            DriverError::Manifest(ManifestError::Object(error)) => error.is_transient(),
             _ => false,
         }
     }
@@ -90,18 +95,18 @@ impl DriveError {
 /// Why an epoch breaks off.
 enum Broken {
     /// A worker is lost, or cannot: the next epoch goes on from what counts.
-    Lost(Lost),
+    WorkerError(WorkerError),
     /// The run cannot go on here.
-    Run(DriveError),
+    Run(DriverError),
 }
 
-impl From<Lost> for Broken {
-    fn from(lost: Lost) -> Broken {
-        Broken::Lost(lost)
+impl From<WorkerError> for Broken {
+    fn from(lost: WorkerError) -> Broken {
+        Broken::WorkerError(lost)
     }
 }
 
-impl<E: Into<DriveError>> From<E> for Broken {
+impl<E: Into<DriverError>> From<E> for Broken {
     fn from(error: E) -> Broken {
         Broken::Run(error.into())
     }
@@ -114,20 +119,20 @@ enum EpochEnd {
     /// Somebody stopped it.
     Cancelled,
     /// Others have come, somebody wants to go, or something is wished.
-    NewCrew,
+    WorkersChanged,
 }
 
 /// A run that is being searched.
-pub(crate) struct Drive {
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) board: Arc<Board>,
-    pub(crate) herald: Arc<Herald>,
+pub(crate) struct RunDriver {
+    pub(crate) registry: Arc<WorkerRegistry>,
+    pub(crate) queue: Arc<RunQueue>,
+    pub(crate) notifier: Arc<Notifier>,
     pub(crate) objects: Objects,
-    pub(crate) kept: Kept,
+    pub(crate) kept: VersionedManifest,
     pub(crate) min_workers: usize,
     pub(crate) scratch: PathBuf,
     /// What workers complained of.
-    blame: Blame,
+    failures: FailureTracker,
     /// The owner of each shard in the last epoch.
     owners: Vec<String>,
     /// Seconds of epochs before this one.
@@ -141,29 +146,34 @@ struct Pending {
     record: DepthRecord,
     sent: u64,
     sent_bytes: u64,
-    tables: JoinSet<Result<Vec<v1::Table>, Lost>>,
+    tables: JoinSet<Result<Vec<v1::Table>, WorkerError>>,
     workers: usize,
     /// Its depth, as another may be under way while it is committed.
     span: Span,
 }
 
-impl Drive {
+impl RunDriver {
     pub(crate) fn new(
-        (hub, board, herald, objects): (Arc<Hub>, Arc<Board>, Arc<Herald>, Objects),
-        kept: Kept,
+        (registry, queue, notifier, objects): (
+            Arc<WorkerRegistry>,
+            Arc<RunQueue>,
+            Arc<Notifier>,
+            Objects,
+        ),
+        kept: VersionedManifest,
         min_workers: usize,
         scratch: PathBuf,
-    ) -> Drive {
+    ) -> RunDriver {
         let worked = kept.manifest.seconds;
-        Drive {
-            hub,
-            board,
-            herald,
+        RunDriver {
+            registry,
+            queue,
+            notifier,
             objects,
             kept,
             min_workers,
             scratch,
-            blame: Blame::default(),
+            failures: FailureTracker::default(),
             owners: Vec::new(),
             worked,
             has_warned: false,
@@ -175,7 +185,7 @@ impl Drive {
     }
 
     /// Searches the run to its end.
-    pub(crate) async fn run(&mut self) -> Result<(), DriveError> {
+    pub(crate) async fn run(&mut self) -> Result<(), DriverError> {
         if self.kept.manifest.depths.is_empty() {
             let record = first_record(&self.kept.manifest.spec)?;
             self.kept.manifest.depths.push(Depth {
@@ -188,77 +198,77 @@ impl Drive {
         }
         self.kept.manifest.state = State::Running;
         self.kept.manifest.note = String::new();
-        self.herald.started(&self.kept.manifest);
+        self.notifier.started(&self.kept.manifest);
         let mut failures = Failures::default();
         loop {
-            self.heed().await?;
-            let members = match self.crew().await {
+            self.apply_pending().await?;
+            let members = match self.workers().await {
                 Ok(members) => members,
                 Err(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
                 Err(EpochEnd::Cancelled) => return self.cancelled().await,
-                Err(EpochEnd::NewCrew) => continue,
+                Err(EpochEnd::WorkersChanged) => continue,
             };
             self.kept.manifest.epoch += 1;
-            self.hub.metrics.all.epochs.add(1);
+            self.registry.metrics.all.epochs.add(1);
             self.save().await?;
             let epoch = self.kept.manifest.epoch;
-            let crew = Crew::new(Arc::clone(&self.hub), members, epoch);
+            let workers = EpochWorkers::new(Arc::clone(&self.registry), members, epoch);
             let span = tracing::info_span!("epoch", epoch);
-            let ended = self.epoch(&crew).instrument(span).await;
+            let ended = self.epoch(&workers).instrument(span).await;
             self.kept.manifest.seconds = self.worked;
             match ended {
                 Ok(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
                 Ok(EpochEnd::Cancelled) => {
-                    crew.halt().await;
+                    workers.halt().await;
                     return self.cancelled().await;
                 }
-                Ok(EpochEnd::NewCrew) => {
-                    tracing::info!(epoch, "the crew changes");
-                    self.tell_lost(&crew);
+                Ok(EpochEnd::WorkersChanged) => {
+                    tracing::info!(epoch, "the workers changes");
+                    self.tell_lost(&workers);
                 }
                 Err(Broken::Run(error)) => return Err(error),
-                Err(Broken::Lost(lost)) => match self.after(lost, &crew, &mut failures) {
+                Err(Broken::WorkerError(lost)) => match self.after(lost, &workers, &mut failures) {
                     Ok(pause) => tokio::time::sleep(pause).await,
                     Err(error) => {
-                        crew.halt().await;
+                        workers.halt().await;
                         return Err(error);
                     }
                 },
             }
-            self.hub.release(&[]);
+            self.registry.release(&[]);
         }
     }
 
     /// What follows from a depth that failed: how long to wait before it is begun anew.
     fn after(
         &mut self,
-        lost: Lost,
-        crew: &Crew,
+        lost: WorkerError,
+        workers: &EpochWorkers,
         failures: &mut Failures,
-    ) -> Result<Duration, DriveError> {
+    ) -> Result<Duration, DriverError> {
         let (run, depth) = (self.name(), self.depth() + 1);
         let cause = if lost.is_gone { "lost" } else { "failed" };
-        self.hub.metrics.all.failures.add(cause, 1);
+        self.registry.metrics.all.failures.add(cause, 1);
         let (worker, reason) = (&lost.worker, &lost.reason);
         tracing::warn!(depth, worker, reason, "the depth is begun anew");
-        self.board.note(&run, format!("{worker}: {reason}"));
+        self.queue.note(&run, format!("{worker}: {reason}"));
         if lost.is_gone {
-            let what = What::WorkerLost {
+            let what = EventKind::WorkerLost {
                 worker: lost.worker,
                 reason: lost.reason,
             };
-            self.herald.tell(&self.kept.manifest, what);
+            self.notifier.tell(&self.kept.manifest, what);
             return Ok(Duration::ZERO);
         }
-        self.blame.note(&lost);
-        if let Some(verdict) = self.blame.verdict(&crew.names()) {
+        self.failures.note(&lost);
+        if let Some(verdict) = self.failures.verdict(&workers.names()) {
             let (worker, reason) = (&verdict.worker, &verdict.reason);
             let seconds = verdict.how_long.as_secs();
             tracing::warn!(worker, reason, seconds, "the worker is left out");
-            self.hub.leave_out(worker, verdict.how_long, reason);
+            self.registry.quarantine(worker, verdict.how_long, reason);
             return Ok(Duration::ZERO);
         }
-        if lost.may_pass {
+        if lost.is_transient {
             // Nothing is wrong but that the object store is away: that can last.
             failures.passing = (failures.passing + 1).min(MAX_PASSING);
             return Ok(PAUSE * failures.passing);
@@ -271,7 +281,7 @@ impl Drive {
         }
         failures.count += 1;
         match failures.count {
-            MAX_FAILURES.. => Err(DriveError::Failing {
+            MAX_FAILURES.. => Err(DriverError::Failing {
                 depth,
                 worker: lost.worker,
                 reason: lost.reason,
@@ -282,20 +292,20 @@ impl Drive {
 
     /// Millionths of a dollar that the run has cost so far.
     fn spent(&self) -> u64 {
-        let accounts = &self.board.accounts;
-        let bill = accounts.bill(&self.kept.manifest.name);
-        bill.map_or(0, |bill| bill.micros(&accounts.rates))
+        let costs = &self.queue.costs;
+        let ledger = costs.ledger(&self.kept.manifest.name);
+        ledger.map_or(0, |ledger| ledger.micros(&costs.prices))
     }
 
-    /// Tells of those of a crew that are gone, though nobody has waited for them.
-    fn tell_lost(&self, crew: &Crew) {
-        let there = self.hub.statuses(crew.epoch);
-        for worker in crew.names() {
+    /// Tells of those of a workers that are gone, though nobody has waited for them.
+    fn tell_lost(&self, workers: &EpochWorkers) {
+        let there = self.registry.statuses(workers.epoch);
+        for worker in workers.names() {
             if !there.iter().any(|status| status.name == worker) {
                 let reason = "it is not there any more".to_owned();
                 let worker = worker.to_owned();
-                let what = What::WorkerLost { worker, reason };
-                self.herald.tell(&self.kept.manifest, what);
+                let what = EventKind::WorkerLost { worker, reason };
+                self.notifier.tell(&self.kept.manifest, what);
             }
         }
     }
@@ -307,70 +317,70 @@ impl Drive {
     }
 
     async fn save(&mut self) -> Result<(), ManifestError> {
-        if let Some(bill) = self.board.accounts.bill(&self.kept.manifest.name) {
-            self.kept.manifest.bill = bill;
+        if let Some(ledger) = self.queue.costs.ledger(&self.kept.manifest.name) {
+            self.kept.manifest.ledger = ledger;
         }
         if self.kept.manifest.state != State::Running {
-            self.kept.manifest.bill.close();
+            self.kept.manifest.ledger.close();
         }
         self.kept.save().await?;
         let stored = self.kept.manifest.stored_bytes();
-        self.board.accounts.stored(stored);
-        self.hub.metrics.all.manifests.add(1);
-        self.board.put(&self.kept.manifest);
+        self.queue.costs.stored(stored);
+        self.registry.metrics.all.manifests.add(1);
+        self.queue.put(&self.kept.manifest);
         Ok(())
     }
 
-    /// Writes down what somebody wishes.
-    async fn heed(&mut self) -> Result<(), ManifestError> {
-        let Some(wish) = self.board.take_wish(&self.name()) else {
+    /// Writes down what somebody updates.
+    async fn apply_pending(&mut self) -> Result<(), ManifestError> {
+        let Some(update) = self.queue.take_update(&self.name()) else {
             return Ok(());
         };
-        let before = wish.put(&mut self.kept.manifest);
+        let before = update.put(&mut self.kept.manifest);
         if let Err(error) = self.save().await {
             // What is not written down does not count, and is tried again with the run.
             before.put(&mut self.kept.manifest);
-            self.board.wish(&self.name(), wish);
+            self.queue.update(&self.name(), update);
             return Err(error);
         }
-        self.has_warned &= wish.limits.is_none();
-        tracing::info!(?wish, "so it shall be");
+        self.has_warned &= update.limits.is_none();
+        tracing::info!(?update, "so it shall be");
         Ok(())
     }
 
     /// The same until `done` is gone.
-    async fn heed_until(
+    async fn apply_pending_until(
         &mut self,
         mut done: oneshot::Receiver<Infallible>,
     ) -> Result<(), ManifestError> {
-        let mut wishes = self.board.wishes();
+        let mut updates = self.queue.updates();
         loop {
-            wishes.mark_unchanged();
-            self.heed().await?;
+            updates.mark_unchanged();
+            self.apply_pending().await?;
             tokio::select! {
                 _ = &mut done => return Ok(()),
-                _ = wishes.changed() => {}
+                _ = updates.changed() => {}
             }
         }
     }
 
     /// Waits until there are workers enough, the run is to be stopped, or something is wished.
-    async fn crew(&self) -> Result<Vec<Member>, EpochEnd> {
-        let mut changes = self.hub.changes();
-        let mut wishes = self.board.wishes();
+    async fn workers(&self) -> Result<Vec<Member>, EpochEnd> {
+        let mut changes = self.registry.changes();
+        let mut updates = self.queue.updates();
         loop {
             changes.mark_unchanged();
-            if self.board.has_wish(&self.name()) {
-                return Err(EpochEnd::NewCrew);
+            if self.queue.has_update(&self.name()) {
+                return Err(EpochEnd::WorkersChanged);
             }
-            if self.kept.manifest.is_to_stop {
+            if self.kept.manifest.stop_requested {
                 return Err(EpochEnd::Cancelled);
             }
             if let Some(limit) = self.limit() {
                 return Err(EpochEnd::Over(Some(limit)));
             }
-            self.hub.release(&[]);
-            let members = self.hub.members();
+            self.registry.release(&[]);
+            let members = self.registry.members();
             if members.len() >= self.min_workers.max(1) {
                 // They often come together.
                 if tokio::time::timeout(SETTLE, changes.changed())
@@ -381,7 +391,7 @@ impl Drive {
                 }
                 continue;
             }
-            self.board.note(
+            self.queue.note(
                 &self.name(),
                 format!(
                     "waiting for workers: {} of {}",
@@ -391,7 +401,7 @@ impl Drive {
             );
             tokio::select! {
                 _ = changes.changed() => {}
-                _ = wishes.changed() => {}
+                _ = updates.changed() => {}
                 // Waiting costs time and money, too.
                 () = tokio::time::sleep(LIMITS_EVERY) => {}
             }
@@ -408,48 +418,48 @@ impl Drive {
         {
             return Some(StoppedBy::MaxDepth);
         }
-        let bill = self.board.accounts.bill(&manifest.name)?;
-        let spent = bill.micros(&self.board.accounts.rates);
+        let ledger = self.queue.costs.ledger(&manifest.name)?;
+        let spent = ledger.micros(&self.queue.costs.prices);
         let depth_millis = (last.record.seconds * 1e3) as u64;
         let next = (last.cost_micros, depth_millis);
-        manifest.budget.broken_by(spent, bill.milliseconds, next)
+        manifest.budget.broken_by(spent, ledger.milliseconds, next)
     }
 
-    /// Searches with a crew for as long as that stays the same.
-    async fn epoch(&mut self, crew: &Crew) -> Result<EpochEnd, Broken> {
-        let mut depth = self.prepare(crew).await?;
-        self.board.note(&self.name(), String::new());
+    /// Searches with a workers for as long as that stays the same.
+    async fn epoch(&mut self, workers: &EpochWorkers) -> Result<EpochEnd, Broken> {
+        let mut depth = self.prepare(workers).await?;
+        self.queue.note(&self.name(), String::new());
         let mut pending: Option<Pending> = None;
         let began = Instant::now();
         let worked = self.worked;
         let width = self.kept.manifest.layout().width();
         loop {
-            self.heed().await?;
-            if let Some(end) = self.epoch_end(crew, depth) {
+            self.apply_pending().await?;
+            if let Some(end) = self.epoch_end(workers, depth) {
                 self.commit(pending.take()).await?;
                 return Ok(end);
             }
-            // Who is left out, or came only to go, need not wait for the crew to change.
-            self.hub.release(&crew.members);
+            // Who is left out, or came only to go, need not wait for the workers to change.
+            self.registry.release(&workers.members);
             let started = Instant::now();
             depth += 1;
             let span = tracing::info_span!("depth", depth);
             let (done, is_done) = oneshot::channel();
             let exploring = async {
-                let explored = crew.explore(depth, width).instrument(span.clone()).await;
+                let explored = workers.explore(depth, width).instrument(span.clone()).await;
                 drop(done);
                 explored
             };
             let committing = async {
                 self.commit(pending.take()).await?;
-                Ok::<_, Broken>(self.heed_until(is_done).await?)
+                Ok::<_, Broken>(self.apply_pending_until(is_done).await?)
             };
             // Both are heard to their end, whatever becomes of the other: a manifest that is being written
             // must not be left alone, and a depth that can be committed should be.
             let (explored, committed) = tokio::join!(exploring, committing);
             committed?;
             let explored = explored?;
-            let whole = crew.select(&explored).instrument(span.clone()).await?;
+            let whole = workers.select(&explored).instrument(span.clone()).await?;
             self.worked = worked + began.elapsed().as_secs_f64();
             self.kept.manifest.seconds = self.worked;
             if whole.count == 0 {
@@ -463,39 +473,39 @@ impl Drive {
                 record: whole.record(geometry, of, explored.children, seconds),
                 sent: explored.sent,
                 sent_bytes: explored.sent_bytes,
-                tables: crew.tables(depth),
-                workers: crew.members.len(),
+                tables: workers.tables(depth),
+                workers: workers.members.len(),
                 span,
             });
         }
     }
 
     /// Why to stop after this depth, if there is a reason.
-    fn epoch_end(&self, crew: &Crew, depth: u32) -> Option<EpochEnd> {
+    fn epoch_end(&self, workers: &EpochWorkers, depth: u32) -> Option<EpochEnd> {
         let manifest = &self.kept.manifest;
-        if manifest.is_to_stop {
+        if manifest.stop_requested {
             Some(EpochEnd::Cancelled)
         } else if manifest.max_depth.is_some_and(|max| depth >= max) {
             Some(EpochEnd::Over(Some(StoppedBy::MaxDepth)))
         } else if let Some(limit) = self.limit() {
             Some(EpochEnd::Over(Some(limit)))
-        } else if !self.hub.is_crew(&crew.members) {
-            Some(EpochEnd::NewCrew)
+        } else if !self.registry.are_workers_unchanged(&workers.members) {
+            Some(EpochEnd::WorkersChanged)
         } else {
             None
         }
     }
 
-    /// Gives each of a crew its shards, as the last depth that counts has them; and says which that is.
-    async fn prepare(&mut self, crew: &Crew) -> Result<u32, Broken> {
+    /// Gives each of a workers its shards, as the last depth that counts has them; and says which that is.
+    async fn prepare(&mut self, workers: &EpochWorkers) -> Result<u32, Broken> {
         let manifest = &self.kept.manifest;
-        let seat = |member: &Member| Seat {
+        let seat = |member: &Member| WorkerCapacity {
             name: member.name.clone(),
             threads: member.threads,
         };
-        let seats: Vec<Seat> = crew.members.iter().map(seat).collect();
+        let seats: Vec<WorkerCapacity> = workers.members.iter().map(seat).collect();
         let owners = assign(&self.owners, manifest.shards as usize, &seats);
-        let name_of = |&place: &u32| crew.members[place as usize].name.clone();
+        let name_of = |&place: &u32| workers.members[place as usize].name.clone();
         self.owners = owners.iter().map(name_of).collect();
         let (Some(last), Ok(spec)) = (manifest.last(), serde_json::to_string(&manifest.spec))
         else {
@@ -507,7 +517,7 @@ impl Drive {
             name: member.name.clone(),
             address: member.address.clone(),
         };
-        let members: Vec<v1::Member> = crew.members.iter().map(to_wire).collect();
+        let members: Vec<v1::Member> = workers.members.iter().map(to_wire).collect();
         let prepare = |place: usize| {
             let mine = |table: &&Table| owners[table.shard as usize] as usize == place;
             let tables = tables.iter().filter(mine).cloned();
@@ -520,20 +530,15 @@ impl Drive {
                 tables: tables.map(table_to_wire).collect(),
             }
         };
-        let prepared = crew.prepare(prepare).await?;
+        let prepared = workers.prepare(prepare).await?;
         let wells: u64 = prepared.iter().map(|part| part.wells).sum();
         if wells != last.record.count {
             let wrong = format!("the workers have {wells} wells, not {}", last.record.count);
             return Err(strange("coordinator", &wrong).into());
         }
-        let (workers, fetched) = (prepared.len(), prepared.iter().map(|part| part.fetched));
-        tracing::info!(
-            depth,
-            workers,
-            fetched = fetched.sum::<u32>(),
-            "an epoch begins"
-        );
-        self.hub.set_shards(&crew.members, &owners);
+        let fetched: u32 = prepared.iter().map(|part| part.fetched).sum();
+        tracing::info!(depth, workers = prepared.len(), fetched, "began epoch");
+        self.registry.set_shards(&workers.members, &owners);
         Ok(depth)
     }
 
@@ -549,14 +554,14 @@ impl Drive {
     async fn commit_within(&mut self, mut pending: Pending) -> Result<(), Broken> {
         let began = Instant::now();
         let mut tables: Vec<Table> = Vec::new();
-        let mut wishes = self.board.wishes();
+        let mut updates = self.queue.updates();
         loop {
             // The tables of a wide beam take as long as a depth.
-            wishes.mark_unchanged();
-            self.heed().await?;
+            updates.mark_unchanged();
+            self.apply_pending().await?;
             let done = tokio::select! {
                 done = pending.tables.join_next() => done,
-                _ = wishes.changed() => continue,
+                _ = updates.changed() => continue,
             };
             let Some(done) = done else {
                 break;
@@ -578,7 +583,7 @@ impl Drive {
             run = self.name(),
             depth,
             wells = record.count,
-            points = record.best_game_score,
+            points = record.best_lines,
             children = record.children,
             sent = pending.sent,
             seconds = record.seconds,
@@ -604,14 +609,14 @@ impl Drive {
             tables: Some(expected),
         });
         // Whatever it was that went wrong before has passed.
-        self.blame.forget();
+        self.failures.forget();
         let dropped = self.drop_old(depth);
         self.save().await?;
         self.warn_of_the_budget();
         if let Some(last) = self.kept.manifest.last() {
-            self.herald.committed(&self.kept.manifest, &last.record);
+            self.notifier.committed(&self.kept.manifest, &last.record);
         }
-        let metrics = &self.hub.metrics;
+        let metrics = &self.registry.metrics;
         metrics.all.phases.observe("commit", began.elapsed());
         metrics.all.exchanged.add(pending.sent);
         metrics.all.exchanged_bytes.add(pending.sent_bytes);
@@ -630,7 +635,7 @@ impl Drive {
 
     /// Says once that the budget runs out.
     fn warn_of_the_budget(&mut self) {
-        let cost = self.board.accounts.cost(&self.kept.manifest);
+        let cost = self.queue.costs.cost(&self.kept.manifest);
         let Some((limit, share)) = cost.share() else {
             return;
         };
@@ -641,14 +646,14 @@ impl Drive {
     }
 
     fn tell_of_the_budget(&self, limit: StoppedBy, text: &str) {
-        let cost = self.board.accounts.cost(&self.kept.manifest);
+        let cost = self.queue.costs.cost(&self.kept.manifest);
         let share = cost.share().map_or(0.0, |(_, share)| share);
-        let what = What::Budget {
+        let what = EventKind::Budget {
             limit: limit.name().to_owned(),
             percent: (share * 100.0) as u32,
             text: text.to_owned(),
         };
-        self.herald.tell(&self.kept.manifest, what);
+        self.notifier.tell(&self.kept.manifest, what);
     }
 
     /// Takes note that tables are not kept any more, now that a later depth counts.
@@ -671,26 +676,26 @@ impl Drive {
         dropped
     }
 
-    async fn cancelled(&mut self) -> Result<(), DriveError> {
+    async fn cancelled(&mut self) -> Result<(), DriverError> {
         let owed = self
-            .herald
-            .owe(&self.kept.manifest, What::Cancelled {})
+            .notifier
+            .stage(&self.kept.manifest, EventKind::Cancelled {})
             .await;
         self.kept.manifest.state = State::Cancelled;
-        self.kept.manifest.is_to_stop = false;
+        self.kept.manifest.stop_requested = false;
         self.save().await?;
-        self.herald.pay(owed);
+        self.notifier.deliver(owed);
         Ok(())
     }
 
     /// Reads the best game back, from the object store, and leaves its files there.
-    async fn finish(&mut self, stopped_by: Option<StoppedBy>) -> Result<(), DriveError> {
+    async fn finish(&mut self, stopped_by: Option<StoppedBy>) -> Result<(), DriverError> {
         self.kept.manifest.stopped_by = stopped_by;
         if let Some(limit @ (StoppedBy::MaxCost | StoppedBy::MaxHours)) = stopped_by {
             self.tell_of_the_budget(limit, "one more depth would break the limit");
         }
         let manifest = self.kept.manifest.clone();
-        self.board
+        self.queue
             .note(&manifest.name, "reading the best game back".to_owned());
         match read_back(&self.objects, &manifest, &self.scratch, None).await {
             Ok(read) => {
@@ -713,9 +718,9 @@ impl Drive {
             Err(error @ ReadError::Game(_)) if manifest.keep != hatebeam_runs::Keep::All => {
                 self.kept.manifest.note = format!("the best game was not kept: {error}");
             }
-            Err(error) => return Err(DriveError::Game(error.whole())),
+            Err(error) => return Err(DriverError::Game(error.whole())),
         }
-        match sweep(&self.objects, &self.kept.manifest).await {
+        match collect_garbage(&self.objects, &self.kept.manifest).await {
             Ok((0, _)) => {}
             Ok((objects, bytes)) => {
                 tracing::info!(objects, bytes, "what nothing leads to is removed")
@@ -723,17 +728,17 @@ impl Drive {
             Err(error) => tracing::warn!(%error, "what nothing leads to stays"),
         }
         let outcome = self.kept.manifest.outcome.as_ref();
-        let finished = What::Finished {
+        let finished = EventKind::Finished {
             end: manifest.ended_by().to_owned(),
             pieces: outcome.map(|outcome| outcome.pieces),
             replay: outcome.map(|outcome| outcome.replay.clone()),
             files: outcome.map_or_else(Vec::new, |outcome| outcome.files.clone()),
         };
-        let owed = self.herald.owe(&self.kept.manifest, finished).await;
+        let owed = self.notifier.stage(&self.kept.manifest, finished).await;
         self.kept.manifest.state = State::Finished;
-        self.kept.manifest.is_to_stop = false;
+        self.kept.manifest.stop_requested = false;
         self.save().await?;
-        self.herald.pay(owed);
+        self.notifier.deliver(owed);
         Ok(())
     }
 }

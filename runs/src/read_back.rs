@@ -1,7 +1,7 @@
 //! The best game of a run: read back by look-ups, brought to its end, played through the exact rules.
 
 use crate::run::{Run, RunError};
-use crate::spec::Springboard;
+use crate::spec::StartingPosition;
 use hatebeam_game::{
     Backward, Children, Emulator, Enemy, EnemyState, Game, Key, PathError, Pressed, Well,
     WellError, replay_of_wells,
@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use thiserror::Error;
 
 /// A run that was searched, as far as games are read back from it.
-pub trait Searched {
+pub trait ReadableRun {
     /// Where its wells are looked up.
     type Store: Lookup;
     /// Where its wells are looked up.
@@ -20,10 +20,10 @@ pub trait Searched {
     /// The emulator of its geometry and rules.
     fn emulator(&self) -> &Emulator;
     /// The game up to where the search begins.
-    fn start(&self) -> &Springboard;
+    fn start(&self) -> &StartingPosition;
 }
 
-impl Searched for Run {
+impl ReadableRun for Run {
     type Store = RunStore;
 
     fn store(&self) -> &RunStore {
@@ -34,7 +34,7 @@ impl Searched for Run {
         Run::emulator(self)
     }
 
-    fn start(&self) -> &Springboard {
+    fn start(&self) -> &StartingPosition {
         Run::start(self)
     }
 }
@@ -102,14 +102,14 @@ const MAX_ENDING: usize = 1000;
 ///
 /// # Errors
 /// [`GameError`]; [`StoreError::Dropped`] inside if the wells on the way were not kept.
-pub fn best_game(run: &impl Searched) -> Result<BestGame, GameError> {
+pub fn best_game(run: &impl ReadableRun) -> Result<BestGame, GameError> {
     let mut records: Vec<&DepthRecord> = run.store().depths().iter().collect();
-    records.sort_by_key(|record| Reverse((record.best_game_score, record.depth)));
+    records.sort_by_key(|record| Reverse((record.best_lines, record.depth)));
     let mut parted_at = None;
     // The part of a better game before HATETRIS changes a piece.
     let mut held: Option<(Vec<Well>, u32)> = None;
     for record in records {
-        let score = u32::from(record.best_game_score);
+        let score = u32::from(record.best_lines);
         if let Some((wells, depth)) = &held
             && score_of(run, wells) >= score
         {
@@ -140,7 +140,7 @@ pub fn best_game(run: &impl Searched) -> Result<BestGame, GameError> {
 ///
 /// # Errors
 /// [`GameError`]; [`StoreError::NoDepth`] inside if there is no such depth.
-pub fn game_through(run: &impl Searched, depth: u32) -> Result<BestGame, GameError> {
+pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, GameError> {
     let mut records = run.store().depths().iter();
     let record = records.find(|record| record.depth == depth);
     let record = record.ok_or(StoreError::NoDepth { depth })?;
@@ -160,7 +160,7 @@ pub fn game_through(run: &impl Searched, depth: u32) -> Result<BestGame, GameErr
 }
 
 /// A well with the most lines of a depth.
-fn best_well(run: &impl Searched, record: &DepthRecord) -> Result<Well, GameError> {
+fn best_well(run: &impl ReadableRun, record: &DepthRecord) -> Result<Well, GameError> {
     let well = Well::from_hex(run.store().geometry(), &record.best_well);
     well.map_err(|source| GameError::Well {
         depth: record.depth,
@@ -183,7 +183,7 @@ pub struct GameTo {
 ///
 /// # Errors
 /// What [`path_to`] says.
-pub fn game_to(run: &impl Searched, depth: u32, well: &Well) -> Result<GameTo, StoreError> {
+pub fn game_to(run: &impl ReadableRun, depth: u32, well: &Well) -> Result<GameTo, StoreError> {
     let mut backward = Backward::new(run.emulator());
     let packed = NodeWell::pack(run.store().geometry(), well);
     let Path { wells, lookups } = path_to(run.store(), &mut backward, depth, &packed)?;
@@ -197,7 +197,7 @@ pub fn game_to(run: &impl Searched, depth: u32, well: &Well) -> Result<GameTo, S
 }
 
 /// The number of the first piece that HATETRIS changes in this game, because a well came back.
-fn loops_at(run: &impl Searched, wells: &[Well]) -> Option<usize> {
+fn loops_at(run: &impl ReadableRun, wells: &[Well]) -> Option<usize> {
     let (mut exact, mut mild) = (
         EnemyState::new(Enemy::Hatetris),
         EnemyState::new(Enemy::Mild),
@@ -213,7 +213,7 @@ fn loops_at(run: &impl Searched, wells: &[Well]) -> Option<usize> {
 }
 
 /// The lines of a game that goes through these wells: what was placed and is not there any more.
-fn score_of(run: &impl Searched, wells: &[Well]) -> u32 {
+fn score_of(run: &impl ReadableRun, wells: &[Well]) -> u32 {
     let (Some(first), Some(last)) = (wells.first(), wells.last()) else {
         return 0;
     };
@@ -223,7 +223,7 @@ fn score_of(run: &impl Searched, wells: &[Well]) -> u32 {
 
 /// Brings a game to its end and plays it.
 fn finish(
-    run: &impl Searched,
+    run: &impl ReadableRun,
     mut wells: Vec<Well>,
     depth: u32,
     lookups: u64,

@@ -1,4 +1,4 @@
-//! Where a run may end, judged by its last depths.
+//! Where a run may end, cut_verdict by its last depths.
 
 use crate::spec::RunSpec;
 use hatebeam_search::EvaluatorKind;
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// How fast a run goes at present.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct ProgressEstimator {
     width: u64,
     max_depth: Option<u32>,
     /// How deep it may get, before its depths tell more.
@@ -23,7 +23,7 @@ pub struct Projection {
     pub depths: (u32, u32),
     /// Seconds from now on.
     pub seconds: (f64, f64),
-    /// What this is judged by, in words.
+    /// What this is cut_verdict by, in words.
     pub judged_by: &'static str,
 }
 
@@ -70,23 +70,23 @@ fn interpolated(table: &[(f64, f64)], at: f64) -> f64 {
     (y0 + (at - x0) * (y1 - y0) / (x1 - x0)).max(0.0)
 }
 
-impl Pace {
-    /// Depths by which the end is judged.
+impl ProgressEstimator {
+    /// Depths by which the end is cut_verdict.
     pub const DEPTHS: usize = 6;
 
     /// Of a run, to be stopped at this depth if there is one.
-    pub fn new(spec: &RunSpec, max_depth: Option<u32>) -> Pace {
-        Pace {
+    pub fn new(spec: &RunSpec, max_depth: Option<u32>) -> ProgressEstimator {
+        ProgressEstimator {
             width: spec.width,
             max_depth,
             likely: likely_depths(spec, max_depth),
-            recent: VecDeque::with_capacity(Pace::DEPTHS),
+            recent: VecDeque::with_capacity(ProgressEstimator::DEPTHS),
         }
     }
 
     /// Takes note of the next depth.
     pub fn add(&mut self, record: &DepthRecord) {
-        if self.recent.len() == Pace::DEPTHS {
+        if self.recent.len() == ProgressEstimator::DEPTHS {
             self.recent.pop_front();
         }
         let seconds = record.seconds.max(0.0);
@@ -96,7 +96,7 @@ impl Pace {
     /// Where the run may end; none before enough depths are known.
     pub fn projection(&self) -> Option<Projection> {
         let (&(from, first, _), &(depth, last, _)) = (self.recent.front()?, self.recent.back()?);
-        if self.recent.len() < Pace::DEPTHS {
+        if self.recent.len() < ProgressEstimator::DEPTHS {
             return None;
         }
         let seconds: f64 = self.recent.iter().map(|(_, _, seconds)| seconds).sum();
@@ -169,16 +169,16 @@ mod tests {
     }
 
     fn pace(width: u64, max_depth: Option<u32>, from: u32, counts: &[u64]) -> Option<Projection> {
-        let mut pace = Pace::new(&spec(width), max_depth);
+        let mut pace = ProgressEstimator::new(&spec(width), max_depth);
         for (n, count) in counts.iter().enumerate() {
             pace.add(&DepthRecord {
                 depth: from + n as u32,
                 count: *count,
                 digest: String::new(),
-                best_score: 0,
-                median_score: 0,
-                worst_score: 0,
-                best_game_score: 0,
+                best_eval: 0,
+                median_eval: 0,
+                worst_eval: 0,
+                best_lines: 0,
                 best_well: String::new(),
                 children: 0,
                 seconds: 2.0,

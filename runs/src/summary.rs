@@ -7,41 +7,41 @@ use std::cmp::Ordering;
 
 /// What there is to say of a part of a frontier. Parts can be joined in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct FrontierSummary {
     /// Wells.
     pub count: u64,
     /// Of the nodes.
     pub digest: Digest,
     /// The greatest score; the least number of its kind without a node.
-    pub best_score: i32,
+    pub best_eval: i32,
     /// The least score; the greatest number of its kind without a node.
-    pub worst_score: i32,
+    pub worst_eval: i32,
     /// The node with the most lines, then the greatest score, then the first well.
     pub best: Option<Node>,
 }
 
-impl Default for Part {
-    fn default() -> Part {
-        Part {
+impl Default for FrontierSummary {
+    fn default() -> FrontierSummary {
+        FrontierSummary {
             count: 0,
             digest: Digest::default(),
-            best_score: i32::MIN,
-            worst_score: i32::MAX,
+            best_eval: i32::MIN,
+            worst_eval: i32::MAX,
             best: None,
         }
     }
 }
 
-impl Part {
+impl FrontierSummary {
     /// Of these nodes.
-    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Part {
-        let mut part = Part::default();
+    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> FrontierSummary {
+        let mut part = FrontierSummary::default();
         for node in nodes {
-            part.join(&Part {
+            part.join(&FrontierSummary {
                 count: 1,
                 digest: Digest::of([node]),
-                best_score: node.score,
-                worst_score: node.score,
+                best_eval: node.score,
+                worst_eval: node.score,
                 best: Some(*node),
             });
         }
@@ -49,11 +49,11 @@ impl Part {
     }
 
     /// Adds another part of the same frontier.
-    pub fn join(&mut self, other: &Part) {
+    pub fn join(&mut self, other: &FrontierSummary) {
         self.count += other.count;
         self.digest.join(other.digest);
-        self.best_score = self.best_score.max(other.best_score);
-        self.worst_score = self.worst_score.min(other.worst_score);
+        self.best_eval = self.best_eval.max(other.best_eval);
+        self.worst_eval = self.worst_eval.min(other.worst_eval);
         self.best = [self.best, other.best]
             .into_iter()
             .flatten()
@@ -64,7 +64,7 @@ impl Part {
     pub fn record(
         &self,
         geometry: Geometry,
-        (depth, median_score): (u32, i32),
+        (depth, median_eval): (u32, i32),
         children: u64,
         seconds: f64,
     ) -> DepthRecord {
@@ -73,10 +73,10 @@ impl Part {
             depth,
             count: self.count,
             digest: self.digest.to_string(),
-            best_score: if self.count == 0 { 0 } else { self.best_score },
-            median_score,
-            worst_score: if self.count == 0 { 0 } else { self.worst_score },
-            best_game_score: self.best.map_or(0, |node| node.lines),
+            best_eval: if self.count == 0 { 0 } else { self.best_eval },
+            median_eval,
+            worst_eval: if self.count == 0 { 0 } else { self.worst_eval },
+            best_lines: self.best.map_or(0, |node| node.lines),
             best_well: well.map_or_else(String::new, |well| well.to_hex(geometry)),
             children,
             seconds,

@@ -15,7 +15,7 @@ impl Run {
     /// # Errors
     /// [`StoreError::BadRecord`] if what comes out is not what was committed; what reading and writing may
     /// meet.
-    pub fn mend(&mut self, threads: usize, cancel: &AtomicBool) -> Result<Vec<u32>, RunError> {
+    pub fn repair(&mut self, threads: usize, cancel: &AtomicBool) -> Result<Vec<u32>, RunError> {
         let damaged = self.damaged()?;
         // All of them go first: RocksDB looks into the tables beside one that it takes.
         for depth in &damaged {

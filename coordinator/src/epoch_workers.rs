@@ -1,10 +1,10 @@
 //! Workers that search together for an epoch, asked all at once.
 
-use crate::hub::{Hub, Lost, Member};
+use crate::registry::{Member, WorkerError, WorkerRegistry};
 use hatebeam_proto::v1;
-use hatebeam_proto::v1::answer::What as Answer;
-use hatebeam_proto::v1::order::What as Order;
-use hatebeam_runs::Part;
+use hatebeam_proto::v1::answer::Kind as Answer;
+use hatebeam_proto::v1::order::Kind as Order;
+use hatebeam_runs::FrontierSummary;
 use hatebeam_search::{
     CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES, Node, NodeWell, Ties, WELL_BYTES,
     retry_sigmas,
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 /// When one worker cannot reach another, the others are heard for so long: who cannot be reached by most is
-/// the one to blame.
+/// the one to failures.
 const HEARING: Duration = Duration::from_millis(500);
 
 /// The workers of an epoch.
-pub(crate) struct Crew {
-    hub: Arc<Hub>,
+pub(crate) struct EpochWorkers {
+    registry: Arc<WorkerRegistry>,
     pub(crate) members: Vec<Member>,
     pub(crate) epoch: u64,
 }
@@ -34,10 +34,14 @@ pub(crate) struct Explored {
     select: v1::Select,
 }
 
-impl Crew {
-    pub(crate) fn new(hub: Arc<Hub>, members: Vec<Member>, epoch: u64) -> Crew {
-        Crew {
-            hub,
+impl EpochWorkers {
+    pub(crate) fn new(
+        registry: Arc<WorkerRegistry>,
+        members: Vec<Member>,
+        epoch: u64,
+    ) -> EpochWorkers {
+        EpochWorkers {
+            registry,
             members,
             epoch,
         }
@@ -50,17 +54,18 @@ impl Crew {
             .collect()
     }
 
-    /// Asks all of the crew the same, or nearly, and gives what `take` finds in the answers, in its order.
+    /// Asks all of the workers the same, or nearly, and gives what `take` finds in the answers, in its order.
     async fn ask_all<T>(
         &self,
         order: impl Fn(usize) -> Order,
         take: impl Fn(Answer) -> Option<T>,
-    ) -> Result<Vec<T>, Lost> {
+    ) -> Result<Vec<T>, WorkerError> {
         let mut asked = JoinSet::new();
         for (place, member) in self.members.iter().enumerate() {
-            let (hub, member, order) = (Arc::clone(&self.hub), member.clone(), order(place));
+            let (registry, member, order) =
+                (Arc::clone(&self.registry), member.clone(), order(place));
             let epoch = self.epoch;
-            asked.spawn(async move { (place, hub.ask(&member, epoch, order).await) });
+            asked.spawn(async move { (place, registry.ask(&member, epoch, order).await) });
         }
         let mut answers: Vec<Option<T>> = self.members.iter().map(|_| None).collect();
         while let Some(answer) = asked.join_next().await {
@@ -81,7 +86,7 @@ impl Crew {
     pub(crate) async fn prepare(
         &self,
         order: impl Fn(usize) -> v1::Prepare,
-    ) -> Result<Vec<v1::Prepared>, Lost> {
+    ) -> Result<Vec<v1::Prepared>, WorkerError> {
         let prepared = |answer| match answer {
             Answer::Prepared(prepared) => Some(prepared),
             _ => None,
@@ -97,13 +102,13 @@ impl Crew {
     }
 
     /// Has the children of a depth made, and finds what survives of them in a beam of this width.
-    pub(crate) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, Lost> {
+    pub(crate) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, WorkerError> {
         let mut sigmas = DEFAULT_SIGMAS;
         loop {
             if let Some(explored) = self.try_explore(depth, width, sigmas).await? {
                 return Ok(explored);
             }
-            self.hub.metrics.all.repeats.add(1);
+            self.registry.metrics.all.repeats.add(1);
             tracing::info!("the tables were too small: the depth is done again");
             sigmas = retry_sigmas(sigmas);
         }
@@ -115,7 +120,7 @@ impl Crew {
         depth: u32,
         width: usize,
         sigmas: f64,
-    ) -> Result<Option<Explored>, Lost> {
+    ) -> Result<Option<Explored>, WorkerError> {
         let began = Instant::now();
         let expand = |_| Order::Expand(v1::Expand { depth, sigmas });
         let expanded = |answer| match answer {
@@ -126,7 +131,7 @@ impl Crew {
         self.took("expand", began);
         let began = Instant::now();
         let (cut, median) = self.cut(depth, width).await?;
-        let (dropped, tied) = self.judge(depth, &cut).await?;
+        let (dropped, tied) = self.validate_cut(depth, &cut).await?;
         self.took("cut", began);
         if dropped {
             return Ok(None);
@@ -151,27 +156,35 @@ impl Crew {
     }
 
     fn took(&self, phase: &str, since: Instant) {
-        self.hub.metrics.all.phases.observe(phase, since.elapsed());
+        self.registry
+            .metrics
+            .all
+            .phases
+            .observe(phase, since.elapsed());
     }
 
     /// Whether anything was dropped that the cut would let live; and, where not all wells of the cut's rank
     /// survive, those that do.
-    async fn judge(&self, depth: u32, cut: &Cut) -> Result<(bool, Vec<NodeWell>), Lost> {
-        let judge = v1::Judge {
+    async fn validate_cut(
+        &self,
+        depth: u32,
+        cut: &Cut,
+    ) -> Result<(bool, Vec<NodeWell>), WorkerError> {
+        let validate_cut = v1::ValidateCut {
             depth,
             cut: cut.rank,
             tied: matches!(cut.ties, Ties::First(_)),
         };
-        let judge = |_| Order::Judge(judge);
-        let judged = |answer| match answer {
-            Answer::Judged(judged) => Some(judged),
+        let validate_cut = |_| Order::ValidateCut(validate_cut);
+        let cut_verdict = |answer| match answer {
+            Answer::CutVerdict(cut_verdict) => Some(cut_verdict),
             _ => None,
         };
         let mut dropped = false;
         let mut tied = Vec::new();
-        for judged in self.ask_all(judge, judged).await? {
-            dropped |= judged.dropped;
-            let wells = judged.tied.chunks_exact(WELL_BYTES);
+        for cut_verdict in self.ask_all(validate_cut, cut_verdict).await? {
+            dropped |= cut_verdict.dropped;
+            let wells = cut_verdict.tied.chunks_exact(WELL_BYTES);
             tied.extend(wells.filter_map(|well| well.try_into().ok().map(NodeWell)));
         }
         if let Ties::First(count) = cut.ties {
@@ -182,7 +195,7 @@ impl Crew {
     }
 
     /// The cut, ties not yet settled, and the median of the scores of what survives it.
-    async fn cut(&self, depth: u32, width: usize) -> Result<(Cut, i32), Lost> {
+    async fn cut(&self, depth: u32, width: usize) -> Result<(Cut, i32), WorkerError> {
         let mut search = CutSearch::new(width);
         let mut median: Option<CutSearch> = None;
         // The first question is the same for both; its answer tells how many there are.
@@ -243,14 +256,14 @@ impl Crew {
     }
 
     /// Has each keep what survives, and begin to commit it.
-    pub(crate) async fn select(&self, explored: &Explored) -> Result<Part, Lost> {
+    pub(crate) async fn select(&self, explored: &Explored) -> Result<FrontierSummary, WorkerError> {
         let began = Instant::now();
         let select = |_| Order::Select(explored.select.clone());
         let selected = |answer| match answer {
             Answer::Selected(part) => Some(part),
             _ => None,
         };
-        let mut whole = Part::default();
+        let mut whole = FrontierSummary::default();
         for part in self.ask_all(select, selected).await? {
             whole.join(&part_of(&part).map_err(|error| strange("a worker", &error))?);
         }
@@ -259,13 +272,14 @@ impl Crew {
     }
 
     /// The tables of a depth that was selected, as each has put them into the object store.
-    pub(crate) fn tables(&self, depth: u32) -> JoinSet<Result<Vec<v1::Table>, Lost>> {
+    pub(crate) fn tables(&self, depth: u32) -> JoinSet<Result<Vec<v1::Table>, WorkerError>> {
         let mut tables = JoinSet::new();
         for member in &self.members {
-            let (hub, member, epoch) = (Arc::clone(&self.hub), member.clone(), self.epoch);
+            let (registry, member, epoch) =
+                (Arc::clone(&self.registry), member.clone(), self.epoch);
             tables.spawn(async move {
                 let order = Order::WaitCommit(v1::WaitCommit { depth });
-                match hub.ask(&member, epoch, order).await? {
+                match registry.ask(&member, epoch, order).await? {
                     Answer::Committed(committed) => Ok(committed.tables),
                     _ => Err(misanswered(&member.name)),
                 }
@@ -276,7 +290,10 @@ impl Crew {
 }
 
 /// Adds what the others complain of, once one could not reach another.
-async fn hear_others(mut lost: Lost, mut asked: JoinSet<(usize, Result<Answer, Lost>)>) -> Lost {
+async fn hear_others(
+    mut lost: WorkerError,
+    mut asked: JoinSet<(usize, Result<Answer, WorkerError>)>,
+) -> WorkerError {
     let until = tokio::time::Instant::now() + HEARING;
     while let Ok(Some(answer)) = tokio::time::timeout_at(until, asked.join_next()).await {
         match answer {
@@ -289,35 +306,35 @@ async fn hear_others(mut lost: Lost, mut asked: JoinSet<(usize, Result<Answer, L
     lost
 }
 
-pub(crate) fn strange(worker: &str, what: &dyn std::fmt::Display) -> Lost {
-    Lost::of(worker, &what.to_string())
+pub(crate) fn strange(worker: &str, what: &dyn std::fmt::Display) -> WorkerError {
+    WorkerError::of(worker, &what.to_string())
 }
 
 /// An answer to another question than was asked.
-fn misanswered(worker: &str) -> Lost {
-    Lost::of(worker, "it gave another answer than asked for")
+fn misanswered(worker: &str) -> WorkerError {
+    WorkerError::of(worker, "it gave another answer than asked for")
 }
 
-fn part_of(selected: &v1::Selected) -> Result<Part, String> {
+fn part_of(selected: &v1::Selected) -> Result<FrontierSummary, String> {
     let bad = |_| "its part of the depth cannot be read".to_owned();
-    let best = match selected.best_game_well.is_empty() {
+    let best = match selected.best_well.is_empty() {
         true => None,
         false => Some(Node {
-            score: selected.best_game_node_score,
-            well: NodeWell(selected.best_game_well.as_slice().try_into().map_err(bad)?),
-            lines: u16::try_from(selected.best_game_score)
+            score: selected.best_well_eval,
+            well: NodeWell(selected.best_well.as_slice().try_into().map_err(bad)?),
+            lines: u16::try_from(selected.best_lines)
                 .map_err(|_| "its best game has too many lines".to_owned())?,
-            hint: selected.best_game_hint as u8,
+            hint: selected.best_well_hint as u8,
         }),
     };
-    Ok(Part {
+    Ok(FrontierSummary {
         count: selected.count,
         digest: selected
             .digest
             .parse()
             .map_err(|_| "its digest cannot be read".to_owned())?,
-        best_score: selected.best_score,
-        worst_score: selected.worst_score,
+        best_eval: selected.best_eval,
+        worst_eval: selected.worst_eval,
         best,
     })
 }

@@ -4,7 +4,7 @@
 //! do what it is told (its disk is full, the object store is out of its reach), would fail every depth. It
 //! is left out for a while, so that the others go on without it.
 
-use crate::hub::Lost;
+use crate::registry::WorkerError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const OUT: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(
 
 /// A worker that is to be left out.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct Exclusion {
     pub(crate) worker: String,
     pub(crate) reason: String,
     pub(crate) how_long: Duration,
@@ -29,7 +29,7 @@ pub(crate) struct Verdict {
 
 /// What workers complained of since a depth was last committed.
 #[derive(Debug, Default)]
-pub(crate) struct Blame {
+pub(crate) struct FailureTracker {
     /// Workers that could not reach each other, the lesser name first, and how often.
     pairs: BTreeMap<(String, String), u32>,
     /// Workers that failed by themselves: how much, and why the last time.
@@ -38,9 +38,9 @@ pub(crate) struct Blame {
     verdicts: BTreeMap<String, u32>,
 }
 
-impl Blame {
+impl FailureTracker {
     /// Takes note of why a depth failed.
-    pub(crate) fn note(&mut self, lost: &Lost) {
+    pub(crate) fn note(&mut self, lost: &WorkerError) {
         for (one, other) in &lost.unreached {
             let pair = if one < other {
                 (one.clone(), other.clone())
@@ -51,7 +51,7 @@ impl Blame {
         }
         if lost.unreached.is_empty() {
             let own = self.own.entry(lost.worker.clone()).or_default();
-            let much = if lost.may_pass { 1 } else { FOR_GOOD };
+            let much = if lost.is_transient { 1 } else { FOR_GOOD };
             *own = (own.0 + much, lost.reason.clone());
         }
     }
@@ -62,19 +62,19 @@ impl Blame {
         self.own.clear();
     }
 
-    /// Whom to leave out of a crew of these names, if anybody. The last one never is.
-    pub(crate) fn verdict(&mut self, crew: &[&str]) -> Option<Verdict> {
-        if crew.len() < 2 {
+    /// Whom to leave out of a workers of these names, if anybody. The last one never is.
+    pub(crate) fn verdict(&mut self, workers: &[&str]) -> Option<Exclusion> {
+        if workers.len() < 2 {
             return None;
         }
-        let (worker, reason) = self.cut_off(crew).or_else(|| self.failing(crew))?;
+        let (worker, reason) = self.cut_off(workers).or_else(|| self.failing(workers))?;
         self.pairs
             .retain(|(one, other), _| *one != worker && *other != worker);
         self.own.remove(&worker);
         let before = self.verdicts.entry(worker.clone()).or_default();
         let how_long = OUT.0.saturating_mul(1 << (*before).min(16)).min(OUT.1);
         *before += 1;
-        Some(Verdict {
+        Some(Exclusion {
             worker,
             reason,
             how_long,
@@ -83,8 +83,8 @@ impl Blame {
 
     /// The worker with the most others that it and they could not reach, once a pair has failed too often.
     /// Of two that fail only each other it is the second: one of them must go, and either would do.
-    fn cut_off(&self, crew: &[&str]) -> Option<(String, String)> {
-        let here = |name: &String| crew.contains(&name.as_str());
+    fn cut_off(&self, workers: &[&str]) -> Option<(String, String)> {
+        let here = |name: &String| workers.contains(&name.as_str());
         let pairs: Vec<_> = self
             .pairs
             .iter()
@@ -104,9 +104,9 @@ impl Blame {
         Some((worker.clone(), reason))
     }
 
-    fn failing(&self, crew: &[&str]) -> Option<(String, String)> {
+    fn failing(&self, workers: &[&str]) -> Option<(String, String)> {
         let mut own = self.own.iter();
-        own.find(|(name, (count, _))| *count >= OWN_TRIES && crew.contains(&name.as_str()))
+        own.find(|(name, (count, _))| *count >= OWN_TRIES && workers.contains(&name.as_str()))
             .map(|(name, (_, reason))| (name.clone(), reason.clone()))
     }
 }
@@ -115,67 +115,67 @@ impl Blame {
 mod tests {
     use super::*;
 
-    fn unreached(pairs: &[(&str, &str)]) -> Lost {
+    fn unreached(pairs: &[(&str, &str)]) -> WorkerError {
         let pair = |(one, other): &(&str, &str)| ((*one).to_owned(), (*other).to_owned());
-        Lost {
+        WorkerError {
             unreached: pairs.iter().map(pair).collect(),
-            ..Lost::of(pairs[0].0, "no answer")
+            ..WorkerError::of(pairs[0].0, "no answer")
         }
     }
 
     #[test]
     fn one_failure_is_nobodys_fault() {
-        let mut blame = Blame::default();
-        blame.note(&unreached(&[("a", "b")]));
-        assert_eq!(blame.verdict(&["a", "b", "c"]), None);
-        blame.forget();
-        blame.note(&unreached(&[("b", "a")]));
-        assert_eq!(blame.verdict(&["a", "b", "c"]), None);
+        let mut failures = FailureTracker::default();
+        failures.note(&unreached(&[("a", "b")]));
+        assert_eq!(failures.verdict(&["a", "b", "c"]), None);
+        failures.forget();
+        failures.note(&unreached(&[("b", "a")]));
+        assert_eq!(failures.verdict(&["a", "b", "c"]), None);
     }
 
     #[test]
     fn the_one_that_most_others_cannot_reach_is_left_out() {
-        let mut blame = Blame::default();
-        blame.note(&unreached(&[("a", "c"), ("b", "a")]));
-        blame.note(&unreached(&[("c", "a")]));
-        let verdict = blame.verdict(&["a", "b", "c"]).unwrap();
+        let mut failures = FailureTracker::default();
+        failures.note(&unreached(&[("a", "c"), ("b", "a")]));
+        failures.note(&unreached(&[("c", "a")]));
+        let verdict = failures.verdict(&["a", "b", "c"]).unwrap();
         assert_eq!(verdict.worker, "a");
         assert_eq!(verdict.how_long, OUT.0);
         assert_eq!(verdict.reason, "b, c and it cannot reach each other");
-        assert_eq!(blame.verdict(&["b", "c"]), None);
+        assert_eq!(failures.verdict(&["b", "c"]), None);
     }
 
     #[test]
     fn of_two_one_goes_and_the_last_one_stays() {
-        let mut blame = Blame::default();
-        blame.note(&unreached(&[("a", "b")]));
-        blame.note(&unreached(&[("b", "a")]));
-        assert_eq!(blame.verdict(&["a"]), None);
-        assert_eq!(blame.verdict(&["a", "b"]).unwrap().worker, "b");
+        let mut failures = FailureTracker::default();
+        failures.note(&unreached(&[("a", "b")]));
+        failures.note(&unreached(&[("b", "a")]));
+        assert_eq!(failures.verdict(&["a"]), None);
+        assert_eq!(failures.verdict(&["a", "b"]).unwrap().worker, "b");
     }
 
     #[test]
     fn what_may_pass_is_borne_for_longer() {
-        let mut blame = Blame::default();
+        let mut failures = FailureTracker::default();
         for _ in 0..OWN_TRIES {
-            assert_eq!(blame.verdict(&["a", "b"]), None);
-            blame.note(&Lost {
-                may_pass: true,
-                ..Lost::of("a", "the object store does not answer")
+            assert_eq!(failures.verdict(&["a", "b"]), None);
+            failures.note(&WorkerError {
+                is_transient: true,
+                ..WorkerError::of("a", "the object store does not answer")
             });
         }
-        assert_eq!(blame.verdict(&["a", "b"]).unwrap().worker, "a");
+        assert_eq!(failures.verdict(&["a", "b"]).unwrap().worker, "a");
     }
 
     #[test]
     fn whoever_fails_by_itself_is_left_out_and_longer_each_time() {
-        let mut blame = Blame::default();
+        let mut failures = FailureTracker::default();
         for times in 0..8 {
             for _ in 0..OWN_TRIES / FOR_GOOD {
-                assert_eq!(blame.verdict(&["a", "b"]), None);
-                blame.note(&Lost::of("a", "the disk is full"));
+                assert_eq!(failures.verdict(&["a", "b"]), None);
+                failures.note(&WorkerError::of("a", "the disk is full"));
             }
-            let verdict = blame.verdict(&["a", "b"]).unwrap();
+            let verdict = failures.verdict(&["a", "b"]).unwrap();
             assert_eq!(verdict.worker, "a");
             assert_eq!(verdict.reason, "the disk is full");
             assert_eq!(verdict.how_long, (OUT.0 * (1 << times)).min(OUT.1));

@@ -11,7 +11,10 @@ use std::collections::HashMap;
 ///
 /// # Errors
 /// What listing and deleting may meet; what is left then is in nobody's way.
-pub async fn sweep(objects: &Objects, manifest: &Manifest) -> Result<(u64, u64), ObjectError> {
+pub async fn collect_garbage(
+    objects: &Objects,
+    manifest: &Manifest,
+) -> Result<(u64, u64), ObjectError> {
     let prefix = manifest.prefix();
     // All of a depth's tables are of the epoch that its list is of.
     let epochs: HashMap<u32, &str> = manifest
