@@ -122,7 +122,7 @@ pub(crate) async fn leave(
         .map_err(|error| ManifestError::Scratch(std::io::Error::other(error)))?;
     let mut files = Vec::new();
     for (format, text) in texts {
-        let key = format!("replays/{stem}.{}", format.ending());
+        let key = format!("replays/{stem}.{}", format.extension());
         match objects.put(&format!("{prefix}/{key}"), text.into()).await {
             Ok(()) => files.push(key),
             Err(error) if format != Format::Base2048 => {

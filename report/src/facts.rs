@@ -1,48 +1,48 @@
-//! What there is to say of a run, wherever it was searched.
+//! Facts about a run, whether it was searched on one machine or in a cluster.
 
-use crate::words::grouped;
+use crate::numbers::grouped;
 use hatebeam_game::Geometry;
 
-/// What there is to say of a run.
+/// Facts about a run.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The run's name.
+    /// Name of the run.
     pub run: String,
-    /// The beam's width.
+    /// Width of the beam.
     pub width: u64,
-    /// The evaluator's name.
+    /// Name of the evaluator.
     pub evaluator: &'static str,
-    /// The name of its quiescence.
+    /// Name of the evaluator's quiescence.
     pub quiescence: &'static str,
-    /// What is searched, as JSON.
+    /// Run specification, as JSON.
     pub spec: String,
-    /// The size of its wells.
+    /// Size of the wells.
     pub geometry: Geometry,
-    /// Whether it has ended, and why.
+    /// Whether the run has ended, and why.
     pub end: End,
-    /// The committed depths, ascending.
+    /// Committed depths, ascending.
     pub depths: Vec<DepthFacts>,
-    /// The digest of the last of them.
+    /// Digest of the last committed depth.
     pub digest: String,
-    /// What is stored of it.
+    /// Size of the stored tables.
     pub stored_bytes: u64,
-    /// The scores of a whole depth, where they are at hand; or why they cannot be read.
+    /// Scores of a whole depth, if they are available; or the reason why they cannot be read.
     pub scores: Option<Result<Scores, String>>,
 }
 
 /// Whether a run has ended, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It goes on, or could.
+    /// The run is in progress, or can be resumed.
     Open,
-    /// No well of the last depth has a child that is alive.
+    /// The search is complete: every game is over after the last depth.
     Over,
-    /// It was stopped before, by the limit of this name, such as `max-depth`.
+    /// The limit with this name, such as `max-depth`, stopped the run.
     Stopped(String),
 }
 
 impl End {
-    /// The one of this name: `over`, or the limit that stopped it.
+    /// Returns the end with this name: `over`, or the name of the limit that stopped the run.
     pub fn of(name: &str) -> End {
         match name {
             "over" => End::Over,
@@ -50,72 +50,69 @@ impl End {
         }
     }
 
-    /// In words.
+    /// Returns the end in words.
     pub fn words(&self) -> String {
         match self {
             End::Open => "not finished".to_owned(),
             End::Over => "searched to the end".to_owned(),
             End::Stopped(limit) => match limit.as_str() {
-                "max-depth" => "searched to the depth it was to stop at".to_owned(),
-                "max-cost" => "stopped when it had cost what it may cost".to_owned(),
-                "max-hours" => "stopped when it had taken the time it may take".to_owned(),
+                "max-depth" => "stopped at its depth limit".to_owned(),
+                "max-cost" => "stopped at its cost limit".to_owned(),
+                "max-hours" => "stopped at its time limit".to_owned(),
                 other => format!("stopped: {other}"),
             },
         }
     }
 }
 
-/// What is known of a committed depth. Scores are the evaluator's.
+/// Facts about a committed depth. The fields `*_eval` are scores of the evaluator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DepthFacts {
-    /// How many pieces were placed.
+    /// Number of pieces placed.
     pub depth: u32,
-    /// Wells.
+    /// Number of wells.
     pub count: u64,
-    /// The greatest score.
+    /// Highest score.
     pub best_eval: i32,
-    /// The median of the scores.
+    /// Median of the scores.
     pub median_eval: i32,
-    /// The least score.
+    /// Lowest score: the cut.
     pub worst_eval: i32,
-    /// The most lines of a game.
-    pub lines: u32,
-    /// The height of that game's stack.
+    /// Most lines cleared by any game of this depth.
+    pub best_lines: u32,
+    /// Height of the stack of the game with the most lines.
     pub height: usize,
-    /// Children that were made.
+    /// Number of distinct children, summed over the parents.
     pub children: u64,
-    /// How long that took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Bytes of its tables that are there.
+    /// Size of the stored tables.
     pub bytes: u64,
 }
 
-/// How the scores of a depth are distributed.
+/// Distribution of the scores of a depth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scores {
     /// The depth.
     pub depth: u32,
-    /// Its wells.
+    /// Number of its wells.
     pub count: u64,
-    /// How many of them have the least score.
+    /// Number of wells with the lowest score.
     pub at_cut: usize,
-    /// Their median.
+    /// Median of the scores.
     pub median: i32,
-    /// All scores, or evenly chosen ones.
+    /// All scores, or an evenly spaced sample of them.
     pub values: Vec<i32>,
 }
 
 impl Facts {
-    /// The most lines of any game.
+    /// Returns the most lines cleared by any game of the run.
     pub fn lines(&self) -> u32 {
-        self.depths
-            .iter()
-            .map(|depth| depth.lines)
-            .max()
-            .unwrap_or(0)
+        let lines = self.depths.iter().map(|depth| depth.best_lines);
+        lines.max().unwrap_or(0)
     }
 
-    /// What was searched, as a person says it.
+    /// Describes the search in words.
     pub fn about(&self) -> String {
         format!(
             "a beam of {} wells, evaluator {}, quiescence {}",

@@ -1,35 +1,35 @@
-//! The files of a game, and what they are called.
+//! The file formats of a game, and the names of its files.
 
 use crate::facts::Facts;
 use crate::film::Film;
+use crate::page::page;
 use crate::picture::picture;
-use crate::report::report;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// A form in which a game is kept.
+/// A file format for a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Its keys in Base2048, as the game prints them.
+    /// The keys in Base2048, as the game prints them.
     Base2048,
-    /// Its keys as letters.
+    /// The keys as letters.
     Raw,
     /// Every well and piece, as a [`Film`].
     Json,
-    /// A picture.
+    /// A picture of the game.
     Svg,
-    /// The whole run: what was searched, its plots, and the game.
+    /// A page about the run: its specification, plots, and the game.
     Html,
 }
 
-/// A name that no format has.
+/// An unknown name of a format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no format is called {0:?}: there are base2048, raw, json, svg and html")]
+#[error("unknown format {0:?}: choose base2048, raw, json, svg or html")]
 pub struct UnknownFormat(pub String);
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 5] = [
         Format::Base2048,
         Format::Raw,
@@ -38,7 +38,7 @@ impl Format {
         Format::Html,
     ];
 
-    /// The name.
+    /// Returns the name of the format.
     pub const fn name(self) -> &'static str {
         match self {
             Format::Base2048 => "base2048",
@@ -49,8 +49,8 @@ impl Format {
         }
     }
 
-    /// How names of such files end, after the stem and a dot.
-    pub const fn ending(self) -> &'static str {
+    /// Returns the extension of the format's files, without the leading dot.
+    pub const fn extension(self) -> &'static str {
         match self {
             Format::Base2048 => "txt",
             Format::Raw => "raw.txt",
@@ -58,7 +58,7 @@ impl Format {
         }
     }
 
-    /// What is in the file. The same run gives the same bytes.
+    /// Returns the contents of the file. The same run always gives the same bytes.
     pub fn render(self, film: &Film, facts: &Facts) -> String {
         match self {
             Format::Base2048 => film.base2048.clone() + "\n",
@@ -66,10 +66,10 @@ impl Format {
                 let keys = film.turns.iter().map(|turn| turn.keys.as_str());
                 keys.chain(["\n"]).collect()
             }
-            // Numbers, letters and lists of them can always be written.
+            // Serialization cannot fail: a film has only numbers, text and lists.
             Format::Json => serde_json::to_string(film).unwrap_or_default() + "\n",
             Format::Svg => picture(film, &facts.about()),
-            Format::Html => report(facts, Ok(film)),
+            Format::Html => page(facts, Ok(film)),
         }
     }
 }
@@ -90,7 +90,7 @@ impl FromStr for Format {
     }
 }
 
-/// All of a stem but the date.
+/// Returns a stem without its date.
 fn undated(film: &Film, width: u64) -> String {
     format!(
         "{:05}-lines-{:04}-pieces-{width}-wide-",
@@ -98,14 +98,14 @@ fn undated(film: &Film, width: u64) -> String {
     )
 }
 
-/// What the files of a game are called, but for their endings: `00148-lines-0412-pieces-25000000-wide-2026-11-21`.
-/// So they stand in the order of their scores wherever they are listed.
+/// Returns the name of a game's files without the extension, such as
+/// `00148-lines-0412-pieces-25000000-wide-2026-11-21`. Sorted by name, files are sorted by lines cleared.
 pub fn stem(film: &Film, width: u64, date: &str) -> String {
     undated(film, width) + date
 }
 
-/// The stem that files of this game have already, if such a file is among these: written again on another
-/// day, they keep their date.
+/// Returns the stem of this game's existing files, if `files` contains one. With it, files that are written again on
+/// another day keep their date.
 pub fn known_stem<'a>(
     film: &Film,
     width: u64,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_score_pieces_width_and_date() {
+    fn stem_has_score_pieces_width_and_date() {
         let film = film();
         let stem = stem(&film, 25_000_000, "2026-11-21");
         let expected = format!(
@@ -160,21 +160,21 @@ mod tests {
     }
 
     #[test]
-    fn a_game_that_is_there_keeps_its_date() {
+    fn existing_file_keeps_its_date() {
         let film = film();
         let known = |names: &[&str]| known_stem(&film, 10, names.iter().copied());
-        let there = stem(&film, 10, "2026-01-31");
+        let existing = stem(&film, 10, "2026-01-31");
         let other = stem(&film, 100, "2026-01-31");
-        let (text, raw) = (format!("{there}.txt"), format!("{there}.raw.txt"));
+        let (text, raw) = (format!("{existing}.txt"), format!("{existing}.raw.txt"));
         assert_eq!(
             known(&[&format!("{other}.txt"), &raw, "x", &text]),
-            Some(there)
+            Some(existing)
         );
         assert_eq!(known(&[&format!("{other}.txt"), &raw, ""]), None);
     }
 
     #[test]
-    fn every_format_is_the_same_game_and_the_same_bytes_each_time() {
+    fn every_format_is_deterministic_and_has_the_same_game() {
         let (film, facts) = (film(), facts());
         let render = |format: Format| {
             let text = format.render(&film, &facts);

@@ -1,7 +1,7 @@
-//! A game as a film: every well, every piece, and where each of its keys took it.
+//! A game as a film: every well, every piece, and the piece's position after each key.
 //!
-//! As JSON it is all that a player needs that knows no rules: it draws a piece's well, and on it the piece
-//! where `path` says. Rows are counted from the top, the four above the bar included, columns from the left.
+//! A player of a film's JSON does not need to know the rules: it draws the well of a turn, and on it the piece at a
+//! position of `path`. Rows are counted from the top, including the four above the bar; columns are counted from the left.
 
 use hatebeam_game::{
     Encoding, Enemy, Game, Geometry, Key, Placement, Pressed, ROWS_ABOVE_BAR, ReplayError, Rules,
@@ -10,72 +10,71 @@ use hatebeam_game::{
 use serde::Serialize;
 use thiserror::Error;
 
-/// The most keys of a film. The longest game known against HATETRIS has some ten thousand; a film takes a
-/// hundred bytes of memory or so for each.
+/// Maximum number of keys of a film. The longest known game against HATETRIS has about ten thousand; a film takes about
+/// a hundred bytes of memory for each key.
 pub const MAX_KEYS: usize = 1 << 18;
 
-/// A game that was played, to be looked at.
+/// A recorded game.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Film {
-    /// Who chose the pieces.
+    /// Name of the enemy, which chooses the pieces.
     pub enemy: &'static str,
-    /// Columns of the well.
+    /// Number of columns of the well.
     pub width: usize,
-    /// Rows of it below the bar.
+    /// Number of rows below the bar.
     pub height: usize,
-    /// Rows of it above the bar.
+    /// Number of rows above the bar.
     pub above: usize,
-    /// Lines cleared.
+    /// Number of lines cleared.
     pub score: u32,
-    /// Pieces given.
+    /// Number of pieces given.
     pub pieces: usize,
-    /// Keys pressed. Those that encodings pad with are not among them.
+    /// Number of keys pressed, without the padding of the encoding.
     pub keys: usize,
     /// Whether the game is over.
     pub over: bool,
-    /// The keys in Base2048, as the game prints them.
+    /// Keys in Base2048, as the game prints them.
     pub base2048: String,
-    /// The pieces in order.
+    /// Turns, one for each piece, in order.
     pub turns: Vec<FilmTurn>,
-    /// All rows at the end, those above the bar first, in hex as wells are.
+    /// All rows at the end, in the hex format of wells, including the rows above the bar.
     pub end: String,
 }
 
-/// A piece of the game.
+/// One piece of the game.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FilmTurn {
-    /// Its number, from 1.
+    /// Number of the piece, from 1.
     pub number: usize,
-    /// Its letter.
+    /// Letter of the piece.
     pub piece: char,
-    /// Lines cleared before it.
+    /// Number of lines cleared before the piece.
     pub score: u32,
-    /// The well it came into, as [`Well::to_hex`](hatebeam_game::Well::to_hex) has it.
+    /// Well before the piece, in the format of [`Well::to_hex`](hatebeam_game::Well::to_hex).
     pub well: String,
-    /// The keys pressed while it was under way, as letters. The last of them locked it, unless the keys
-    /// ended before.
+    /// Keys pressed for the piece, as letters. The last key locks it, unless the replay ends first.
     pub keys: String,
-    /// Its cells `[column, row]` when it came in, and then after each key that did not lock it. So the last
-    /// ones are where it came to rest.
+    /// The piece's cells `[column, row]` at the start of the turn and after each key that did not lock it. The last entry
+    /// is its resting place, once it is locked.
     pub path: Vec<[[i32; 2]; 4]>,
-    /// Lines it cleared.
+    /// Number of lines cleared by the piece.
     pub lines: u8,
 }
 
-/// Why there is no film.
+/// Error of making a film.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FilmError {
     /// The replay cannot be read.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// The replay is longer than any game.
-    #[error("the replay has {0} keys: a film has at most {MAX_KEYS}")]
+    /// The replay is longer than any known game.
+    #[error("the replay has {0} keys; the maximum is {MAX_KEYS}")]
     TooLong(usize),
 }
 
 impl Film {
-    /// The game of a replay in any encoding, from the empty well on and by the rules of today.
+    /// Plays a replay in any encoding, from the empty well and by the current rules.
     ///
     /// # Errors
     /// [`FilmError`].
@@ -84,7 +83,7 @@ impl Film {
         Film::of_game(Game::new(geometry, Rules::default(), enemy), &keys)
     }
 
-    /// What becomes of a game when these keys are pressed: of any that has just begun.
+    /// Plays a game that has just begun with these keys.
     ///
     /// # Errors
     /// [`FilmError::TooLong`].
@@ -137,7 +136,7 @@ impl FilmTurn {
         }
     }
 
-    /// Takes down what a key did.
+    /// Records the effect of a key.
     fn press(&mut self, game: &Game, key: Key, pressed: Pressed) {
         self.keys.push(key.letter());
         match pressed {
@@ -171,9 +170,9 @@ mod tests {
         Film::of(replay, Enemy::Hatetris, Geometry::STANDARD).unwrap()
     }
 
-    /// What a player that knows no rules makes of a turn: the cells put where the path ends, and full rows
-    /// removed, if no cell is above the bar.
-    fn followed(film: &Film, turn: &FilmTurn) -> Vec<u16> {
+    /// Returns the rows after a turn as a player computes them that does not know the rules: it fills the cells at the end
+    /// of the path, and removes full rows if no cell is above the bar.
+    fn rows_after(film: &Film, turn: &FilmTurn) -> Vec<u16> {
         let well = Well::from_hex(Geometry::STANDARD, &turn.well).unwrap();
         let mut rows = vec![0; film.above];
         rows.extend(well.rows().iter().rev());
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_game_can_be_followed_piece_by_piece_to_its_end() {
+    fn film_of_record_game_is_consistent_from_piece_to_piece() {
         let film = film(RECORD);
         let (keys, _) = decode(RECORD).unwrap();
         let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
@@ -202,22 +201,22 @@ mod tests {
         assert_eq!(film.turns.len(), film.pieces);
         assert_eq!(film.keys, record.keys_used);
         for (turn, next) in film.turns.iter().zip(&film.turns[1..]) {
-            let rows = rows_to_hex(Geometry::STANDARD, &followed(&film, turn)[film.above..]);
+            let rows = rows_to_hex(Geometry::STANDARD, &rows_after(&film, turn)[film.above..]);
             assert_eq!(rows, next.well, "after piece {}", turn.number);
             assert_eq!(turn.score + u32::from(turn.lines), next.score);
             assert_eq!(turn.path.len(), turn.keys.len(), "piece {}", turn.number);
         }
         let last = film.turns.last().unwrap();
-        let end = rows_to_hex(Geometry::STANDARD, &followed(&film, last));
+        let end = rows_to_hex(Geometry::STANDARD, &rows_after(&film, last));
         assert_eq!(end, film.end);
         let letters: String = film.turns.iter().map(|turn| turn.keys.as_str()).collect();
         assert_eq!(letters, encode(&keys[..film.keys], Encoding::Raw));
-        // What is printed is the same game.
+        // The Base2048 text has the same game.
         assert_eq!(self::film(&film.base2048), film);
     }
 
     #[test]
-    fn a_piece_under_way_has_one_place_more_than_keys() {
+    fn unlocked_piece_has_one_position_more_than_keys() {
         let film = film("LLU");
         let turn = &film.turns[0];
         assert_eq!((film.over, film.pieces, film.keys), (false, 1, 3));
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn other_wells_and_rules_have_films_too() {
+    fn film_starts_from_any_well_and_enemy() {
         let geometry = Geometry::new(6, 6).unwrap();
         let well = Well::from_picture(geometry, "#####.\n#.####\n").unwrap();
         let game = Game::from_well(geometry, Rules::default(), Enemy::Lovetris, &well).unwrap();
@@ -241,11 +240,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_replay_or_far_too_long_is_refused() {
+    fn invalid_or_too_long_replay_is_rejected() {
         let of = |text: &str| Film::of(text, Enemy::Hatetris, Geometry::STANDARD);
         assert!(matches!(of(""), Err(FilmError::Replay(_))));
         assert!(matches!(of("no replay!"), Err(FilmError::Replay(_))));
-        // Sideways for ever: the game would never end.
+        // Sideways moves never end the game.
         let long = "L".repeat(MAX_KEYS + 1);
         let error = of(&long).unwrap_err();
         assert!(matches!(error, FilmError::TooLong(_)));

@@ -1,18 +1,19 @@
-//! What a run leaves behind: its best game as a film of wells, a picture, and files for people.
+//! The results of a run for people: its best game as a film, as a picture and as an HTML page, and the names of these
+//! files.
 //!
-//! All of it is made from a [`Film`], which was played by the exact rules, and from [`Facts`], which a run on
-//! one machine and a run of a cluster can both give. Nothing here knows where runs are kept.
+//! Everything is made from a [`Film`], which was played by the exact rules, and from [`Facts`], which both a run on one
+//! machine and a run of a cluster can provide. This crate does not know where runs are stored.
 
 mod facts;
 mod files;
 mod film;
+mod numbers;
+mod page;
 mod picture;
-mod report;
-mod words;
 
 pub use facts::{DepthFacts, End, Facts, Scores};
 pub use files::{Format, UnknownFormat, known_stem, stem};
 pub use film::{Film, FilmError, FilmTurn, MAX_KEYS};
+pub use numbers::{bytes, date, duration, grouped};
+pub use page::page;
 pub use picture::picture;
-pub use report::report;
-pub use words::{bytes, date, duration, grouped};

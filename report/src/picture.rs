@@ -1,27 +1,33 @@
-//! A game as one picture: how it ended, how its score rose, and its wells one after the other.
+//! A game as one picture: its last well, a plot of its score, and its wells in order.
 //!
-//! Each cell has the colour of the piece it came with, so that one sees how a well was built. A film does not
-//! say where cells came from, and its pieces are therefore laid down once more here; wherever that should not
-//! agree with the film's own next well, the film is right and the cell is grey.
+//! Each cell has the colour of its piece, which shows how a well was built. A film does not store which piece filled a
+//! cell, so its pieces are placed again here. If the result differs from the film's next well, the film is right and
+//! the cell is grey.
 
 use crate::film::{Film, FilmTurn};
-use crate::report::escaped;
+use crate::page::escaped;
 use std::fmt::Write as _;
 
-/// Wells that are drawn at most, and how many in a row.
+/// Maximum number of drawn wells, without the last one. A longer game is sampled evenly.
 const MOST_WELLS: usize = 96;
+/// Number of standard wells in a row.
 const IN_A_ROW: usize = 12;
-/// Sizes in pixels: of a cell, of the gap between two wells, of the margin, of what stands below a well.
+/// Size of a cell, in pixels like all sizes below.
 const CELL: usize = 6;
+/// Gap between two wells.
 const GAP: usize = 16;
+/// Margin of the picture.
 const MARGIN: usize = 32;
+/// Height of the text below a well.
 const CAPTION: usize = 16;
-/// Of a cell of the last well, and of the plot beside it.
+/// Size of a cell of the last well.
 const BIG: usize = 18;
+/// Width and height of the plot.
 const PLOT: (usize, usize) = (560, 200);
 
-/// The letters of pieces, in the order of colours; what came with none is the last colour.
+/// Letters of the pieces, in the order of the colours.
 const LETTERS: &str = "SZOILJT";
+/// Colour of a cell that belongs to no known piece.
 const GREY: u8 = 7;
 
 const STYLE: &str = "\
@@ -31,29 +37,29 @@ text{fill:#9aa4af;font:11px system-ui,sans-serif;text-anchor:middle}.h{fill:#e6e
 font-weight:700;text-anchor:start}.t{font-size:17px;text-anchor:start}.l{fill:none;stroke:#56b4e9;\
 stroke-width:2}.g{stroke:#323a44;fill:none}.b{stroke:#e4572e;stroke-dasharray:4 4}.e{text-anchor:end}";
 
-/// All rows of a well, top row first, each cell a colour or nothing.
+/// All rows of a well, top row first. A filled cell has a colour.
 type Grid = Vec<Vec<Option<u8>>>;
 
-/// Draws a game as SVG. `about` says in words what found it, if that is known.
+/// Draws a game as SVG. `about` describes the search that found it, and may be empty.
 pub fn picture(film: &Film, about: &str) -> String {
     let last = film.turns.len();
     let step = last.div_ceil(MOST_WELLS).max(1);
     let mut wells = String::new();
     let mut drawn = 0usize;
-    let mut grid = first(film);
+    let mut grid = initial_grid(film);
     let (column, line) = (film.width * CELL + GAP, film.height * CELL + CAPTION + GAP);
-    // Narrow wells, too, fill the picture.
+    // A row has more wells if they are narrow, so that rows always have about the same width.
     let in_a_row = (IN_A_ROW * (10 * CELL + GAP) / column).max(1);
     let head = MARGIN * 2 + (film.above + film.height) * BIG;
     for (index, turn) in film.turns.iter().enumerate() {
-        // The well as it is after so many pieces.
+        // Draw the well after `index` pieces.
         if index % step == 0 {
             let (x, y) = (
                 drawn % in_a_row * column + MARGIN,
                 drawn / in_a_row * line + head,
             );
             let _ = write!(wells, "<g transform=\"translate({x} {y})\">");
-            draw(
+            draw_grid(
                 &mut wells,
                 &grid[film.above.min(grid.len())..],
                 film.width,
@@ -68,7 +74,7 @@ pub fn picture(film: &Film, about: &str) -> String {
             );
             drawn += 1;
         }
-        lay(film, turn, &mut grid, film.turns.get(index + 1));
+        place_piece(film, turn, &mut grid, film.turns.get(index + 1));
     }
     let width = MARGIN * 2 - GAP + (in_a_row * column).max(PLOT.0 + 300);
     let height = head + drawn.div_ceil(in_a_row) * line + MARGIN;
@@ -81,22 +87,22 @@ pub fn picture(film: &Film, about: &str) -> String {
         if about.is_empty() { "" } else { ": " },
         escaped(about)
     );
-    end(&mut text, film, &grid);
-    beside(&mut text, film, about);
+    draw_last_well(&mut text, film, &grid);
+    draw_summary(&mut text, film, about);
     text.push_str(&wells);
     let _ = writeln!(
         text,
-        "<text class=\"e\" x=\"{}\" y=\"{}\">under each well: pieces placed · lines</text>\n</svg>",
+        "<text class=\"e\" x=\"{}\" y=\"{}\">under each well: pieces placed · lines cleared</text>\n</svg>",
         width - MARGIN,
         height - MARGIN / 2,
     );
     text
 }
 
-/// The last well, large, with what is above the bar.
-fn end(text: &mut String, film: &Film, grid: &Grid) {
+/// Draws the last well, enlarged and with the rows above the bar.
+fn draw_last_well(text: &mut String, film: &Film, grid: &Grid) {
     let _ = write!(text, "<g transform=\"translate({MARGIN} {MARGIN})\">");
-    draw(text, grid, film.width, BIG);
+    draw_grid(text, grid, film.width, BIG);
     let bar = film.above * BIG;
     let _ = writeln!(
         text,
@@ -105,8 +111,8 @@ fn end(text: &mut String, film: &Film, grid: &Grid) {
     );
 }
 
-/// Score, pieces, and how the score rose.
-fn beside(text: &mut String, film: &Film, about: &str) {
+/// Writes the score and the number of pieces, and plots the score by piece.
+fn draw_summary(text: &mut String, film: &Film, about: &str) {
     let left = MARGIN * 2 + film.width * BIG;
     let _ = writeln!(
         text,
@@ -122,18 +128,18 @@ fn beside(text: &mut String, film: &Film, about: &str) {
         escaped(about),
     );
     let (most, lines) = (film.pieces.max(1), film.score.max(1));
-    let place = |pieces: usize, score: u32| {
+    let point = |pieces: usize, score: u32| {
         let x = pieces as f64 / most as f64 * PLOT.0 as f64;
         let y = (1.0 - f64::from(score) / f64::from(lines)) * PLOT.1 as f64;
         (x, y)
     };
     let mut line = String::new();
     for (index, turn) in film.turns.iter().enumerate() {
-        let (x, y) = place(index, turn.score);
+        let (x, y) = point(index, turn.score);
         let letter = if index == 0 { 'M' } else { 'L' };
         let _ = write!(line, "{letter}{x:.1} {y:.1}");
     }
-    let (x, y) = place(film.pieces, film.score);
+    let (x, y) = point(film.pieces, film.score);
     let _ = writeln!(
         text,
         "<g transform=\"translate({left} {})\"><path class=\"g\" d=\"M0 0V{}H{}\"/>\
@@ -149,8 +155,8 @@ fn beside(text: &mut String, film: &Film, about: &str) {
     );
 }
 
-/// Draws rows as squares of this size, a path a colour.
-fn draw(text: &mut String, rows: &[Vec<Option<u8>>], columns: usize, size: usize) {
+/// Draws the cells of rows as squares of this size, with one path for each colour.
+fn draw_grid(text: &mut String, rows: &[Vec<Option<u8>>], columns: usize, size: usize) {
     let _ = write!(
         text,
         "<rect class=\"w\" width=\"{}\" height=\"{}\"/>",
@@ -175,8 +181,8 @@ fn draw(text: &mut String, rows: &[Vec<Option<u8>>], columns: usize, size: usize
     }
 }
 
-/// The rows of hex, those above the bar put on top where they are not in it.
-fn filled(film: &Film, hex: &str) -> Vec<Vec<bool>> {
+/// Parses rows in hex. If the rows above the bar are missing, they are added as empty rows.
+fn parse_rows(film: &Film, hex: &str) -> Vec<Vec<bool>> {
     let digits = film.width.div_ceil(4).max(1);
     let row = |text: &[u8]| {
         let text = std::str::from_utf8(text).unwrap_or_default();
@@ -190,17 +196,17 @@ fn filled(film: &Film, hex: &str) -> Vec<Vec<bool>> {
     rows
 }
 
-/// The well that the first piece came into: where its cells came from is not known.
-fn first(film: &Film) -> Grid {
+/// Returns the well before the first piece. Its cells are grey.
+fn initial_grid(film: &Film) -> Grid {
     let hex = film.turns.first().map_or("", |turn| turn.well.as_str());
     let colour = |filled: bool| filled.then_some(GREY);
-    let rows = filled(film, hex).into_iter();
+    let rows = parse_rows(film, hex).into_iter();
     rows.map(|row| row.into_iter().map(colour).collect())
         .collect()
 }
 
-/// Lays a piece down where it came to rest, and takes full rows away.
-fn lay(film: &Film, turn: &FilmTurn, grid: &mut Grid, next: Option<&FilmTurn>) {
+/// Fills the cells of a locked piece with its colour, and removes full rows.
+fn place_piece(film: &Film, turn: &FilmTurn, grid: &mut Grid, next: Option<&FilmTurn>) {
     let colour = LETTERS.find(turn.piece).map_or(GREY, |at| at as u8);
     let is_locked = next.is_some() || film.over;
     for &[x, y] in turn.path.last().iter().flat_map(|cells| cells.iter()) {
@@ -220,7 +226,7 @@ fn lay(film: &Film, turn: &FilmTurn, grid: &mut Grid, next: Option<&FilmTurn>) {
         }
     }
     let hex = next.map_or(film.end.as_str(), |next| next.well.as_str());
-    for (row, filled) in grid.iter_mut().zip(filled(film, hex)) {
+    for (row, filled) in grid.iter_mut().zip(parse_rows(film, hex)) {
         for (cell, filled) in row.iter_mut().zip(filled) {
             *cell = filled.then(|| cell.unwrap_or(GREY));
         }
@@ -236,18 +242,18 @@ mod tests {
     const RECORD: &str = include_str!("../../examples/david-and-felipe-148.txt");
 
     fn grids(film: &Film) -> Vec<Grid> {
-        let mut grid = first(film);
+        let mut grid = initial_grid(film);
         let mut all = vec![grid.clone()];
         for (index, turn) in film.turns.iter().enumerate() {
-            lay(film, turn, &mut grid, film.turns.get(index + 1));
+            place_piece(film, turn, &mut grid, film.turns.get(index + 1));
             all.push(grid.clone());
         }
         all
     }
 
-    /// Nothing is grey: where every cell came from was followed to the end.
+    /// No cell is grey: the piece of every cell is known until the end.
     #[test]
-    fn every_cell_of_a_record_game_has_the_colour_of_its_piece() {
+    fn cells_of_record_game_have_the_colours_of_their_pieces() {
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
         let grids = grids(&film);
         for (pieces, grid) in grids.iter().enumerate() {
@@ -263,13 +269,13 @@ mod tests {
                 "after {pieces} pieces"
             );
         }
-        // The first is an S, laid where it came to rest.
+        // The first piece is an S.
         let colours: Vec<u8> = grids[1].iter().flatten().flatten().copied().collect();
         assert_eq!((film.turns[0].piece, colours), ('S', vec![0; 4]));
     }
 
     #[test]
-    fn a_picture_shows_the_score_the_wells_and_no_more_than_fit() {
+    fn picture_shows_score_and_limited_number_of_wells() {
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
         let drawn = picture(&film, "a beam of <3> & more");
         for text in [
@@ -291,7 +297,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn any_game_in_any_well_can_be_drawn(
+        fn any_game_in_any_well_is_drawn(
             keys in prop::collection::vec(0..4usize, 1..400),
             width in 4..=16usize,
             height in 1..=16usize,

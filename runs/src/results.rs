@@ -64,7 +64,7 @@ impl RunSpec {
                     best_eval: record.best_eval,
                     median_eval: record.median_eval,
                     worst_eval: record.worst_eval,
-                    lines: u32::from(record.best_lines),
+                    best_lines: u32::from(record.best_lines),
                     height: well.map_or(0, |well| well.stack_height()),
                     children: record.children,
                     seconds: record.seconds,

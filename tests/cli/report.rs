@@ -40,12 +40,12 @@ fn a_report_has_everything() {
     let page = report_of("whole", &["--width", "300"]);
     check(&page);
     for text in [
-        "Points of the best game",
-        "Scores of the evaluator",
-        "Height of the best game",
-        "Children a second",
-        "Time of a depth",
-        "Bytes stored of a depth",
+        "Lines of the best game",
+        "Evaluator scores",
+        "Stack height of the best game",
+        "Children per second",
+        "Time per depth",
+        "Bytes stored per depth",
         "Distribution of scores",
         "searched to the end",
         "id=\"replay\"",
@@ -67,5 +67,5 @@ fn a_report_can_do_with_little() {
     assert!(page.contains("id=\"player\""));
     let page = report_of("last", &["--width", "30", "--keep", "last"]);
     check(&page);
-    assert!(page.contains("It cannot be read back"), "{page}");
+    assert!(page.contains("The game cannot be read back"), "{page}");
 }

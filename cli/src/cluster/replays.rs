@@ -281,7 +281,7 @@ impl Game {
         let path = match is_folder {
             true => {
                 fs::create_dir_all(out).with_context(|| out.display().to_string())?;
-                out.join(format!("{}.{}", self.stem, format.ending()))
+                out.join(format!("{}.{}", self.stem, format.extension()))
             }
             false => out.to_owned(),
         };

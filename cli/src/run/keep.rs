@@ -31,7 +31,7 @@ pub(super) fn keep_game(
     let stem = stem_in(&folder, &film, facts.width);
     let mut files = Vec::new();
     for format in Format::ALL {
-        let path = folder.join(format!("{stem}.{}", format.ending()));
+        let path = folder.join(format!("{stem}.{}", format.extension()));
         match write_whole(&path, format.render(&film, &facts).as_bytes()) {
             Ok(()) => files.push(path),
             Err(error) if format != Format::Base2048 => {

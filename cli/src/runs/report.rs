@@ -3,7 +3,7 @@
 use crate::output;
 use crate::state::StateArgs;
 use anyhow::Context;
-use hatebeam_report::{End, Scores, report as page};
+use hatebeam_report::{End, Scores, page};
 use hatebeam_runs::{Run, best_game};
 use hatebeam_store::write_whole;
 use std::path::PathBuf;

@@ -3,30 +3,31 @@
 use super::escaped;
 use std::fmt::Write as _;
 
-/// The size of a plot, and the room for its labels.
+/// Width and height of a plot.
 const SIZE: (f64, f64) = (460.0, 260.0);
+/// Margins for the labels.
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 34.0;
-/// Bars of a histogram.
+/// Number of bars of a histogram.
 const BARS: usize = 80;
 
-/// One line of a plot.
+/// A line of a plot.
 pub(super) struct Series {
     pub(super) name: &'static str,
-    /// Depth and value.
+    /// Pairs of depth and value.
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Lines over depth.
+/// A plot of values by depth.
 pub(super) struct Plot {
     pub(super) title: &'static str,
     pub(super) unit: &'static str,
     pub(super) series: Vec<Series>,
 }
 
-/// Round numbers that span a range: some five.
+/// Returns about five round numbers within a range.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let span = (high - low).max(1e-9);
     let rough = span / 5.0;
@@ -44,7 +45,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
         .collect()
 }
 
-/// "1.2 M".
+/// Formats a number in a short form, such as "1.2 M".
 fn short(value: f64) -> String {
     let size = value.abs();
     let (scaled, unit) = match size {
@@ -62,7 +63,7 @@ fn short(value: f64) -> String {
     text + unit
 }
 
-/// A frame with axes, and how values become places in it.
+/// A frame with axes, which maps values to coordinates.
 struct Frame {
     x: (f64, f64),
     y: (f64, f64),
@@ -118,7 +119,7 @@ impl Frame {
     }
 }
 
-/// The least and the greatest, with zero where it is near.
+/// Returns the range of the values. It starts at 0 if the lowest value is positive and below half the highest.
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
@@ -139,7 +140,7 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 impl Plot {
-    /// Appends the plot with its title and legend.
+    /// Appends the plot with its title and legend to the page.
     pub(super) fn draw(&self, page: &mut String, first: f64) {
         let all = || self.series.iter().flat_map(|series| &series.points);
         let last = all().map(|(x, _)| *x).fold(first, f64::max);
@@ -180,7 +181,7 @@ impl Plot {
     }
 }
 
-/// Appends the distribution of scores, with the median marked.
+/// Appends a histogram of the scores, with a line at the median, to the page.
 pub(super) fn histogram(page: &mut String, scores: &[i32], median: i32, scale: f64) {
     let low = scores.iter().copied().min().unwrap_or(0);
     let high = scores.iter().copied().max().unwrap_or(0);
@@ -202,7 +203,7 @@ pub(super) fn histogram(page: &mut String, scores: &[i32], median: i32, scale: f
     frame.begin(
         page,
         "Distribution of scores",
-        "score; the cut is on the left, the line is the median",
+        "score; left end: cut, line: median",
     );
     let width = (SIZE.0 - LEFT - RIGHT) / BARS as f64;
     let mut path = String::new();
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_and_few() {
+    fn ticks_are_few_round_numbers() {
         assert_eq!(ticks(0.0, 10.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         assert_eq!(ticks(0.0, 1.0).len(), 6);
         for (low, high) in [(0.0, 0.0), (-5.0, 1e12), (3.0, 3.1), (-1e9, -1.0)] {
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_short() {
+    fn numbers_have_few_digits() {
         for (value, text) in [
             (0.0, "0"),
             (0.25, "0.250"),

@@ -1,5 +1,5 @@
 "use strict";
-// Values under the pointer.
+// Show the values under the pointer.
 for (const figure of document.querySelectorAll(".plots .card")) {
   const svg = figure.querySelector("svg"), out = figure.querySelector("output"), hair = svg.querySelector(".hair");
   const lines = [...svg.querySelectorAll(".line")].map(line => ({
@@ -24,7 +24,7 @@ for (const figure of document.querySelectorAll(".plots .card")) {
   });
   svg.addEventListener("pointerleave", () => { hair.setAttribute("d", ""); out.textContent = ""; });
 }
-// Copying the replay.
+// Copy the replay.
 const copy = document.getElementById("copy");
 if (copy) copy.addEventListener("click", async () => {
   const replay = document.getElementById("replay");
@@ -33,10 +33,10 @@ if (copy) copy.addEventListener("click", async () => {
     copy.textContent = "Copied";
   } catch {
     getSelection().selectAllChildren(replay);
-    copy.textContent = "Selected: press Ctrl-C";
+    copy.textContent = "Selected: press Ctrl+C";
   }
 });
-// The player.
+// Play the best game.
 const player = document.getElementById("player");
 if (player) {
   const wells = player.dataset.wells.split(" "), columns = +player.dataset.columns, rows = +player.dataset.rows;
@@ -59,7 +59,7 @@ if (player) {
       for (let x = 0; x < columns; x++) if (row >> x & 1) d += `M${x + 0.04} ${y + 0.04}h.92v.92h-.92z`;
     }
     path.setAttribute("d", d);
-    out.textContent = `${index} of ${wells.length - 1} pieces, ${(before + 4 * index - filled(well)) / columns} points`;
+    out.textContent = `${index} of ${wells.length - 1} pieces, ${(before + 4 * index - filled(well)) / columns} lines`;
   };
   const stop = () => { clearInterval(timer); timer = 0; play.textContent = "Play"; };
   const go = by => {
@@ -68,13 +68,13 @@ if (player) {
     draw();
   };
   player.addEventListener("click", event => {
-    const what = event.target.dataset.go;
-    if (what === "play") {
+    const action = event.target.dataset.go;
+    if (action === "play") {
       if (timer) return stop();
       if (+slider.value === wells.length - 1) slider.value = 0;
       play.textContent = "Pause";
       timer = setInterval(go, 150, 1);
-    } else if (what) { stop(); go(+what); }
+    } else if (action) { stop(); go(+action); }
   });
   slider.addEventListener("input", draw);
   player.hidden = false;

@@ -1,9 +1,9 @@
-//! Numbers as people read them.
+//! Numbers in a format for people.
 
 use std::time::{Duration, SystemTime};
 use time::OffsetDateTime;
 
-/// "1.5 GB".
+/// Formats a size, such as "1.5 GB".
 pub fn bytes(number: u64) -> String {
     let (mut value, mut unit) = (number as f64, "B");
     for next in ["kB", "MB", "GB", "TB", "PB"] {
@@ -19,7 +19,7 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
-/// "83 ms", "5.2 s", "12:05", "3:04:05".
+/// Formats a duration, such as "83 ms", "5.2 s", "12:05" or "3:04:05".
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -35,7 +35,7 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// "25,000,000".
+/// Formats a number with thousands separators, such as "25,000,000".
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -48,7 +48,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// "2026-11-21", by UTC.
+/// Formats the UTC date, such as "2026-11-21".
 pub fn date(time: SystemTime) -> String {
     let date = OffsetDateTime::from(time).date();
     let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
@@ -61,7 +61,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     #[test]
-    fn numbers_are_short() {
+    fn sizes_and_durations_are_short() {
         for (number, text) in [
             (0, "0 B"),
             (999, "999 B"),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn long_numbers_are_grouped() {
+    fn large_numbers_have_thousands_separators() {
         for (number, text) in [
             (0, "0"),
             (999, "999"),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_those_of_utc() {
+    fn dates_are_utc() {
         for (seconds, text) in [
             (0, "1970-01-01"),
             (951_827_199, "2000-02-29"),

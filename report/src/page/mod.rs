@@ -1,23 +1,23 @@
-//! A run as one HTML file that needs nothing else: no network, and, but for the player of the best game and
-//! the read-out of the plots, no scripts.
+//! A page about a run, as one HTML file that loads nothing from the network. Without scripts everything is shown except
+//! the player of the best game and the values under the pointer.
 
 mod plot;
 
 use crate::facts::{DepthFacts, Facts, Scores};
 use crate::film::Film;
-use crate::words::{bytes, duration};
+use crate::numbers::{bytes, duration};
 use hatebeam_game::{Geometry, Well};
 use hatebeam_search::SCALE;
 use plot::{Plot, Series, histogram};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Wells drawn of the best game: more are too many to look at.
+/// Maximum number of drawn wells of the best game. A longer game is sampled evenly.
 const MOST_WELLS: usize = 400;
-/// Depths plotted: more than a screen has points.
+/// Maximum number of plotted depths; this is more than a screen can show. A longer run is sampled evenly.
 const MOST_POINTS: usize = 2000;
 
-/// Text as HTML.
+/// Escapes text for HTML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -33,8 +33,8 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// A run, and its best game or why there is none, as an HTML page.
-pub fn report(facts: &Facts, film: Result<&Film, &str>) -> String {
+/// Returns the HTML page of a run. `film` is its best game, or the reason why the game is not available.
+pub fn page(facts: &Facts, film: Result<&Film, &str>) -> String {
     let mut body = String::new();
     head(&mut body, facts, film.ok());
     plots(&mut body, facts);
@@ -47,11 +47,11 @@ pub fn report(facts: &Facts, film: Result<&Film, &str>) -> String {
          <script>\n{}</script>\n</body>\n</html>\n",
         escaped(&facts.run),
         include_str!("style.css"),
-        include_str!("page.js"),
+        include_str!("script.js"),
     )
 }
 
-/// What the run is, and what came of it.
+/// Appends the specification and the results of the run.
 fn head(page: &mut String, facts: &Facts, film: Option<&Film>) {
     let depths = &facts.depths;
     let score = film.map_or(facts.lines(), |film| film.score);
@@ -59,7 +59,7 @@ fn head(page: &mut String, facts: &Facts, film: Option<&Film>) {
     let seconds: f64 = depths.iter().map(|depth| depth.seconds).sum();
     let _ = writeln!(
         page,
-        "<h1>{}</h1>\n<p class=\"lead\">{score} points: {}; {}.</p>",
+        "<h1>{}</h1>\n<p class=\"lead\">{score} lines: {}; {}.</p>",
         escaped(&facts.run),
         escaped(&facts.about()),
         escaped(&facts.end.words()),
@@ -70,11 +70,11 @@ fn head(page: &mut String, facts: &Facts, film: Option<&Film>) {
     };
     if let Some(last) = depths.last() {
         row("Last depth", &last.depth.to_string());
-        row("Its digest", &facts.digest);
+        row("Digest of the last depth", &facts.digest);
     }
     row("Children", &children.to_string());
     let time = Duration::from_secs_f64(seconds.clamp(0.0, 1e12));
-    row("Searching", &duration(time));
+    row("Search time", &duration(time));
     row("Stored", &bytes(facts.stored_bytes));
     row("Specification", &facts.spec);
     page.push_str("</table>\n");
@@ -90,99 +90,109 @@ fn head(page: &mut String, facts: &Facts, film: Option<&Film>) {
     }
 }
 
-/// How things went from depth to depth.
+/// Appends the plots of values by depth.
 fn plots(page: &mut String, facts: &Facts) {
     let depths = &facts.depths;
     if depths.is_empty() {
         page.push_str("<p>No depth is committed yet.</p>\n");
         return;
     }
-    let step = depths.len().div_ceil(MOST_POINTS);
-    let shown: Vec<&DepthFacts> = depths
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| index % step == 0 || index + 1 == depths.len())
-        .map(|(_, record)| record)
-        .collect();
-    let series = |name: &'static str, value: &dyn Fn(&DepthFacts) -> f64| Series {
-        name,
-        points: shown
-            .iter()
-            .map(|record| (f64::from(record.depth), value(record)))
-            .collect(),
-    };
-    let scaled = |score: i32| f64::from(score) / SCALE;
-    let mut total = 0.0;
-    let so_far: Vec<f64> = shown
-        .iter()
-        .map(|record| {
-            total += record.seconds;
-            total
-        })
-        .collect();
-    let first = shown[0].depth;
+    let first = f64::from(depths[0].depth);
     page.push_str("<h2>By depth</h2>\n<div class=\"plots\">\n");
-    let all = [
-        Plot {
-            title: "Points of the best game",
-            unit: "lines",
-            series: vec![series("points", &|record| f64::from(record.lines))],
-        },
-        Plot {
-            title: "Scores of the evaluator",
-            unit: "weights",
-            series: vec![
-                series("best", &|record| scaled(record.best_eval)),
-                series("median", &|record| scaled(record.median_eval)),
-                series("cut", &|record| scaled(record.worst_eval)),
-            ],
-        },
-        Plot {
-            title: "Height of the best game's stack",
-            unit: "rows",
-            series: vec![series("height", &|record| record.height as f64)],
-        },
-        Plot {
-            title: "Wells kept and children made",
-            unit: "wells",
-            series: vec![
-                series("children", &|record| record.children as f64),
-                series("kept", &|record| record.count as f64),
-            ],
-        },
-        Plot {
-            title: "Children a second",
-            unit: "a second",
-            series: vec![series("children", &|record| {
-                record.children as f64 / record.seconds.max(1e-3)
-            })],
-        },
-        Plot {
-            title: "Time of a depth",
-            unit: "seconds",
-            series: vec![series("seconds", &|record| record.seconds)],
-        },
-        Plot {
-            title: "Time so far",
-            unit: "seconds",
-            series: vec![series("seconds", &|record| {
-                let index = shown.partition_point(|other| other.depth < record.depth);
-                so_far[index.min(so_far.len() - 1)]
-            })],
-        },
-        Plot {
-            title: "Bytes stored of a depth",
-            unit: "bytes",
-            series: vec![series("bytes", &|record| record.bytes as f64)],
-        },
-    ];
-    for plot in &all {
-        plot.draw(page, f64::from(first));
+    for plot in score_plots(depths).iter().chain(&resource_plots(depths)) {
+        plot.draw(page, first);
     }
     page.push_str("</div>\n");
 }
 
-/// How scores are distributed near the cut.
+/// Computes a value of every depth, and keeps at most [`MOST_POINTS`] of them and the last one.
+fn series(
+    name: &'static str,
+    depths: &[DepthFacts],
+    mut value: impl FnMut(&DepthFacts) -> f64,
+) -> Series {
+    let step = depths.len().div_ceil(MOST_POINTS).max(1);
+    let points = depths
+        .iter()
+        .map(|record| (f64::from(record.depth), value(record)))
+        .enumerate()
+        .filter(|(index, _)| index % step == 0 || index + 1 == depths.len());
+    Series {
+        name,
+        points: points.map(|(_, point)| point).collect(),
+    }
+}
+
+/// Returns the plots of the wells: lines, evaluator scores and stack height.
+fn score_plots(depths: &[DepthFacts]) -> [Plot; 3] {
+    let scaled = |eval: i32| f64::from(eval) / SCALE;
+    [
+        Plot {
+            title: "Lines of the best game",
+            unit: "lines",
+            series: vec![series("lines", depths, |record| {
+                f64::from(record.best_lines)
+            })],
+        },
+        Plot {
+            title: "Evaluator scores",
+            unit: "weights",
+            series: vec![
+                series("best", depths, |record| scaled(record.best_eval)),
+                series("median", depths, |record| scaled(record.median_eval)),
+                series("cut", depths, |record| scaled(record.worst_eval)),
+            ],
+        },
+        Plot {
+            title: "Stack height of the best game",
+            unit: "rows",
+            series: vec![series("height", depths, |record| record.height as f64)],
+        },
+    ]
+}
+
+/// Returns the plots of the work: number of wells, time and storage.
+fn resource_plots(depths: &[DepthFacts]) -> [Plot; 5] {
+    let mut total = 0.0;
+    let total_time = series("seconds", depths, |record| {
+        total += record.seconds;
+        total
+    });
+    [
+        Plot {
+            title: "Wells and children",
+            unit: "wells",
+            series: vec![
+                series("children", depths, |record| record.children as f64),
+                series("wells", depths, |record| record.count as f64),
+            ],
+        },
+        Plot {
+            title: "Children per second",
+            unit: "per second",
+            series: vec![series("children", depths, |record| {
+                record.children as f64 / record.seconds.max(1e-3)
+            })],
+        },
+        Plot {
+            title: "Time per depth",
+            unit: "seconds",
+            series: vec![series("seconds", depths, |record| record.seconds)],
+        },
+        Plot {
+            title: "Total time",
+            unit: "seconds",
+            series: vec![total_time],
+        },
+        Plot {
+            title: "Bytes stored per depth",
+            unit: "bytes",
+            series: vec![series("bytes", depths, |record| record.bytes as f64)],
+        },
+    ]
+}
+
+/// Appends the distribution of the scores of a depth.
 fn scores(page: &mut String, scores: Option<&Result<Scores, String>>) {
     let Some(scores) = scores else {
         return;
@@ -191,26 +201,34 @@ fn scores(page: &mut String, scores: Option<&Result<Scores, String>>) {
     let scores = match scores {
         Ok(scores) => scores,
         Err(reason) => {
-            let _ = writeln!(page, "<p>They cannot be read: {}.</p>", escaped(reason));
+            let _ = writeln!(
+                page,
+                "<p>The scores cannot be read: {}.</p>",
+                escaped(reason)
+            );
             return;
         }
     };
     let _ = writeln!(
         page,
-        "<p>The {} wells kept of depth {}. {} of them have the score of the cut itself, where the hash \
-         decides who stays.</p>",
-        scores.count, scores.depth, scores.at_cut
+        "<p>Depth {} has {} wells. {} of them have exactly the score of the cut, where a hash decides \
+         which wells stay.</p>",
+        scores.depth, scores.count, scores.at_cut
     );
     histogram(page, &scores.values, scores.median, SCALE);
 }
 
-/// The wells of the best game.
+/// Appends the wells of the best game and its player.
 fn game(page: &mut String, geometry: Geometry, film: Result<&Film, &str>) {
     page.push_str("<h2>The best game</h2>\n");
     let film = match film {
         Ok(film) => film,
         Err(reason) => {
-            let _ = writeln!(page, "<p>It cannot be read back: {}.</p>", escaped(reason));
+            let _ = writeln!(
+                page,
+                "<p>The game cannot be read back: {}.</p>",
+                escaped(reason)
+            );
             return;
         }
     };
@@ -218,11 +236,11 @@ fn game(page: &mut String, geometry: Geometry, film: Result<&Film, &str>) {
     let last = hex.len().saturating_sub(1);
     let _ = writeln!(
         page,
-        "<p>{} points in {} pieces, played through the exact rules.</p>\n\
+        "<p>{} lines in {} pieces, verified by the exact rules.</p>\n\
          <div id=\"player\" data-wells=\"{}\" data-columns=\"{}\" data-rows=\"{}\" hidden>\n\
          <svg viewBox=\"-0.1 -0.1 {}.2 {}.2\" role=\"img\" aria-label=\"the well\"><path></path></svg>\n\
          <div><p><output></output></p>\n<p><button data-go=\"-1\">Back</button> \
-         <button data-go=\"play\">Play</button> <button data-go=\"1\">On</button></p>\n\
+         <button data-go=\"play\">Play</button> <button data-go=\"1\">Forward</button></p>\n\
          <p><label>Piece <input type=\"range\" min=\"0\" max=\"{last}\" value=\"0\"></label></p></div>\n</div>",
         film.score,
         film.pieces,
@@ -239,16 +257,18 @@ fn game(page: &mut String, geometry: Geometry, film: Result<&Film, &str>) {
             let _ = writeln!(
                 page,
                 "<figure>{}<figcaption>{index}: {}</figcaption></figure>",
-                drawing(geometry, &turn.well),
+                draw_well(geometry, &turn.well),
                 turn.score
             );
         }
     }
-    page.push_str("</div>\n<p class=\"note\">Under each well: pieces placed, and points.</p>\n");
+    page.push_str(
+        "</div>\n<p class=\"note\">Under each well: pieces placed and lines cleared.</p>\n",
+    );
 }
 
-/// A well in hex as a small picture: a rectangle for each run of filled cells.
-fn drawing(geometry: Geometry, hex: &str) -> String {
+/// Draws a well given in hex as a small SVG, with one rectangle for each run of filled cells in a row.
+fn draw_well(geometry: Geometry, hex: &str) -> String {
     let (width, height) = (geometry.width(), geometry.height());
     let well = Well::from_hex(geometry, hex).unwrap_or(Well::EMPTY);
     let mut path = String::new();
