@@ -18,24 +18,11 @@ run "closed_and_encrypted" {
     error_message = "The default name is not unique: ${aws_s3_bucket.this.bucket}"
   }
   assert {
-    condition = alltrue([
-      aws_s3_bucket_public_access_block.this.block_public_acls,
-      aws_s3_bucket_public_access_block.this.block_public_policy,
-      aws_s3_bucket_public_access_block.this.ignore_public_acls,
-      aws_s3_bucket_public_access_block.this.restrict_public_buckets,
-    ])
-    error_message = "Public access is possible."
-  }
-  assert {
     condition = [
       for rule in aws_s3_bucket_server_side_encryption_configuration.this.rule :
       rule.apply_server_side_encryption_by_default[0].sse_algorithm
     ] == ["AES256"]
     error_message = "The bucket is not encrypted."
-  }
-  assert {
-    condition     = aws_s3_bucket_ownership_controls.this.rule[0].object_ownership == "BucketOwnerEnforced"
-    error_message = "Access control lists are in effect."
   }
   assert {
     condition     = alltrue([for statement in data.aws_iam_policy_document.tls_only.statement : statement.effect == "Deny" && toset(statement.resources) == toset(["arn:aws:s3:::hatebeam-123456789012-us-east-1", "arn:aws:s3:::hatebeam-123456789012-us-east-1/*"])])

@@ -19,10 +19,6 @@ run "creates_a_vpc" {
     condition     = aws_instance.coordinator.subnet_id == aws_subnet.public["us-east-1a"].id && toset(aws_autoscaling_group.workers.vpc_zone_identifier) == toset([aws_subnet.public["us-east-1a"].id])
     error_message = "Machines are not in the subnet of the new VPC."
   }
-  assert {
-    condition     = length(aws_default_security_group.this[0].ingress) == 0 && length(aws_default_security_group.this[0].egress) == 0
-    error_message = "The default security group has rules."
-  }
 }
 
 run "subnet_per_named_zone" {
