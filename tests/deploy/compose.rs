@@ -1,6 +1,6 @@
 //! A cluster on one machine: deploy/compose.
 
-use crate::support::{Start, list, path, read, succeeds, table, text, tool, uri, yaml};
+use crate::support::{Start, Uri, list, path, read, succeeds, table, text, tool, uri, yaml};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,17 +9,17 @@ use std::path::Path;
 use std::process::Command;
 
 const IMAGE: &str = "hatebeam:local";
-/// The images whose own ports are published, and which are them.
+/// Third-party images with published ports, and these ports.
 const OTHERS: [(&str, u16); 2] = [("prom/prometheus", 9090), ("grafana/grafana", 3000)];
 
-/// The value of `${NAME:-default}` or `${NAME:?message}` as `./prepare` or nobody has set it.
+/// Replaces `${NAME:-default}` by the default, and the required `${NAME:?message}` by a value that `./prepare` may set.
 fn interpolated(text: &str) -> String {
     let mut parts = text.split("${");
     let mut whole = parts.next().unwrap().to_owned();
     for part in parts {
         let (variable, rest) = part.split_once('}').unwrap();
-        let (name, otherwise) = variable.split_once(':').unwrap();
-        match otherwise.split_at(1) {
+        let (name, fallback) = variable.split_once(':').unwrap();
+        match fallback.split_at(1) {
             ("-", default) => whole.push_str(default),
             ("?", _) => {
                 assert!(["HATEBEAM_UID", "HATEBEAM_GID"].contains(&name), "{name}");
@@ -69,7 +69,7 @@ fn start(name: &str, service: &Value) -> Start {
     }
 }
 
-/// Those that run the program.
+/// Starts of the program, by service.
 fn starts(file: &Value) -> BTreeMap<String, Start> {
     let ours = services(file)
         .into_iter()
@@ -78,7 +78,7 @@ fn starts(file: &Value) -> BTreeMap<String, Start> {
         .collect()
 }
 
-/// The ports that a service listens on beyond its loopback.
+/// Ports that a service listens on beyond its loopback.
 fn listened(name: &str, service: &Value) -> BTreeSet<u16> {
     let image = text(service, "/image");
     if let Some((_, port)) = OTHERS.iter().find(|(other, _)| image.starts_with(other)) {
@@ -95,6 +95,7 @@ fn listened(name: &str, service: &Value) -> BTreeSet<u16> {
         .collect()
 }
 
+/// Settings of Garage, as `section.key`.
 fn garage() -> BTreeMap<String, String> {
     let mut section = String::new();
     let mut found = BTreeMap::new();
@@ -116,7 +117,7 @@ fn garage_port(section: &str) -> u16 {
 }
 
 #[test]
-fn the_program_understands_every_service() {
+fn program_accepts_every_service() {
     let starts = starts(&compose());
     let workers = starts.values().filter(|start| start.args[0] == "worker");
     assert_eq!(workers.count(), 2);
@@ -125,49 +126,51 @@ fn the_program_understands_every_service() {
             start.check();
             continue;
         }
-        // It asks the coordinator, or looks into the store.
-        let pull = ["replays", "pull", "--best"].map(str::to_owned).into();
-        let looks = Start {
-            place: "replays of the client".to_owned(),
-            args: pull,
+        // Some of the client's commands ask the coordinator, and the others read the store: each variable is for one
+        // of these kinds.
+        let pull = Start {
+            place: "replays pull of the client".to_owned(),
+            args: ["replays", "pull", "--best"].map(str::to_owned).into(),
             variables: start.variables.clone(),
         };
-        let (asking, looking) = (start.unheeded(), looks.unheeded());
-        let neither: Vec<&&str> = asking.intersection(&looking).collect();
-        assert!(neither.is_empty(), "{neither:?}");
+        let unread_by_status = start.unread_variables();
+        let unread_by_pull = pull.unread_variables();
+        let unread: Vec<&&str> = unread_by_status.intersection(&unread_by_pull).collect();
+        assert!(unread.is_empty(), "{unread:?}");
     }
 }
 
 #[test]
-fn whoever_is_called_listens_there() {
+fn every_address_leads_to_a_listening_service() {
     let file = compose();
     let (services, starts) = (services(&file), starts(&file));
     let networks = |name: &str| -> BTreeSet<String> {
         strings(services[name], "/networks").into_iter().collect()
     };
     for (name, start) in &starts {
-        let calls = ["HATEBEAM_COORDINATOR", "HATEBEAM_S3_ENDPOINT"];
-        for call in calls.iter().filter_map(|name| start.variable(name)) {
-            let (_, host, port) = uri(call);
+        let variables = ["HATEBEAM_COORDINATOR", "HATEBEAM_S3_ENDPOINT"];
+        for address in variables.iter().filter_map(|name| start.variable(name)) {
+            let Uri { host, port, .. } = uri(address);
             let ports = listened(host, services[host]);
             assert!(
                 ports.contains(&port),
-                "{name} calls {call}, and {host} has {ports:?}"
+                "{name} connects to {address}, but {host} listens on {ports:?}"
             );
-            assert!(!networks(name).is_disjoint(&networks(host)), "{call}");
+            assert!(!networks(name).is_disjoint(&networks(host)), "{address}");
         }
         if let Some(advertised) = start.option("--advertise") {
-            let there = (name.as_str(), start.port("--listen"));
-            assert_eq!(uri(advertised), ("https", there.0, there.1));
-            assert_eq!(
-                start.option("--name"),
-                Some(name.as_str()),
-                "no other has it"
-            );
+            let expected = Uri {
+                scheme: "https",
+                host: name,
+                port: start.port("--listen"),
+            };
+            assert_eq!(uri(advertised), expected);
+            // The name of the service is unique.
+            assert_eq!(start.option("--name"), Some(name.as_str()));
         }
-        if let Some(call) = start.variable("HATEBEAM_COORDINATOR") {
-            let secured = start.variable("HATEBEAM_TLS").is_some();
-            assert!(call.starts_with("https://") && secured, "{name}: {call}");
+        if let Some(address) = start.variable("HATEBEAM_COORDINATOR") {
+            assert_eq!(uri(address).scheme, "https", "{name}");
+            assert!(start.variable("HATEBEAM_TLS").is_some(), "{name}");
         }
     }
     let ports = |name: &str| listened(name, services[name]);
@@ -177,7 +180,7 @@ fn whoever_is_called_listens_there() {
 }
 
 #[test]
-fn what_is_scraped_is_there() {
+fn prometheus_and_grafana_reach_their_targets() {
     let file = compose();
     let services = services(&file);
     let mut scraped = BTreeSet::new();
@@ -199,18 +202,18 @@ fn what_is_scraped_is_there() {
         }
     }
     let starts = starts(&file);
-    let shows = starts
+    let with_metrics = starts
         .iter()
         .filter(|(_, start)| start.option("--metrics").is_some());
-    let shows: BTreeSet<String> = shows.map(|(name, _)| name.clone()).collect();
-    assert_eq!(scraped, shows);
+    let with_metrics: BTreeSet<String> = with_metrics.map(|(name, _)| name.clone()).collect();
+    assert_eq!(scraped, with_metrics);
     let source = &yaml("deploy/grafana/provisioning/datasources/prometheus.yaml")[0];
-    let (_, host, port) = uri(text(source, "/datasources/0/url"));
+    let Uri { host, port, .. } = uri(text(source, "/datasources/0/url"));
     assert!(listened(host, services[host]).contains(&port));
 }
 
 #[test]
-fn the_object_store_is_the_one_that_is_served() {
+fn services_use_the_object_store_of_garage() {
     let file = compose();
     let (services, starts) = (services(&file), starts(&file));
     let bucket = text(services["s3"], "/environment/GARAGE_DEFAULT_BUCKET");
@@ -225,30 +228,23 @@ fn the_object_store_is_the_one_that_is_served() {
         assert_eq!(start.variable("HATEBEAM_S3_PATH_STYLE"), Some("true"));
         assert!(strings(services[name.as_str()], "/secrets").contains(&"s3-credentials".into()));
     }
-    // It does not honour conditional writes.
+    // Garage ignores conditional writes.
     assert!(starts["coordinator"].has("--single-coordinator"));
-    assert_eq!(
-        text(services["s3"], "/healthcheck/test/2"),
-        "/health",
-        "of Garage"
-    );
-    let asked = text(services["s3"], "/healthcheck/test/3");
-    assert_eq!(asked, garage_port("admin").to_string());
+    let port = text(services["s3"], "/healthcheck/test/3");
+    assert_eq!(port, garage_port("admin").to_string());
 }
 
 #[test]
-fn health_is_asked_where_metrics_are() {
+fn health_checks_use_the_port_of_the_metrics() {
     let file = compose();
     let services = services(&file);
     for (name, start) in starts(&file) {
         let service = services[name.as_str()];
-        let disabled = service.pointer("/healthcheck/disable") == Some(&Value::Bool(true));
-        let shows = start.option("--metrics").is_some();
-        assert_ne!(
-            disabled, shows,
-            "{name}: the image's own check would ask in vain"
-        );
-        if shows {
+        let is_disabled = service.pointer("/healthcheck/disable") == Some(&Value::Bool(true));
+        let has_metrics = start.option("--metrics").is_some();
+        // Without metrics the image's own health check would always fail.
+        assert_ne!(is_disabled, has_metrics, "{name}");
+        if has_metrics {
             let port = start.port("--metrics").to_string();
             let expected = ["CMD", "healthcheck", "/healthz", port.as_str()];
             assert_eq!(strings(service, "/healthcheck/test"), expected);
@@ -257,92 +253,25 @@ fn health_is_asked_where_metrics_are() {
 }
 
 #[test]
-fn nothing_is_open_that_need_not_be() {
+fn containers_are_hardened_and_publish_ports_on_the_loopback() {
     let file = compose();
     for (name, service) in services(&file) {
-        assert_eq!(
-            service.pointer("/read_only"),
-            Some(&Value::Bool(true)),
-            "{name}"
-        );
+        let read_only = service.pointer("/read_only");
+        assert_eq!(read_only, Some(&Value::Bool(true)), "{name}");
         assert_eq!(strings(service, "/cap_drop"), ["ALL"], "{name}");
-        assert_eq!(
-            strings(service, "/security_opt"),
-            ["no-new-privileges:true"]
-        );
-        let is_other = OTHERS
-            .iter()
-            .any(|(other, _)| text(service, "/image").starts_with(other));
-        let user = service.pointer("/user").and_then(Value::as_str);
-        // The images of others are nobody's by themselves.
-        assert_eq!(user, (!is_other).then_some("1000:1000"), "{name}");
-        if name != "certs" {
-            for limit in ["cpus", "memory", "pids"] {
-                let found = service.pointer(&format!("/deploy/resources/limits/{limit}"));
-                assert!(found.is_some(), "{name}: {limit}");
-            }
-        }
+        let options = strings(service, "/security_opt");
+        assert_eq!(options, ["no-new-privileges:true"], "{name}");
         for port in strings(service, "/ports") {
-            let inside = port.strip_prefix("127.0.0.1:").expect(&port);
-            let (outside, inside) = inside.split_once(':').unwrap();
+            let ports = port.strip_prefix("127.0.0.1:").expect(&port);
+            let (outside, inside) = ports.split_once(':').unwrap();
             assert_eq!(outside, inside);
-            assert!(
-                listened(name, service).contains(&inside.parse().unwrap()),
-                "{port}"
-            );
+            let listened = listened(name, service);
+            assert!(listened.contains(&inside.parse().unwrap()), "{port}");
         }
-        let is_worker = name.starts_with("worker-");
-        let grace = service
-            .pointer("/stop_grace_period")
-            .and_then(Value::as_str);
-        assert!(!is_worker || grace == Some("10m"), "{name}: {grace:?}");
     }
 }
 
-#[test]
-fn what_is_named_is_declared() {
-    let file = compose();
-    let services = services(&file);
-    let keys = |pointer: &str| -> BTreeSet<String> {
-        table(&file, pointer)
-            .map(|(key, _)| key.to_owned())
-            .collect()
-    };
-    let (networks, volumes, secrets) = (keys("/networks"), keys("/volumes"), keys("/secrets"));
-    let mut used = BTreeSet::new();
-    for (name, service) in &services {
-        for network in strings(service, "/networks") {
-            assert!(networks.contains(&network), "{name}: {network}");
-        }
-        for secret in strings(service, "/secrets") {
-            assert!(secrets.contains(&secret), "{name}: {secret}");
-            used.insert(secret);
-        }
-        for volume in strings(service, "/volumes") {
-            let source = volume.split(':').next().unwrap();
-            match source.strip_prefix('.') {
-                None => assert!(volumes.contains(source), "{name}: {volume}"),
-                // ./prepare makes it.
-                Some("/secrets") => {}
-                Some(_) => assert!(
-                    path(&format!("deploy/compose/{source}")).exists(),
-                    "{name}: {volume}"
-                ),
-            }
-        }
-        for (other, _) in table(service, "/depends_on") {
-            assert!(services.contains_key(other), "{name}: {other}");
-        }
-        if let Some(context) = service.pointer("/build/context").and_then(Value::as_str) {
-            let file = service.pointer("/build/dockerfile").and_then(Value::as_str);
-            let file = format!("deploy/compose/{context}/{}", file.unwrap_or("Dockerfile"));
-            assert!(path(&file).exists(), "{name}: {file}");
-        }
-    }
-    assert_eq!(used, secrets);
-}
-
-/// A copy of the folder with what `./prepare` makes.
+/// Runs `./prepare` in a copy of the folder and returns its output.
 fn prepared(dir: &Path) -> String {
     let script = dir.join("prepare");
     if !script.exists() {
@@ -354,15 +283,15 @@ fn prepared(dir: &Path) -> String {
 }
 
 #[test]
-fn prepare_makes_the_secrets_once() {
+fn prepare_creates_secrets_once() {
     let file = compose();
     let dir = tempfile::tempdir().unwrap();
-    let said = prepared(dir.path());
-    assert!(said.contains("made  secrets/tls\n"), "{said}");
+    let output = prepared(dir.path());
+    assert!(output.contains("made  secrets/tls\n"), "{output}");
     let mut made = BTreeMap::new();
     for (name, secret) in table(&file, "/secrets") {
         let secret = dir.path().join(text(secret, "/file"));
-        // In /run/secrets it is called as the secret is, which is what the program looks for.
+        // In /run/secrets the file has the name of the secret, which must be the name that the program reads.
         assert_eq!(secret.file_name().unwrap().to_str(), Some(name));
         made.insert(secret.clone(), fs::read(&secret).unwrap());
         let mode = secret.metadata().unwrap().permissions().mode() & 0o777;
@@ -374,16 +303,14 @@ fn prepare_makes_the_secrets_once() {
         let line = env.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap().parse().unwrap()
     };
-    assert!(
-        id("HATEBEAM_UID=") > 0 && id("HATEBEAM_GID=") > 0,
-        "never root"
-    );
+    // The containers never run as root.
+    assert!(id("HATEBEAM_UID=") > 0 && id("HATEBEAM_GID=") > 0);
     let credentials = fs::read_to_string(dir.path().join("secrets/s3-credentials")).unwrap();
     let value = |key: &str| {
         let line = credentials.lines().find_map(|line| line.strip_prefix(key));
         line.unwrap().to_owned()
     };
-    // Garage takes no other form.
+    // Garage accepts only keys of this form.
     assert_eq!(value("aws_access_key_id = GK").len(), 24);
     assert_eq!(value("aws_secret_access_key = ").len(), 64);
     let again = prepared(dir.path());
@@ -394,7 +321,7 @@ fn prepare_makes_the_secrets_once() {
 }
 
 #[test]
-fn an_interrupted_prepare_is_taken_up_again() {
+fn prepare_resumes_after_an_interruption() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("secrets/tls.new")).unwrap();
     fs::write(dir.path().join("secrets/tls.new/ca.pem"), "half a").unwrap();
@@ -405,12 +332,12 @@ fn an_interrupted_prepare_is_taken_up_again() {
 }
 
 #[test]
-fn it_is_what_compose_files_may_be() {
+fn compose_file_matches_the_schema() {
     let Some(mut python) = tool("HATEBEAM_SCHEMAS", "python-with-schemas") else {
         return;
     };
     let mut file = compose();
-    // What is there to be merged is merged.
+    // The parser has already merged these fragments into the services.
     let top = file.as_object_mut().unwrap();
     top.retain(|key, _| !key.starts_with("x-"));
     let check = "import sys; from compose_spec import PyCompose; PyCompose.from_yaml(sys.argv[1])";
@@ -421,6 +348,6 @@ fn it_is_what_compose_files_may_be() {
         .args(check_of(&wrong))
         .output()
         .unwrap();
-    assert!(!refused.status.success(), "it checks nothing");
+    assert!(!refused.status.success(), "the schema is not applied");
     succeeds(python.args(check_of(&file)));
 }

@@ -1,7 +1,8 @@
-//! What is under `deploy/` and `terraform/` parses, and agrees with the program and with itself: options, variables, ports, metrics.
+//! Tests of the files in `deploy/` and `terraform/`. They compare these files with the program (options, variables,
+//! ports, metrics) and run checkers on them.
 //!
-//! Tools that not every machine has check what they can besides; `scripts/deploy-tools.sh` and `scripts/terraform-tools.sh`
-//! find them. Where one is missing, that is said aloud.
+//! `scripts/deploy-tools.sh` and `scripts/terraform-tools.sh` find the checkers. A test whose checker is missing prints
+//! a message and passes.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too

@@ -1,13 +1,13 @@
-//! Scraping, alerts and dashboards: deploy/prometheus, deploy/grafana. Every metric that they name is exported, with
-//! the labels and values by which it is picked.
+//! Scraping, alerts and dashboards: deploy/prometheus, deploy/grafana. The program exports every metric that they
+//! name, with the labels and values that they select.
 
-use crate::support::{list, path, read, succeeds, table, text, tool, yaml};
+use crate::support::{list, path, read, succeeds, text, tool, yaml};
 use hatebeam_metrics::Definition;
 use hatebeam_metrics::list::of_process;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every series there is by its name, and what it is of.
+/// Definitions of all exported series, by the name of the series.
 fn series() -> BTreeMap<String, &'static Definition> {
     let mut found = BTreeMap::new();
     for process in ["coordinator", "worker"] {
@@ -26,12 +26,12 @@ fn series() -> BTreeMap<String, &'static Definition> {
     found
 }
 
-/// The metrics of a query, each with what follows it in braces.
-fn picked(query: &str) -> Vec<(&str, &str)> {
+/// Metrics of a query, each with its label matchers.
+fn selected(query: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = query;
     while let Some(at) = rest.find("hatebeam_") {
-        // Not the end of another word.
+        // Skips a match inside a longer word.
         let begins =
             !rest[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
         rest = &rest[at..];
@@ -48,7 +48,7 @@ fn picked(query: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// The labels of `{a="b",c=~"d|e"}`, each with the values that are asked for.
+/// Labels of `{a="b",c=~"d|e"}`, each with its values.
 fn matchers(text: &str) -> Vec<(String, Vec<String>)> {
     let parts = text.split(',').filter(|part| !part.trim().is_empty());
     parts
@@ -67,27 +67,28 @@ fn jobs() -> BTreeSet<String> {
     jobs.collect()
 }
 
+/// Asserts that the program exports all metrics, labels and label values of a query.
 #[track_caller]
 fn check(place: &str, query: &str) {
     let (series, jobs) = (series(), jobs());
-    let others = query.contains("up{") || query.starts_with("ALERTS");
-    let picked = picked(query);
-    assert!(!picked.is_empty() || others, "{place}: {query}");
-    for (name, braces) in picked {
+    let of_prometheus = query.contains("up{") || query.starts_with("ALERTS");
+    let selected = selected(query);
+    assert!(!selected.is_empty() || of_prometheus, "{place}: {query}");
+    for (name, braces) in selected {
         let metric = series.get(name);
-        let metric = metric.unwrap_or_else(|| panic!("{place}: nobody exports {name}"));
+        let metric = metric.unwrap_or_else(|| panic!("{place}: {name} is not exported"));
         for (label, values) in matchers(braces) {
             let of_metric = metric.labels.contains(&label.as_str());
-            let fine = |value: &String| match label.as_str() {
+            let is_known_value = |value: &String| match label.as_str() {
                 "job" => jobs.contains(value),
                 _ => {
                     of_metric
                         && (metric.values.is_empty() || metric.values.contains(&value.as_str()))
                 }
             };
-            let known = of_metric || label == "job";
+            let is_known = of_metric || label == "job";
             assert!(
-                known && values.iter().all(fine),
+                is_known && values.iter().all(is_known_value),
                 "{place}: {name} has no {label}={values:?}"
             );
         }
@@ -100,12 +101,12 @@ fn check(place: &str, query: &str) {
     }
 }
 
-/// Labels that a query sums over, or a legend shows, are ones that its metrics have.
+/// Asserts that the metrics of a query have all labels that the query groups by or the legend shows.
 #[track_caller]
 fn check_labels(place: &str, query: &str, legend: &str) {
     let series = series();
     let mut known = BTreeSet::from(["job", "instance", "le"]);
-    for (name, _) in picked(query) {
+    for (name, _) in selected(query) {
         known.extend(series[name].labels);
     }
     let grouped = ["by (", "ignoring (", "group_left ("];
@@ -134,11 +135,11 @@ fn rules() -> Vec<Value> {
 }
 
 #[test]
-fn queries_are_taken_apart() {
+fn parser_of_queries_finds_metrics_and_matchers() {
     let query =
         r#"rate(hatebeam_a_total[5m]) / (x_hatebeam_b{c="d",e=~"f|g"} or hatebeam_h{c!="d"})"#;
     assert_eq!(
-        picked(query),
+        selected(query),
         [("hatebeam_a_total", ""), ("hatebeam_h", r#"c!="d""#)]
     );
     assert_eq!(
@@ -151,7 +152,7 @@ fn queries_are_taken_apart() {
 }
 
 #[test]
-fn alerts_are_about_what_is_exported_and_say_what_to_do() {
+fn alerts_use_exported_metrics_and_have_a_runbook() {
     let mut names = BTreeSet::new();
     for rule in rules() {
         let name = text(&rule, "/alert").to_owned();
@@ -161,16 +162,16 @@ fn alerts_are_about_what_is_exported_and_say_what_to_do() {
             ["critical", "warning", "info"].contains(&severity),
             "{name}"
         );
-        for say in ["/annotations/summary", "/annotations/runbook"] {
-            assert!(text(&rule, say).len() > 15, "{name}: {say}");
+        for annotation in ["/annotations/summary", "/annotations/runbook"] {
+            assert!(text(&rule, annotation).len() > 15, "{name}: {annotation}");
         }
-        assert!(names.insert(name), "a name comes once");
+        assert!(names.insert(name), "duplicate name");
     }
     assert!(names.len() >= 15, "{names:?}");
 }
 
 #[test]
-fn every_alert_has_a_test_that_it_fires_and_one_that_it_does_not() {
+fn every_alert_has_a_test_that_fires_and_one_that_does_not() {
     let tests = read("deploy/prometheus/alerts_test.yaml");
     for rule in rules() {
         let name = text(&rule, "/alert");
@@ -182,7 +183,7 @@ fn every_alert_has_a_test_that_it_fires_and_one_that_it_does_not() {
     for test in list(file, "/tests") {
         for series in list(test, "/input_series") {
             let series = text(series, "/series");
-            // What the tests feed is what there is, but for the instance that a scraper adds.
+            // The program exports the series of the tests, except for the label `instance`, which Prometheus adds.
             let without = series.replace(", instance=\"w\"", "");
             let without = without.replace(", instance=\"c\"", "");
             let without = without.replace("instance=\"w\"", "");
@@ -192,7 +193,7 @@ fn every_alert_has_a_test_that_it_fires_and_one_that_it_does_not() {
 }
 
 #[test]
-fn promtool_finds_nothing_wrong() {
+fn promtool_accepts_config_and_rules_and_runs_their_tests() {
     for args in [
         ["check", "config", "prometheus.yml"],
         ["check", "rules", "alerts.yaml"],
@@ -206,7 +207,7 @@ fn promtool_finds_nothing_wrong() {
 }
 
 #[test]
-fn dashboards_show_what_is_exported() {
+fn dashboards_use_exported_metrics() {
     let dashboard: Value = serde_json::from_str(&read("deploy/grafana/hatebeam.json")).unwrap();
     let (mut ids, mut queries) = (BTreeSet::new(), 0);
     for panel in list(&dashboard, "/panels") {
@@ -229,30 +230,14 @@ fn dashboards_show_what_is_exported() {
     assert_eq!(text(&dashboard, "/templating/list/0/name"), "datasource");
 }
 
-/// Panels stand beside and below each other, and nowhere on top.
 #[test]
-fn panels_do_not_overlap() {
-    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/hatebeam.json")).unwrap();
-    let mut taken = BTreeSet::new();
-    for panel in list(&dashboard, "/panels") {
-        let place = |key: &str| panel["gridPos"][key].as_u64().unwrap();
-        let (x, y, w, h) = (place("x"), place("y"), place("w"), place("h"));
-        assert!(x + w <= 24, "{panel}");
-        for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
-            assert!(taken.insert(cell), "{}", panel["title"]);
-        }
-    }
-}
-
-/// The metrics by which workers are scaled, and all others that manifests name.
-#[test]
-fn manifests_name_what_is_exported() {
+fn keda_and_monitors_use_exported_metrics() {
     let scaled = &yaml("deploy/kubernetes/components/keda/scaled-object.yaml")[0];
     let triggers: Vec<&Value> = list(scaled, "/spec/triggers").collect();
     assert_eq!(triggers.len(), 1);
     let query = text(triggers[0], "/metadata/query");
     check("KEDA", query);
-    // All the workers that there may be, or none.
+    // The query returns the maximum number of workers, or 0.
     let most = scaled["spec"]["maxReplicaCount"].as_u64().unwrap();
     assert!(query.ends_with(&format!("> bool 0) * {most}")), "{query}");
     assert_eq!(text(triggers[0], "/metadata/threshold"), "1");
@@ -267,5 +252,4 @@ fn manifests_name_what_is_exported() {
         relabeled.to_owned()
     });
     assert_eq!(named.collect::<BTreeSet<String>>(), jobs());
-    assert!(table(scaled, "/spec").count() > 3);
 }

@@ -1,10 +1,10 @@
-//! Every shell script of the repository.
+//! All shell scripts of the repository.
 
-use crate::support::{files_below, path, succeeds, tool};
+use crate::support::{files_below, path, read, succeeds, tool};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
-/// Those that are run, and those that are sourced by them.
+/// Names of the scripts, both executable and sourced ones.
 fn shell_scripts() -> BTreeSet<String> {
     let mut found = BTreeSet::from(["run", "test", ".ci/run"].map(str::to_owned));
     for folder in ["scripts", "deploy", "terraform/cluster/machine"] {
@@ -27,19 +27,19 @@ fn shell_scripts_pass_shellcheck() {
     };
     let scripts = shell_scripts();
     assert!(scripts.len() >= 10, "{scripts:?}");
-    // What is sourced has no first line that says which shell it is for.
+    // Sourced scripts have no first line that names their shell.
     shellcheck.args(["--shell", "bash"]).args(&scripts);
     succeeds(shellcheck.current_dir(path(".")));
 }
 
 #[test]
-fn scripts_that_say_so_can_be_run() {
+fn scripts_with_shebang_are_executable_and_strict() {
     for name in shell_scripts() {
-        let text = std::fs::read_to_string(path(&name)).unwrap();
+        let text = read(&name);
         let mode = path(&name).metadata().unwrap().permissions().mode();
-        let is_run = mode & 0o111 != 0;
-        assert_eq!(is_run, text.starts_with("#!"), "{name}: mode {mode:o}");
-        let strict = text.lines().any(|line| line == "set -euo pipefail");
-        assert_eq!(is_run, strict, "{name}: set -euo pipefail");
+        let is_executable = mode & 0o111 != 0;
+        assert_eq!(is_executable, text.starts_with("#!"), "{name}: {mode:o}");
+        let is_strict = text.lines().any(|line| line == "set -euo pipefail");
+        assert_eq!(is_executable, is_strict, "{name}: set -euo pipefail");
     }
 }

@@ -1,16 +1,16 @@
-//! Files of the repository, the program, and tools.
+//! Access to the files of the repository, to the program, and to checkers.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Variables of AWS's own that the program heeds.
+/// AWS's own variables that the program reads.
 const AWS: [&str; 2] = ["AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"];
-/// What the images and manifests need for themselves.
+/// Variables that the images and manifests use themselves.
 const OWN: [&str; 3] = ["TMPDIR", "POD_NAME", "POD_IP"];
 
-/// A file or folder of the repository.
+/// Path of a file or folder of the repository.
 pub(crate) fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
@@ -20,10 +20,10 @@ pub(crate) fn read(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The documents of YAML text: anchors and merges resolved, keys that come twice refused.
+/// Parses YAML documents. Resolves anchors and merges; rejects duplicate keys.
 #[track_caller]
 pub(crate) fn parse_yaml(name: &str, text: &str) -> Vec<Value> {
-    // Modes of files are written as Kubernetes reads them.
+    // Kubernetes reads file modes such as 0440 as octal numbers.
     let options = serde_saphyr::options! { legacy_octal_numbers: true };
     serde_saphyr::from_multiple_with_options(text, options)
         .unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -34,22 +34,22 @@ pub(crate) fn yaml(name: &str) -> Vec<Value> {
     parse_yaml(name, &read(name))
 }
 
-/// Files below a folder of the repository whose names end so.
-pub(crate) fn files_below(folder: &str, ends: &str) -> BTreeSet<String> {
+/// Names of the files below a folder of the repository that end in `ending`.
+pub(crate) fn files_below(folder: &str, ending: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(path(folder)).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
         if entry.file_type().unwrap().is_dir() {
-            found.extend(files_below(&name, ends));
-        } else if name.ends_with(ends) {
+            found.extend(files_below(&name, ending));
+        } else if name.ends_with(ending) {
             found.insert(name);
         }
     }
     found
 }
 
-/// What is at this place, which must be text.
+/// Returns the string at a JSON pointer, and panics if there is none.
 #[track_caller]
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
@@ -58,13 +58,13 @@ pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no text at {pointer} of {value}"))
 }
 
-/// The elements of a list, none where there is no list.
+/// Elements of the list at a JSON pointer; empty if there is no list.
 pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
     let list = value.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten()
 }
 
-/// The entries of a table, none where there is no table.
+/// Entries of the object at a JSON pointer; empty if there is no object.
 pub(crate) fn table<'a>(
     value: &'a Value,
     pointer: &str,
@@ -76,7 +76,7 @@ pub(crate) fn table<'a>(
         .map(|(key, value)| (key.as_str(), value))
 }
 
-/// A program that a variable names or the machine has; none, and a word about it, where it is missing.
+/// Returns the program that a variable names, or else the one in `PATH`. Prints a message if there is none.
 pub(crate) fn tool(variable: &str, name: &str) -> Option<Command> {
     let named = std::env::var_os(variable).filter(|path| !path.is_empty());
     let found = named.map(PathBuf::from).or_else(|| {
@@ -86,12 +86,12 @@ pub(crate) fn tool(variable: &str, name: &str) -> Option<Command> {
             .find(|path| path.is_file())
     });
     if found.is_none() {
-        println!("skipped: no {name} (scripts/deploy-tools.sh finds what can be had)");
+        println!("skipped: no {name} (scripts/deploy-tools.sh fetches the missing tools)");
     }
     found.map(Command::new)
 }
 
-/// Runs a command, which must succeed; what it wrote to standard output.
+/// Runs a command, asserts that it succeeds, and returns its standard output.
 #[track_caller]
 pub(crate) fn succeeds(command: &mut Command) -> String {
     let output = command
@@ -107,42 +107,62 @@ pub(crate) fn succeeds(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The program, and nothing of what the one who tests has set.
+/// Runs checkov on a folder of the repository, asserts that it finds nothing, and returns its JSON report. Returns
+/// `None` without checkov.
+#[track_caller]
+pub(crate) fn checkov(framework: &str, folder: &str, skipped: &[&str]) -> Option<Value> {
+    let mut checkov = tool("HATEBEAM_CHECKOV", "checkov")?;
+    // Checkov contains its rules; --skip-download only omits their descriptions.
+    checkov.args(["--framework", framework, "--skip-download"]);
+    if !skipped.is_empty() {
+        checkov.args(["--skip-check", &skipped.join(",")]);
+    }
+    checkov.args(["--output", "json", "--directory"]);
+    let report = succeeds(checkov.arg(path(folder)));
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let count = |what: &str| report["summary"][what].as_u64();
+    assert!(count("passed") > Some(20), "{}", report["summary"]);
+    assert_eq!(count("parsing_errors"), Some(0), "{}", report["summary"]);
+    Some(report)
+}
+
+/// Returns the program, with an empty environment.
 pub(crate) fn hatebeam() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatebeam-under-test"));
     command.env_clear();
     command
 }
 
-/// How a process of the program is started somewhere: its command line and its variables.
+/// Command line and environment with which a deployed file starts the program.
 #[derive(Debug)]
 pub(crate) struct Start {
-    /// Where it is written.
+    /// Name of the file or service, for messages.
     pub(crate) place: String,
     pub(crate) args: Vec<String>,
     pub(crate) variables: Vec<(String, String)>,
 }
 
 impl Start {
-    /// The program knows every option, takes every value, and heeds every variable.
+    /// Asserts that the program accepts every option and value, and reads every variable.
     #[track_caller]
     pub(crate) fn check(&self) {
-        let unheeded = self.unheeded();
-        assert!(unheeded.is_empty(), "{}: {unheeded:?}", self.place);
+        let unread = self.unread_variables();
+        assert!(unread.is_empty(), "{}: {unread:?}", self.place);
     }
 
-    /// The variables that the command does not heed, whose options and values the program must know.
+    /// Asserts that the program accepts every option and value, and returns the variables that the command does not
+    /// read.
     #[track_caller]
-    pub(crate) fn unheeded(&self) -> BTreeSet<&str> {
-        let told = self.parsed();
+    pub(crate) fn unread_variables(&self) -> BTreeSet<&str> {
+        let output = self.parsed();
         assert!(
-            told.status.success(),
+            output.status.success(),
             "{}: {:?}: {}",
             self.place,
             self.args,
-            String::from_utf8_lossy(&told.stderr)
+            String::from_utf8_lossy(&output.stderr)
         );
-        let help = String::from_utf8(told.stdout).unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
         let words: BTreeSet<&str> = help
             .split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
             .collect();
@@ -152,7 +172,7 @@ impl Start {
             .collect()
     }
 
-    /// With --help at its end a command line is looked at to the end, and nothing is done.
+    /// Runs the command line with a final `--help`: the program parses everything before it and does nothing.
     fn parsed(&self) -> Output {
         let mut command = hatebeam();
         command.args(&self.args).arg("--help");
@@ -165,7 +185,7 @@ impl Start {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The value of an option, written as `--option=value` or as two words.
+    /// Returns the value of an option, written as `--option=value` or `--option value`.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
         let mut args = self.args.iter();
         while let Some(arg) = args.next() {
@@ -182,7 +202,7 @@ impl Start {
         self.args.iter().any(|arg| arg == flag)
     }
 
-    /// The port of an option whose value is an address.
+    /// Returns the port of an option whose value is an address.
     #[track_caller]
     pub(crate) fn port(&self, option: &str) -> u16 {
         let address = self.option(option);
@@ -191,7 +211,7 @@ impl Start {
     }
 }
 
-/// The port at the end of an address or a URI.
+/// Returns the port at the end of an address or a URI.
 #[track_caller]
 pub(crate) fn port_of(address: &str) -> u16 {
     let port = address.rsplit_once(':').map(|(_, port)| port.parse());
@@ -199,10 +219,18 @@ pub(crate) fn port_of(address: &str) -> u16 {
         .unwrap()
 }
 
-/// The parts of a URI: scheme, host, port.
+/// A URI, taken apart.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Uri<'a> {
+    pub(crate) scheme: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+}
+
 #[track_caller]
-pub(crate) fn uri(text: &str) -> (&str, &str, u16) {
+pub(crate) fn uri(text: &str) -> Uri<'_> {
     let (scheme, rest) = text.split_once("://").unwrap();
     let (host, port) = rest.rsplit_once(':').unwrap();
-    (scheme, host, port.parse().unwrap())
+    let port = port.parse().unwrap();
+    Uri { scheme, host, port }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 const PROGRAM: &str = "/usr/local/bin/hatebeam";
-/// The most of systemd's measure of what a service could do to the machine: 0 is nothing, 10 is anything.
+/// Maximum exposure by `systemd-analyze security`, in tenths: from 0 (no access to the machine) to 100.
 const EXPOSURE: &str = "15";
 
 struct Unit {
@@ -21,39 +21,35 @@ impl Unit {
         })
     }
 
-    fn values(&self, key: &str) -> Vec<&str> {
-        let lines = self.text.lines().filter_map(|line| line.split_once('='));
-        lines
-            .filter(|(found, _)| *found == key)
-            .map(|(_, value)| value)
-            .collect()
-    }
-
+    /// Value of a key, which must occur once.
     #[track_caller]
     fn value(&self, key: &str) -> &str {
-        match self.values(key)[..] {
+        let lines = self.text.lines().filter_map(|line| line.split_once('='));
+        let values: Vec<&str> = lines
+            .filter(|(found, _)| *found == key)
+            .map(|(_, value)| value)
+            .collect();
+        match values[..] {
             [value] => value,
             ref values => panic!("{}: {key}: {values:?}", self.name),
         }
     }
 
-    /// How it is started with the example of its variables, each line that is commented out in or not.
+    /// Starts of the program with the example environment file: one for each line with OPTIONS, commented out or not,
+    /// each with all variables of the file.
     fn starts(&self) -> Vec<Start> {
         let file = self.value("EnvironmentFile");
         assert_eq!(file, format!("/etc/hatebeam/{}.env", self.name));
         let text = read(&format!("deploy/systemd/{}.env", self.name));
-        let assigns = |line: &str| {
-            line.split_once('=')
-                .map(|(a, b)| (a.to_owned(), b.to_owned()))
-        };
         let is_name = |name: &str| {
             name.bytes()
                 .all(|byte| byte.is_ascii_uppercase() || b"_3".contains(&byte))
         };
         let lines: Vec<(String, String)> = text
             .lines()
-            .filter_map(|line| assigns(line.trim_start_matches('#')))
+            .filter_map(|line| line.trim_start_matches('#').split_once('='))
             .filter(|(name, _)| is_name(name))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let (options, variables): (Vec<_>, Vec<_>) =
             lines.into_iter().partition(|(name, _)| name == "OPTIONS");
@@ -71,17 +67,17 @@ impl Unit {
         options.iter().map(start).collect()
     }
 
-    /// The unit as a file of its own name, with the program that there is and the drop-in.
-    fn installed(&self, dir: &Path) -> std::path::PathBuf {
+    /// Writes the unit, with the path of the tested program, and the drop-in poweroff.conf into a folder.
+    fn install(&self, dir: &Path) -> std::path::PathBuf {
         let file = dir.join(format!("hatebeam-{}.service", self.name));
         let text = self
             .text
             .replace(PROGRAM, env!("CARGO_BIN_EXE_hatebeam-under-test"));
         std::fs::write(&file, text).unwrap();
-        let more = dir.join(format!("hatebeam-{}.service.d", self.name));
-        std::fs::create_dir(&more).unwrap();
+        let drop_ins = dir.join(format!("hatebeam-{}.service.d", self.name));
+        std::fs::create_dir(&drop_ins).unwrap();
         let poweroff = read("deploy/systemd/poweroff.conf");
-        std::fs::write(more.join("poweroff.conf"), poweroff).unwrap();
+        std::fs::write(drop_ins.join("poweroff.conf"), poweroff).unwrap();
         file
     }
 }
@@ -93,12 +89,10 @@ fn systemd_analyze() -> Option<Command> {
 }
 
 #[test]
-fn units_start_what_the_program_knows() {
+fn program_accepts_the_options_and_variables_of_the_units() {
     let mut ports = Vec::new();
     for unit in Unit::all() {
-        let starts = unit.starts();
-        assert!(!starts.is_empty());
-        for start in &starts {
+        for start in unit.starts() {
             start.check();
             ports.push((start.port("--listen"), start.port("--metrics")));
             assert_eq!(start.variable("HATEBEAM_TLS"), Some("/etc/hatebeam/tls"));
@@ -111,62 +105,53 @@ fn units_start_what_the_program_knows() {
 }
 
 #[test]
-fn units_stop_in_order_and_come_back_after_a_failure() {
-    let [coordinator, worker] = Unit::all();
-    for unit in [&coordinator, &worker] {
-        assert_eq!(unit.value("KillSignal"), "SIGINT");
-        assert_eq!(unit.value("Restart"), "on-failure");
-        // What the program says of a command line that is wrong.
-        assert_eq!(unit.value("RestartPreventExitStatus"), "2");
+fn units_match_the_exit_codes_and_folders_of_the_program() {
+    let sysusers = read("deploy/systemd/hatebeam.sysusers");
+    assert!(sysusers.lines().any(|line| line.starts_with("u hatebeam ")));
+    for unit in Unit::all() {
         assert_eq!(unit.value("User"), "hatebeam");
+        // Both signals make the program stop in order; SIGINT is what the documentation names.
+        assert_eq!(unit.value("KillSignal"), "SIGINT");
+        // Exit code of a wrong command line.
+        assert_eq!(unit.value("RestartPreventExitStatus"), "2");
+        // The program writes only below the unit's writable folder.
         let folder = format!("/var/lib/{}", unit.value("StateDirectory"));
-        for (key, ends) in [("WorkingDirectory", ""), ("Environment", "TMPDIR=")] {
-            let value = unit.value(key).strip_prefix(ends).unwrap();
-            assert_eq!(value, folder, "{}: {key}", unit.name);
+        assert_eq!(unit.value("Environment"), format!("TMPDIR={folder}"));
+        for start in unit.starts() {
+            let dir = start.option("--dir").unwrap_or(&folder);
+            assert!(dir.starts_with(&folder), "{dir}");
         }
     }
-    // What a worker holds goes to where the unit lets it write.
-    let dir = worker.starts()[0].option("--dir").unwrap().to_owned();
-    let folder = format!("/var/lib/{}/", worker.value("StateDirectory"));
-    assert!(dir.starts_with(&folder), "{dir}");
-    assert_eq!(worker.value("TimeoutStopSec"), "15min");
-    let user = read("deploy/systemd/hatebeam.sysusers");
-    assert!(user.lines().any(|line| line.starts_with("u hatebeam ")));
 }
 
 #[test]
-fn systemd_finds_nothing_wrong() {
+fn units_pass_systemd_analyze_verify() {
     for unit in Unit::all() {
         let Some(mut verify) = systemd_analyze() else {
             return;
         };
         let dir = tempfile::tempdir().unwrap();
-        let output = verify
-            .arg("verify")
-            .arg(unit.installed(dir.path()))
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        // Other units of the machine may have their faults.
-        let about = said.lines().filter(|line| line.contains("hatebeam"));
-        let about: Vec<&str> = about.collect();
+        let unit_file = unit.install(dir.path());
+        let output = verify.arg("verify").arg(unit_file).output().unwrap();
+        let messages = String::from_utf8_lossy(&output.stderr);
+        // Ignores messages about other units of the machine.
+        let is_clean = !messages.lines().any(|line| line.contains("hatebeam"));
         assert!(
-            output.status.success() && about.is_empty(),
-            "{}: {said}",
+            output.status.success() && is_clean,
+            "{}: {messages}",
             unit.name
         );
     }
 }
 
 #[test]
-fn units_can_do_little_harm() {
+fn units_pass_systemd_analyze_security() {
     for unit in Unit::all() {
         let Some(mut security) = systemd_analyze() else {
             return;
         };
         let dir = tempfile::tempdir().unwrap();
         security.args(["security", "--offline=true", "--no-pager", "--threshold"]);
-        // It fails where the exposure is more, in tenths.
-        succeeds(security.arg(EXPOSURE).arg(unit.installed(dir.path())));
+        succeeds(security.arg(EXPOSURE).arg(unit.install(dir.path())));
     }
 }

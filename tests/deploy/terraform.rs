@@ -1,8 +1,8 @@
-//! Machines of AWS: terraform/. By Terraform, with a provider that makes nothing, and checkov, where they are at hand.
+//! Machines of AWS: terraform/. Uses Terraform with a mock provider, and checkov.
 
 mod machine;
 
-use crate::support::{Start, files_below, list, path, read, succeeds, text, tool};
+use crate::support::{Start, checkov, files_below, list, path, read, succeeds, text, tool};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 const MODULES: [&str; 2] = ["bucket", "cluster"];
 
-/// A copy of the modules, so that Terraform leaves nothing in the checkout, with Terraform set up.
+/// An initialized copy of the modules. Terraform writes its files there instead of into the checkout.
 struct Workshop {
     dir: tempfile::TempDir,
 }
@@ -22,7 +22,7 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name();
-        // What a person's own use of them has left there.
+        // Skips the files of a user's own `terraform init`.
         if name.to_str().unwrap().starts_with(".terraform") {
             continue;
         }
@@ -34,7 +34,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Whether a configuration of Terraform's own says where providers are.
+/// Whether Terraform has a configuration file, which may name a mirror of providers.
 fn is_configured() -> bool {
     let named = std::env::var_os("TF_CLI_CONFIG_FILE").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".terraformrc"));
@@ -42,7 +42,7 @@ fn is_configured() -> bool {
 }
 
 impl Workshop {
-    /// With the provider in its place, or none and a word about it.
+    /// Returns `None`, and prints a message, without Terraform or its provider.
     fn open() -> Option<Workshop> {
         tool("HATEBEAM_TERRAFORM", "terraform")?;
         let plugins = std::env::var_os("HATEBEAM_TERRAFORM_PLUGINS")
@@ -50,7 +50,7 @@ impl Workshop {
             .map(PathBuf::from);
         if plugins.is_none() && !is_configured() {
             println!(
-                "skipped: no mirror with Terraform's provider for AWS (scripts/terraform-tools.sh looks for one)"
+                "skipped: no mirror with Terraform's AWS provider (scripts/terraform-tools.sh looks for one)"
             );
             return None;
         }
@@ -79,16 +79,16 @@ impl Workshop {
 
     fn terraform(&self, module: &str) -> Command {
         let mut command = tool("HATEBEAM_TERRAFORM", "terraform").unwrap();
-        let (config, nowhere) = (self.path("terraformrc"), self.path("nowhere"));
+        let (config, absent) = (self.path("terraformrc"), self.path("absent"));
         if config.exists() {
             command.env("TF_CLI_CONFIG_FILE", config);
         }
-        // Should anything be asked of AWS after all, it is by nobody.
+        // Without credentials, in case that a test contacts AWS by mistake.
         command
             .current_dir(self.path(&format!("terraform/{module}")))
             .env("AWS_EC2_METADATA_DISABLED", "true")
-            .env("AWS_SHARED_CREDENTIALS_FILE", &nowhere)
-            .env("AWS_CONFIG_FILE", &nowhere)
+            .env("AWS_SHARED_CREDENTIALS_FILE", &absent)
+            .env("AWS_CONFIG_FILE", &absent)
             .env("CHECKPOINT_DISABLE", "1");
         for variable in ["AWS_ACCESS_KEY_ID", "AWS_PROFILE", "TF_LOG"] {
             command.env_remove(variable);
@@ -97,7 +97,7 @@ impl Workshop {
     }
 }
 
-/// It takes seconds to set up, and the tests run beside each other.
+/// Shared by all tests, because it takes seconds to set up.
 static WORKSHOP: LazyLock<Option<Workshop>> = LazyLock::new(Workshop::open);
 
 #[test]
@@ -114,78 +114,48 @@ fn modules_are_formatted() {
 }
 
 #[test]
-fn modules_are_valid() {
+fn modules_pass_their_own_tests() {
     let Some(workshop) = &*WORKSHOP else { return };
     for module in MODULES {
-        succeeds(workshop.terraform(module).args(["validate", "-no-color"]));
+        let output = succeeds(workshop.terraform(module).args(["test", "-no-color"]));
+        let (_, summary) = output.rsplit_once("Success! ").unwrap();
+        assert!(summary.contains(" passed, 0 failed."), "{output}");
+        assert!(!summary.starts_with("0 "), "{output}");
     }
 }
 
 #[test]
-fn modules_do_what_their_tests_say() {
-    let Some(workshop) = &*WORKSHOP else { return };
+fn modules_pass_checkov_and_need_all_their_exceptions() {
+    let mut used = BTreeSet::new();
     for module in MODULES {
-        let said = succeeds(workshop.terraform(module).args(["test", "-no-color"]));
-        let (_, last) = said.rsplit_once("Success! ").unwrap();
-        println!("{module}: {last}");
-        assert!(last.contains(" passed, 0 failed."), "{said}");
-        assert!(!last.starts_with("0 "), "{said}");
-    }
-}
-
-#[test]
-fn modules_are_found_secure() {
-    let mut skipped = BTreeSet::new();
-    for module in MODULES {
-        let Some(mut checkov) = tool("HATEBEAM_CHECKOV", "checkov") else {
+        let Some(report) = checkov("terraform", &format!("terraform/{module}"), &[]) else {
             return;
         };
-        // Its rules come with it; what it could fetch are words about them.
-        checkov.args(["--framework", "terraform", "--skip-download"]);
-        checkov.args(["--output", "json", "--directory"]);
-        let said = succeeds(checkov.arg(path("terraform").join(module)));
-        let found: Value = serde_json::from_str(&said).unwrap();
-        let count = |what: &str| found["summary"][what].as_u64();
-        assert!(count("passed") > Some(20), "{}", found["summary"]);
-        assert_eq!(count("parsing_errors"), Some(0), "{}", found["summary"]);
-        let checks = list(&found, "/results/skipped_checks");
-        skipped.extend(checks.map(|check| text(check, "/check_id").to_owned()));
+        let checks = list(&report, "/results/skipped_checks");
+        used.extend(checks.map(|check| text(check, "/check_id").to_owned()));
     }
-    // An exception from a rule that finds nothing any more is to be taken out.
-    let excepted: BTreeSet<String> = exceptions().into_iter().map(|(id, _)| id).collect();
-    assert_eq!(skipped, excepted);
+    assert_eq!(used, exceptions());
 }
 
-/// What checkov is told not to look at, and why.
-fn exceptions() -> Vec<(String, String)> {
+/// Ids of the checkov rules that the modules except with a comment.
+fn exceptions() -> BTreeSet<String> {
     let files = MODULES.map(|module| files_below(&format!("terraform/{module}"), ".tf"));
-    let texts = files.iter().flatten().map(|name| read(name));
-    let lines: Vec<String> = texts
-        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
-        .collect();
-    lines
-        .iter()
-        .filter_map(|line| line.trim().strip_prefix("#checkov:skip="))
-        .map(|exception| {
-            let (id, why) = exception.split_once(':').unwrap();
-            (id.to_owned(), why.to_owned())
-        })
-        .collect()
-}
-
-#[test]
-fn every_exception_has_a_reason() {
-    let exceptions = exceptions();
-    assert!(!exceptions.is_empty());
-    for (id, why) in exceptions {
-        assert!(why.split_whitespace().count() >= 5, "{id}: {why}");
+    let mut ids = BTreeSet::new();
+    for name in files.iter().flatten() {
+        let text = read(name);
+        let comments = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("#checkov:skip="));
+        ids.extend(comments.map(|comment| comment.split(':').next().unwrap().to_owned()));
     }
+    ids
 }
 
-/// What the run `told` of the cluster's tests came to.
-struct Told {
-    /// By the address of the resource: files by their names.
+/// Results of the run `user_data` in the cluster's tests.
+struct Rendered {
+    /// Files of each machine by path, by the address of its resource.
     machines: BTreeMap<String, BTreeMap<String, String>>,
+    /// The output `next`.
     next: String,
 }
 
@@ -202,10 +172,10 @@ fn unpacked(base64: &str) -> String {
     String::from_utf8(unpack.wait_with_output().unwrap().stdout).unwrap()
 }
 
-/// The files of a cloud-config whose YAML is JSON.
-fn files_of(told: &str) -> BTreeMap<String, String> {
-    assert!(told.starts_with("#cloud-config\n"), "{told}");
-    let lines = told.lines().filter(|line| !line.starts_with('#'));
+/// Files of a cloud-config, by path. Its YAML is also JSON.
+fn files_of(user_data: &str) -> BTreeMap<String, String> {
+    assert!(user_data.starts_with("#cloud-config\n"), "{user_data}");
+    let lines = user_data.lines().filter(|line| !line.starts_with('#'));
     let config: Value = serde_json::from_str(&lines.collect::<String>()).unwrap();
     let files = config["write_files"].as_array().unwrap().iter();
     let parts = |file| {
@@ -217,16 +187,18 @@ fn files_of(told: &str) -> BTreeMap<String, String> {
     files.map(parts).collect()
 }
 
-impl Told {
-    fn read() -> Option<Told> {
+impl Rendered {
+    fn read() -> Option<Rendered> {
         let workshop = WORKSHOP.as_ref()?;
-        let said = succeeds(workshop.terraform("cluster").args([
+        let output = succeeds(workshop.terraform("cluster").args([
             "test",
             "-verbose",
             "-json",
-            "-filter=tests/told.tftest.hcl",
+            "-filter=tests/user_data.tftest.hcl",
         ]));
-        let state = said.lines().find(|line| line.contains(r#""test_state":{"#));
+        let state = output
+            .lines()
+            .find(|line| line.contains(r#""test_state":{"#));
         let state: Value = serde_json::from_str(state.unwrap()).unwrap();
         let resources = state.pointer("/test_state/root_module/resources").unwrap();
         let mut machines = BTreeMap::new();
@@ -236,24 +208,24 @@ impl Told {
                 "aws_launch_template" => "/values/user_data",
                 _ => continue,
             };
-            let told = unpacked(text(resource, key));
-            machines.insert(text(resource, "/address").to_owned(), files_of(&told));
+            let user_data = unpacked(text(resource, key));
+            machines.insert(text(resource, "/address").to_owned(), files_of(&user_data));
         }
         assert_eq!(machines.len(), 3, "{:?}", machines.keys());
         let next = text(&state, "/test_state/outputs/next/value").to_owned();
-        Some(Told { machines, next })
+        Some(Rendered { machines, next })
     }
 }
 
-static TOLD: LazyLock<Option<Told>> = LazyLock::new(Told::read);
+static RENDERED: LazyLock<Option<Rendered>> = LazyLock::new(Rendered::read);
 
-/// How the unit of a role starts the program on a machine that was told this.
+/// Start of the program by the unit of a role, on a machine with these files.
 fn start(files: &BTreeMap<String, String>, role: &str) -> Start {
     let unit = &files[&format!("/etc/systemd/system/hatebeam-{role}.service")];
     let env = &files[&format!("/etc/hatebeam/{role}.env")];
     let assigns = |line: &str| {
         let (name, value) = line.split_once('=').unwrap();
-        // The machine puts its own address there.
+        // The machine replaces this by its own address.
         (name.to_owned(), value.replace("@ADDRESS@", "10.77.0.9"))
     };
     let (options, variables): (Vec<_>, Vec<_>) = env
@@ -272,16 +244,16 @@ fn start(files: &BTreeMap<String, String>, role: &str) -> Start {
 }
 
 #[test]
-fn the_program_understands_what_machines_are_told() {
-    let Some(told) = &*TOLD else { return };
-    for (machine, files) in &told.machines {
+fn program_accepts_the_command_lines_of_machines() {
+    let Some(rendered) = &*RENDERED else { return };
+    for (machine, files) in &rendered.machines {
         let is_worker = machine.contains("worker");
         let role = if is_worker { "worker" } else { "coordinator" };
         let start = start(files, role);
         start.check();
         assert_eq!(start.variable("HATEBEAM_TLS"), Some("/run/hatebeam/tls"));
         assert!(!start.has("--insecure-bind"), "{machine}");
-        // The unit starts it as the user that this file makes, and the disks are mounted where it writes.
+        // The unit runs as this user.
         assert!(files["/usr/lib/sysusers.d/hatebeam.conf"].contains("u hatebeam "));
         if is_worker {
             assert_eq!(start.port("--listen"), 7801);
@@ -301,21 +273,17 @@ fn the_program_understands_what_machines_are_told() {
 }
 
 #[test]
-fn machines_find_what_they_are_told_to_start() {
-    let Some(told) = &*TOLD else { return };
-    for (machine, files) in &told.machines {
+fn machines_have_the_scripts_that_they_start() {
+    let Some(rendered) = &*RENDERED else { return };
+    for (machine, files) in &rendered.machines {
         for (name, content) in files {
-            for word in
-                content.split(|letter: char| letter.is_whitespace() || "='+".contains(letter))
-            {
-                if word.starts_with("/usr/local/lib/hatebeam/") {
-                    // `boot` is for both roles, and starts what is of one.
-                    let other = name.ends_with("/boot") && word.ends_with("/disks");
-                    assert!(
-                        files.contains_key(word) || other,
-                        "{machine}: {name}: {word}"
-                    );
-                }
+            let words =
+                content.split(|letter: char| letter.is_whitespace() || "='+".contains(letter));
+            for script in words.filter(|word| word.starts_with("/usr/local/lib/hatebeam/")) {
+                // `boot` runs on both kinds of machine, but starts `disks` on workers only.
+                let is_for_workers = name.ends_with("/boot") && script.ends_with("/disks");
+                let is_there = files.contains_key(script) || is_for_workers;
+                assert!(is_there, "{machine}: {name}: {script}");
             }
         }
         let is_worker = machine.contains("worker");
@@ -323,15 +291,15 @@ fn machines_find_what_they_are_told_to_start() {
             files.contains_key("/usr/local/lib/hatebeam/disks"),
             is_worker
         );
-        let watcher = if is_worker { "leave" } else { "watchdog" };
+        let guard = if is_worker { "power-off" } else { "watchdog" };
         for ending in ["service", "timer"] {
-            let unit = format!("/etc/systemd/system/hatebeam-{watcher}.{ending}");
+            let unit = format!("/etc/systemd/system/hatebeam-{guard}.{ending}");
             assert!(files.contains_key(&unit), "{machine}: no {unit}");
         }
     }
 }
 
-/// Command lines of the program in a text that a person types from.
+/// Command lines of the program in documentation.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let whole = text.replace("\\\n", " ");
     let lines = whole.lines().map(str::trim);
@@ -357,12 +325,12 @@ fn check_commands(place: &str, text: &str) {
 }
 
 #[test]
-fn the_program_understands_what_a_person_is_to_type() {
+fn program_accepts_the_documented_commands() {
     let readme = read("terraform/README.md");
     let blocks: Vec<&str> = readme.split("```").skip(1).step_by(2).collect();
     check_commands("terraform/README.md", &blocks.concat());
-    let Some(told) = &*TOLD else { return };
-    check_commands("the output `next`", &told.next);
+    let Some(rendered) = &*RENDERED else { return };
+    check_commands("the output `next`", &rendered.next);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The scripts that machines of AWS run, with AWS, the clock and the system stood in for.
+//! Scripts of the machines on AWS, with stand-ins for AWS, the clock and the system.
 
 use crate::support::{files_below, hatebeam, read, succeeds, tool};
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 const FOLDER: &str = "terraform/cluster/machine";
 
 #[test]
-fn systemd_finds_nothing_wrong() {
+fn units_pass_systemd_analyze_verify() {
     let Some(mut verify) = tool("HATEBEAM_SYSTEMD_ANALYZE", "systemd-analyze") else {
         return;
     };
@@ -22,7 +22,7 @@ fn systemd_finds_nothing_wrong() {
     ] {
         for name in files_below(folder, ending) {
             let (_, unit) = name.rsplit_once('/').unwrap();
-            // The programs are not on this machine.
+            // The programs are not installed on this machine.
             let text = read(&name)
                 .replace("/usr/local/bin/hatebeam", "/bin/true")
                 .replace("/usr/local/lib/hatebeam/watchdog", "/bin/true")
@@ -30,13 +30,10 @@ fn systemd_finds_nothing_wrong() {
             let file = dir.path().join(unit);
             std::fs::write(&file, text).unwrap();
             if folder != FOLDER {
-                let beside = dir.path().join(format!("{unit}.d"));
-                std::fs::create_dir(&beside).unwrap();
-                std::fs::write(
-                    beside.join("aws.conf"),
-                    read(&format!("{FOLDER}/secrets.conf")),
-                )
-                .unwrap();
+                let drop_ins = dir.path().join(format!("{unit}.d"));
+                std::fs::create_dir(&drop_ins).unwrap();
+                let drop_in = read(&format!("{FOLDER}/secrets.conf"));
+                std::fs::write(drop_ins.join("aws.conf"), drop_in).unwrap();
             }
             units.push(file);
         }
@@ -48,16 +45,15 @@ fn systemd_finds_nothing_wrong() {
         .env("SYSTEMD_LOG_LEVEL", "warning")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    // Other units of the machine may have their faults; the script that fetches secrets is not here.
-    let about: Vec<&str> = said
+    let messages = String::from_utf8_lossy(&output.stderr);
+    // Ignores messages about other units, and about the missing script in secrets.conf.
+    let is_clean = messages
         .lines()
-        .filter(|line| line.contains("hatebeam") && !line.contains("fetch-secrets"))
-        .collect();
-    assert!(about.is_empty(), "{said}");
+        .all(|line| !line.contains("hatebeam") || line.contains("fetch-secrets"));
+    assert!(is_clean, "{messages}");
 }
 
-/// A machine on which scripts find their files below a folder, and stand-ins for the commands that they call.
+/// A folder that is the root of the file system for a script, with stand-ins for the commands that the script calls.
 struct Machine {
     dir: tempfile::TempDir,
 }
@@ -96,23 +92,23 @@ impl Machine {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// A command that notes how it was called, and then does this in the machine's folder.
-    fn command(&self, file: &str, does: &str) {
+    /// Writes a command that logs its arguments and then runs `script` in the machine's folder.
+    fn command(&self, file: &str, script: &str) {
         let name = file.rsplit_once('/').map_or(file, |(_, name)| name);
         let dir = self.dir.path().display();
         self.write(
             file,
-            &format!("#!/usr/bin/env bash\necho \"{name} $*\" >>{dir}/log\ncd {dir}\n{does}\n"),
+            &format!("#!/usr/bin/env bash\necho \"{name} $*\" >>{dir}/log\ncd {dir}\n{script}\n"),
         );
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(self.path(file), mode).unwrap();
     }
 
-    fn stand_in(&self, name: &str, does: &str) {
-        self.command(&format!("bin/{name}"), does);
+    fn stand_in(&self, name: &str, script: &str) {
+        self.command(&format!("bin/{name}"), script);
     }
 
-    /// Runs a script whose files are moved below the machine's folder.
+    /// Runs a script, with its absolute paths changed to paths below the machine's folder.
     fn run(&self, script: &str) -> Output {
         let mut text = read(&format!("{FOLDER}/{script}"));
         for place in [
@@ -133,7 +129,7 @@ impl Machine {
             .unwrap()
     }
 
-    /// How commands were called since this was asked last.
+    /// Returns the calls since the last time, and clears the log.
     fn calls(&self) -> Vec<String> {
         let calls = self.read("log").lines().map(str::to_owned).collect();
         self.write("log", "");
@@ -141,47 +137,47 @@ impl Machine {
     }
 }
 
-/// The coordinator's machine, minute by minute.
+/// The coordinator's machine, with a clock that each run of the watchdog advances.
 struct Watchdog {
     machine: Machine,
     now: u64,
-    /// Between two looks.
+    /// Time between two runs.
     seconds: u64,
 }
 
-/// What the watchdog did, besides looking.
+/// Effects of one run of the watchdog.
 #[derive(Debug, Default, PartialEq)]
-struct Did {
+struct Effects {
     capacity: Option<String>,
-    said_that_all_is_well: bool,
-    switched_off: bool,
+    heartbeat: bool,
+    power_off: bool,
     failed: bool,
 }
 
-impl Did {
-    fn well(capacity: Option<&str>) -> Did {
-        Did {
+impl Effects {
+    fn success(capacity: Option<&str>) -> Effects {
+        Effects {
             capacity: capacity.map(str::to_owned),
-            said_that_all_is_well: true,
-            ..Did::default()
+            heartbeat: true,
+            ..Effects::default()
         }
     }
 
-    /// Nothing, as nothing could be known.
-    fn blind() -> Did {
-        Did {
+    /// A run that fails and does nothing, because the status is unknown.
+    fn failure() -> Effects {
+        Effects {
             failed: true,
-            ..Did::default()
+            ..Effects::default()
         }
     }
 }
 
 impl Watchdog {
-    /// None, and a word about it, where this machine lacks what the script calls.
+    /// Returns `None`, and prints a message, without `jq`.
     fn new() -> Option<Watchdog> {
         tool("HATEBEAM_JQ", "jq")?;
         let machine = Machine::new(
-            "GROUP=group\nNAMESPACE=hatebeam/x\nMETRIC=Answered\n\
+            "GROUP=group\nNAMESPACE=hatebeam/x\nMETRIC=Heartbeat\n\
              QUIET_MINUTES=5\nBLIND_MINUTES=30\nLONELY_MINUTES=20\n",
         );
         machine.stand_in("date", "cat now");
@@ -201,187 +197,201 @@ impl Watchdog {
         })
     }
 
-    /// A while later, with so many workers and runs in these states.
-    fn with(&mut self, workers: usize, runs: &[&str]) -> Did {
+    /// Runs the watchdog with a number of connected workers, and one run in each of these states.
+    fn with(&mut self, workers: usize, runs: &[&str]) -> Effects {
         let run = |state| serde_json::json!({"run": "r", "state": state});
         let runs: Vec<_> = runs.iter().map(run).collect();
         let workers = vec![serde_json::json!({"worker": "w"}); workers];
         let status = serde_json::json!({"runs": runs, "workers": workers});
-        self.answered(&status.to_string())
+        self.with_answer(&status.to_string())
     }
 
-    /// A while later, with this answer of the coordinator.
-    fn answered(&mut self, status: &str) -> Did {
+    /// Runs the watchdog with this answer of the coordinator.
+    fn with_answer(&mut self, status: &str) -> Effects {
         self.machine.write("status", status);
-        self.look()
+        self.run()
     }
 
-    /// A while later, without an answer.
-    fn silent(&mut self) -> Did {
+    /// Runs the watchdog without an answer of the coordinator.
+    fn without_answer(&mut self) -> Effects {
         let _ = std::fs::remove_file(self.machine.path("status"));
-        self.look()
+        self.run()
     }
 
-    fn look(&mut self) -> Did {
+    fn run(&mut self) -> Effects {
         self.now += self.seconds;
         self.machine.write("now", &self.now.to_string());
         let output = self.machine.run("watchdog");
-        let mut did = Did {
+        let mut effects = Effects {
             failed: !output.status.success(),
-            ..Did::default()
+            ..Effects::default()
         };
         for call in self.machine.calls() {
             let set = "aws autoscaling set-desired-capacity --auto-scaling-group-name group --desired-capacity ";
-            let told = "aws cloudwatch put-metric-data --namespace hatebeam/x --metric-name Answered --value 1";
+            let beat = "aws cloudwatch put-metric-data --namespace hatebeam/x --metric-name Heartbeat --value 1";
             if let Some(rest) = call.strip_prefix(set) {
-                assert_eq!(did.capacity, None);
+                assert_eq!(effects.capacity, None);
                 let count = rest.strip_suffix(" --no-honor-cooldown").unwrap();
-                did.capacity = Some(count.to_owned());
-            } else if call == told {
-                did.said_that_all_is_well = true;
+                effects.capacity = Some(count.to_owned());
+            } else if call == beat {
+                effects.heartbeat = true;
             } else if call == "systemctl poweroff" {
-                did.switched_off = true;
+                effects.power_off = true;
             } else {
-                let looks = ["date", "hatebeam status --json", "curl"];
-                assert!(looks.iter().any(|look| call.starts_with(look)), "{call}");
+                let queries = ["date", "hatebeam status --json", "curl"];
+                assert!(
+                    queries.iter().any(|query| call.starts_with(query)),
+                    "{call}"
+                );
             }
         }
-        did
+        effects
     }
 }
 
 #[test]
-fn workers_come_with_a_run_and_go_after_it() {
+fn workers_start_with_a_run_and_stop_after_it() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
-    // The alarm outside is given time to hear that somebody is there again.
+    // The alarm needs some time to receive the first heartbeats.
     for _ in 0..4 {
-        assert_eq!(watchdog.with(0, &["queued", "finished"]), Did::well(None));
+        let effects = watchdog.with(0, &["queued", "finished"]);
+        assert_eq!(effects, Effects::success(None));
     }
     for workers in [0, 0, 2, 3, 3] {
-        let did = watchdog.with(workers, &["queued", "running"]);
-        assert_eq!(did, Did::well(Some("3")));
+        let effects = watchdog.with(workers, &["queued", "running"]);
+        assert_eq!(effects, Effects::success(Some("3")));
     }
     watchdog.machine.write("tag", "8");
-    assert_eq!(watchdog.with(3, &["running"]), Did::well(Some("8")));
+    let effects = watchdog.with(3, &["running"]);
+    assert_eq!(effects, Effects::success(Some("8")));
     for _ in 0..4 {
-        assert_eq!(watchdog.with(8, &["finished"]), Did::well(None));
+        let effects = watchdog.with(8, &["finished"]);
+        assert_eq!(effects, Effects::success(None));
     }
-    // Another run in time: they stay.
-    assert_eq!(
-        watchdog.with(8, &["queued", "finished"]),
-        Did::well(Some("8"))
-    );
+    // A new run within QUIET_MINUTES: the workers continue.
+    let effects = watchdog.with(8, &["queued", "finished"]);
+    assert_eq!(effects, Effects::success(Some("8")));
     for _ in 0..4 {
-        assert_eq!(watchdog.with(8, &["failed", "cancelled"]), Did::well(None));
+        let effects = watchdog.with(8, &["failed", "cancelled"]);
+        assert_eq!(effects, Effects::success(None));
     }
     for workers in [8, 0, 0] {
-        assert_eq!(watchdog.with(workers, &["finished"]), Did::well(Some("0")));
+        let effects = watchdog.with(workers, &["finished"]);
+        assert_eq!(effects, Effects::success(Some("0")));
     }
-    assert_eq!(watchdog.with(0, &[]), Did::well(Some("0")));
+    assert_eq!(watchdog.with(0, &[]), Effects::success(Some("0")));
 }
 
-/// With looks that are five minutes apart, as each takes a while here.
-fn patient_watchdog() -> Option<Watchdog> {
+/// A watchdog that runs every five minutes, for shorter tests: each run takes a while.
+fn slow_watchdog() -> Option<Watchdog> {
     let mut watchdog = Watchdog::new()?;
     watchdog.seconds = 300;
     Some(watchdog)
 }
 
 #[test]
-fn without_an_answer_all_is_switched_off() {
-    let Some(mut watchdog) = patient_watchdog() else {
+fn without_an_answer_everything_stops() {
+    let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
     for _ in 0..2 {
         watchdog.with(3, &["running"]);
     }
     for _ in 0..5 {
-        assert_eq!(watchdog.silent(), Did::blind());
+        assert_eq!(watchdog.without_answer(), Effects::failure());
     }
-    // An answer that is none is like no answer.
+    // An invalid answer counts as none.
     for status in ["", "no", "[]", "{\"runs\":[]}", "{\"workers\":[]}"] {
-        let did = watchdog.answered(status);
+        let effects = watchdog.with_answer(status);
         assert!(
-            did.switched_off && !did.said_that_all_is_well,
-            "{status}: {did:?}"
+            effects.power_off && !effects.heartbeat,
+            "{status}: {effects:?}"
         );
-        assert_eq!(did.capacity.as_deref(), Some("0"), "{status}");
+        assert_eq!(effects.capacity.as_deref(), Some("0"), "{status}");
     }
-    // It is switched off also where AWS does not listen.
+    // The machine is powered off even if AWS refuses the call.
     watchdog.machine.stand_in("aws", "exit 1");
-    assert!(watchdog.silent().switched_off);
+    assert!(watchdog.without_answer().power_off);
 }
 
 #[test]
-fn an_answer_in_time_is_enough() {
-    let Some(mut watchdog) = patient_watchdog() else {
+fn one_answer_restarts_the_waiting_time() {
+    let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
     for _ in 0..2 {
-        // From the first look on, or from the last answer.
         for _ in 0..5 {
-            assert_eq!(watchdog.silent(), Did::blind());
+            assert_eq!(watchdog.without_answer(), Effects::failure());
         }
-        assert!(watchdog.with(0, &[]).said_that_all_is_well);
+        assert!(watchdog.with(0, &[]).heartbeat);
     }
     for _ in 0..5 {
-        assert_eq!(watchdog.silent(), Did::blind());
+        assert_eq!(watchdog.without_answer(), Effects::failure());
     }
-    assert!(watchdog.silent().switched_off);
+    assert!(watchdog.without_answer().power_off);
 }
 
 #[test]
-fn machines_that_do_not_become_workers_go() {
-    let Some(mut watchdog) = patient_watchdog() else {
+fn machines_without_a_connected_worker_stop_for_an_hour() {
+    let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
-    let mut capacities = |looks: usize, workers| -> Vec<String> {
-        let of = |_| {
-            let did = watchdog.with(workers, &["running"]);
-            assert!(did.said_that_all_is_well);
-            did.capacity.unwrap_or_else(|| "-".to_owned())
+    // The capacities that consecutive runs set, without repetitions.
+    let mut capacities = |runs: usize, workers| -> Vec<String> {
+        let capacity = |_| {
+            let effects = watchdog.with(workers, &["running"]);
+            assert!(effects.heartbeat);
+            effects.capacity.unwrap_or_else(|| "-".to_owned())
         };
-        let mut all: Vec<String> = (0..looks).map(of).collect();
+        let mut all: Vec<String> = (0..runs).map(capacity).collect();
         all.dedup();
         all
     };
     assert_eq!(capacities(4, 0), ["-", "3"]);
-    // They are away for an hour, and then it is tried again.
     assert_eq!(capacities(12, 0), ["0"]);
     assert_eq!(capacities(4, 0), ["3"]);
     assert_eq!(capacities(2, 0), ["0"]);
-    // Somebody came after all.
+    // A late worker has connected.
     assert_eq!(capacities(6, 1), ["3"]);
 }
 
 #[test]
-fn what_fails_is_not_said_to_be_well() {
+fn failures_send_no_heartbeat() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
     for _ in 0..6 {
         watchdog.with(3, &["running"]);
     }
-    // No tag: no number is made up.
+    // Without the tag the number of workers is unknown.
     std::fs::remove_file(watchdog.machine.path("tag")).unwrap();
-    assert_eq!(watchdog.with(3, &["running"]), Did::blind());
+    assert_eq!(watchdog.with(3, &["running"]), Effects::failure());
     watchdog.machine.write("tag", "3");
     watchdog
         .machine
         .stand_in("aws", "[ \"$1\" != autoscaling ]");
-    let did = watchdog.with(3, &["running"]);
-    assert!(did.failed && !did.said_that_all_is_well, "{did:?}");
+    let effects = watchdog.with(3, &["running"]);
+    assert!(effects.failed && !effects.heartbeat, "{effects:?}");
     watchdog.machine.stand_in("aws", "");
-    assert_eq!(watchdog.with(3, &["running"]), Did::well(Some("3")));
-    // Marks that are damaged are made anew.
+    let effects = watchdog.with(3, &["running"]);
+    assert_eq!(effects, Effects::success(Some("3")));
+}
+
+#[test]
+fn damaged_marks_are_replaced() {
+    let Some(mut watchdog) = Watchdog::new() else {
+        return;
+    };
+    watchdog.with(3, &["running"]);
     for mark in ["answered", "busy", "joined", "answering"] {
-        watchdog
-            .machine
-            .write(&format!("run/hatebeam-watchdog/{mark}"), "x[$(touch bad)]");
+        let file = format!("run/hatebeam-watchdog/{mark}");
+        assert!(watchdog.machine.path(&file).exists(), "{file}");
+        watchdog.machine.write(&file, "x[$(touch bad)]");
     }
-    assert_eq!(watchdog.with(3, &["finished"]), Did::well(None));
+    let effects = watchdog.with(3, &["finished"]);
+    assert_eq!(effects, Effects::success(None));
     assert!(!watchdog.machine.path("bad").exists());
 }
 
@@ -395,7 +405,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn the_watchdog_understands_a_real_coordinator() {
+fn watchdog_reads_the_status_of_a_real_coordinator() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
@@ -424,17 +434,17 @@ fn the_watchdog_understands_a_real_coordinator() {
         ),
     );
     for _ in 0..5 {
-        assert!(watchdog.look().said_that_all_is_well);
+        assert!(watchdog.run().heartbeat);
     }
-    assert_eq!(watchdog.look(), Did::well(Some("0")));
+    assert_eq!(watchdog.run(), Effects::success(Some("0")));
     succeeds(hatebeam().args(["submit", "--width", "10", "--coordinator", &uri]));
-    assert_eq!(watchdog.look(), Did::well(Some("3")));
+    assert_eq!(watchdog.run(), Effects::success(Some("3")));
     drop(coordinator);
-    assert_eq!(watchdog.look(), Did::blind());
+    assert_eq!(watchdog.run(), Effects::failure());
 }
 
 #[test]
-fn secrets_are_put_where_the_program_looks() {
+fn fetched_secrets_are_private_and_replaced_as_a_whole() {
     let files = ["ca.pem", "worker.pem", "worker-key.pem", "token"];
     let machine = Machine::new(&format!(
         "SECRET=x/worker\nSECRET_FILES=\"{}\"\n",
@@ -448,7 +458,7 @@ fn secrets_are_put_where_the_program_looks() {
         for name in names {
             std::fs::write(tls.join(name), format!("{name} {salt}")).unwrap();
         }
-        // As the output `next` has it.
+        // The command of the output `next`.
         let mut tar = Command::new("tar");
         tar.arg("-C")
             .arg(tls)
@@ -462,14 +472,14 @@ fn secrets_are_put_where_the_program_looks() {
 
     machine.stand_in("aws", "echo ResourceNotFoundException >&2; exit 254");
     let output = machine.run("fetch-secrets");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     assert!(
-        !output.status.success() && said.contains("terraform output -raw next"),
-        "{said}"
+        !output.status.success() && message.contains("terraform output -raw next"),
+        "{message}"
     );
     assert!(!place("token").exists());
 
-    // More than is asked for stays in the parcel.
+    // Files that this role does not need are not extracted.
     offer(
         &[
             "ca.pem",
@@ -491,7 +501,7 @@ fn secrets_are_put_where_the_program_looks() {
     }
     assert!(!place("ca-key.pem").exists());
 
-    // Renewed ones take the place of the old; a parcel that lacks one changes nothing.
+    // A renewed secret replaces the old files. An incomplete one changes nothing.
     offer(&files, "2");
     assert!(machine.run("fetch-secrets").status.success());
     offer(&files[..3], "3");
@@ -505,13 +515,13 @@ fn secrets_are_put_where_the_program_looks() {
     let left = std::fs::read_dir(machine.path("run/hatebeam"))
         .unwrap()
         .count();
-    assert_eq!(left, 1, "what was unpacked in vain is still there");
+    assert_eq!(left, 1, "incomplete files were not removed");
 }
 
 #[test]
-fn a_machine_goes_when_its_worker_is_gone() {
+fn machine_powers_off_after_its_worker() {
     let machine = Machine::new("");
-    for (state, goes) in [
+    for (state, powers_off) in [
         ("active", false),
         ("activating", false),
         ("deactivating", false),
@@ -519,9 +529,9 @@ fn a_machine_goes_when_its_worker_is_gone() {
         ("failed", true),
     ] {
         machine.stand_in("systemctl", &format!("[ \"$1\" != show ] || echo {state}"));
-        assert!(machine.run("leave").status.success(), "{state}");
+        assert!(machine.run("power-off").status.success(), "{state}");
         let off = machine.calls().contains(&"systemctl poweroff".to_owned());
-        assert_eq!(off, goes, "{state}");
+        assert_eq!(off, powers_off, "{state}");
     }
 }
 
@@ -561,8 +571,8 @@ fn all_disks_of_the_instance_store_are_used() {
     }
 }
 
-/// A machine that is about to become one of this role, by a program with this checksum in its name.
-fn newborn(role: &str, sum: &str) -> Machine {
+/// A new machine for a role, whose program has this checksum in its name.
+fn new_machine(role: &str, sum: &str) -> Machine {
     let machine = Machine::new(&format!("ROLE={role}\nPROGRAM=s3://bucket/bin/{sum}\n"));
     machine.write("program", "#!/bin/sh\necho hatebeam 1\n");
     machine.stand_in("aws", "[ \"$1 $2\" = 's3 cp' ] && cp program \"${@: -1}\"");
@@ -582,23 +592,23 @@ fn newborn(role: &str, sum: &str) -> Machine {
 }
 
 fn sum_of(machine: &Machine) -> String {
-    let said = succeeds(Command::new("sha256sum").arg(machine.path("program")));
-    said.split_whitespace().next().unwrap().to_owned()
+    let output = succeeds(Command::new("sha256sum").arg(machine.path("program")));
+    output.split_whitespace().next().unwrap().to_owned()
 }
 
 #[test]
-fn a_machine_becomes_what_it_is_told() {
-    let sum = sum_of(&newborn("worker", "0"));
-    for (role, watcher) in [("worker", "leave"), ("coordinator", "watchdog")] {
-        let machine = newborn(role, &sum);
+fn boot_starts_guard_first_and_service_last() {
+    let sum = sum_of(&new_machine("worker", "0"));
+    for (role, guard) in [("worker", "power-off"), ("coordinator", "watchdog")] {
+        let machine = new_machine(role, &sum);
         let output = machine.run("boot");
         assert!(output.status.success(), "{output:?}");
         assert!(machine.path("usr/local/bin/hatebeam").exists());
         let calls = machine.calls();
         let at = |call: &str| calls.iter().position(|made| made == call);
-        // Whoever watches is there before anything can go wrong.
+        // The guard starts before any step that can fail.
         assert_eq!(
-            at(&format!("systemctl enable --now hatebeam-{watcher}.timer")),
+            at(&format!("systemctl enable --now hatebeam-{guard}.timer")),
             Some(1)
         );
         let start = format!("systemctl enable --now --no-block hatebeam-{role}.service");
@@ -612,8 +622,8 @@ fn a_machine_becomes_what_it_is_told() {
 }
 
 #[test]
-fn another_program_than_was_meant_is_not_started() {
-    let machine = newborn("worker", &"0".repeat(64));
+fn boot_rejects_a_program_with_another_checksum() {
+    let machine = new_machine("worker", &"0".repeat(64));
     assert!(!machine.run("boot").status.success());
     assert!(!machine.path("usr/local/bin/hatebeam").exists());
     let calls = machine.calls();
@@ -623,6 +633,6 @@ fn another_program_than_was_meant_is_not_started() {
             .all(|call| !call.contains("hatebeam-worker.service")),
         "{calls:?}"
     );
-    // And who switches the machine off is there.
+    // The timer that powers the machine off is active.
     assert!(calls.contains(&"systemctl enable --now hatebeam-power-off.timer".to_owned()));
 }
