@@ -1,0 +1,178 @@
+//! Time, randomness and tasks of one process, as a value.
+//!
+//! The coordinator and the worker reach the clock, the source of random numbers and the task scheduler through an
+//! [`Env`]. [`Env::system`] is the real one. [`Env::with_host`] hands all of it to a [`Host`]: the simulation runs
+//! many processes on one thread this way, and stalls, crashes and restarts each of them on its own.
+//!
+//! `sleep`, `timeout` and `interval` are tokio's own. Under tokio's paused clock they are virtual, and so is
+//! [`Env::now`].
+//!
+//! # Examples
+//!
+//! ```
+//! use hatebeam_env::Env;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), hatebeam_env::Panicked> {
+//! let env = Env::system();
+//! let began = env.now();
+//! let sum = env.run_blocking(|| (1..=100).sum::<u32>()).await?;
+//! assert_eq!(sum, 5050);
+//! assert!(env.now() >= began);
+//! # Ok(())
+//! # }
+//! ```
+
+mod guard;
+mod host;
+
+pub use host::{Admission, Host};
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// Time, randomness and tasks of one process. Clones belong to the same process.
+#[derive(Clone)]
+pub struct Env {
+    /// `None` is the operating system.
+    host: Option<Arc<dyn Host>>,
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = self.host.as_ref().map_or("system", |_| "host");
+        f.debug_tuple("Env").field(&host).finish()
+    }
+}
+
+/// Blocking work that panicked.
+#[derive(Debug, Error)]
+#[error("blocking work panicked: {0}")]
+pub struct Panicked(String);
+
+impl Panicked {
+    fn new(payload: &(dyn Any + Send)) -> Panicked {
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        Panicked(text.unwrap_or("no message").to_owned())
+    }
+}
+
+impl Env {
+    /// Returns the environment of the operating system and of the current tokio runtime.
+    pub fn system() -> Env {
+        Env { host: None }
+    }
+
+    /// Returns the environment of a process that `host` simulates.
+    pub fn with_host(host: Arc<dyn Host>) -> Env {
+        Env { host: Some(host) }
+    }
+
+    /// Returns the monotonic time, which is virtual under tokio's paused clock.
+    pub fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// Returns the milliseconds since 1970 on the process's wall clock. The clock may jump, backwards too.
+    pub fn wall_ms(&self) -> u64 {
+        match &self.host {
+            Some(host) => host.wall_ms(),
+            None => system_wall_ms(),
+        }
+    }
+
+    /// Draws a random number. No result of a search depends on it.
+    pub fn random(&self) -> u64 {
+        match &self.host {
+            Some(host) => host.random(),
+            None => system_random(),
+        }
+    }
+
+    /// Wraps a future so that it belongs to this process. Every future that is spawned passes through here.
+    ///
+    /// The operating system's environment returns it unchanged in behavior. A host does not poll it while the process
+    /// is stalled, and drops it when the process crashes; after that the wrapper is pending forever.
+    pub fn guard<F>(&self, future: F) -> impl Future<Output = F::Output> + Send + 'static
+    where
+        F: Future + Send + 'static,
+    {
+        let host = self.host.clone();
+        async move {
+            match host {
+                None => future.await,
+                Some(host) => guard::Guarded::new(host, future).await,
+            }
+        }
+    }
+
+    /// Spawns a task that belongs to this process.
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the wrapped future belongs to the process"
+        )]
+        tokio::spawn(self.guard(future))
+    }
+
+    /// Runs blocking work: on a thread of tokio's blocking pool, or inline in a task of its own with a host. As in the
+    /// pool, work that has been started continues if the returned future is dropped.
+    ///
+    /// # Errors
+    /// [`Panicked`] if the work panics, or if the runtime shuts down before the work starts.
+    pub async fn run_blocking<T, F>(&self, work: F) -> Result<T, Panicked>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let worked = match &self.host {
+            None => {
+                #[allow(clippy::disallowed_methods, reason = "the environment's own pool")]
+                let task = tokio::task::spawn_blocking(work);
+                task.await
+            }
+            Some(host) => {
+                let delay = host.blocking_delay();
+                let task = self.spawn(async move {
+                    if delay > Duration::ZERO {
+                        tokio::time::sleep(delay).await;
+                    }
+                    catch_unwind(AssertUnwindSafe(work))
+                });
+                match task.await {
+                    Ok(Ok(value)) => Ok(value),
+                    Ok(Err(payload)) => return Err(Panicked::new(&*payload)),
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        worked.map_err(|error| match error.try_into_panic() {
+            Ok(payload) => Panicked::new(&*payload),
+            Err(cancelled) => Panicked(cancelled.to_string()),
+        })
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the environment's own clock")]
+fn system_wall_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+fn system_random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    // The standard library takes the keys of its hash maps from the operating system, so two machines draw
+    // different numbers.
+    RandomState::new().hash_one(0)
+}
