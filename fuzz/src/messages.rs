@@ -1,11 +1,11 @@
-//! What must hold of the messages of a cluster, whatever comes over the wire. The fuzz targets and the
-//! bounded run in the test suite (`proto/tests/fuzz.rs`) share these.
+//! Properties of the messages of a cluster, for any bytes received. The fuzz targets and the bounded run in the test
+//! suite (`proto/tests/fuzz.rs`) share them.
 
 use hatebeam_game::Geometry;
 use hatebeam_proto::{batch, v1};
 use prost::Message;
 
-/// A batch of children: refused, or what packing what came out of it gives.
+/// A batch of children: unpacking returns an error, or nodes that survive packing and unpacking.
 pub(crate) fn batch(data: &[u8]) {
     let [height, data @ ..] = data else {
         return;
@@ -15,7 +15,7 @@ pub(crate) fn batch(data: &[u8]) {
     };
     let mut nodes = Vec::new();
     if batch::unpack(geometry, data, &mut nodes).is_err() {
-        assert!(nodes.is_empty(), "what is refused leaves nothing behind");
+        assert!(nodes.is_empty(), "an invalid batch must not leave nodes");
         return;
     }
     for node in &nodes {
@@ -29,24 +29,24 @@ pub(crate) fn batch(data: &[u8]) {
     }
 }
 
-/// The messages that carry wells: refused, or the same again when they are written and read.
+/// The messages that contain wells: decoding returns an error, or a message that survives encoding and decoding.
 pub(crate) fn message(data: &[u8]) {
     let [kind, data @ ..] = data else {
         return;
     };
     match kind % 4 {
-        0 => comes_back::<v1::FromWorker>(data),
-        1 => comes_back::<v1::ToWorker>(data),
-        2 => comes_back::<v1::SendRequest>(data),
-        _ => comes_back::<v1::SendResponse>(data),
+        0 => round_trips::<v1::FromWorker>(data),
+        1 => round_trips::<v1::ToWorker>(data),
+        2 => round_trips::<v1::SendRequest>(data),
+        _ => round_trips::<v1::SendResponse>(data),
     }
 }
 
-fn comes_back<M: Message + Default + std::fmt::Debug>(data: &[u8]) {
+fn round_trips<M: Message + Default + std::fmt::Debug>(data: &[u8]) {
     if let Ok(message) = M::decode(data) {
         let written = message.encode_to_vec();
         let again = M::decode(written.as_slice()).map(|again| again.encode_to_vec());
-        // By their bytes: a number that is none is not equal to itself.
+        // Compares bytes, because NaN is not equal to itself.
         assert!(again.is_ok_and(|again| again == written), "{message:?}");
     }
 }

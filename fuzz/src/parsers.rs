@@ -1,11 +1,11 @@
-//! What must hold of every parser, whatever it is given. The fuzz targets and the bounded run in the
-//! test suite (`game/tests/fuzz.rs`) share these.
+//! Properties of every parser, for any input. The fuzz targets and the bounded run in the test suite
+//! (`game/tests/fuzz.rs`) share them.
 
 use hatebeam_game::{
     Encoding, Enemy, Geometry, Key, MAX_HEIGHT, MAX_WIDTH, Rules, Well, decode, encode,
 };
 
-/// The geometry that the first two bytes name, and the rest.
+/// The geometry that the first two bytes select, and the rest of the bytes.
 fn geometry(data: &[u8]) -> Option<(Geometry, &[u8])> {
     let [width, height, rest @ ..] = data else {
         return None;
@@ -15,16 +15,16 @@ fn geometry(data: &[u8]) -> Option<(Geometry, &[u8])> {
     Some((Geometry::new(width, height).ok()?, rest))
 }
 
-/// Whether `keys`, encoded and decoded, are the same again but for an encoding's padding.
+/// Whether `keys` survive encoding and decoding, except for padding.
 fn encoding_keeps(keys: &[Key], encoding: Encoding) -> bool {
     let again = encoding
         .decode(&encode(keys, encoding))
-        .expect("our own encoding is read back");
-    // Hex pads an odd number of keys with one D, the run-length code an odd number of runs with one L.
+        .expect("an encoded replay can be decoded");
+    // Hex pads an odd number of keys with one D. The run-length code pads an odd number of runs with one L.
     again.starts_with(keys) && again.len() <= keys.len() + 1
 }
 
-/// A replay in any encoding: an error, or keys that survive every encoding.
+/// A replay in any encoding: decoding returns an error, or keys that survive every encoding.
 pub(crate) fn replay(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -39,7 +39,7 @@ pub(crate) fn replay(data: &[u8]) {
     }
 }
 
-/// Keys pressed in a game of any geometry, rules and enemy: nothing panics, and the account adds up.
+/// A game in any geometry, with any rules, enemy and keys: nothing panics, and the record is consistent.
 pub(crate) fn play(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
@@ -49,7 +49,7 @@ pub(crate) fn play(data: &[u8]) {
     let rules = Rules {
         clear_above_bar: choice & 0x80 != 0,
     };
-    // A game's length is bounded so that a run stays a short one.
+    // A limit on the number of keys keeps each run short.
     let bytes = &rest[..rest.len().min(256)];
     let keys: Vec<Key> = bytes
         .iter()
@@ -66,7 +66,7 @@ pub(crate) fn play(data: &[u8]) {
     );
 }
 
-/// A well as hex digits: an error, or a well whose text is the one given.
+/// A well as hex digits: parsing returns an error, or a well with the same text.
 pub(crate) fn well_hex(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
@@ -80,7 +80,7 @@ pub(crate) fn well_hex(data: &[u8]) {
     }
 }
 
-/// A well as a picture: an error, or a well whose picture is read back.
+/// A well as a picture: parsing returns an error, or a well that survives drawing and parsing.
 pub(crate) fn well_picture(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
@@ -96,7 +96,7 @@ pub(crate) fn well_picture(data: &[u8]) {
     }
 }
 
-/// A packed well: an error, or a well that packs into the bytes given.
+/// A packed well: unpacking returns an error, or a well that packs into the same bytes.
 pub(crate) fn well_packed(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;

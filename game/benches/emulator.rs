@@ -1,8 +1,7 @@
-//! `cargo bench -p hatebeam-game`: what a well and a child cost, at every SIMD level of this machine,
-//! with the oracle beside them.
+//! `cargo bench -p hatebeam-game`: time per well and per child, at every SIMD level of this machine and for the oracle.
 //!
-//! A row is the median of several rounds; the rounds of all rows take turns, so that a noisy moment
-//! strikes them alike and the ratios of one run can be trusted where its times cannot.
+//! Each row is the median of several rounds. The rounds of all rows alternate, so a disturbance affects all rows
+//! alike. On a noisy machine the ratios within one run are reliable even if the times are not.
 
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{
@@ -13,14 +12,15 @@ use std::time::Instant;
 
 const ROUNDS: usize = 15;
 
-/// A thing to measure: a name, and a run over all wells that returns how many children it made.
+/// A case to measure: its name, and a function that processes all wells.
 struct Case<'a> {
     name: String,
+    /// Returns the number of children, parents or keys made.
     run: Box<dyn FnMut() -> usize + 'a>,
-    /// Wells a run works on.
+    /// Number of wells that a run processes.
     wells: usize,
     nanoseconds: Vec<f64>,
-    /// What a run made: children, parents or keys.
+    /// Number of children, parents or keys that the last run made.
     made: usize,
 }
 
@@ -92,7 +92,7 @@ fn forwards<'a>(cases: &mut Vec<Case<'a>>, wells: &'a [Well]) {
     }
 }
 
-/// Wells the slower ways are measured on: every 20th.
+/// Every 20th well, for the slower cases.
 fn some(wells: &[Well]) -> Vec<Well> {
     wells.iter().step_by(20).copied().collect()
 }
@@ -127,7 +127,7 @@ fn paths<'a>(cases: &mut Vec<Case<'a>>, steps: &'a [(Well, Piece, Well)]) {
             keys.clear();
             assert!(
                 paths.find(parent, *piece, child, &mut keys),
-                "a child can be played"
+                "a child has a key path"
             );
             pressed += keys.len();
         }
@@ -147,8 +147,8 @@ fn steps(wells: &[Well]) -> Vec<(Well, Piece, Well)> {
     steps
 }
 
-/// `made` says what a case's second figure is for each of; `ratio` whether the first case is the
-/// oracle to compare with.
+/// Measures the cases and prints a table. `made` names what a case makes. With `ratio`, a column compares each case
+/// with the first one.
 fn measure(title: &str, made: &str, ratio: bool, cases: &mut [Case<'_>]) {
     for case in cases.iter_mut() {
         (case.run)(); // warm up
@@ -157,13 +157,13 @@ fn measure(title: &str, made: &str, ratio: bool, cases: &mut [Case<'_>]) {
         cases.iter_mut().for_each(Case::round);
     }
     println!("\n{title}");
-    let last = if ratio { "x the first" } else { "" };
+    let last = if ratio { "speedup" } else { "" };
     println!(
-        "{:34} {:>10} {:>12} {:>14} {last:>12}",
+        "{:34} {:>10} {:>14} {:>12} {last:>12}",
         "",
         "ns each",
-        format!("ns a {made}"),
-        made
+        format!("ns per {made}"),
+        "count each"
     );
     let first = cases[0].median() / cases[0].wells as f64;
     for case in cases {
@@ -173,7 +173,7 @@ fn measure(title: &str, made: &str, ratio: bool, cases: &mut [Case<'_>]) {
         if case.name.ends_with(": piece") {
             print!("{:>28}", "");
         } else {
-            print!(" {:>12.1} {made:>14.1}", each / made);
+            print!(" {:>14.1} {made:>12.1}", each / made);
         }
         println!(
             "{}",
@@ -201,7 +201,7 @@ fn main() {
         let mut cases = Vec::new();
         backwards(&mut cases, &few);
         measure(
-            &format!("{file}: backwards, {} wells", few.len()),
+            &format!("{file}: parents of {} wells", few.len()),
             "parent",
             false,
             &mut cases,
@@ -210,7 +210,7 @@ fn main() {
         let mut cases = Vec::new();
         paths(&mut cases, &steps);
         measure(
-            &format!("{file}: {} children", steps.len()),
+            &format!("{file}: key paths to {} children", steps.len()),
             "key",
             false,
             &mut cases,

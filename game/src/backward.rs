@@ -1,26 +1,28 @@
-//! The emulator backwards: which wells a well can come from.
+//! The backward emulator: finds the parents of a well.
 //!
-//! A parent is a live well without an empty row below its top in which the enemy offers a piece that
-//! a reachable placement turns into the given well. To find all of them:
+//! A parent is a live well without an empty row below its top, in which the enemy offers a piece and a
+//! reachable placement of that piece leaves the given well. The search for all parents has five steps:
 //!
-//! 1. Put back what a placement may have cleared: no row, or one to four full rows inside a window
-//!    of four.
-//! 2. On every level take the positions at which all four cells are filled and each row put back has
-//!    at least one of them: without these cells the well may be a parent. The tables of the forward
-//!    emulator find them when asked with filled and empty exchanged.
-//! 3. Of these, keep those where the piece rests on something else, and where at least one of the
-//!    positions from which a single key leads there is free. Both are table look-ups for all pieces at
-//!    once, like the forward emulator's.
-//! 4. In a parent whose stack is higher than the given well's, *every* piece can bring it down as far,
-//!    or HATETRIS would have given one that cannot. So O and I must find a row whose gap they fit,
-//!    open from above; and three rows down is impossible, since O has two. (For the enemies that
-//!    do not look for the worst piece this step is left out.)
-//! 5. Ask the forward emulator: is it the piece the enemy gives, and is the well among its children?
+//! 1. Restore the rows that a placement may have cleared: none, or one to four full rows inside a
+//!    window of four.
+//! 2. On every level, find the positions at which all four cells of a piece are filled and which have
+//!    at least one cell in each restored row. The well without these cells may be a parent. The
+//!    tables of the forward emulator find these positions when filled and empty cells are exchanged.
+//! 3. Keep a position if the piece rests on something else there, and if at least one of the positions
+//!    that lead there by a single key is free. Both tests are table look-ups for all pieces at once, as
+//!    in the forward emulator.
+//! 4. If the parent's stack is higher than the given well's, *every* piece must be able to lower it that
+//!    far, because HATETRIS gives the worst piece. So O and I must each find a row with a gap that they
+//!    fit and that is open from above. Three rows are impossible, since O has only two. (Enemies that
+//!    do not give the worst piece skip this step.)
+//! 5. Check with the forward emulator that the enemy gives this piece and that the well is one of the
+//!    children.
 //!
-//! For a well that survived in a beam of 2,000 (means of 1,000): 5,400 placements pass step 2; 560 pass
-//! step 3; 200 pass step 4; 4.6 are parents (4.1 without a clear, 0.5 with one line, none with more; median 4,
-//! 90th percentile 7, at most 12, so that a byte names one). A call takes 24 µs with AVX-512, half of it for
-//! step 5 (see the benchmark). In random play: 2,900, 490, 110 and 5.3, in 17 µs.
+//! Mean numbers over 1,000 wells that survived in a beam of 2,000: 5,400 placements pass step 2, 560 pass
+//! step 3, 200 pass step 4, and 4.6 are parents (4.1 without a clear, 0.5 with one line, none with more;
+//! median 4, 90th percentile 7, maximum 12, so one byte is enough to name a parent). A call takes 24 µs
+//! with AVX-512, half of it in step 5 (see the benchmark). In random play the numbers are 2,900, 490, 110
+//! and 5.3, and a call takes 17 µs.
 
 use crate::emulator::backward::Tables as BackTables;
 use crate::emulator::{Children, Emulator};
@@ -30,18 +32,18 @@ use crate::reference::Parent;
 use crate::well::Well;
 use std::sync::Arc;
 
-/// Which pieces the enemy may offer in a well, when nothing is known of the game before.
+/// The pieces that an enemy may offer in a well, if the earlier game is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// The one that HATETRIS Mild gives. HATETRIS gives the same but for its loop rule.
+    /// The piece that HATETRIS Mild gives. HATETRIS gives the same piece, except for its loop rule.
     Mild,
-    /// Any of these, whatever the well.
+    /// Any of these pieces, in every well.
     AnyOf(&'static [Piece]),
 }
 
 impl Offer {
-    /// What this enemy may offer. For HATETRIS that is what it offers unless the loop rule strikes;
-    /// [`Offer::AnyOf`] all pieces takes that in, too.
+    /// Returns the pieces that `enemy` may offer. For HATETRIS this leaves out the pieces that the loop rule
+    /// selects; use [`Offer::AnyOf`] with all pieces to include them.
     pub const fn of(enemy: Enemy) -> Offer {
         match enemy {
             Enemy::Hatetris | Enemy::Mild => Offer::Mild,
@@ -51,19 +53,19 @@ impl Offer {
     }
 }
 
-/// Finds parents. Holds tables (shared by its clones) and buffers, so that a call allocates nothing
-/// once they have grown.
+/// Finds the parents of wells. Clones share the tables. The buffers are reused: once they have grown, a call
+/// allocates nothing.
 #[derive(Clone)]
 pub struct Backward {
     emulator: Emulator,
-    /// `None` where the forward emulator has no fast way either.
+    /// `None` where the forward emulator has no tables either.
     tables: Option<Arc<BackTables>>,
     candidates: Vec<Parent>,
     children: Children,
 }
 
 impl Backward {
-    /// A backward emulator for the geometry and rules of `emulator`, with its instructions.
+    /// Creates a backward emulator with the geometry, rules and SIMD level of `emulator`.
     pub fn new(emulator: &Emulator) -> Backward {
         Backward {
             emulator: emulator.clone(),
@@ -75,17 +77,17 @@ impl Backward {
         }
     }
 
-    /// All parents of `well` under HATETRIS Mild, as [`Backward::parents_by`] has them.
+    /// Finds all parents of `well` under HATETRIS Mild, in the order of [`Backward::parents_by`].
     pub fn parents(&mut self, well: &Well, out: &mut Vec<Parent>) {
         self.parents_by(well, Offer::Mild, out);
     }
 
-    /// All parents of `well`, in place of what `out` held: each once, in the order of lines cleared,
-    /// then of the pieces (S Z O I L J T), then of the rows from the bottom up (the lesser value
-    /// first). The order is part of the format of stored frontiers: an index into it names a parent.
+    /// Replaces the contents of `out` with all parents of `well`, without duplicates. They are sorted by lines
+    /// cleared, then by piece (S Z O I L J T), then by their rows from the bottom up (smaller values first).
+    /// This order is part of the format of stored frontiers, where an index names a parent.
     ///
-    /// Every well of a game but the first has at least one. A well with an empty row below its top has
-    /// none, and neither has one that is no live well of the geometry.
+    /// Every well of a game except the first has at least one parent. A well with an empty row below its top
+    /// has none, and neither has a well that is not live in this geometry.
     pub fn parents_by(&mut self, well: &Well, offer: Offer, out: &mut Vec<Parent>) {
         out.clear();
         self.candidates.clear();

@@ -1,14 +1,14 @@
-//! The enemies: who gives which piece.
+//! The enemies, which choose the pieces.
 //!
-//! HATETRIS and Mild look at every lock that the player could reach with each piece; the other three
-//! look at the well as a whole or at nothing. All but Mild and LOVETRIS remember something of the
-//! game, so that a game holds an [`EnemyState`] and asks it once for each piece.
+//! HATETRIS and HATETRIS Mild consider every lock that the player could reach with each piece. The other three
+//! consider only the well as a whole, or nothing. All except Mild and LOVETRIS remember a part of the game, so
+//! a game holds an [`EnemyState`] and asks it once per piece.
 //!
-//! **The loop rule, cheaply.** HATETRIS orders the pieces by fewest loops, then lowest rating, then
-//! `S Z O I L J T`. Nearly always the first by rating, which is the piece of Mild, has no loops, and
-//! nothing can come before it: one expansion and a look-up for each of its children suffice. Only
-//! otherwise are all pieces rated, walked in that order up to the first without loops; if every
-//! piece loops, the first of those with the fewest is the one that the full order puts first.
+//! **Cost of the loop rule.** HATETRIS orders the pieces by fewest loops, then lowest rating, then
+//! `S Z O I L J T`. Nearly always the first piece by rating, which is the piece of Mild, has no loops. Then no
+//! other piece can come before it, and one expansion and one look-up per child are enough. Otherwise all pieces
+//! are rated and tried in the order of rating, up to the first without loops. If every piece loops, the first
+//! piece with the fewest loops wins, as in the full order.
 
 use crate::emulator::{Children, Emulator};
 use crate::piece::Piece;
@@ -18,26 +18,26 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Who chooses the pieces.
+/// The algorithm that chooses the pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Enemy {
     /// HATETRIS with its loop rule, the enemy of the record games.
     #[default]
     Hatetris,
-    /// HATETRIS as it was before the loop rule: the worst piece for the next lock.
+    /// HATETRIS before it had the loop rule: the worst piece for the next lock.
     Mild,
     /// LOVETRIS: always `I`.
     Lovetris,
-    /// Burgiel (1997): `S` and `Z` in turn.
+    /// Burgiel (1997): `S` and `Z` alternately.
     Burgiel,
-    /// Brzustowski (1992): `S` until a well comes back, then `Z` until one does, and so on, each
-    /// change announced one piece ahead.
+    /// Brzustowski (1992): `S` until a well repeats, then `Z` until a well repeats, and so on. Each change is
+    /// announced one piece ahead.
     Brzustowski,
 }
 
-/// A name that no enemy has.
+/// Error for an unknown enemy name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no enemy is called {0:?}: there are hatetris, mild, lovetris, burgiel and brzustowski")]
+#[error("unknown enemy {0:?}: use hatetris, mild, lovetris, burgiel or brzustowski")]
 pub struct UnknownEnemy(pub String);
 
 impl Enemy {
@@ -50,7 +50,7 @@ impl Enemy {
         Enemy::Brzustowski,
     ];
 
-    /// The name, in lower case.
+    /// Name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Enemy::Hatetris => "hatetris",
@@ -71,7 +71,7 @@ impl fmt::Display for Enemy {
 impl FromStr for Enemy {
     type Err = UnknownEnemy;
 
-    /// The enemy of this name, in capitals or not.
+    /// Parses the name of an enemy, in upper or lower case.
     fn from_str(name: &str) -> Result<Enemy, UnknownEnemy> {
         Enemy::ALL
             .into_iter()
@@ -80,14 +80,14 @@ impl FromStr for Enemy {
     }
 }
 
-/// An enemy in the middle of a game: what it remembers of it. Its size grows with the game.
+/// An enemy during a game, with its memory of the game. The memory grows with the game.
 #[derive(Clone, Debug)]
 pub struct EnemyState {
     enemy: Enemy,
     memory: Memory,
 }
 
-/// What the enemies remember.
+/// The memory of each enemy.
 #[derive(Clone, Debug)]
 enum Memory {
     Hatetris(Visits),
@@ -97,25 +97,26 @@ enum Memory {
     Brzustowski { step: Step, list: HashSet<Well> },
 }
 
-/// How often each well has been seen: before each piece, the current one included.
+/// Number of times each well has been seen. A well counts once for each piece that enters it, including the
+/// current one.
 #[derive(Clone, Debug, Default)]
 struct Visits(HashMap<Well, u32>);
 
-/// Where Brzustowski's algorithm is. The step settles which piece is shown, the next to be given.
+/// State of Brzustowski's algorithm. It determines the piece that is shown, which is given next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// 1: sends `S` and shows `S`.
+    /// Step 1: gives `S` and shows `S`.
     Left,
-    /// 2: has shown `Z` once.
+    /// Step 2: has shown `Z` once.
     ToRight,
-    /// 3: sends `Z` and shows `Z`.
+    /// Step 3: gives `Z` and shows `Z`.
     Right,
-    /// 4: has shown `S` once.
+    /// Step 4: has shown `S` once.
     ToLeft,
 }
 
 impl EnemyState {
-    /// The enemy before a game's first piece.
+    /// Creates the state before the first piece of a game.
     pub fn new(enemy: Enemy) -> EnemyState {
         let memory = match enemy {
             Enemy::Hatetris => Memory::Hatetris(Visits::default()),
@@ -130,16 +131,16 @@ impl EnemyState {
         EnemyState { enemy, memory }
     }
 
-    /// Which enemy it is.
+    /// The enemy whose state this is.
     pub fn enemy(&self) -> Enemy {
         self.enemy
     }
 
-    /// The piece given in `well`. To be called exactly once for each piece of a game, with the well
-    /// it comes into, the first one included, and always with an emulator of the same geometry and
-    /// rules.
+    /// Returns the piece that the enemy gives in `well`. Call it exactly once for each piece of a game,
+    /// including the first, with the well that the piece enters, and always with an emulator of the same
+    /// geometry and rules.
     ///
-    /// `children` is a buffer to work in; what it holds afterwards has no meaning.
+    /// `children` is a scratch buffer. Its contents are unspecified afterwards.
     pub fn next_piece(
         &mut self,
         emulator: &Emulator,
@@ -164,7 +165,7 @@ impl EnemyState {
 }
 
 impl Visits {
-    /// The piece HATETRIS gives in `well`, which counts as seen from now on.
+    /// Counts `well` as seen and returns the piece that HATETRIS gives in it.
     fn next_piece(&mut self, emulator: &Emulator, well: &Well, children: &mut Children) -> Piece {
         *self.0.entry(*well).or_default() += 1;
         let mild = emulator.expand(well, children);
@@ -173,7 +174,7 @@ impl Visits {
         }
         let ratings = emulator.ratings(well);
         let mut order = Piece::ALL;
-        order.sort_by_key(|piece| ratings[piece.index()]); // stable: S Z O I L J T among equals
+        order.sort_by_key(|piece| ratings[piece.index()]); // stable: S Z O I L J T break ties
         let mut fewest = u32::MAX;
         let mut best = mild;
         for piece in order {
@@ -189,8 +190,8 @@ impl Visits {
         best
     }
 
-    /// A piece's loops: how often that child of it has been seen which has been seen most often.
-    /// (Locks that end the game leave wells that no piece comes into: they are never seen.)
+    /// Number of loops of a piece: the largest number of times that any of its children has been seen.
+    /// (No piece enters a well after the game ends, so such a well is never seen.)
     fn loops(&self, children: &Children) -> u32 {
         let seen = |child| self.0.get(child).copied().unwrap_or(0);
         children.wells().iter().map(seen).max().unwrap_or(0)
@@ -198,7 +199,7 @@ impl Visits {
 }
 
 impl Step {
-    /// The piece shown; and on to the next step.
+    /// Returns the piece that is shown and moves to the next step.
     fn next_piece(&mut self, list: &mut HashSet<Well>, well: &Well) -> Piece {
         let shown = match self {
             Step::Left | Step::ToLeft => Piece::S,
@@ -231,12 +232,12 @@ mod tests {
     use crate::rules::Rules;
     use crate::well::Geometry;
 
-    /// HATETRIS straight from the text of the rules.
+    /// The piece of HATETRIS, found directly by the wording of the rules.
     fn naive(oracle: &Reference, seen: &HashMap<Well, u32>, well: &Well) -> Piece {
         let value = |piece: Piece| {
             let (mut loops, mut rating) = (0, 0);
             oracle.for_each_lock(well, piece, |_, lock| {
-                // The cells above the bar are part of a well, and no seen well has any.
+                // Cells above the bar belong to the well, and no seen well has any.
                 let count = seen.get(&lock.board.well()).copied().unwrap_or(0);
                 loops = loops.max(if lock.over { 0 } else { count });
                 rating = rating.max(lock.board.rating());
@@ -249,7 +250,7 @@ mod tests {
             .unwrap()
     }
 
-    /// The pieces an enemy gives in these wells.
+    /// The pieces that an enemy gives in these wells.
     fn pieces(enemy: Enemy, wells: &[Well]) -> String {
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let mut children = Children::new();
@@ -259,7 +260,7 @@ mod tests {
         wells.iter().map(piece).collect()
     }
 
-    /// Three wells that differ.
+    /// Three different wells.
     fn abc() -> [Well; 3] {
         ["...####...", ".####.....", "####......"]
             .map(|picture| Well::from_picture(Geometry::STANDARD, picture).unwrap())
@@ -279,37 +280,37 @@ mod tests {
     }
 
     #[test]
-    fn lovetris_gives_i_and_burgiel_s_and_z_in_turn() {
+    fn lovetris_gives_i_and_burgiel_alternates_s_and_z() {
         let wells = [Well::EMPTY; 5];
         assert_eq!(pieces(Enemy::Lovetris, &wells), "IIIII");
         assert_eq!(pieces(Enemy::Burgiel, &wells), "SZSZS");
     }
 
     #[test]
-    fn mild_gives_the_same_piece_again_and_hatetris_does_so_where_nothing_loops() {
+    fn hatetris_gives_the_piece_of_mild_when_no_piece_loops() {
         let wells = [Well::EMPTY; 3];
         assert_eq!(pieces(Enemy::Mild, &wells), "SSS");
         assert_eq!(pieces(Enemy::Hatetris, &wells), "SSS");
     }
 
     #[test]
-    fn brzustowski_turns_one_piece_after_a_well_comes_back() {
+    fn brzustowski_switches_one_piece_after_a_well_repeats() {
         let [a, b, c] = abc();
         assert_eq!(pieces(Enemy::Brzustowski, &[a, b, c]), "SSS");
-        // The second `a` is still given S; then Z is shown and given, whatever the well, and the
-        // list is empty. The same on the other side.
+        // The second `a` still gets S. Then Z is shown and given in any well, and the list is empty.
+        // The way back from Z to S works alike.
         assert_eq!(
             pieces(Enemy::Brzustowski, &[a, b, a, b, a, b, a, c, a, b, a]),
             "SSSZZZZSSSS"
         );
-        // In the steps between, the well neither counts nor joins the list.
+        // In steps 2 and 4 the well is neither looked up nor added to the list.
         assert_eq!(
             pieces(Enemy::Brzustowski, &[a, a, b, b, c, c, a]),
             "SSZZZZS"
         );
     }
 
-    /// A HATETRIS that has seen these wells so often.
+    /// A HATETRIS that has seen these wells this many times.
     fn having_seen(seen: &HashMap<Well, u32>) -> EnemyState {
         EnemyState {
             enemy: Enemy::Hatetris,
@@ -317,7 +318,7 @@ mod tests {
         }
     }
 
-    /// One child of each piece, made seen so often.
+    /// One child of each piece, with the number of times that it has been seen.
     fn one_child_each(oracle: &Reference, well: &Well, counts: [u32; 7]) -> HashMap<Well, u32> {
         let child = |piece| oracle.expand(well, piece).children[0].0;
         Piece::ALL
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_loops_less_comes_first() {
+    fn piece_with_fewest_loops_is_given() {
         let geometry = Geometry::STANDARD;
         let oracle = Reference::new(geometry, Rules::default());
         let emulator = Emulator::new(geometry, Rules::default());
@@ -340,10 +341,10 @@ mod tests {
             ([1, 1, 0, 0, 0, 0, 0], Piece::O),
             ([1, 1, 1, 0, 0, 0, 0], Piece::L), // I is better for the player than L, J and T
             ([1, 1, 1, 0, 1, 1, 1], Piece::I),
-            ([1, 1, 1, 1, 1, 1, 1], Piece::S), // all loop: by rating and order
-            ([2, 1, 1, 1, 1, 1, 1], Piece::Z), // counts matter, not membership alone
+            ([1, 1, 1, 1, 1, 1, 1], Piece::S), // all loop: rating and order decide
+            ([2, 1, 1, 1, 1, 1, 1], Piece::Z), // counts matter, not only membership
             ([3, 2, 2, 2, 3, 1, 1], Piece::J),
-            ([3, 2, 2, 1, 3, 2, 2], Piece::I), // counts go before ratings
+            ([3, 2, 2, 1, 3, 2, 2], Piece::I), // counts take precedence over ratings
         ] {
             let seen = one_child_each(&oracle, &well, counts);
             let piece = having_seen(&seen).next_piece(&emulator, &well, &mut Children::new());
@@ -352,7 +353,7 @@ mod tests {
         }
     }
 
-    /// A small generator of numbers; enough for choosing at random.
+    /// A small random number generator.
     struct Dice(u64);
 
     impl Dice {
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn random_histories_agree_with_the_text_of_the_rules() {
+    fn piece_matches_rules_after_random_histories() {
         let mut dice = Dice(1);
         let mut fallbacks = 0;
         for (width, height) in [(4, 6), (6, 6), (10, 16)] {
@@ -375,7 +376,7 @@ mod tests {
             let emulator = Emulator::new(geometry, Rules::default());
             let mut well = Well::EMPTY;
             for _ in 0..200 {
-                // Children of the pieces at random: sometimes of all, sometimes of few.
+                // Random children: sometimes of all pieces, sometimes of few.
                 let most = 1 + dice.below(3);
                 let counts = Piece::ALL.map(|_| (dice.below(most + 1) + most / 2) as u32);
                 let mut seen = HashMap::new();
@@ -400,7 +401,7 @@ mod tests {
         assert!(fallbacks > 50, "{fallbacks}");
     }
 
-    /// The wells from which a player can go on for ever against Mild.
+    /// The wells from which a player can continue forever against Mild.
     fn endless_wells(emulator: &Emulator) -> HashMap<Well, Vec<Well>> {
         let mut children = Children::new();
         let mut after: HashMap<Well, Vec<Well>> = HashMap::new();
@@ -426,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn games_that_would_be_endless_agree_with_the_text_of_the_rules() {
+    fn piece_matches_rules_in_games_that_mild_would_never_end() {
         let geometry = Geometry::new(4, 4).unwrap();
         let oracle = Reference::new(geometry, Rules::default());
         let emulator = Emulator::new(geometry, Rules::default());
@@ -455,7 +456,7 @@ mod tests {
         }
         assert!(
             changed > 20,
-            "the loop rule changed the piece {changed} times only"
+            "the loop rule changed the piece only {changed} times"
         );
     }
 }

@@ -1,12 +1,11 @@
-//! A game played key by key, and replays played to their end.
+//! A game played key by key, and whole replays.
 //!
-//! [`Game`] follows the rules to the letter: a key that cannot be done does nothing, `D` that cannot
-//! be done locks the piece, and a game that is over takes no keys. [`play`] puts a whole key
-//! sequence through one and writes down what happened, a [`Turn`] for each piece.
+//! [`Game`] follows the rules exactly: a blocked key does nothing, except that a blocked `D` locks the piece,
+//! and a game that is over ignores all keys. [`play`] plays a whole key sequence and records a [`Turn`] for
+//! each piece.
 //!
-//! A replay does not say which pieces it was played with, nor against whom: under another enemy the
-//! same keys make another game, usually a short and senseless one. [`better_enemy`] looks for the
-//! enemy that was meant.
+//! A replay names neither its pieces nor its enemy. Under another enemy the same keys make a different game,
+//! usually a short and senseless one. [`better_enemy`] guesses the enemy of a replay.
 
 use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};
@@ -19,7 +18,7 @@ use crate::well::{Geometry, Well, WellError};
 pub struct Game {
     emulator: Emulator,
     enemy: EnemyState,
-    /// Room for the enemy to work in.
+    /// Scratch buffer for the enemy.
     children: Children,
     board: Board,
     piece: Piece,
@@ -29,34 +28,34 @@ pub struct Game {
     over: bool,
 }
 
-/// What a key did.
+/// Effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pressed {
     /// The piece moved or turned.
     Moved,
-    /// Nothing: there is a wall or a filled cell in the way.
+    /// No effect: a wall or a filled cell is in the way.
     Blocked,
-    /// The piece was locked where it was.
+    /// The piece was locked in place.
     Locked {
         /// Lines cleared, each worth one point.
         lines: u8,
-        /// Whether that ended the game. If not, the next piece has come in.
+        /// Whether the lock ended the game. If not, the next piece has entered the well.
         over: bool,
     },
-    /// Nothing: the game was over already.
+    /// No effect: the game was already over.
     Over,
 }
 
 impl Game {
-    /// A game from the empty well on. The first piece is in.
+    /// Starts a game with the empty well. The first piece has entered it.
     pub fn new(geometry: Geometry, rules: Rules, enemy: Enemy) -> Game {
         Game::start(geometry, rules, enemy, &Well::EMPTY)
     }
 
-    /// A game from another well on, which is the first that the enemy remembers.
+    /// Starts a game with another well, which is the first that the enemy remembers.
     ///
     /// # Errors
-    /// The well is no live well of the geometry (see [`Well::check`]).
+    /// The well is not a live well of the geometry (see [`Well::check`]).
     pub fn from_well(
         geometry: Geometry,
         rules: Rules,
@@ -101,7 +100,7 @@ impl Game {
         }
     }
 
-    /// Locks the piece where it is and brings in the next one, if the game goes on.
+    /// Locks the piece in place and brings in the next one, unless the game is over.
     fn lock(&mut self) -> Pressed {
         let lock = self
             .board
@@ -123,12 +122,12 @@ impl Game {
         }
     }
 
-    /// Who chooses the pieces.
+    /// The enemy that chooses the pieces.
     pub fn enemy(&self) -> Enemy {
         self.enemy.enemy()
     }
 
-    /// The locked cells, those above the bar included.
+    /// The locked cells, including those above the bar.
     pub fn board(&self) -> &Board {
         &self.board
     }
@@ -138,22 +137,22 @@ impl Game {
         self.board.well()
     }
 
-    /// The piece under way; the one that ended the game, if it is over.
+    /// The current piece. If the game is over, the piece that ended it.
     pub fn piece(&self) -> Piece {
         self.piece
     }
 
-    /// Where that piece is; where it was locked, if the game is over.
+    /// The position of the current piece. If the game is over, the position of its last lock.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Lines cleared so far.
+    /// Number of lines cleared so far.
     pub fn score(&self) -> u32 {
         self.score
     }
 
-    /// Pieces given so far, the one under way included.
+    /// Number of pieces given so far, including the current one.
     pub fn pieces(&self) -> usize {
         self.pieces
     }
@@ -164,34 +163,34 @@ impl Game {
     }
 }
 
-/// A piece of a game that has been played: how things stood when it came in.
+/// One piece of a played game, and the state of the game when the piece entered the well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// The well it came into.
+    /// The well that the piece entered.
     pub well: Well,
     /// The piece.
     pub piece: Piece,
-    /// Lines cleared before it.
+    /// Lines cleared before this piece.
     pub score: u32,
-    /// How many keys were used before it: the index of its first key.
+    /// Number of keys used before this piece, which is the index of its first key.
     pub first_key: usize,
 }
 
-/// What became of a key sequence.
+/// A played key sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Against whom it was played.
+    /// The enemy that chose the pieces.
     pub enemy: Enemy,
     /// All pieces given, in order. The last one was not locked, unless the game is over.
     pub turns: Vec<Turn>,
-    /// The board at the end. If the game is over, cells above the bar are among its cells.
+    /// The board at the end. If the game is over, it has cells above the bar.
     pub board: Board,
     /// Lines cleared.
     pub score: u32,
-    /// Keys pressed until the game was over, or all of them.
+    /// Number of keys pressed before the game was over, or of all keys.
     pub keys_used: usize,
-    /// Keys left when the game was over. One or two are normal: encodings pad, and a replay that
-    /// was converted is padded again.
+    /// Number of keys left when the game was over. One or two are normal: encodings add padding, and
+    /// converting a replay adds it again.
     pub keys_unused: usize,
     /// Whether the game is over.
     pub over: bool,
@@ -203,18 +202,18 @@ impl Record {
         self.turns.iter().map(|turn| turn.piece)
     }
 
-    /// The wells they came into: what [`replay_of_wells`](crate::replay_of_wells) makes a replay of.
+    /// The well that each piece entered. [`replay_of_wells`](crate::replay_of_wells) turns them into a replay.
     pub fn wells(&self) -> impl ExactSizeIterator<Item = Well> + '_ {
         self.turns.iter().map(|turn| turn.well)
     }
 
-    /// Whether the game ends just where the keys do, but for two keys of padding. A record is a
-    /// proper finished game then; the keys of one game hardly ever do so against another enemy.
+    /// Whether the game ends where the keys end, with at most two keys of padding left. The keys of a finished
+    /// game hardly ever do this against another enemy.
     pub fn is_finished(&self) -> bool {
         self.over && self.keys_unused <= 2
     }
 
-    /// The number, from 1, of the first piece that differs from the other record's.
+    /// Number, from 1, of the first piece that differs from the other record's piece.
     pub fn first_difference(&self, other: &Record) -> Option<usize> {
         self.pieces()
             .zip(other.pieces())
@@ -223,7 +222,7 @@ impl Record {
     }
 }
 
-/// Plays keys from the empty well until they or the game end. A record takes 64 bytes a piece.
+/// Plays keys from the empty well until the keys or the game end. A record takes 64 bytes per piece.
 pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Record {
     let mut game = Game::new(geometry, rules, enemy);
     let turn = |game: &Game, first_key| Turn {
@@ -254,19 +253,19 @@ pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Rec
     }
 }
 
-/// Looks for an enemy under whom the keys of `record` make more sense than they do there: the game
-/// is finished (see [`Record::is_finished`]) where it was not, or has more lines with neither
-/// finished. Of several the best, and of equals the first, is given; [`Record::first_difference`] then
-/// tells at which piece the two games part.
+/// Finds an enemy against which `keys` make a more plausible game than `record`, which was played with the same
+/// keys. A finished game (see [`Record::is_finished`]) is more plausible than an unfinished one. Of two
+/// unfinished games, the one with more lines is more plausible. Returns the most plausible game, or the first of
+/// several equal ones. [`Record::first_difference`] finds the piece where it departs from `record`.
 ///
-/// It is a guess: a finished record is never doubted, and few keys tell little.
+/// The result is a guess. A finished record has no better enemy, and a guess from few keys is weak.
 pub fn better_enemy(
     geometry: Geometry,
     rules: Rules,
     record: &Record,
     keys: &[Key],
 ) -> Option<Record> {
-    let sense = |record: &Record| (record.is_finished(), record.score);
+    let plausibility = |record: &Record| (record.is_finished(), record.score);
     if record.is_finished() {
         return None;
     }
@@ -275,9 +274,9 @@ pub fn better_enemy(
         .filter(|&enemy| enemy != record.enemy);
     others
         .map(|enemy| play(geometry, rules, enemy, keys))
-        .filter(|other| sense(other) > sense(record))
+        .filter(|other| plausibility(other) > plausibility(record))
         .reduce(|best, other| {
-            if sense(&other) > sense(&best) {
+            if plausibility(&other) > plausibility(&best) {
                 other
             } else {
                 best
@@ -303,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_move_until_something_is_in_the_way() {
+    fn key_moves_piece_until_it_is_blocked() {
         let mut game = game(Enemy::Lovetris);
         assert_eq!(
             game.position(),
@@ -350,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_row_scores() {
+    fn full_row_scores_one_point() {
         let well = Well::from_picture(STANDARD, "######....").unwrap();
         let mut game = Game::from_well(STANDARD, Rules::default(), Enemy::Lovetris, &well).unwrap();
         let all = keys(&format!("RRR{}", "D".repeat(19)));
@@ -374,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_game_that_is_over_takes_no_keys() {
+    fn game_that_is_over_ignores_keys() {
         let mut game = game(Enemy::Mild);
         while !game.is_over() {
             game.press(Key::Down);
@@ -389,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_game_does_not_start_in_a_dead_well() {
+    fn game_does_not_start_in_invalid_well() {
         let full = Well::from_rows([1023; 16]);
         let start =
             |well| Game::from_well(STANDARD, Rules::default(), Enemy::Mild, well).map(|_| ());
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_tells_what_happened() {
+    fn record_has_turns_keys_and_end() {
         let record = play(
             STANDARD,
             Rules::default(),
@@ -430,8 +429,8 @@ mod tests {
     }
 
     #[test]
-    fn another_enemy_is_found_where_it_makes_more_sense() {
-        // Nine S on top of each other end a game of 90 keys; S and Z in turn take other keys.
+    fn better_enemy_finds_the_enemy_of_a_finished_game() {
+        // Nine S on top of each other end the game after 90 keys. Alternating S and Z need other keys.
         let keys = keys(&"D".repeat(90));
         let claimed = play(STANDARD, Rules::default(), Enemy::Lovetris, &keys);
         assert!(!claimed.is_finished());

@@ -1,21 +1,19 @@
-//! Key paths: from a well and its child to the shortest keys that play it, and from a list of wells
-//! to a whole replay.
+//! Key paths: the shortest keys from a well to its child, and the replay of a list of wells.
 //!
-//! A search keeps wells, not keys, so that somebody has to find the keys afterwards. [`PathFinder`]
-//! does it by a breadth-first search over positions (orientation, column, row) from the spawn; the
-//! first position met whose lock leaves the child is the nearest, and one more `D` locks there.
+//! A search stores wells, not keys, so the keys must be found afterwards. [`PathFinder`] does this with a
+//! breadth-first search over positions (orientation, column, row) from the spawn position. The first position
+//! found whose lock leaves the child is the nearest one, and one more `D` locks the piece there.
 //!
-//! **How it is fast.** Which positions are free is worked out before, as one word of columns for
-//! each row and orientation: the rows of the well, shifted by each of the piece's four cells. The
-//! search then asks for single bits, and a position visited is no longer free. Buffers are
-//! kept between calls. About 700 positions at most are looked at: 1.1 µs a call at 10 × 16 for the
-//! children of random play, 1.8 µs where nothing is found.
+//! **Speed.** The free positions are computed first, as one word of columns for each row and orientation:
+//! the rows of the well, shifted by each of the piece's four cells. The search then tests single bits and
+//! clears the bit of each visited position. Buffers are reused between calls. The search visits some 700
+//! positions at most: 1.1 µs per call at 10 × 16 for the children of random play, 1.8 µs if there is no path.
 //!
-//! **Ties.** Of several shortest sequences the result is always the same one: keys are tried in the
-//! order `L R D U`, and positions left in the order they were met.
+//! **Ties.** If there are several shortest sequences, the result is always the same one: keys are tried in the
+//! order `L R D U`, and positions are processed in the order in which they were found.
 //!
-//! We know that it works because the keys to every child of a thousand wells, played by the rules,
-//! give that child, and because a plain search finds nothing shorter.
+//! **Tests.** The keys to every child of a thousand wells, played by the rules, lead to that child, and a plain
+//! search finds no shorter ones.
 
 use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};
@@ -24,82 +22,80 @@ use crate::rules::{Board, Key, Lock, Position, Rules};
 use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well, WellError};
 use thiserror::Error;
 
-/// Rows there can be, the ones above the bar included.
+/// Maximum number of rows, including those above the bar.
 const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
-/// A word's bit 0 is a box in this column; boxes stick out to the left by two columns at most, so
-/// that there is always a wall left of them.
+/// Column of the box that bit 0 of a word stands for. Boxes extend at most two columns to the left of the well,
+/// so there is always a wall to the left of them.
 const FIRST_COLUMN: i8 = -3;
-/// A place has its column in bits 0 to 4, its orientation in bits 5 and 6, its row above.
+/// One orientation further, in a [`Place`].
 const ORIENTATION: u16 = 1 << 5;
-/// One row down, in a place.
+/// One row down, in a [`Place`].
 const ROW: u16 = 1 << 7;
-/// Words: four a row, and a row of blocked ones under the floor.
+/// Number of words: four per row, and a blocked row under the floor.
 const WORDS: usize = 4 * (MAX_DEPTH + 1);
 
-/// A position in eleven bits: bit `place & 31` of word `place >> 5`.
+/// A position in twelve bits: the column in bits 0 to 4, the orientation in bits 5 and 6, the row in the bits
+/// above. In a set of positions it is bit `place & 31` of word `place >> 5`.
 type Place = u16;
 
-/// Finds the keys that lead from a well to a child. Made once and used again and again: a call
-/// allocates nothing (but what the result may need).
+/// Finds the keys that lead from a well to a child. Reuse it: a call allocates nothing except for its result.
 #[derive(Clone, Debug)]
 pub struct PathFinder {
     geometry: Geometry,
     rules: Rules,
-    /// Places met, in order; those that are still to be left come last.
-    met: Vec<Place>,
-    /// By place: the key that led there. Only those of `met` are valid.
+    /// The queue of the search: all places found so far, in order.
+    found: Vec<Place>,
+    /// By place: the key that led there. Valid only for the places in `found`.
     key_to: Vec<Key>,
 }
 
-/// What keeps a list of wells from being a game.
+/// Reason why a list of wells is not a game.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
     /// The list is empty.
-    #[error("there are no wells: a game has at least the one it starts with")]
+    #[error("the list of wells is empty: a game has at least its first well")]
     NoWells,
     /// The first well is not a live well of the geometry.
     #[error("well 1: {0}")]
     Start(#[from] WellError),
-    /// Two wells that do not follow each other.
+    /// No placement leads from a well to the next.
     #[error(
-        "no placement leads from well {step} to well {}, for {enemy} gives {piece} there",
+        "no placement leads from well {step} to well {}: {enemy} gives {piece} there",
         step + 1
     )]
     NoPlacement {
-        /// Which step, from 1: from this well to the next.
+        /// Number of the earlier well, from 1.
         step: usize,
-        /// The piece at that step.
+        /// The piece given there.
         piece: Piece,
-        /// Who gave it.
+        /// The enemy that gave it.
         enemy: Enemy,
     },
-    /// The game cannot be ended where it should.
-    #[error(
-        "no placement of {piece}, which {enemy} gives in the last well ({wells}), ends the game"
-    )]
+    /// No placement ends the game in the last well.
+    #[error("no placement in the last well ({wells}) ends the game: {enemy} gives {piece} there")]
     NoEnd {
-        /// How many wells there are.
+        /// Number of wells.
         wells: usize,
-        /// The piece in the last of them.
+        /// The piece given in the last well.
         piece: Piece,
-        /// Who gave it.
+        /// The enemy that gave it.
         enemy: Enemy,
     },
 }
 
 impl PathFinder {
-    /// A finder for wells of `geometry`.
+    /// Creates a finder for wells of `geometry`.
     pub fn new(geometry: Geometry, rules: Rules) -> PathFinder {
         PathFinder {
             geometry,
             rules,
-            met: Vec::with_capacity(WORDS * MAX_HEIGHT),
+            found: Vec::with_capacity(WORDS * MAX_HEIGHT),
             key_to: vec![Key::Left; WORDS * 32],
         }
     }
 
-    /// Appends a shortest key sequence that plays `piece` from `parent` to the live well `child`,
-    /// the `D` that locks included. Says whether there is one; if not, `keys` stays as it is.
+    /// Appends a shortest key sequence that plays `piece` from `parent` to the live well `child`, including the
+    /// `D` that locks. If there is none, returns false and leaves `keys` unchanged.
     pub fn find(&mut self, parent: &Well, piece: Piece, child: &Well, keys: &mut Vec<Key>) -> bool {
         self.search(
             parent,
@@ -109,47 +105,47 @@ impl PathFinder {
         )
     }
 
-    /// Appends a shortest key sequence that ends the game by a lock of `piece`. Says whether there
-    /// is one; if not, `keys` stays as it is.
+    /// Appends a shortest key sequence that ends the game with a lock of `piece`. If there is none, returns
+    /// false and leaves `keys` unchanged.
     pub fn find_end(&mut self, parent: &Well, piece: Piece, keys: &mut Vec<Key>) -> bool {
         self.search(parent, piece, |lock| lock.over, keys)
     }
 
-    /// Appends the shortest keys to a lock that will do.
+    /// Appends the shortest keys to a lock that `is_goal` accepts.
     fn search(
         &mut self,
         parent: &Well,
         piece: Piece,
-        will_do: impl Fn(&Lock) -> bool,
+        is_goal: impl Fn(&Lock) -> bool,
         keys: &mut Vec<Key>,
     ) -> bool {
         let board = Board::new(self.geometry, parent);
         let free = free_places(&board, piece);
-        let mut unmet = free;
+        let mut unvisited = free;
         let start = place(Position::spawn(self.geometry));
-        remove(&mut unmet, start);
-        self.met.clear();
-        self.met.push(start);
-        let mut left = 0;
-        while let Some(&at) = self.met.get(left) {
-            left += 1;
-            if !contains(&free, at + ROW) && will_do(&board.lock(piece, position(at), self.rules)) {
+        remove(&mut unvisited, start);
+        self.found.clear();
+        self.found.push(start);
+        let mut next_index = 0;
+        while let Some(&at) = self.found.get(next_index) {
+            next_index += 1;
+            if !contains(&free, at + ROW) && is_goal(&board.lock(piece, position(at), self.rules)) {
                 self.trace(at, start, keys);
                 return true;
             }
             for key in Key::ALL {
                 let next = moved(at, key);
-                if contains(&unmet, next) {
-                    remove(&mut unmet, next);
+                if contains(&unvisited, next) {
+                    remove(&mut unvisited, next);
                     self.key_to[usize::from(next)] = key;
-                    self.met.push(next);
+                    self.found.push(next);
                 }
             }
         }
         false
     }
 
-    /// Appends the keys that led from `start` to `at`, and the one that locks there.
+    /// Appends the keys that led from `start` to `at`, and the `D` that locks the piece there.
     fn trace(&self, mut at: Place, start: Place, keys: &mut Vec<Key>) {
         let first = keys.len();
         keys.push(Key::Down);
@@ -162,13 +158,13 @@ impl PathFinder {
     }
 }
 
-/// The keys of a game against `enemy` that goes through these wells, the first of them the one it
-/// starts with (normally [`Well::EMPTY`]). With `end`, the game is then brought to its end by the
-/// nearest lock that does so: it has no well to be listed.
+/// Returns the keys of a game against `enemy` that passes through these wells. The game starts with the first
+/// well (normally [`Well::EMPTY`]). With `end`, the keys also play the last piece to the nearest lock that ends
+/// the game; the list cannot contain this lock because it leaves no live well.
 ///
 /// # Errors
-/// [`PathError`]: the list is empty, starts with no live well, or has a step that no placement of
-/// the piece given there makes; or the game cannot be ended.
+/// [`PathError`] if the list is empty, if its first well is not live, if no placement leads from one well to the
+/// next, or if no placement ends the game.
 pub fn replay_of_wells(
     geometry: Geometry,
     rules: Rules,
@@ -204,11 +200,11 @@ pub fn replay_of_wells(
     Ok(keys)
 }
 
-/// Where the piece can be, a bit a place.
+/// The places where the piece is free, one bit per place.
 fn free_places(board: &Board, piece: Piece) -> [u32; WORDS] {
     let shift = u32::from(FIRST_COLUMN.unsigned_abs());
     let inside = u32::from(board.geometry().full_row()) << shift;
-    // Rows of the well between walls; all wall below the floor.
+    // The rows of the well between walls. Below the floor, every bit is a wall.
     let mut walled = [u32::MAX; MAX_DEPTH + 4];
     for (walled, &row) in walled.iter_mut().zip(board.rows()) {
         *walled = !inside | u32::from(row) << shift;
@@ -217,7 +213,7 @@ fn free_places(board: &Board, piece: Piece) -> [u32; WORDS] {
     for y in 0..board.geometry().depth() {
         for orientation in 0..4 {
             let cells = piece.cells(orientation).iter();
-            // The zeros shifted in at the top count as free, but have walls between.
+            // The shift brings in zeros at the top, which count as free, but walls separate them.
             let blocked = cells.map(|&(cx, cy)| walled[y + usize::from(cy)] >> cx);
             free[4 * y + usize::from(orientation)] = !blocked.fold(0, |all, word| all | word);
         }
@@ -245,7 +241,7 @@ fn position(place: Place) -> Position {
     }
 }
 
-/// The place a key asks for. (See [`Position::moved`].)
+/// The place that a key leads to, whether or not it is free (see [`Position::moved`]).
 fn moved(place: Place, key: Key) -> Place {
     match key {
         Key::Left => place - 1,
@@ -255,7 +251,7 @@ fn moved(place: Place, key: Key) -> Place {
     }
 }
 
-/// The place a key was pressed at.
+/// The place that a key came from.
 fn before(place: Place, key: Key) -> Place {
     match key {
         Key::Left => place + 1,
@@ -276,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn places_move_as_positions_do() {
+    fn places_move_like_positions() {
         for orientation in 0..4 {
             for (x, y) in [(-2, 0), (0, 3), (13, 18)] {
                 let from = Position { orientation, x, y };
@@ -291,10 +287,10 @@ mod tests {
     }
 
     #[test]
-    fn free_places_are_the_free_positions_in_every_geometry() {
+    fn free_places_match_free_positions_in_every_geometry() {
         for (width, height) in [(4, 1), (4, 4), (5, 7), (10, 16), (15, 9), (16, 16)] {
             let geometry = Geometry::new(width, height).unwrap();
-            // A staircase, and a hole under it where there is room.
+            // A staircase with holes in it.
             let mut rows = [0u16; MAX_HEIGHT];
             for (index, row) in rows[..height].iter_mut().enumerate() {
                 *row = (geometry.full_row() >> (index / 2 + 1)) & !(1 << (index % 3));
@@ -318,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_piece_falls_straight_down() {
+    fn first_piece_falls_straight_down() {
         let child = Well::from_picture(STANDARD, "....##....\n.....##...").unwrap();
         let mut finder = PathFinder::new(STANDARD, Rules::default());
         let mut keys = vec![Key::Up];
@@ -327,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_is_tucked_under_an_overhang() {
+    fn path_leads_under_an_overhang() {
         let parent = Well::from_picture(STANDARD, "######....\n#.........").unwrap();
         let child = Well::from_picture(STANDARD, "######....\n#.####....").unwrap();
         let mut finder = PathFinder::new(STANDARD, Rules::default());
@@ -337,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_not_found() {
+    fn impossible_child_has_no_path() {
         let mut finder = PathFinder::new(STANDARD, Rules::default());
         let mut keys = vec![Key::Right];
         assert!(!finder.find(&Well::EMPTY, Piece::O, &Well::EMPTY, &mut keys));
@@ -346,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_wells_that_is_no_game_is_refused_at_its_step() {
+    fn error_names_the_step_that_has_no_placement() {
         let replay = |wells: &[Well], end| {
             replay_of_wells(STANDARD, Rules::default(), Enemy::Mild, wells, end)
         };
@@ -362,7 +358,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "no placement leads from well 1 to well 2, for mild gives S there"
+            "no placement leads from well 1 to well 2: mild gives S there"
         );
         assert_eq!(replay(&[Well::EMPTY, i], false), Err(error));
         assert!(replay(&[Well::EMPTY, s], false).is_ok());
@@ -383,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_game_is_brought_to_its_end() {
+    fn replay_with_end_finishes_the_game() {
         let geometry = Geometry::new(4, 1).unwrap();
         let keys = replay_of_wells(
             geometry,
@@ -392,7 +388,7 @@ mod tests {
             &[Well::EMPTY],
             true,
         );
-        // S does not fit below the bar; it lies on the floor and reaches into the row above.
+        // S does not fit below the bar: it rests on the floor and extends into the row above.
         assert_eq!(keys.map(|keys| letters(&keys)), Ok("DDD".to_owned()));
     }
 }

@@ -1,13 +1,13 @@
-//! The seven pieces, their cells, and the order the enemy prefers them in.
+//! The seven pieces, their cells, and their order of preference.
 
 use std::fmt;
 
-/// One of the seven pieces. The discriminant is the place in the enemy's order of preference
+/// One of the seven pieces. The discriminant is the index in the enemy's order of preference
 /// (`S Z O I L J T`), which breaks ties between equally bad pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Piece {
-    /// `S`, given whenever nothing is worse.
+    /// `S`, given whenever no other piece is worse.
     S,
     /// `Z`.
     Z,
@@ -23,11 +23,11 @@ pub enum Piece {
     T,
 }
 
-/// The four cells `(x, y)` of a piece in its 4×4 box; `x` grows to the right, `y` downwards.
+/// The four cells `(x, y)` of a piece in its 4×4 box. `x` increases to the right, `y` downwards.
 pub type Cells = [(u8, u8); 4];
 
-/// Cells by piece (in enemy order) and orientation. Orientation 0 is the one a piece spawns in; the
-/// key `U` steps to the next.
+/// Cells by piece (in the order of [`Piece::ALL`]) and orientation. A piece spawns in orientation 0. The key `U`
+/// changes to the next orientation.
 const CELLS: [[Cells; 4]; 7] = [
     [
         [(2, 1), (3, 1), (1, 2), (2, 2)],
@@ -80,22 +80,22 @@ impl Piece {
         Piece::T,
     ];
 
-    /// The piece's place in [`Piece::ALL`], 0 to 6.
+    /// Index of the piece in [`Piece::ALL`], 0 to 6.
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The piece's cells in orientation `orientation` (taken modulo 4).
+    /// The cells of the piece in `orientation` (taken modulo 4).
     pub const fn cells(self, orientation: u8) -> &'static Cells {
         &CELLS[self as usize][(orientation & 3) as usize]
     }
 
-    /// The piece's letter.
+    /// The letter of the piece.
     pub const fn letter(self) -> char {
         ['S', 'Z', 'O', 'I', 'L', 'J', 'T'][self as usize]
     }
 
-    /// The piece with this letter (either case), if there is one.
+    /// The piece with this letter, in upper or lower case.
     pub fn from_letter(letter: char) -> Option<Piece> {
         let letter = letter.to_ascii_uppercase();
         Piece::ALL
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_orientation_has_four_distinct_cells_in_the_box() {
+    fn every_orientation_has_four_distinct_cells_in_its_box() {
         for piece in Piece::ALL {
             for orientation in 0..4 {
                 let mut cells = piece.cells(orientation).to_vec();

@@ -1,47 +1,47 @@
-//! The oracle: what a piece can do in a well and which piece is worst, found cell by cell.
+//! The oracle: a slow emulator that works cell by cell.
 //!
-//! It follows the wording of the rules and nothing else, and it takes tens of microseconds a well.
-//! Everything fast in this crate is tested against it; the fast emulator also hands it the few wells
-//! that its shortcuts do not cover (see [`Emulator`](crate::Emulator)).
+//! It follows the wording of the rules and takes tens of microseconds per well. Everything fast in this crate is
+//! tested against it. The fast emulator also uses it for the few wells that its shortcuts do not cover (see
+//! [`Emulator`](crate::Emulator)).
 
 use crate::piece::Piece;
 use crate::rules::{Board, Key, Lock, Placement, Position, Rules};
 use crate::well::{Geometry, ROWS_ABOVE_BAR, Well};
 
-/// The plain emulator for one geometry.
+/// The reference emulator for one geometry.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     geometry: Geometry,
     rules: Rules,
 }
 
-/// What can become of a well: the distinct live children, and whether the game can end.
+/// All results of placing one piece in a well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expansion {
-    /// Live children with the lines cleared on the way, sorted, each once.
+    /// Live children, each with the lines cleared on the way. Sorted, without duplicates.
     pub children: Vec<(Well, u8)>,
     /// Whether some placement ends the game.
     pub can_die: bool,
 }
 
-/// A well another one can come from.
+/// A parent of a well: a well from which one placement leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Parent {
-    /// Lines cleared on the way.
+    /// Lines cleared by the placement.
     pub lines: u8,
-    /// The piece.
+    /// The piece placed.
     pub piece: Piece,
-    /// The well before.
+    /// The well before the placement.
     pub well: Well,
 }
 
 impl Reference {
-    /// An oracle for wells of `geometry`.
+    /// Creates an oracle for wells of `geometry`.
     pub const fn new(geometry: Geometry, rules: Rules) -> Reference {
         Reference { geometry, rules }
     }
 
-    /// Calls `visit` with every position from which `piece` can be locked, and what comes of it.
+    /// Calls `visit` with every position in which `piece` can be locked, and with the lock.
     pub fn for_each_lock(&self, well: &Well, piece: Piece, mut visit: impl FnMut(Position, &Lock)) {
         let board = Board::new(self.geometry, well);
         let mut seen = Seen::default();
@@ -61,7 +61,7 @@ impl Reference {
         }
     }
 
-    /// The distinct live wells that `piece` can leave, and whether it can end the game.
+    /// Returns the distinct live wells that `piece` can leave, and whether it can end the game.
     pub fn expand(&self, well: &Well, piece: Piece) -> Expansion {
         let mut outcome = Expansion {
             children: Vec::new(),
@@ -79,29 +79,31 @@ impl Reference {
         outcome
     }
 
-    /// The best rating of a lock of `piece` (see [`Board::rating`]).
+    /// Returns the best rating of any lock of `piece` (see [`Board::rating`]).
     pub fn rating(&self, well: &Well, piece: Piece) -> u8 {
         let mut best = 0;
         self.for_each_lock(well, piece, |_, lock| best = best.max(lock.board.rating()));
         best
     }
 
-    /// The piece with the lowest rating, the first of them in the order of preference: what HATETRIS
-    /// Mild gives.
+    /// Returns the piece that HATETRIS Mild gives: the one with the lowest rating, or the first of several in
+    /// the order of preference.
     pub fn piece(&self, well: &Well) -> Piece {
         Piece::ALL
             .into_iter()
-            .min_by_key(|&piece| self.rating(well, piece)) // the first of equals
+            .min_by_key(|&piece| self.rating(well, piece)) // the first of several minima
             .expect("there are seven pieces")
     }
 
-    /// Calls `visit` with every live well without an empty row below its top that may be a parent of
-    /// `well`, judged by cells alone: the piece can be taken out of the well after `lines` full rows
-    /// were put back, each of which it touches. Whether the enemy gives the piece, and whether it can
-    /// get there and rest, is left to the caller. Some are visited twice.
+    /// Calls `visit` with every well that may be a parent of `well`, judged by cells only. In such a parent,
+    /// `lines` full rows were restored to `well`, and then a piece that touches each of them was removed. The
+    /// parent is live and has no empty row below its top.
+    ///
+    /// The caller checks whether the enemy gives the piece and whether the piece can get there and rest there.
+    /// Some wells are visited twice.
     pub fn for_each_removal(&self, well: &Well, mut visit: impl FnMut(Parent)) {
         let board = Board::new(self.geometry, well);
-        // Where full rows were: none, or a set inside a window of four rows.
+        // The full rows may have been none, or any set inside a window of four rows.
         visit_removals(&board, 0, &mut visit);
         for lowest in 0..self.geometry.depth() {
             for more in 0..8usize {
@@ -116,8 +118,8 @@ impl Reference {
         }
     }
 
-    /// All parents of a well, as [`Backward`](crate::Backward) has them, in which `offered` says that the
-    /// enemy may give the piece.
+    /// Returns all parents of a well in which the enemy may give the piece according to `offered`. The order is
+    /// that of [`Backward`](crate::Backward).
     pub fn parents(&self, well: &Well, offered: impl Fn(&Well, Piece) -> bool) -> Vec<Parent> {
         let mut parents = Vec::new();
         self.for_each_removal(well, |parent| {
@@ -141,7 +143,8 @@ impl Reference {
     }
 }
 
-/// See [`Reference::for_each_removal`]: `board` has its full rows put back.
+/// Visits the parents that remain when a piece is removed from `board`, in which the full rows are restored. See
+/// [`Reference::for_each_removal`].
 fn visit_removals(board: &Board, lines: u8, visit: &mut impl FnMut(Parent)) {
     let geometry = board.geometry();
     for piece in Piece::ALL {
@@ -168,14 +171,14 @@ fn visit_removals(board: &Board, lines: u8, visit: &mut impl FnMut(Parent)) {
     }
 }
 
-/// A set of positions: a bit for each orientation and column, a word a row.
+/// A set of positions: one word per row, one bit per orientation and column.
 #[derive(Default)]
 struct Seen([u128; 20]);
 
 impl Seen {
-    /// Whether the position is new.
+    /// Adds a position and returns whether it is new.
     fn insert(&mut self, Position { orientation, x, y }: Position) -> bool {
-        // The box's column is -2 to 14, its row 0 to 19.
+        // The column of the box is -2 to 14, its row 0 to 19.
         let bit = 1u128 << (u32::from(orientation) * 32 + (i32::from(x) + 2) as u32);
         let row = &mut self.0[y as usize];
         let new = *row & bit == 0;

@@ -1,28 +1,27 @@
 //! Replays as text: the whole key sequence of a game in one of four encodings.
 //!
-//! | encoding | what it is |
+//! | encoding | description |
 //! |---|---|
 //! | raw | the letters `U L D R` |
-//! | hex | two keys a digit (first × 4 + second; `L R D U` are 0 to 3), in groups of four |
-//! | Base65536 | the bytes of a run-length code, two a character |
-//! | Base2048 | the same bytes, eleven bits a character: what the game prints today |
+//! | hex | two keys per digit (first × 4 + second; `L R D U` are 0 to 3), in groups of four digits |
+//! | Base65536 | the bytes of a run-length code, two per character |
+//! | Base2048 | the same bytes, eleven bits per character; the game prints this encoding today |
 //!
-//! The run-length code makes a nibble of each run of at most four equal keys: the key in the upper
-//! two bits, the length less one in the lower two; the upper half of a byte comes first.
+//! The run-length code stores each run of at most four equal keys as a nibble: the key in the upper two bits, the
+//! length minus one in the lower two. The upper nibble of a byte comes first.
 //!
-//! **Padding.** Hex and the run-length code hold whole pairs only. An odd last key is paired with
-//! `D` in hex, and an odd number of nibbles is filled up with nibble 0, which is one more `L`. Thus
-//! a decoded replay may have one key more than the encoded one. A game that is over ignores it.
+//! **Padding.** Hex and the run-length code can only store whole pairs. Hex pairs an odd last key with `D`. The
+//! run-length code completes an odd number of nibbles with nibble 0, which is one more `L`. So a decoded replay may
+//! have one more key than the encoded one. A game that is over ignores this key.
 //!
-//! **Telling them apart** is done exactly as the game does it: white space around the text is
-//! dropped (not within it), and the first encoding that fits wins, in the order of the table. One
-//! thing is different: a raw or hex replay in small letters is refused, while the game mistakes most
-//! of them for Base2048, which has all ASCII letters, and plays nonsense. Some short texts of ASCII
-//! letters remain ambiguous: the hex of `URUR` is `DD`, which reads as raw, and `L` is `F` in
-//! Base2048, which reads as hex. No replay of a whole game is like that; [`Encoding::decode`] is
-//! there for those who know what they have.
+//! **Detection** works like in the game: white space around the text is ignored (not inside it), and the first
+//! encoding that fits wins, in the order of the table. There is one difference: this module rejects a raw or hex
+//! replay in lower case. The game takes most of them for Base2048, which contains all ASCII letters, and plays
+//! nonsense. Some short texts of ASCII letters remain ambiguous: the hex of `URUR` is `DD`, which is also raw, and
+//! the Base2048 of `L` is `F`, which is also hex. No replay of a whole game is ambiguous. If the encoding is known,
+//! use [`Encoding::decode`].
 //!
-//! We know that it works from public games in every encoding, and from round trips over any keys.
+//! **Tests** use public games in every encoding, and round trips of arbitrary keys.
 
 mod base2048;
 
@@ -31,67 +30,66 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// How the keys of a replay are written down.
+/// Text encoding of the keys of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// A letter a key.
+    /// One letter per key.
     Raw,
-    /// A hex digit for two keys.
+    /// One hex digit per two keys.
     Hex,
-    /// A character for two bytes of run-length code.
+    /// One character per two bytes of run-length code.
     Base65536,
-    /// A character for eleven bits of run-length code.
+    /// One character per eleven bits of run-length code.
     Base2048,
 }
 
-/// A name that no encoding has.
+/// Error for an unknown encoding name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no encoding is called {0:?}: there are raw, hex, base65536 and base2048")]
+#[error("unknown encoding {0:?}: use raw, hex, base65536 or base2048")]
 pub struct UnknownEncoding(pub String);
 
-/// What is wrong with the text of a replay. Positions are those of characters in the text as given,
-/// white space included, counted from 1.
+/// Error in the text of a replay. Positions count the characters of the given text, including white space, from 1.
 ///
-/// A replay that lacks its end is not noticed here unless the cut leaves an impossible last
-/// character: it is a shorter replay.
+/// A truncated replay is not an error unless its last character is invalid at the end: it is a valid shorter
+/// replay.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReplayError {
-    /// There is not one key.
-    #[error("the replay is empty: there is not one key in it")]
+    /// The text contains no keys.
+    #[error("the replay is empty: it contains no keys")]
     Empty,
-    /// A character that the encoding does not have.
+    /// A character that is not in the encoding.
     #[error(
-        "character {position}, {character:?}, has no place in a replay: taken for {encoding}, \
-         which is made of {}", encoding.alphabet()
+        "character {position}, {character:?}, is not valid in a replay: the text looks like {encoding}, \
+         which contains {}", encoding.alphabet()
     )]
     Character {
-        /// What the text was taken for: of all encodings the one that fits it longest.
+        /// The encoding that fits the longest part of the text.
         encoding: Encoding,
-        /// Where it is.
+        /// Position of the character.
         position: usize,
         /// The character.
         character: char,
     },
-    /// A character that can only be the last one is followed by more.
+    /// A character that can only be the last one is followed by others.
     #[error(
-        "character {position}, {character:?}, ends a replay in {encoding}, but more follows: \
-         are these two replays, or parts of one in the wrong order?"
+        "character {position}, {character:?}, ends a replay in {encoding}, but more text follows: \
+         is this two replays, or parts of one in the wrong order?"
     )]
     AfterEnding {
         /// Base65536 or Base2048.
         encoding: Encoding,
-        /// Where the ending is.
+        /// Position of the ending.
         position: usize,
         /// The ending.
         character: char,
     },
-    /// The bits left over in the last character of Base2048 are not all ones.
+    /// The unused bits in the last character of Base2048 are not all ones.
     #[error(
-        "character {position}, {character:?}, cannot be the last of a replay in base2048 \
-         (its unused bits are not all ones): something is missing or changed"
+        "character {position}, {character:?}, cannot be the last character of a replay in base2048 \
+         (its unused bits are not all ones): the text is truncated or damaged"
     )]
     Padding {
-        /// Where the last character is.
+        /// Position of the last character.
         position: usize,
         /// The last character.
         character: char,
@@ -99,7 +97,7 @@ pub enum ReplayError {
 }
 
 impl Encoding {
-    /// All encodings, in the order in which a text is tried for them.
+    /// All encodings, in the order in which detection tries them.
     pub const ALL: [Encoding; 4] = [
         Encoding::Raw,
         Encoding::Hex,
@@ -107,7 +105,7 @@ impl Encoding {
         Encoding::Base2048,
     ];
 
-    /// The name, in lower case.
+    /// Name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Encoding::Raw => "raw",
@@ -117,25 +115,25 @@ impl Encoding {
         }
     }
 
-    /// Reads a text that is known to be in this encoding. White space around it is ignored.
+    /// Decodes a text in this encoding. White space around it is ignored.
     ///
     /// # Errors
-    /// All of [`ReplayError`].
+    /// Any [`ReplayError`].
     pub fn decode(self, text: &str) -> Result<Vec<Key>, ReplayError> {
         let (text, first) = trim(text);
         self.decode_trimmed(text, first)
     }
 
-    /// What its texts are made of, for people.
+    /// Description of the alphabet for error messages.
     const fn alphabet(self) -> &'static str {
         match self {
-            Encoding::Raw => "the capital letters U, L, D and R alone",
-            Encoding::Hex => "the digits 0-9 and A-F (capitals), # and spaces",
-            Encoding::Base65536 | Encoding::Base2048 => "characters of its own alone",
+            Encoding::Raw => "only the capital letters U, L, D and R",
+            Encoding::Hex => "only the digits 0-9 and A-F (capitals), # and spaces",
+            Encoding::Base65536 | Encoding::Base2048 => "only characters of its own alphabet",
         }
     }
 
-    /// Reads a text whose first character is number `first` of the text as given.
+    /// Decodes a text whose first character has the position `first` in the given text.
     fn decode_trimmed(self, text: &str, first: usize) -> Result<Vec<Key>, ReplayError> {
         let keys = match self {
             Encoding::Raw => decode_raw(text, first)?,
@@ -150,8 +148,8 @@ impl Encoding {
         }
     }
 
-    /// How many bytes of the text, from its start, are characters of this encoding. Raw and hex are
-    /// recognised in small letters too: they are wrong there, but it is clear what was meant.
+    /// Number of bytes at the start of the text that are characters of this encoding. This counts lower-case
+    /// letters for raw and hex, too: they are invalid, but show what was meant.
     fn fitting_bytes(self, text: &str) -> usize {
         let fits = |fit: fn(char) -> bool| text.find(|c| !fit(c)).unwrap_or(text.len());
         match self {
@@ -175,7 +173,7 @@ impl fmt::Display for Encoding {
 impl FromStr for Encoding {
     type Err = UnknownEncoding;
 
-    /// The encoding of this name, in capitals or not.
+    /// Parses the name of an encoding, in upper or lower case.
     fn from_str(name: &str) -> Result<Encoding, UnknownEncoding> {
         Encoding::ALL
             .into_iter()
@@ -184,10 +182,10 @@ impl FromStr for Encoding {
     }
 }
 
-/// Reads a replay in whichever encoding it is, and says which it was.
+/// Detects the encoding of a replay and decodes it. Returns the keys and the encoding.
 ///
 /// # Errors
-/// All of [`ReplayError`]; where no encoding fits, the error is that of the one that comes closest.
+/// Any [`ReplayError`]. If no encoding fits, the error is that of the closest one.
 pub fn decode(text: &str) -> Result<(Vec<Key>, Encoding), ReplayError> {
     let (text, first) = trim(text);
     if text.is_empty() {
@@ -205,7 +203,7 @@ pub fn decode(text: &str) -> Result<(Vec<Key>, Encoding), ReplayError> {
         .map(|keys| (keys, closest))
 }
 
-/// Writes keys down. No keys make an empty text.
+/// Encodes keys. The text of no keys is empty.
 pub fn encode(keys: &[Key], encoding: Encoding) -> String {
     match encoding {
         Encoding::Raw => keys.iter().map(|key| key.letter()).collect(),
@@ -215,9 +213,9 @@ pub fn encode(keys: &[Key], encoding: Encoding) -> String {
     }
 }
 
-/// Drops the white space around a text; also the number of its first character, counted from 1.
+/// Trims the white space around a text. Returns the rest and the position of its first character, counted from 1.
 ///
-/// White space is what JavaScript's `trim` drops: the byte order mark counts, U+0085 does not.
+/// White space is defined like in JavaScript's `trim`: it includes the byte order mark, but not U+0085.
 fn trim(text: &str) -> (&str, usize) {
     let is_space = |c: char| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}');
     let tail = text.trim_start_matches(is_space);
@@ -225,7 +223,8 @@ fn trim(text: &str) -> (&str, usize) {
     (tail.trim_end_matches(is_space), dropped + 1)
 }
 
-/// The encodings to try: all, unless the text would be raw or hex but for its small letters.
+/// The encodings to try. If the text looks like raw or hex, apart from lower-case letters, these are only raw and
+/// hex, otherwise all.
 fn likely(text: &str) -> &'static [Encoding] {
     let (ascii, all) = (&Encoding::ALL[..2], &Encoding::ALL[..]);
     if ascii.iter().any(|e| e.fitting_bytes(text) == text.len()) {
@@ -235,10 +234,10 @@ fn likely(text: &str) -> &'static [Encoding] {
     }
 }
 
-/// The encoding that fits a faulty text longest, the first of equals.
+/// The encoding that fits the longest part of an invalid text, or the first of several.
 fn closest(text: &str, likely: &[Encoding]) -> Encoding {
-    // Base2048 has all ASCII letters, and so fits a faulty raw replay well; but no game makes a text
-    // of them alone.
+    // Base2048 contains all ASCII letters, so it fits a damaged raw replay well. But no game has a Base2048
+    // replay that is pure ASCII.
     let likely = if text.is_ascii() {
         &likely[..2]
     } else {
@@ -248,7 +247,8 @@ fn closest(text: &str, likely: &[Encoding]) -> Encoding {
         .iter()
         .rev()
         .max_by_key(|encoding| encoding.fitting_bytes(text));
-    closest.copied().expect("there is a likely encoding") // the last of equals, reversed
+    // The iterator is reversed, so the last of several maxima is the first encoding.
+    closest.copied().expect("there is a likely encoding")
 }
 
 fn decode_raw(text: &str, first: usize) -> Result<Vec<Key>, ReplayError> {
@@ -269,7 +269,9 @@ fn decode_hex(text: &str, first: usize) -> Result<Vec<Key>, ReplayError> {
     for (at, character) in text.chars().enumerate() {
         match character {
             '0'..='9' | 'A'..='F' => {
-                let digit = character.to_digit(16).expect("it is a hex digit") as u8;
+                let digit = character
+                    .to_digit(16)
+                    .expect("the character is a hex digit") as u8;
                 keys.extend([key(digit >> 2), key(digit)]);
             }
             '#' | ' ' => {}
@@ -294,7 +296,7 @@ fn encode_hex(keys: &[Key]) -> String {
         }
         let second = pair.get(1).copied().unwrap_or(Key::Down);
         let digit = (pair[0] as u32) << 2 | second as u32;
-        let digit = char::from_digit(digit, 16).expect("it is below 16");
+        let digit = char::from_digit(digit, 16).expect("the digit is below 16");
         text.push(digit.to_ascii_uppercase());
     }
     text
@@ -313,10 +315,10 @@ fn decode_base65536(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
             }
         }
         base65536::Error::InvalidLength => {
-            // The crate does not say where. The characters for one last byte are these.
+            // The crate does not return the position. Characters in this range encode a single last byte.
             let ending = |c: &char| ('\u{1500}'..='\u{15ff}').contains(c);
             let found = text.chars().enumerate().find(|(_, c)| ending(c));
-            let (at, character) = found.expect("the crate has found one");
+            let (at, character) = found.expect("the crate found an ending");
             ReplayError::AfterEnding {
                 encoding,
                 position: first + at,
@@ -343,7 +345,7 @@ fn from_runs(bytes: &[u8]) -> Vec<Key> {
     nibbles.flat_map(run).collect()
 }
 
-/// The key of this code; the upper bits are ignored.
+/// The key with this code. The upper bits are ignored.
 fn key(code: u8) -> Key {
     Key::ALL[usize::from(code & 3)]
 }
@@ -365,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_keys_in_every_encoding() {
+    fn every_encoding_gives_the_same_keys() {
         for (text, encoding) in [
             ("DDDRUD", Encoding::Raw),
             ("A9E", Encoding::Hex),
@@ -391,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn hex_stands_in_groups_of_four_and_may_be_written_otherwise() {
+    fn hex_is_written_in_groups_of_four_and_read_in_any_grouping() {
         let text = encode(&keys("LLLRLDLURLRRRDRUDL"), Encoding::Hex);
         assert_eq!(text, "0123 4567 8");
         assert_eq!(
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_text_is_what_the_game_takes_it_for() {
+    fn ambiguous_text_is_detected_like_in_the_game() {
         assert_eq!(decode("DD"), Ok((keys("DD"), Encoding::Raw)));
         assert_eq!(Encoding::Hex.decode("DD"), Ok(keys("URUR")));
         assert_eq!(decode("DD DD").unwrap().1, Encoding::Hex);
@@ -414,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_empty() {
+    fn text_without_keys_is_empty() {
         for text in ["", " \n\t", "\u{feff}", "#", "# #"] {
             assert_eq!(decode(text), Err(ReplayError::Empty), "{text:?}");
         }
@@ -425,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_character_is_named_with_its_place() {
+    fn error_names_invalid_character_and_its_position() {
         for (text, encoding, position, character) in [
             ("ULLDx", Encoding::Raw, 5, 'x'),
             ("  UL DR", Encoding::Raw, 5, ' '),
@@ -450,13 +452,13 @@ mod tests {
         }
         assert_eq!(
             message("ulldddd"),
-            "character 1, 'u', has no place in a replay: taken for raw, which is made of the \
-             capital letters U, L, D and R alone"
+            "character 1, 'u', is not valid in a replay: the text looks like raw, which contains \
+             only the capital letters U, L, D and R"
         );
     }
 
     #[test]
-    fn an_ending_must_end() {
+    fn text_after_an_ending_is_an_error() {
         let (encoding, position) = (Encoding::Base65536, 2);
         let error = ReplayError::AfterEnding {
             encoding,
@@ -499,7 +501,7 @@ mod tests {
     }
 
     fn any_keys() -> impl Strategy<Value = Vec<Key>> {
-        // Long runs as in games, and short ones.
+        // Long runs like in games, and short ones.
         let run = (0u8..4, prop_oneof![1usize..4, 1usize..20]);
         prop::collection::vec(run, 1..60).prop_map(|runs| {
             runs.into_iter()
@@ -508,7 +510,7 @@ mod tests {
         })
     }
 
-    /// Texts of characters that matter, which a plain random text hardly ever has.
+    /// Texts of characters that occur in encodings. Arbitrary random texts hardly ever contain them.
     fn plausible_text() -> impl Strategy<Value = String> {
         let character = prop_oneof![
             prop::char::range('\u{38}', '\u{1060}'),
@@ -545,10 +547,10 @@ mod tests {
         }
 
         #[test]
-        fn a_decoded_text_is_stable(text in plausible_text()) {
+        fn encoding_decoded_keys_gives_the_same_keys(text in plausible_text()) {
             for encoding in Encoding::ALL {
                 if let Ok(keys) = encoding.decode(&text) {
-                    // Encoding again may choose longer runs, and so a padding where none was.
+                    // Encoding again may use longer runs, and so add padding that was not there.
                     let again = encoding.decode(&encode(&keys, encoding)).unwrap();
                     prop_assert_eq!(&again[..keys.len()], &keys[..]);
                 }

@@ -1,7 +1,7 @@
 //! The rules, cell by cell: a board with the rows above the bar, positions, keys, and locking.
 //!
-//! Nothing here is fast, and all of it is meant to be checked by eye against the rules of the game.
-//! The oracle, the playing of replays and the search for key paths stand on it.
+//! This code is slow and written to be checked by eye against the rules of the game. The oracle, the replay
+//! player and the search for key paths use it.
 
 use crate::piece::Piece;
 use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
@@ -15,7 +15,7 @@ pub enum Key {
     Left,
     /// `R`: one column to the right.
     Right,
-    /// `D`: one row down; locks the piece where it cannot.
+    /// `D`: one row down, or a lock if the piece cannot move down.
     Down,
     /// `U`: the next orientation.
     Up,
@@ -25,12 +25,12 @@ impl Key {
     /// All keys in the order of their codes in a replay (0 to 3).
     pub const ALL: [Key; 4] = [Key::Left, Key::Right, Key::Down, Key::Up];
 
-    /// The key's letter.
+    /// The letter of the key.
     pub const fn letter(self) -> char {
         ['L', 'R', 'D', 'U'][self as usize]
     }
 
-    /// The key with this letter (upper case), if there is one.
+    /// The key with this upper-case letter.
     pub fn from_letter(letter: char) -> Option<Key> {
         Key::ALL.into_iter().find(|key| key.letter() == letter)
     }
@@ -42,30 +42,30 @@ impl fmt::Display for Key {
     }
 }
 
-/// What may differ from the game as it is played today.
+/// Variants of the rules. The default is the game as it is played today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Rules {
-    /// Full rows are removed even where the locking piece reaches above the bar, and the game is
-    /// judged to be over only afterwards. The game does not do so; the emulator behind the table of
-    /// small wells published in 2022 did.
+    /// Whether full rows are removed even if the locking piece extends above the bar, with the test for game
+    /// over after the removal. The game does not do this. The emulator behind the table of small wells
+    /// published in 2022 did.
     pub clear_above_bar: bool,
 }
 
-/// Where a piece is: its 4×4 box and its orientation.
+/// The position of a piece: its 4×4 box and its orientation.
 ///
-/// Two positions of S, Z or I that fill the same cells are not equal: they rotate differently.
+/// Two positions of S, Z or I that fill the same cells are not equal, because they rotate differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// Orientation, 0 to 3.
     pub orientation: u8,
-    /// The box's left column; may be negative.
+    /// Left column of the box. May be negative.
     pub x: i8,
-    /// The box's top row; row 0 is the top of the well, four rows above the bar.
+    /// Top row of the box. Row 0 is the top of the well, four rows above the bar.
     pub y: i8,
 }
 
 impl Position {
-    /// Where every piece comes into a well of this geometry.
+    /// The position in which every piece enters a well of this geometry.
     pub const fn spawn(geometry: Geometry) -> Position {
         Position {
             orientation: 0,
@@ -74,7 +74,7 @@ impl Position {
         }
     }
 
-    /// The position this key asks for, whether or not it is free.
+    /// The position that this key leads to, whether or not it is free.
     pub const fn moved(self, key: Key) -> Position {
         let Position { orientation, x, y } = self;
         match key {
@@ -102,17 +102,17 @@ impl Position {
     }
 }
 
-/// A piece somewhere.
+/// A piece at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Placement {
     /// The piece.
     pub piece: Piece,
-    /// Where it is.
+    /// Its position.
     pub position: Position,
 }
 
 impl Placement {
-    /// The four cells `(column, row)` it takes, row 0 at the top.
+    /// The four cells `(column, row)` of the piece. Row 0 is at the top.
     pub fn cells(&self) -> [(i32, i32); 4] {
         let Position { orientation, x, y } = self.position;
         self.piece
@@ -121,20 +121,20 @@ impl Placement {
     }
 }
 
-/// Rows a board can have.
+/// Maximum number of rows of a board.
 const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
 
-/// A whole well, the rows above the bar included, **top row first** as in the rules.
+/// A whole well, including the rows above the bar, **top row first** as in the rules.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Board {
     geometry: Geometry,
     rows: [u16; MAX_DEPTH],
 }
 
-/// What a lock did.
+/// Result of locking a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lock {
-    /// The board after it.
+    /// The board after the lock.
     pub board: Board,
     /// Lines cleared.
     pub lines: u8,
@@ -143,7 +143,7 @@ pub struct Lock {
 }
 
 impl Board {
-    /// The board of a live well.
+    /// Creates the board of a live well.
     pub fn new(geometry: Geometry, well: &Well) -> Board {
         let mut rows = [0; MAX_DEPTH];
         for (index, &row) in well.rows()[..geometry.height()].iter().enumerate() {
@@ -152,17 +152,17 @@ impl Board {
         Board { geometry, rows }
     }
 
-    /// Its geometry.
+    /// The geometry of the board.
     pub const fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// All rows, those above the bar first.
+    /// All rows, starting with those above the bar.
     pub fn rows(&self) -> &[u16] {
         &self.rows[..self.geometry.depth()]
     }
 
-    /// The part below the bar. The whole board, if the game goes on.
+    /// The part below the bar. Unless the game is over, no other cells are filled.
     pub fn well(&self) -> Well {
         let mut rows = [0; MAX_HEIGHT];
         for (row, &bits) in rows
@@ -174,14 +174,14 @@ impl Board {
         Well::from_rows(rows)
     }
 
-    /// The row of the topmost filled cell; the number of rows if there is none. What the enemy
-    /// judges a lock by: the greater, the better for the player.
+    /// Row of the topmost filled cell, or the number of rows if the board is empty. The enemy rates a lock by
+    /// it: a greater rating is better for the player.
     pub fn rating(&self) -> u8 {
         let rows = self.rows();
         rows.iter().position(|&row| row != 0).unwrap_or(rows.len()) as u8
     }
 
-    /// Whether a piece can be there: inside the well on all sides, over no filled cell.
+    /// Whether a piece can be at this position: all its cells are inside the well and empty.
     pub fn is_free(&self, piece: Piece, position: Position) -> bool {
         let (width, depth) = (self.geometry.width() as i32, self.geometry.depth() as i32);
         Placement { piece, position }
@@ -194,7 +194,7 @@ impl Board {
             })
     }
 
-    /// Locks a piece at a position that is free.
+    /// Locks a piece at a free position.
     pub fn lock(&self, piece: Piece, position: Position, rules: Rules) -> Lock {
         let mut board = *self;
         let cells = Placement { piece, position }.cells();
@@ -220,8 +220,8 @@ impl Board {
         Lock { board, lines, over }
     }
 
-    /// Puts a full row in at `row` rows above the floor, the rows from there on moving up. False, and
-    /// nothing done, if that is above the stack or if the topmost row is not empty.
+    /// Inserts a full row at `row` rows above the floor and moves the rows above it up. Returns false and
+    /// changes nothing if `row` is above the stack or if the topmost row is not empty.
     pub(crate) fn put_full_row(&mut self, row: usize) -> bool {
         let depth = self.geometry.depth();
         let stack = depth - usize::from(self.rating());
@@ -234,7 +234,7 @@ impl Board {
         true
     }
 
-    /// The board without the cells of a placement, if all of them are there and filled.
+    /// Returns the board without the cells of a placement, or `None` unless all of them are filled.
     pub(crate) fn without(&self, placement: &Placement) -> Option<Board> {
         let mut board = *self;
         let (width, depth) = (self.geometry.width() as i32, self.geometry.depth() as i32);

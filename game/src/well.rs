@@ -1,43 +1,42 @@
-//! Wells: the filled cells below the bar, their geometry, and their three forms (rows, packed
-//! bytes, text).
+//! Wells: the filled cells below the bar, their geometry, and their three forms (rows, packed bytes, text).
 
 use std::fmt;
 use thiserror::Error;
 
-/// Rows above the bar; they are empty in every well that a game can go on from.
+/// Number of rows above the bar. They are empty in every well in which the game is not over.
 pub const ROWS_ABOVE_BAR: usize = 4;
-/// The greatest number of rows below the bar.
+/// Maximum number of rows below the bar.
 pub const MAX_HEIGHT: usize = 16;
-/// The greatest number of columns.
+/// Maximum number of columns.
 pub const MAX_WIDTH: usize = 16;
 
-/// The size of a well: columns, and rows below the bar. The original game's is 10 × 16 (its 20
-/// rows less the four above the bar).
+/// The size of a well: columns, and rows below the bar. The original game has 10 × 16 (its 20 rows minus the four
+/// above the bar).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
     width: u8,
     height: u8,
 }
 
-/// A size that is not to be had.
+/// Error for a size outside the supported range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum GeometryError {
-    /// The width is not 4 to 16.
+    /// The width is not in the range 4 to 16.
     #[error("width {0} is out of range: a well has 4 to 16 columns")]
     Width(usize),
-    /// The height is not 1 to 16.
+    /// The height is not in the range 1 to 16.
     #[error("height {0} is out of range: a well has 1 to 16 rows below the bar")]
     Height(usize),
 }
 
 impl Geometry {
-    /// 10 columns by 16 rows below the bar: the game as everybody plays it.
+    /// 10 columns by 16 rows below the bar: the standard game.
     pub const STANDARD: Geometry = Geometry {
         width: 10,
         height: 16,
     };
 
-    /// A geometry of `width` columns (4 to 16) and `height` rows below the bar (1 to 16).
+    /// Creates a geometry of `width` columns (4 to 16) and `height` rows below the bar (1 to 16).
     pub const fn new(width: usize, height: usize) -> Result<Geometry, GeometryError> {
         if width < 4 || width > MAX_WIDTH {
             return Err(GeometryError::Width(width));
@@ -51,37 +50,37 @@ impl Geometry {
         })
     }
 
-    /// Columns.
+    /// Number of columns.
     pub const fn width(self) -> usize {
         self.width as usize
     }
 
-    /// Rows below the bar.
+    /// Number of rows below the bar.
     pub const fn height(self) -> usize {
         self.height as usize
     }
 
-    /// All rows, the four above the bar included (`D` in the original).
+    /// Number of all rows, including the four above the bar (`D` in the original).
     pub const fn depth(self) -> usize {
         self.height() + ROWS_ABOVE_BAR
     }
 
-    /// A full row: one bit a column.
+    /// A full row: one bit per column.
     pub const fn full_row(self) -> u16 {
         (u16::MAX as u32 >> (16 - self.width as u32)) as u16
     }
 
-    /// Bytes of a packed well: `width × height` bits, rounded up. 20 at 10 × 16.
+    /// Number of bytes of a packed well: `width × height` bits, rounded up. 20 at 10 × 16.
     pub const fn packed_len(self) -> usize {
         (self.width() * self.height()).div_ceil(8)
     }
 
-    /// Hex digits a row takes in text: one for each four columns begun.
+    /// Number of hex digits of a row in text: a quarter of the columns, rounded up.
     pub const fn digits_per_row(self) -> usize {
         self.width().div_ceil(4)
     }
 
-    /// Hex digits of a whole well in text. 48 at 10 × 16.
+    /// Number of hex digits of a whole well in text. 48 at 10 × 16.
     pub const fn text_len(self) -> usize {
         self.digits_per_row() * self.height()
     }
@@ -99,61 +98,61 @@ impl fmt::Display for Geometry {
     }
 }
 
-/// The filled cells of a live well: sixteen rows of sixteen bits, 256 bits in all, whatever the
-/// geometry.
+/// The filled cells of a live well, which is a well in which the game is not over. In every geometry it has sixteen
+/// rows of sixteen bits, 256 bits in total.
 ///
-/// Row 0 is the **bottom** row, so that removing full rows is a compression towards index 0. Bit
-/// `x` of a row is column `x`; bit 0 is the leftmost. Rows at or above the geometry's height, and
-/// bits at or beyond its width, are zero. A well knows no geometry: whoever made it does.
+/// Row 0 is the **bottom** row, so removing full rows is a compression towards index 0. Bit `x` of a row is
+/// column `x`, and bit 0 is the leftmost column. Rows at or above the geometry's height, and bits at or beyond
+/// its width, are zero. A well does not store its geometry: the caller keeps track of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(C, align(32))]
 pub struct Well {
     rows: [u16; MAX_HEIGHT],
 }
 
-/// What is wrong with a well given as rows, bytes or text.
+/// Error in a well given as rows, bytes or text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WellError {
     /// Text or bytes of the wrong length.
     #[error("a {geometry} well takes {expected} {unit}, not {found}")]
     Length {
-        /// The geometry it was read for.
+        /// The geometry of the expected well.
         geometry: Geometry,
-        /// How many there should be.
+        /// The expected length.
         expected: usize,
-        /// How many there are.
+        /// The actual length.
         found: usize,
-        /// What is counted.
+        /// The unit of both lengths.
         unit: &'static str,
     },
-    /// A character that is no part of a well's text.
+    /// A character that a well's text cannot contain.
     #[error("unexpected character {character:?} at position {position}: expected {expected}")]
     Character {
         /// The character.
         character: char,
-        /// Its place, counted from 1.
+        /// Its position, counted from 1.
         position: usize,
-        /// What may stand there.
+        /// The characters allowed there.
         expected: &'static str,
     },
     /// A row with cells beyond the width.
     #[error("row {row} has cells outside the {width} columns")]
     OutsideWidth {
-        /// The row from the top of the text, from 1.
+        /// The row, counted from the top of the text, from 1.
         row: usize,
-        /// Columns there are.
+        /// Number of columns.
         width: usize,
     },
     /// A row with cells above the bar.
     #[error("row {row} is above the bar and not empty: the game is over in such a well")]
     AboveBar {
-        /// The row from the top of the well, from 1.
+        /// The row, counted from the top of the well, from 1.
         row: usize,
     },
-    /// A full row: the game would have removed it.
-    #[error("row {row} is full: the game removes such a row")]
+    /// A full row, which the game would have removed.
+    #[error("row {row} is full: the game removes full rows")]
     FullRow {
-        /// The row from the top of the text, from 1.
+        /// The row, counted from the top of the text, from 1.
         row: usize,
     },
     /// Bits after the last cell of a packed well are not zero.
@@ -162,22 +161,22 @@ pub enum WellError {
 }
 
 impl Well {
-    /// The well a game starts with.
+    /// The empty well, with which a game starts.
     pub const EMPTY: Well = Well {
         rows: [0; MAX_HEIGHT],
     };
 
-    /// A well of these rows, bottom first, without a check: see [`Well::check`].
+    /// Creates a well from its rows, bottom row first, without checking them. See [`Well::check`].
     pub const fn from_rows(rows: [u16; MAX_HEIGHT]) -> Well {
         Well { rows }
     }
 
-    /// The rows, bottom first.
+    /// The rows, bottom row first.
     pub const fn rows(&self) -> &[u16; MAX_HEIGHT] {
         &self.rows
     }
 
-    /// How high the stack is: the number of rows up to the topmost non-empty one.
+    /// Height of the stack: the number of rows up to the topmost non-empty one.
     pub fn stack_height(&self) -> usize {
         self.rows
             .iter()
@@ -185,22 +184,22 @@ impl Well {
             .map_or(0, |top| top + 1)
     }
 
-    /// How many cells are filled.
+    /// Number of filled cells.
     pub fn filled(&self) -> u32 {
         self.rows.iter().map(|row| row.count_ones()).sum()
     }
 
-    /// Whether a row is empty below the top of the stack. No well of a game has one: a piece rests
-    /// on something, and a cleared row leaves nothing behind.
+    /// Whether a row below the top of the stack is empty. No well of a game has such a row: every piece rests on
+    /// something, and a cleared row is removed.
     pub fn has_gap(&self) -> bool {
         self.rows[..self.stack_height()].contains(&0)
     }
 
-    /// Checks that this is a live well of `geometry`: no cell outside it and no full row.
+    /// Checks that this is a live well of `geometry`: it has no cell outside the geometry and no full row.
     pub fn check(&self, geometry: Geometry) -> Result<(), WellError> {
         let height = geometry.height();
         if let Some(index) = self.rows[height..].iter().rposition(|&row| row != 0) {
-            // Rows above the geometry count as above the bar; those further up count as its top.
+            // A row more than four rows above the bar is reported as the top row.
             let above = (index + 1).min(ROWS_ABOVE_BAR);
             return Err(WellError::AboveBar {
                 row: ROWS_ABOVE_BAR + 1 - above,
@@ -220,7 +219,7 @@ impl Well {
         Ok(())
     }
 
-    /// The packed form: rows from the bottom up, `width` bits each, the lowest bit first, in
+    /// Returns the packed form: rows from the bottom up, `width` bits each, the lowest bit first, in
     /// [`Geometry::packed_len`] bytes.
     pub fn pack(&self, geometry: Geometry) -> PackedWell {
         let mut packed = PackedWell {
@@ -228,7 +227,7 @@ impl Well {
             bytes: [0; 32],
         };
         if geometry == Geometry::STANDARD {
-            // Eight rows are ten bytes.
+            // Eight rows take ten bytes.
             for half in 0..2 {
                 let mut bits = 0u128;
                 for row in 0..8 {
@@ -255,7 +254,7 @@ impl Well {
         packed
     }
 
-    /// Reads the packed form and checks it as [`Well::check`] does.
+    /// Reads the packed form and checks the well like [`Well::check`].
     pub fn unpack(geometry: Geometry, bytes: &[u8]) -> Result<Well, WellError> {
         if bytes.len() != geometry.packed_len() {
             return Err(WellError::Length {
@@ -285,16 +284,15 @@ impl Well {
         Ok(well)
     }
 
-    /// A 64-bit hash of the rows, the same on every machine and in every version, whatever the
-    /// geometry: shards are named by it and ties broken by it.
+    /// A 64-bit hash of the rows. It is the same on every machine, in every version and in every geometry. Its
+    /// lowest byte is the parent hint of stored nodes.
     ///
-    /// With `w0..w3` the rows as four 64-bit words (four rows each, the lowest row in the lowest
-    /// bits) and `fold(a, b)` the two halves of the 128-bit product exclusive-ored, it is
-    /// `fold(fold(w0 ^ k0, w1 ^ k1) ^ k4, fold(w2 ^ k2, w3 ^ k3) ^ k1)`: two independent products
-    /// and one that joins them.
+    /// Let `w0..w3` be the rows as four 64-bit words (four rows each, the lowest row in the lowest bits), and let
+    /// `fold(a, b)` be the exclusive or of the two halves of the 128-bit product `a × b`. The hash is
+    /// `fold(fold(w0 ^ k0, w1 ^ k1) ^ k4, fold(w2 ^ k2, w3 ^ k3) ^ k1)`: two independent products, and a third
+    /// that combines them.
     pub fn hash(&self) -> u64 {
-        // The binary digits of the square roots of 2, 3, 5 and 7 after the point, made odd; and
-        // 2^64 over the golden ratio.
+        // The fractional bits of the square roots of 2, 3, 5 and 7, made odd, and 2^64 divided by the golden ratio.
         const KEYS: [u64; 5] = [
             0x6a09_e667_f3bc_c909,
             0xbb67_ae85_84ca_a73b,
@@ -317,8 +315,8 @@ impl Well {
         fold(low ^ KEYS[4], high ^ KEYS[1])
     }
 
-    /// The well as text: rows from the top down, [`Geometry::digits_per_row`] hex digits each (48
-    /// digits at 10 × 16), bit 0 the leftmost column.
+    /// Returns the text form: rows from the top down, [`Geometry::digits_per_row`] hex digits each (48 digits at
+    /// 10 × 16). Bit 0 is the leftmost column.
     pub fn to_hex(&self, geometry: Geometry) -> String {
         use fmt::Write;
         let mut text = String::with_capacity(geometry.text_len());
@@ -329,8 +327,8 @@ impl Well {
         text
     }
 
-    /// Reads the text form and checks it as [`Well::check`] does. The four rows above the bar may be
-    /// there too (60 digits at 10 × 16); they must be empty.
+    /// Reads the text form and checks the well like [`Well::check`]. The text may include the four rows above the
+    /// bar (60 digits at 10 × 16), which must be empty.
     pub fn from_hex(geometry: Geometry, text: &str) -> Result<Well, WellError> {
         let text = text.trim();
         let digits = geometry.digits_per_row();
@@ -360,8 +358,8 @@ impl Well {
         Well::from_top_rows(geometry, rows.collect())
     }
 
-    /// The well drawn: a line a row from the top down, `#` for a filled cell and `.` for an empty
-    /// one, each line ended.
+    /// Returns a picture of the well: one line per row from the top down, with `#` for a filled cell and `.` for
+    /// an empty one. Every line ends with a newline.
     pub fn picture(&self, geometry: Geometry) -> String {
         let mut text = String::with_capacity((geometry.width() + 1) * geometry.height());
         for row in self.rows[..geometry.height()].iter().rev() {
@@ -371,8 +369,8 @@ impl Well {
         text
     }
 
-    /// Reads a picture. Empty rows at the top may be left out, and the four rows above the bar may
-    /// be there (they must be empty); blank lines and white space around a line are passed over.
+    /// Reads a picture. Empty rows at the top may be missing. The four rows above the bar may be present and must
+    /// be empty. Blank lines and white space around a line are ignored.
     pub fn from_picture(geometry: Geometry, text: &str) -> Result<Well, WellError> {
         let mut rows = Vec::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -397,7 +395,7 @@ impl Well {
                     geometry,
                     expected: geometry.width(),
                     found: width,
-                    unit: "characters a row",
+                    unit: "characters per row",
                 });
             }
             rows.push(bits);
@@ -413,7 +411,7 @@ impl Well {
         Well::from_top_rows(geometry, rows)
     }
 
-    /// A checked well of at most `depth` rows, top first, the last of them the bottom row.
+    /// Builds and checks a well from at most `depth` rows, top row first. The last row is the bottom row.
     fn from_top_rows(geometry: Geometry, top: Vec<u32>) -> Result<Well, WellError> {
         let above = top.len().saturating_sub(geometry.height());
         if let Some(row) = top[..above].iter().position(|&bits| bits != 0) {
@@ -442,7 +440,7 @@ impl fmt::Debug for Well {
     }
 }
 
-/// A well in [`Geometry::packed_len`] bytes: the form for storage and wire.
+/// A well in [`Geometry::packed_len`] bytes, the form for storage and transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PackedWell {
     len: u8,

@@ -1,6 +1,6 @@
-//! The emulator backwards: against the oracle, and against the emulator forwards.
+//! Compares the backward emulator with the oracle and with the forward emulator.
 
-#![allow(clippy::unwrap_used)] // a test's helpers may, too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 mod common;
 
@@ -17,15 +17,14 @@ const ABOVE_BAR: Rules = Rules {
     clear_above_bar: true,
 };
 
-/// Every child of the wells has its well among its parents, and each parent has it among its
-/// children.
+/// Checks that a well is among the parents of its children, and that a well is among the children of its parents.
 fn check_inverse(emulator: &Emulator, wells: &[Well]) {
     let mut backward = Backward::new(emulator);
     let (mut children, mut parents, mut grandchildren) =
         (Children::new(), Vec::new(), Children::new());
     for (index, well) in wells.iter().enumerate() {
         let piece = emulator.expand(well, &mut children);
-        // One child in turn, and all that cleared lines: those are rare.
+        // Check one child per well, and all children with cleared lines, which are rare.
         let turn = index % children.len().max(1);
         for (at, (child, lines)) in children.iter().enumerate() {
             if at != turn && lines == 0 {
@@ -39,7 +38,7 @@ fn check_inverse(emulator: &Emulator, wells: &[Well]) {
             };
             assert!(
                 parents.contains(&wanted),
-                "{child:?} lacks {wanted:?}: {parents:?}"
+                "{wanted:?} is missing from the parents of {child:?}: {parents:?}"
             );
             assert!(parents.is_sorted() && parents.windows(2).all(|pair| pair[0] != pair[1]));
             for parent in &parents {
@@ -57,23 +56,23 @@ fn check_inverse(emulator: &Emulator, wells: &[Well]) {
 }
 
 #[test]
-fn forwards_and_backwards_invert_each_other_in_random_play() {
+fn forward_and_backward_are_inverse_on_random_play() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     check_inverse(&emulator, &random_wells(&emulator, 60_000, 7));
 }
 
 #[test]
-fn forwards_and_backwards_invert_each_other_in_a_greedy_beam() {
+fn forward_and_backward_are_inverse_on_a_greedy_beam() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     check_inverse(&emulator, &greedy_wells(&emulator, 60_000, 300));
 }
 
 #[test]
-fn forwards_and_backwards_invert_each_other_in_every_geometry() {
+fn forward_and_backward_are_inverse_in_every_geometry() {
     for (width, height) in (5..=15).flat_map(|w| [1, 2, 3, 5, 8, 12, 13, 16].map(|h| (w, h))) {
         let geometry = Geometry::new(width, height).unwrap();
         for rules in [STANDARD, ABOVE_BAR] {
-            // Wells that only the oracle covers take it a long time.
+            // Wells that only the oracle covers take a long time.
             let slow = rules == ABOVE_BAR && height > 12;
             let count = if slow { 3 } else { 150 };
             let emulator = Emulator::new(geometry, rules);
@@ -83,7 +82,7 @@ fn forwards_and_backwards_invert_each_other_in_every_geometry() {
 }
 
 #[test]
-fn parents_are_the_oracles_at_every_level() {
+fn every_simd_level_finds_the_parents_of_the_oracle() {
     for (width, height) in [(10, 16), (10, 4), (7, 5), (5, 8), (15, 3), (4, 4), (16, 2)] {
         let geometry = Geometry::new(width, height).unwrap();
         for rules in [STANDARD, ABOVE_BAR] {
@@ -103,7 +102,7 @@ fn parents_are_the_oracles_at_every_level() {
 }
 
 #[test]
-fn every_level_finds_the_same_parents_of_beam_wells() {
+fn every_simd_level_finds_the_same_parents_of_beam_wells() {
     let mut all: Vec<_> = emulators(Geometry::STANDARD, STANDARD)
         .iter()
         .map(Backward::new)
@@ -121,7 +120,7 @@ fn every_level_finds_the_same_parents_of_beam_wells() {
 }
 
 #[test]
-fn other_enemies_offer_other_pieces() {
+fn parents_by_offer_contain_every_well_with_an_offered_piece() {
     const OFFERED: &[Piece] = &[Piece::I, Piece::T];
     for (width, height) in [(10, 16), (6, 5), (8, 4)] {
         let geometry = Geometry::new(width, height).unwrap();
@@ -132,7 +131,7 @@ fn other_enemies_offer_other_pieces() {
         for (index, well) in random_wells(&emulator, 4_000, 5).iter().enumerate() {
             let piece = OFFERED[index % 2];
             emulator.children(well, piece, &mut children);
-            // Those that cleared lines, and one of the rest now and then.
+            // All children with cleared lines, and one more child for every 50th well.
             let clearing = children.iter().filter(|(_, lines)| *lines > 0);
             let rest = children.iter().take(usize::from(index % 50 == 0));
             for (child, lines) in clearing.chain(rest) {
@@ -142,7 +141,10 @@ fn other_enemies_offer_other_pieces() {
                     piece,
                     well: *well,
                 };
-                assert!(parents.contains(&wanted), "{child:?} lacks {wanted:?}");
+                assert!(
+                    parents.contains(&wanted),
+                    "{wanted:?} is missing from the parents of {child:?}"
+                );
                 if index % 200 == 0 {
                     let offered = |_: &Well, piece: Piece| OFFERED.contains(&piece);
                     assert_eq!(parents, oracle.parents(child, offered));
@@ -153,7 +155,7 @@ fn other_enemies_offer_other_pieces() {
 }
 
 #[test]
-fn what_an_enemy_gives_is_what_it_is_said_to_offer() {
+fn offer_of_every_enemy_covers_the_pieces_it_gives() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     let mut backward = Backward::new(&emulator);
     let (mut children, mut parents) = (Children::new(), Vec::new());
@@ -180,7 +182,7 @@ fn what_an_enemy_gives_is_what_it_is_said_to_offer() {
 }
 
 #[test]
-fn a_well_with_an_empty_row_has_no_parents() {
+fn well_with_empty_row_has_no_parents() {
     let text = "000000000000000000000000000000000000000001000003";
     let well = Well::from_hex(Geometry::STANDARD, text).unwrap();
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);

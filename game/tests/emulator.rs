@@ -1,6 +1,6 @@
-//! The fast emulator, at every SIMD level, against the vectors and the oracle.
+//! Compares the fast emulator at every SIMD level with the test vectors and the oracle.
 
-#![allow(clippy::unwrap_used)] // a test's helpers may, too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 mod common;
 
@@ -24,8 +24,8 @@ fn sorted(children: &Children) -> Vec<(Well, u8)> {
     all
 }
 
-/// Every emulator agrees with the oracle on the ratings, on the piece and on the children of the piece
-/// and of `also`; and with each other on their order.
+/// Checks that every emulator agrees with the oracle on the ratings, the piece, and the children of this piece and of
+/// the piece `also`. Checks that all emulators agree on the order of the children.
 fn check(emulators: &[Emulator], well: &Well, also: Piece) {
     let (geometry, rules) = (emulators[0].geometry(), emulators[0].rules());
     let oracle = Reference::new(geometry, rules);
@@ -84,7 +84,7 @@ fn check_all(geometry: Geometry, rules: Rules, wells: &[Well]) {
 }
 
 #[test]
-fn expansions_are_those_of_the_reference_implementation() {
+fn expansions_match_the_reference_implementation() {
     for file in ["expand_records.jsonl", "expand_play.jsonl"] {
         for expected in expansions(file) {
             let well = Well::from_hex(Geometry::STANDARD, &expected.well).unwrap();
@@ -112,7 +112,7 @@ fn sorted_text(children: &Children) -> Vec<String> {
 }
 
 #[test]
-fn every_level_is_the_oracle_on_random_play() {
+fn every_simd_level_matches_the_oracle_on_random_play() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     check_all(
         Geometry::STANDARD,
@@ -122,7 +122,7 @@ fn every_level_is_the_oracle_on_random_play() {
 }
 
 #[test]
-fn every_level_is_the_oracle_on_a_greedy_beam() {
+fn every_simd_level_matches_the_oracle_on_a_greedy_beam() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     check_all(
         Geometry::STANDARD,
@@ -132,7 +132,7 @@ fn every_level_is_the_oracle_on_a_greedy_beam() {
 }
 
 #[test]
-fn every_level_is_the_oracle_on_the_benchmark_wells() {
+fn every_simd_level_matches_the_oracle_on_the_benchmark_wells() {
     check_all(
         Geometry::STANDARD,
         STANDARD,
@@ -142,7 +142,7 @@ fn every_level_is_the_oracle_on_the_benchmark_wells() {
 }
 
 #[test]
-fn every_level_is_the_oracle_in_every_geometry() {
+fn every_simd_level_matches_the_oracle_in_every_geometry() {
     for width in 4..=16 {
         for height in 1..=16 {
             let geometry = Geometry::new(width, height).unwrap();
@@ -157,7 +157,7 @@ fn every_level_is_the_oracle_in_every_geometry() {
 }
 
 #[test]
-fn wells_with_an_empty_row_are_the_oracles() {
+fn well_with_empty_row_matches_the_oracle() {
     let text = "000000000000000000000000000000000000000001000003";
     let well = Well::from_hex(Geometry::STANDARD, text).unwrap();
     assert!(well.has_gap());

@@ -1,7 +1,6 @@
-//! A bounded run of the fuzz targets: their checks on inputs made from good ones and from nothing.
-//! `fuzz/README.md` tells how to run them for long.
+//! A bounded run of the fuzz targets on valid, damaged and random inputs. `fuzz/README.md` describes longer runs.
 
-#![allow(clippy::unwrap_used)] // a test's helpers may, too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 mod common;
 #[path = "../../fuzz/src/parsers.rs"]
@@ -9,7 +8,7 @@ mod parsers;
 
 use common::{Random, vector};
 
-/// Damages an input: bytes changed, taken out, put in, doubled, cut off.
+/// Damages an input: flips bits, removes bytes, inserts bytes, repeats the end, or truncates.
 fn damage(random: &mut Random, input: &mut Vec<u8>) {
     for _ in 0..=random.below(4) {
         let at = random.below(input.len() + 1);
@@ -24,7 +23,7 @@ fn damage(random: &mut Random, input: &mut Vec<u8>) {
     input.truncate(4096);
 }
 
-/// Runs `target` on the seeds, on damaged seeds and on noise.
+/// Runs `target` on the seeds, on damaged seeds and on random bytes.
 fn run(target: fn(&[u8]), seeds: &[Vec<u8>], runs: usize) {
     let mut random = Random(42);
     seeds.iter().for_each(|seed| target(seed));
@@ -37,7 +36,7 @@ fn run(target: fn(&[u8]), seeds: &[Vec<u8>], runs: usize) {
     }
 }
 
-/// Seeds behind the two bytes that name 10 × 16.
+/// Prefixes each seed with the two bytes that select the geometry 10 × 16.
 fn standard(texts: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
     texts
         .map(|text| [&[6, 15], text.as_slice()].concat())
@@ -57,17 +56,17 @@ fn replays() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn replays_of_any_kind() {
+fn replay_parser_accepts_any_input() {
     run(parsers::replay, &replays(), 3_000);
 }
 
 #[test]
-fn keys_of_any_kind() {
+fn play_accepts_any_keys() {
     run(parsers::play, &standard(replays().into_iter()), 1_500);
 }
 
 #[test]
-fn wells_as_text_and_bytes() {
+fn well_parsers_accept_any_input() {
     let texts: Vec<String> = vector("bench_beam.txt")
         .lines()
         .take(50)

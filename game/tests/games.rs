@@ -1,5 +1,5 @@
-//! Public games, and the key paths of wells out of play.
-#![allow(clippy::unwrap_used)] // all of it is tests, helper functions too
+//! Tests of whole games: public replays, and key paths between wells.
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{
@@ -28,11 +28,11 @@ impl PublicGame {
         match self.enemy.as_str() {
             "HATETRIS" => Enemy::Hatetris,
             "HATETRIS Mild" => Enemy::Mild,
-            other => panic!("no enemy is called {other}"),
+            other => panic!("unknown enemy {other}"),
         }
     }
 
-    /// The keys of one of its replays, padding and all.
+    /// The keys of one of its replays, including padding.
     fn keys(&self) -> Vec<Key> {
         decode(self.replays.values().next().unwrap()).unwrap().0
     }
@@ -75,7 +75,7 @@ fn expansions() -> impl Iterator<Item = Expansion> {
 }
 
 #[test]
-fn every_encoding_of_a_game_holds_the_same_keys_and_is_written_as_published() {
+fn every_published_encoding_of_a_game_round_trips() {
     for game in games() {
         let used = &game.keys()[..game.keys];
         for (name, text) in &game.replays {
@@ -83,7 +83,7 @@ fn every_encoding_of_a_game_holds_the_same_keys_and_is_written_as_published() {
             let (keys, encoding) = decode(text).unwrap();
             assert_eq!(encoding, expected, "{}", game.name);
             assert_eq!(&keys[..game.keys], used, "{} {name}", game.name);
-            // Padded once, or twice where a padded replay was converted.
+            // One key of padding, or two if a padded replay was converted.
             assert!(keys.len() <= game.keys + 2, "{} {name}", game.name);
             assert_eq!(
                 encode(&keys, encoding),
@@ -99,7 +99,7 @@ fn every_encoding_of_a_game_holds_the_same_keys_and_is_written_as_published() {
 }
 
 #[test]
-fn games_play_as_published() {
+fn published_games_play_as_published() {
     for game in games() {
         let record = game.record();
         assert_eq!(record.score, game.score, "{}", game.name);
@@ -117,7 +117,7 @@ fn games_play_as_published() {
 }
 
 #[test]
-fn the_wells_of_a_game_make_a_replay_of_the_same_game() {
+fn replay_of_wells_plays_the_same_game() {
     for game in games() {
         let (record, enemy) = (game.record(), game.enemy());
         let wells: Vec<Well> = record.wells().collect();
@@ -139,8 +139,8 @@ fn the_wells_of_a_game_make_a_replay_of_the_same_game() {
 }
 
 #[test]
-fn a_replay_for_another_enemy_is_recognised() {
-    let mut parted = Vec::new();
+fn better_enemy_finds_the_enemy_of_a_published_replay() {
+    let mut differences = Vec::new();
     for game in games() {
         let keys = game.keys();
         let other = match game.enemy() {
@@ -158,26 +158,26 @@ fn a_replay_for_another_enemy_is_recognised() {
                         "{}",
                         game.name
                     );
-                    parted.push((game.name.clone(), claimed.enemy, piece));
+                    differences.push((game.name.clone(), claimed.enemy, piece));
                 }
-                // Most of the games have no loops: against Mild they are the same.
+                // Most games have no loops, so they are the same against Mild.
                 None => assert!(claimed.is_finished(), "{} {}", game.name, claimed.enemy),
             }
         }
     }
-    // The two games with loops part from the other enemy well after the beginning.
+    // The two games with loops differ from those of the other enemy only after many pieces.
     for (name, claimed) in [
         ("knewjade loop basis", Enemy::Mild),
         ("knewjade loop", Enemy::Hatetris),
     ] {
         let of = |(other, enemy, _): &&(String, Enemy, usize)| other == name && *enemy == claimed;
-        let piece = parted.iter().find(of).unwrap().2;
+        let piece = differences.iter().find(of).unwrap().2;
         assert!(piece > 100, "{name}: {piece}");
     }
 }
 
 #[test]
-fn the_keys_to_each_child_play_to_it() {
+fn keys_of_each_child_lead_to_it() {
     let mut finder = PathFinder::new(STANDARD, Rules::default());
     let mut keys = Vec::new();
     for expansion in expansions() {
@@ -192,7 +192,7 @@ fn the_keys_to_each_child_play_to_it() {
             );
             let mut game = start.clone();
             let (last, others) = keys.split_last().unwrap();
-            // A shortest path has no key that does nothing.
+            // A shortest path has no key without effect.
             assert!(others.iter().all(|&key| game.press(key) == Pressed::Moved));
             assert!(matches!(
                 game.press(*last),
@@ -203,7 +203,7 @@ fn the_keys_to_each_child_play_to_it() {
     }
 }
 
-/// How many keys each live child takes, found by pressing every key everywhere.
+/// Length of the shortest key path to each live child, found by trying every key in every position.
 fn plain_search(well: &Well, piece: Piece) -> BTreeMap<Well, usize> {
     let board = Board::new(STANDARD, well);
     let mut lengths = BTreeMap::new();
@@ -235,7 +235,7 @@ fn plain_search(well: &Well, piece: Piece) -> BTreeMap<Well, usize> {
 }
 
 #[test]
-fn no_shorter_keys_exist() {
+fn path_finder_finds_shortest_keys() {
     let mut finder = PathFinder::new(STANDARD, Rules::default());
     let oracle = Reference::new(STANDARD, Rules::default());
     let mut keys = Vec::new();

@@ -1,13 +1,13 @@
-//! Key paths on wells of play: each leads to its child by the rules.
+//! Key paths between wells of play: each leads to its child by the rules.
 
-#![allow(clippy::unwrap_used)] // a test's helpers may, too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 mod common;
 
 use common::{greedy_wells, random_wells};
 use hatebeam_game::{Board, Children, Emulator, Geometry, Key, PathFinder, Position, Rules, Well};
 
-/// Presses the keys by the plain rules: the well after the lock, which must come with the last key.
+/// Presses the keys by the rules and returns the well after the lock. The last key must lock the piece.
 fn press(board: &Board, piece: hatebeam_game::Piece, keys: &[Key]) -> Well {
     let mut position = Position::spawn(board.geometry());
     for (at, &key) in keys.iter().enumerate() {
@@ -18,7 +18,7 @@ fn press(board: &Board, piece: hatebeam_game::Piece, keys: &[Key]) -> Well {
             assert_eq!(
                 (key, at),
                 (Key::Down, keys.len() - 1),
-                "a key that does nothing"
+                "a key had no effect"
             );
             let lock = board.lock(piece, position, Rules::default());
             assert!(!lock.over);
@@ -50,13 +50,13 @@ fn check(wells: &[Well]) {
 }
 
 #[test]
-fn key_paths_lead_to_the_child_in_random_play() {
+fn key_paths_lead_to_the_child_on_random_play() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     check(&random_wells(&emulator, 60_000, 17));
 }
 
 #[test]
-fn key_paths_lead_to_the_child_in_a_greedy_beam() {
+fn key_paths_lead_to_the_child_on_a_greedy_beam() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     check(&greedy_wells(&emulator, 60_000, 400));
 }

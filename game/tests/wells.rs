@@ -1,6 +1,6 @@
-//! The forms of a well: text, picture, packed bytes, hash; and what is no well.
+//! The forms of a well (text, picture, packed bytes, hash), and invalid wells.
 
-#![allow(clippy::unwrap_used)] // a test's helpers may, too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::{Random, bench_wells, random_wells};
 use hatebeam_game::{Emulator, Geometry, GeometryError, Rules, Well, WellError};
 use std::collections::HashSet;
 
-/// A well of any geometry with any cells, but no full row.
+/// A well with random cells, but no full row.
 fn any_well(random: &mut Random, geometry: Geometry) -> Well {
     let mut rows = [0; 16];
     for row in &mut rows[..geometry.height()] {
@@ -62,9 +62,9 @@ fn packed_form_is_twenty_bytes_bottom_row_first() {
     assert_eq!(well.pack(Geometry::STANDARD).as_bytes(), expected);
 }
 
-/// These values are part of the format: a change would move every well to another shard.
+/// These values are part of the format: the parent hint of a stored node is the lowest byte of a hash.
 #[test]
-fn hashes_are_these_for_ever() {
+fn hashes_never_change() {
     let wells = bench_wells("bench_beam.txt");
     let found = [
         Well::EMPTY.hash(),
@@ -75,7 +75,7 @@ fn hashes_are_these_for_ever() {
     assert_eq!(found, HASHES, "{found:#x?}");
 }
 
-/// Worked out by an independent program from the formula in the documentation.
+/// Computed by an independent program from the formula in the documentation.
 const HASHES: [u64; 4] = [
     0x63ad_1e62_e02c_a924,
     0x63ce_cba0_1c38_5b19,
@@ -84,7 +84,7 @@ const HASHES: [u64; 4] = [
 ];
 
 #[test]
-fn hashes_spread() {
+fn hashes_are_distinct_and_evenly_distributed() {
     let wells: HashSet<Well> = bench_wells("bench_beam.txt")
         .into_iter()
         .chain(bench_wells("bench_random.txt"))
@@ -105,7 +105,7 @@ fn hashes_spread() {
 }
 
 #[test]
-fn sizes_out_of_range_are_named() {
+fn geometry_out_of_range_is_an_error() {
     assert_eq!(Geometry::new(3, 16), Err(GeometryError::Width(3)));
     assert_eq!(Geometry::new(17, 16), Err(GeometryError::Width(17)));
     assert_eq!(Geometry::new(10, 0), Err(GeometryError::Height(0)));
@@ -119,7 +119,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn what_is_no_well_says_why() {
+fn invalid_well_has_a_precise_error() {
     let empty = "0".repeat(48);
     assert_eq!(error(""), "a 10x16 well takes 48 hex digits, not 0");
     assert_eq!(
@@ -136,7 +136,7 @@ fn what_is_no_well_says_why() {
     );
     assert_eq!(
         error(&format!("3ff{}", &empty[3..])),
-        "row 1 is full: the game removes such a row"
+        "row 1 is full: the game removes full rows"
     );
     let above = format!("000000000001{empty}");
     assert_eq!(
@@ -161,7 +161,7 @@ fn what_is_no_well_says_why() {
 }
 
 #[test]
-fn rows_above_the_bar_may_be_given_if_they_are_empty() {
+fn text_may_include_empty_rows_above_the_bar() {
     let text = "0".repeat(57) + "003";
     let well = Well::from_hex(Geometry::STANDARD, &text).unwrap();
     assert_eq!(well.rows()[0], 3);

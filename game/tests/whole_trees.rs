@@ -1,6 +1,6 @@
-//! Whole game trees, level by level, against the published counts.
+//! Compares whole game trees, level by level, with the published counts.
 
-#![allow(clippy::unwrap_used)] // a test's helpers may, too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 mod common;
 
@@ -9,7 +9,7 @@ use hatebeam_game::{Children, Emulator, Geometry, Rules, Well};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The distinct (well, score) pairs one piece further on.
+/// The distinct (well, score) pairs after one more piece.
 fn next_level(emulator: &Emulator, level: &[(Well, u32)]) -> Vec<(Well, u32)> {
     let mut children = Children::new();
     let mut next = Vec::new();
@@ -27,7 +27,7 @@ fn next_level(emulator: &Emulator, level: &[(Well, u32)]) -> Vec<(Well, u32)> {
 }
 
 #[test]
-fn perft() {
+fn perft_counts_match() {
     #[derive(Deserialize)]
     struct Perft {
         counts: Vec<usize>,
@@ -43,7 +43,7 @@ fn perft() {
     }
 }
 
-/// Best score, longest game in pieces, widest level.
+/// Best score, length of the longest game in pieces, size of the widest level.
 fn whole_tree(geometry: Geometry, rules: Rules) -> (u32, u32, usize) {
     let emulator = Emulator::new(geometry, rules);
     let mut level = vec![(Well::EMPTY, 0)];
@@ -75,7 +75,7 @@ fn check_small_wells(expected: &BTreeMap<String, (u32, u32, usize)>, rules: Rule
 }
 
 #[test]
-fn small_wells_by_the_real_rules() {
+fn small_wells_match_with_the_real_rules() {
     let wells: SmallWells = serde_json::from_str(&vector("small_wells.json")).unwrap();
     check_small_wells(
         &wells.real_rules,
@@ -86,7 +86,7 @@ fn small_wells_by_the_real_rules() {
 }
 
 #[test]
-fn small_wells_with_lines_clearing_above_the_bar() {
+fn small_wells_match_with_lines_clearing_above_the_bar() {
     let wells: SmallWells = serde_json::from_str(&vector("small_wells.json")).unwrap();
     check_small_wells(
         &wells.lines_clear_above_bar,

@@ -190,8 +190,8 @@ fn text_that_is_no_replay_is_named() {
     let empty = file("empty.txt", b"");
     let binary = file("binary.txt", b"DD\xc3(");
     for (path, expected) in [
-        (&path, "character 5, '\\n', has no place in a replay"),
-        (&empty, "the replay is empty: there is not one key in it"),
+        (&path, "character 5, '\\n', is not valid in a replay"),
+        (&empty, "the replay is empty: it contains no keys"),
         (&binary, "byte 3 (0xc3) is not valid UTF-8"),
     ] {
         let expected = format!("{path}: {expected}");

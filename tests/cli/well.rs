@@ -81,7 +81,7 @@ fn bad_wells_are_named_with_what_is_wrong() {
         (
             &[],
             &format!("{}3ff", &EMPTY[3..]),
-            "row 16 is full: the game removes such a row",
+            "row 16 is full: the game removes full rows",
         ),
         (
             &[],

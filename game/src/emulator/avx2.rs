@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 pub(super) struct Avx2(());
 
 impl Avx2 {
-    /// The proof, if it holds.
+    /// Returns the proof if the processor has these instructions.
     pub(super) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
@@ -35,7 +35,7 @@ impl Simd for Avx2 {
         unsafe {
             let rows = _mm256_load_si256(well.rows().as_ptr().cast());
             let empty = _mm256_cmpeq_epi16(rows, _mm256_setzero_si256());
-            // Two bits a row become one.
+            // Reduce two bits per row to one.
             _pext_u32(!_mm256_movemask_epi8(empty) as u32, 0x5555_5555)
         }
     }
@@ -106,7 +106,7 @@ impl Simd for Avx2 {
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool {
         let mut list = [MaybeUninit::uninit(); CAPACITY + WORD];
         let list = list_landings(job, &mut list);
-        // SAFETY: as above; the list is `list_landings`'s.
+        // SAFETY: as above; the list comes from `list_landings`.
         unsafe { draw_list(job, list, children) }
     }
 }
@@ -114,10 +114,10 @@ impl Simd for Avx2 {
 /// [`Simd::spread`] of four words.
 #[inline(always)]
 fn spread(_: Avx2, words: __m256i) -> __m256i {
-    // SAFETY: the first argument proves that the instructions are there.
+    // SAFETY: the first argument proves that the processor has the instructions.
     unsafe {
         let sides = _mm256_or_si256(_mm256_slli_epi16::<1>(words), _mm256_srli_epi16::<1>(words));
-        // Each 64-bit word turned by 16 bits: bytes 6 and 7 come first.
+        // Rotates each 64-bit word by 16 bits: bytes 6 and 7 come first.
         let turn = _mm256_setr_epi8(
             6, 7, 0, 1, 2, 3, 4, 5, 14, 15, 8, 9, 10, 11, 12, 13, //
             6, 7, 0, 1, 2, 3, 4, 5, 14, 15, 8, 9, 10, 11, 12, 13,
@@ -132,26 +132,26 @@ fn spread(_: Avx2, words: __m256i) -> __m256i {
 /// [`Simd::non_zero`] of four words.
 #[inline(always)]
 fn non_zero(_: Avx2, words: __m256i) -> u8 {
-    // SAFETY: the first argument proves that the instructions are there.
+    // SAFETY: the first argument proves that the processor has the instructions.
     unsafe {
         let zero = _mm256_cmpeq_epi64(words, _mm256_setzero_si256());
         !_mm256_movemask_pd(_mm256_castsi256_pd(zero)) as u8 & 15
     }
 }
 
-/// Room for a list of landings, left as it is found: to clear it costs more than to fill it.
+/// Buffer for a list of landings. It is not initialised, because clearing it costs more than filling it.
 pub(super) type List = [MaybeUninit<u16>; CAPACITY + WORD];
 
-/// The byte offsets, in `job.shapes`, from which sixteen rows of each landing's shape are to be read;
-/// at most [`CAPACITY`].
+/// Returns the byte offsets in `job.shapes` at which the sixteen rows of each landing's shape begin; at most
+/// [`CAPACITY`] of them.
 #[inline(always)]
 pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u16] {
     job.check();
     let mut count = 0;
     for (level, &word) in job.landings[..job.levels].iter().enumerate() {
         let slide = job.first_row(level) * size_of::<u16>();
-        // Four at a time, whether there are as many or not: fewer branches to guess than with one a
-        // bit. What is written too much is written over by the next level, or is behind the end.
+        // Always writes four at a time, because this needs fewer unpredictable branches than one bit at a time. The
+        // next level overwrites excess entries; after the last level they are past the end.
         let mut left = word;
         let end = count + word.count_ones() as usize;
         loop {
@@ -171,27 +171,27 @@ pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
     unsafe { written(list, count.min(CAPACITY)) }
 }
 
-/// The first `count` entries.
+/// Returns the first `count` entries.
 ///
 /// # Safety
-/// They were written.
+/// These entries must have been written.
 #[inline(always)]
 pub(super) unsafe fn written(list: &List, count: usize) -> &[u16] {
-    // SAFETY: the caller wrote them; `MaybeUninit<u16>` is laid out as `u16`.
+    // SAFETY: the caller wrote them; `MaybeUninit<u16>` has the layout of `u16`.
     unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), count) }
 }
 
 /// Draws the listed landings.
 ///
 /// # Safety
-/// The processor has AVX2. Each entry of `list` is a byte offset in `job.shapes` with sixteen rows of
-/// one shape behind it.
+/// The processor must have AVX2. Each entry of `list` must be a byte offset in `job.shapes` at which sixteen rows of
+/// one shape can be read.
 #[inline(always)]
 pub(super) unsafe fn draw_list(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
     let shapes = job.shapes.as_ptr().cast::<u8>();
     let mut any = 0;
-    // SAFETY: the instructions are there; `Well` is 32 bytes on a boundary of 32; shapes are read where
-    // the caller said.
+    // SAFETY: the processor has the instructions; `Well` is 32 bytes on a boundary of 32; the caller guarantees that
+    // the shapes can be read at the offsets.
     unsafe {
         let full_row = _mm256_set1_epi16(job.full_row as i16);
         let well = _mm256_load_si256(job.well.rows().as_ptr().cast());

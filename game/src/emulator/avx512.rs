@@ -1,8 +1,8 @@
 //! AVX-512: seven words in one register.
 //!
-//! Two kinds of processor: Skylake and its like have the byte and word instructions but cannot
-//! compress 16-bit lanes; from Ice Lake and Zen 4 on (VBMI2) compressing a well's rows *is* the line
-//! clear, and landing words become lists without a loop over bits.
+//! There are two kinds of processor. Skylake and similar ones have the byte and word instructions, but cannot compress
+//! 16-bit lanes. Since Ice Lake and Zen 4 (VBMI2), compressing the rows of a well *is* the line clear, and landing
+//! words become lists without a loop over bits.
 #![allow(unsafe_code)]
 
 use super::avx2::{Avx2, List, draw_list, list_landings, written};
@@ -14,13 +14,13 @@ use crate::well::Well;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-/// The proof that the processor has AVX-512 F, BW, DQ and VL, and everything that AVX2 asks for;
-/// with `VBMI2` that, too.
+/// The proof that the processor has AVX-512 F, BW, DQ and VL, and all that [`Avx2`] proves. With `VBMI2` it also has
+/// VBMI2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512<const VBMI2: bool>(());
 
 impl<const VBMI2: bool> Avx512<VBMI2> {
-    /// The proof, if it holds.
+    /// Returns the proof if the processor has these instructions.
     pub(super) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -104,23 +104,23 @@ impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool {
         let mut list = [MaybeUninit::uninit(); CAPACITY + WORD];
         if VBMI2 {
-            // SAFETY: as above, and VBMI2 is there; the list is `compress_landings`'s.
+            // SAFETY: as above, and the processor has VBMI2; the list comes from `compress_landings`.
             unsafe {
                 let list = compress_landings(job, &mut list);
                 draw_compressing(job, list, children)
             }
         } else {
             let list = list_landings(job, &mut list);
-            // SAFETY: `detect` asked for AVX2; the list is `list_landings`'s.
+            // SAFETY: `detect` checked AVX2; the list comes from `list_landings`.
             unsafe { draw_list(job, list, children) }
         }
     }
 }
 
-/// What [`list_landings`] does, without a loop over bits.
+/// Like [`list_landings`], without a loop over bits.
 ///
 /// # Safety
-/// The processor has AVX-512 BW and VBMI2.
+/// The processor must have AVX-512 BW and VBMI2.
 #[inline(always)]
 unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u16] {
     const OFFSETS: [u16; 64] = {
@@ -138,10 +138,10 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
         let slide = job.first_row(level) * size_of::<u16>();
         let (low, high) = (word as u32, (word >> 32) as u32);
         if count > CAPACITY {
-            break; // it never is: a well has no more children
+            break; // never happens: a well has fewer children
         }
-        // SAFETY: the instructions are there. A store writes 32 lanes from `count`, which is at most
-        // CAPACITY, or from at most 32 further: the list has WORD lanes more than that.
+        // SAFETY: the processor has the instructions. The first store writes 32 lanes from `count`, which is at most
+        // CAPACITY. The second begins at most 32 lanes later. The list has CAPACITY + WORD lanes, and WORD is 64.
         unsafe {
             let slide = _mm512_set1_epi16(slide as i16);
             let offsets = _mm512_loadu_si512(OFFSETS.as_ptr().cast());
@@ -161,14 +161,14 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
 /// Draws the listed landings.
 ///
 /// # Safety
-/// The processor has AVX-512 BW, VL and VBMI2. Each entry of `list` is a byte offset in `job.shapes`
-/// with sixteen rows of one shape behind it.
+/// The processor must have AVX-512 BW, VL and VBMI2. Each entry of `list` must be a byte offset in `job.shapes` at
+/// which sixteen rows of one shape can be read.
 #[inline(always)]
 unsafe fn draw_compressing(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
     let shapes = job.shapes.as_ptr().cast::<u8>();
     let mut any = 0;
-    // SAFETY: the instructions are there; `Well` is 32 bytes on a boundary of 32; shapes are read where
-    // the caller said.
+    // SAFETY: the processor has the instructions; `Well` is 32 bytes on a boundary of 32; the caller guarantees that
+    // the shapes can be read at the offsets.
     unsafe {
         let full_row = _mm256_set1_epi16(job.full_row as i16);
         let well = _mm256_load_si256(job.well.rows().as_ptr().cast());

@@ -1,4 +1,4 @@
-//! Candidates for parents, for all pieces at once: see [`crate::backward`].
+//! Finds candidates for parents, for all pieces at once. See [`crate::backward`].
 
 use super::core::blocked_by;
 use super::simd::Simd;
@@ -7,34 +7,36 @@ use crate::piece::Piece;
 use crate::reference::Parent;
 use crate::well::{Geometry, MAX_HEIGHT, Well};
 
-/// Rows of a box and the ones above and below it.
-const PLACES: usize = 6;
+/// The rows of a box, the row above and the row below it.
+const ROWS_AROUND: usize = 6;
 
-/// What the cells of a position's neighbour meet, its own cells left out.
+/// Tables that tell which cells block the neighbour of a position. The neighbour is the position one key away. The
+/// cells of the position itself do not count.
 struct Neighbour {
     /// Positions whose neighbour is outside the walls.
     outside: Seven,
-    /// By the lower part of a row and its place (0 is the row above the box): positions whose
-    /// neighbour the row's filled cells block.
-    low: Box<[[Seven; PLACES]]>,
-    /// The same by the upper part.
-    high: Box<[[Seven; PLACES]]>,
+    /// Positions whose neighbour the filled cells of a row block, by the lower part of the row's value and by its
+    /// index (0 is the row above the box).
+    low: Box<[[Seven; ROWS_AROUND]]>,
+    /// Positions whose neighbour the filled cells of a row block, by the upper part of the row's value.
+    high: Box<[[Seven; ROWS_AROUND]]>,
 }
 
 pub(crate) struct Tables {
     low_bits: u32,
-    /// One row down: the piece rests if it is blocked.
+    /// The position one row down. The piece rests if this neighbour is blocked.
     below: Neighbour,
-    /// The positions from which a key leads here: by D, L, R and U.
+    /// The positions from which the keys D, L, R and U lead here.
     before: [Neighbour; 4],
-    /// By row of the box: positions with a cell there.
+    /// By row of the box: positions with a cell in that row.
     touches: [Seven; 4],
 }
 
 type PlacedCells = [(i32, i32); 4];
 
 impl Neighbour {
-    /// `of` gives a neighbour's cells for a piece, orientation and cells.
+    /// Creates the tables. `of` returns the neighbour's cells for a piece, a bit of its word, and the cells of the
+    /// position.
     fn new(
         geometry: Geometry,
         low_bits: u32,
@@ -43,7 +45,7 @@ impl Neighbour {
         let width = geometry.width() as u32;
         let entry = |value: usize, shift: u32| {
             let bits = value << shift;
-            let mut entry = [Seven::ZERO; PLACES];
+            let mut entry = [Seven::ZERO; ROWS_AROUND];
             for_each_position(geometry, |piece, bit, cells| {
                 for (x, y) in of(piece, bit, cells) {
                     let filled = (0..width as i32).contains(&x) && bits >> x & 1 == 1;
@@ -74,13 +76,13 @@ impl Neighbour {
 
     /// Positions whose neighbour is blocked.
     #[inline(always)]
-    fn blocked<S: Simd>(&self, simd: S, low_bits: u32, rows: &[u16; PLACES]) -> S::Words {
+    fn blocked<S: Simd>(&self, simd: S, low_bits: u32, rows: &[u16; ROWS_AROUND]) -> S::Words {
         let mut blocked = simd.load(&self.outside);
-        for (place, &row) in rows.iter().enumerate() {
+        for (index, &row) in rows.iter().enumerate() {
             let low = usize::from(row) & ((1 << low_bits) - 1);
             let high = usize::from(row >> low_bits);
-            blocked = simd.or(blocked, simd.load(&self.low[low][place]));
-            blocked = simd.or(blocked, simd.load(&self.high[high][place]));
+            blocked = simd.or(blocked, simd.load(&self.low[low][index]));
+            blocked = simd.or(blocked, simd.load(&self.high[high][index]));
         }
         blocked
     }
@@ -117,20 +119,21 @@ impl Tables {
     }
 }
 
-/// Rows of padding below and above.
+/// Number of padding rows below the floor and above the top.
 const PAD: usize = 5;
 
-/// A well before its full rows were removed.
+/// A well with its cleared rows restored.
 struct Uncleared {
-    /// With full rows below the floor and empty ones above.
+    /// The rows, with full rows below the floor and empty rows above the top.
     rows: [u16; PAD + MAX_HEIGHT + PAD],
     stack: usize,
     lines: u8,
 }
 
 impl Uncleared {
-    /// `well` with full rows put in at `lowest` and, for each bit `k` of `more`, at `lowest + k + 1`.
-    /// `None` if one would stand higher than the stack, or if the stack would be higher than `limit`.
+    /// Inserts full rows into `well`: for `full` = `(lowest, more)`, one at `lowest`, and one at `lowest + k + 1` for
+    /// each bit `k` of `more`. Returns `None` if one of them would be above the stack, or if the stack would be
+    /// higher than `limit`.
     #[inline(always)]
     fn new(
         well: &Well,
@@ -164,19 +167,19 @@ impl Uncleared {
     }
 }
 
-/// Everything that [`collect`] needs to know.
+/// Input of [`collect`].
 pub(super) struct Search<'a> {
     pub(super) forward: &'a tables::Tables,
     pub(super) back: &'a Tables,
     pub(super) well: &'a Well,
-    /// Rows that the well may have had before its full rows were removed.
+    /// Maximum number of rows of the well before its full rows were removed.
     pub(super) limit: usize,
-    /// Whether the enemy gives the worst piece, so that in a parent with a higher stack every piece can
-    /// bring it down as far.
+    /// Whether the enemy gives the worst piece. Then every piece can lower the stack of a parent to the height of the
+    /// well's stack.
     pub(super) worst_piece: bool,
 }
 
-/// Appends all candidates for parents of a well, some of them twice.
+/// Appends all candidates for parents of a well. Some are appended twice.
 #[inline(always)]
 pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Parent>) {
     let Search { forward, well, .. } = *search;
@@ -193,15 +196,15 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
             let Some(rows) = Uncleared::new(well, full_row, stack, full, search.limit) else {
                 continue;
             };
-            // O cannot clear three lines. So the stack came down by less than it has lost, and the piece
-            // was on top of it.
+            // O clears at most two lines, so in a parent the stack is at most two rows higher than in the well. That
+            // is less than the rows cleared here, so the piece formed the top of the stack before the clear.
             if search.worst_piece && rows.lines >= 3 && lowest + 4 < rows.stack {
                 continue;
             }
-            // The box must take in all rows put back: `highest` is the highest above the lowest.
+            // The box must contain all restored rows. `highest` is the distance from the lowest to the highest one.
             let highest = (32 - more.leading_zeros()) as usize;
             for below in 0..=3 - highest {
-                // The lowest row put back is row 3 - below of the box.
+                // The lowest restored row is row 3 - below of the box.
                 let mut touches = [Seven([u64::MAX; 8]); 4];
                 touches[0] = search.back.touches[3 - below];
                 for k in 0..3 {
@@ -215,7 +218,7 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
     }
 }
 
-/// Candidates whose box has its bottom row at `bottom - 3` and whose cells meet all of `touches`.
+/// Appends candidates whose box has its bottom row at `bottom - 3`, at positions in all of `touches`.
 #[inline(always)]
 fn collect_level<S: Simd>(
     simd: S,
@@ -227,14 +230,14 @@ fn collect_level<S: Simd>(
 ) {
     let Search { forward, back, .. } = *search;
     let full_row = forward.geometry.full_row();
-    // Place 0 is the row above the box, place 5 the one below it.
-    let mut around = [0; PLACES];
-    for (place, row) in around.iter_mut().enumerate() {
-        *row = rows.rows[PAD + bottom + 1 - place];
+    // Index 0 is the row above the box, index 5 the row below it.
+    let mut around = [0; ROWS_AROUND];
+    for (index, row) in around.iter_mut().enumerate() {
+        *row = rows.rows[PAD + bottom + 1 - index];
     }
     let mut missing = simd.load(&Seven([0; 8]));
     for y in 0..4 {
-        // Nothing can be taken out from under the floor.
+        // No cell can be removed from below the floor.
         let under = bottom < y;
         let empty = if under {
             full_row
@@ -275,7 +278,7 @@ fn collect_level<S: Simd>(
     }
 }
 
-/// Merges positions of one level that fill the same cells.
+/// Merges positions on one level that fill the same cells.
 #[inline(always)]
 fn fold(piece: Piece, word: u64) -> u64 {
     const LANE: u64 = 0xffff;
@@ -287,7 +290,7 @@ fn fold(piece: Piece, word: u64) -> u64 {
     }
 }
 
-/// The well without the piece, if it can be a parent.
+/// Returns the well without the piece, if it may be a parent.
 #[inline(always)]
 fn remove(
     search: &Search<'_>,
@@ -308,7 +311,7 @@ fn remove(
     if filled >> stack != 0 || stack > search.forward.geometry.height() {
         return None;
     }
-    // Rows by which the stack came down.
+    // Number of rows by which the piece lowered the stack.
     let drop = stack.saturating_sub(rows.stack - usize::from(rows.lines));
     if search.worst_piece
         && drop > 0
@@ -319,8 +322,8 @@ fn remove(
     Some(Well::from_rows(parent))
 }
 
-/// Whether O and I, the pieces that fit the fewest gaps, might each clear `lines` lines at once. What
-/// fills a row's last gap has come through it from above.
+/// Whether O and I, the pieces that fit the fewest gaps, may each be able to clear `lines` lines at once. A piece that
+/// fills the last gap of a row must have entered it from above.
 #[inline(always)]
 fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> bool {
     let mut empty = [full_row; MAX_HEIGHT + 2];
@@ -337,7 +340,7 @@ fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> b
         two_by_o |= fits_o & (above == gap) & (empty[row + 2] & gap == gap);
         by_i |= ((gap == first) | (gap == first.wrapping_mul(15))) & (open != 0);
     }
-    // O has two rows. (That I can clear two at once is not looked at: O has ruled out nearly all.)
+    // O has two rows. (Whether I can clear two lines at once is not checked, because O excludes nearly all wells.)
     by_i & match lines {
         1 => one_by_o,
         2 => two_by_o,

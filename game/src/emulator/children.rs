@@ -1,16 +1,15 @@
-//! The buffer that an expansion fills.
+//! The buffer for the children of a well.
 
 use crate::well::Well;
 
-/// More than a well has children: a word a level has at most 60 positions, and a piece can rest in
-/// the same column and orientation on every other of 20 levels only.
+/// Upper bound for the number of children of a well. A word has at most 60 positions per level, and a piece in a
+/// given column and orientation can rest on at most every other of 20 levels.
 pub(crate) const CAPACITY: usize = 640;
 
-/// The live children of a well, each once, with the lines cleared on the way: a buffer made once
-/// and filled again and again.
+/// A reusable buffer for the distinct live children of a well, with the lines cleared on the way to each.
 ///
-/// The order is the same on every machine: from the highest resting place down, then by orientation
-/// and column. (It is not sorted; wells outside the fast emulator's geometries come sorted.)
+/// The order of the children is the same on every machine: from the highest resting position down, then by
+/// orientation and column. (The oracle's children are sorted instead.)
 #[derive(Clone, Debug)]
 pub struct Children {
     pub(crate) wells: Box<[Well; CAPACITY]>,
@@ -20,7 +19,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// An empty buffer with room for any well's children (21 KiB).
+    /// Creates an empty buffer with room for the children of any well (21 KiB).
     pub fn new() -> Children {
         Children {
             wells: Box::new([Well::EMPTY; CAPACITY]),
@@ -35,12 +34,12 @@ impl Children {
         &self.wells[..self.len]
     }
 
-    /// The lines cleared on the way to each (0 to 4).
+    /// The number of lines cleared on the way to each child (0 to 4).
     pub fn lines(&self) -> &[u8] {
         &self.lines[..self.len]
     }
 
-    /// The wells, each with the lines cleared on the way.
+    /// The wells, each with the number of lines cleared on the way.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Well, u8)> + Clone {
         self.wells().iter().zip(self.lines().iter().copied())
     }
@@ -50,7 +49,7 @@ impl Children {
         self.can_die
     }
 
-    /// How many there are.
+    /// Number of children.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -71,7 +70,7 @@ impl Children {
         self.len += 1;
     }
 
-    /// Keeps the children for which `keep` holds, in their order.
+    /// Keeps the children for which `keep` returns true, in their order.
     pub(crate) fn retain(&mut self, keep: impl Fn(&Well) -> bool) {
         let mut kept = 0;
         for index in 0..self.len {
@@ -84,10 +83,10 @@ impl Children {
         self.len = kept;
     }
 
-    /// Drops each child that equals an earlier one.
+    /// Removes each child that equals an earlier one.
     ///
-    /// Only children with lines cleared can be equal: without a clear distinct cells make distinct
-    /// wells, and a different number of lines makes a different number of cells.
+    /// Only children with cleared lines can be equal. Without a clear, different cells make different wells. A
+    /// different number of cleared lines makes a different number of cells.
     pub(crate) fn remove_duplicates(&mut self) {
         let mut clearing = [0u16; CAPACITY];
         let (mut cleared, mut kept) = (0, 0);

@@ -1,20 +1,24 @@
-//! The fast emulator itself, once for all processors.
+//! The fast emulator, generic over the SIMD level.
 //!
-//! **Levels.** Let `stack` be the height of the well's stack. At *level* `d` the bottom row of the
-//! 4×4 box is `stack - d` rows above the floor. At level 0 the whole box is above the stack, where
-//! every position inside the walls can be reached (the game leaves four empty rows there, and no
-//! orientation is higher than its box). Nothing ever moves up, so the positions reached at level
-//! `d + 1` are those of level `d` that are free one row further down, and what spreads from them
-//! by L, R and U. A piece can be locked where it is reached and blocked one level down.
+//! **Levels.** Let `stack` be the height of the well's stack. At *level* `d`, the bottom row of the 4×4 box is
+//! `stack - d` rows above the floor. At level 0 the whole box is above the stack, and every position inside the
+//! walls is reachable (the game leaves four empty rows there, and no orientation is higher than its box). No key
+//! moves a piece up. So the positions reachable at level `d + 1` are those of level `d` that are free one row
+//! further down, and those that L, R and U reach from them. A piece can be locked in a position that is reachable
+//! at its level and blocked one level down. Such a position is a *landing*.
 //!
-//! **Which piece.** The stack of a game has no empty row, so that after a lock its height is
-//! `max(stack, top of the piece) - lines`. At level `d` the top is `4 - d - top` rows above the
-//! stack, where `top` is the topmost row of the box with a cell. From there it follows, line by line
-//! in [`near`], which pieces can be held within `stack + 1` and within `stack` by what they do on
-//! levels 1 to 4 alone. A piece that can do neither is the worst; if all can do both, the first of
-//! them is the worst that can clear nothing that brings the stack below its height.
+//! **Choice of the piece.** The enemy gives the piece whose best lock leaves the highest stack. The stack of a game
+//! has no empty row, so after a lock its height is `max(stack, top of the piece) - lines`. At level `d`, the top of
+//! the piece is `4 - d - top` rows above the stack, where `top` is the topmost row of the box with a cell.
+//! [`first_levels`] derives from levels 1 to 4 which pieces can keep the stack within `stack + 1` rows, and which
+//! within `stack` rows:
 //!
-//! **Tests** compare all of it with the oracle, piece by piece and child by child.
+//! 1. If some piece cannot stay within `stack + 1`, the first such piece is the worst.
+//! 2. Otherwise, if some piece cannot stay within `stack`, the first such piece is the worst.
+//! 3. Otherwise, if some piece cannot lower the stack, the first such piece is the worst.
+//! 4. Otherwise, the first piece that lowers the stack by the fewest rows is the worst.
+//!
+//! **Tests** compare everything with the oracle, piece by piece and child by child.
 
 use super::children::Children;
 use super::simd::{Drawing, Levels, Simd, spread};
@@ -22,18 +26,18 @@ use super::tables::{Seven, Tables};
 use crate::piece::Piece;
 use crate::well::{MAX_HEIGHT, Well};
 
-/// Rows of padding below the floor: no piece's box is lower by more.
+/// Number of padding rows below the floor. No box extends further below it.
 const FLOOR: usize = 4;
 
-/// A well's rows with full ones under the floor and empty ones over the top.
+/// The rows of a well, with full rows below the floor and empty rows above the top.
 struct Rows {
     rows: [u16; FLOOR + MAX_HEIGHT + 4],
     stack: usize,
 }
 
 impl Rows {
-    /// `None` for a well with an empty row below its top (no game has one, and the rule for the
-    /// height after a lock does not hold for it), and for one too high to be drawn.
+    /// Returns `None` for a well that is too high for the tables, and for a well with an empty row below its top. (No
+    /// well of a game has such a row, and the formula for the height after a lock would be wrong.)
     #[inline(always)]
     fn new<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Rows> {
         let filled = simd.filled_rows(well);
@@ -50,18 +54,18 @@ impl Rows {
         })
     }
 
-    /// The row of the well that row `y` of the box (0 the top) meets at a level.
+    /// The row of the well at row `y` of the box (0 is the top) at a level.
     #[inline(always)]
     fn at(&self, level: usize, y: usize) -> u16 {
         self.rows[self.stack + FLOOR + 3 - y - level]
     }
 }
 
-// A closure is a function of its own, compiled without the caller's instructions: the code below that
-// handles `Words` therefore uses none, and no iterator adaptor either (measured: three times slower).
+// A closure is compiled as a separate function without the caller's instruction set. So the code below that handles
+// `Words` uses neither closures nor iterator adaptors (measured: three times slower).
 
-/// Positions of all pieces that a row's filled cells block where it is row `y` of the box; the walls
-/// are in row 0.
+/// Positions of all pieces that the filled cells of a row block when it is row `y` of the box. For `y` = 0 this
+/// includes the walls.
 #[inline(always)]
 pub(super) fn blocked_by<S: Simd>(simd: S, tables: &Tables, row: u16, y: usize) -> S::Words {
     let (low, high) = tables.split(row);
@@ -71,7 +75,7 @@ pub(super) fn blocked_by<S: Simd>(simd: S, tables: &Tables, row: u16, y: usize) 
     )
 }
 
-/// Positions of all pieces that are blocked at a level, walls included.
+/// Positions of all pieces that are blocked at a level, including the walls.
 #[inline(always)]
 fn blocked<S: Simd>(simd: S, tables: &Tables, rows: &Rows, level: usize) -> S::Words {
     let upper = simd.or(
@@ -85,7 +89,7 @@ fn blocked<S: Simd>(simd: S, tables: &Tables, rows: &Rows, level: usize) -> S::W
     simd.or(upper, lower)
 }
 
-/// The same for one piece.
+/// Like [`blocked`] for one piece.
 #[inline(always)]
 fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: usize) -> u64 {
     let at = |y: usize| {
@@ -95,24 +99,24 @@ fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: usize) -> u6
     (at(0) | at(1)) | (at(2) | at(3))
 }
 
-/// What all pieces can do on the first levels.
-struct Near {
+/// Results for all pieces on levels 0 to 4.
+struct FirstLevels {
     /// Landings on levels 0 to 3.
     landings: [Seven; 4],
-    /// Positions reached on level 4 from above; what spreads from them there is left out, since it
-    /// matters only for a piece that is looked at further.
+    /// Positions on level 4 that are reached from above. Positions that L, R and U reach from them are missing: they
+    /// matter only for the piece that is chosen.
     reached: Seven,
     /// Positions blocked on level 4.
     blocked: Seven,
-    /// Pieces that can be held within one row more than the stack.
+    /// Pieces with a lock after which the stack is at most one row higher.
     within_one: u8,
-    /// Pieces that can be held within the stack.
+    /// Pieces with a lock after which the stack is not higher.
     within: u8,
-    /// Pieces that can bring the stack below its height by a lock on levels 1 to 3.
+    /// Pieces with a lock on levels 1 to 3 after which the stack is lower.
     below: u8,
 }
 
-/// Goes one level down from what is reached: the landings on the way, and what is reached there.
+/// Moves one level down. Returns the landings of the upper level and the positions reached on the lower level.
 #[inline(always)]
 fn down<S: Simd>(simd: S, reached: S::Words, blocked: S::Words) -> (S::Words, S::Words) {
     let landings = simd.and(reached, blocked);
@@ -127,9 +131,9 @@ fn down<S: Simd>(simd: S, reached: S::Words, blocked: S::Words) -> (S::Words, S:
 }
 
 #[inline(always)]
-fn near<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> Near {
+fn first_levels<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> FirstLevels {
     let inside = simd.load(&tables.inside);
-    // From level 0, everything that is free on level 1 is reached by D alone.
+    // D alone reaches every free position on level 1 from level 0.
     let blocked_1 = blocked(simd, tables, rows, 1);
     let l0 = simd.and(inside, blocked_1);
     let reached_1 = simd.and_not(blocked_1, inside);
@@ -141,9 +145,9 @@ fn near<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> Near {
 
     let y1 = simd.load(&tables.top_from[1]);
     let y2 = simd.load(&tables.top_from[2]);
-    // A piece that gets to level 3 lands there or lower, where it rises by at most one row.
+    // A piece that reaches level 3 lands there or lower, where its top is at most one row above the stack.
     let low = simd.or(simd.and(l2, y1), simd.and(l1, y2));
-    let mut near = Near {
+    let mut first = FirstLevels {
         landings: [
             simd.store(l0),
             simd.store(l1),
@@ -157,12 +161,12 @@ fn near<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> Near {
         below: 0,
     };
     let low = simd.or(simd.and(l3, y1), simd.and(l2, y2));
-    near.within = simd.non_zero(simd.or(reached, low));
-    near_lines(simd, tables, rows, [l1, l2, l3], &mut near);
-    near
+    first.within = simd.non_zero(simd.or(reached, low));
+    add_line_clears(simd, tables, rows, [l1, l2, l3], &mut first);
+    first
 }
 
-/// The three highest rows of the stack: what would complete them.
+/// The three highest rows of the stack, and the runs that would complete them.
 struct HighRows<'a> {
     tables: &'a Tables,
     runs: [usize; 3],
@@ -170,27 +174,27 @@ struct HighRows<'a> {
 }
 
 impl HighRows<'_> {
-    /// Positions on level `level` that complete the row with this number (0 the highest).
+    /// Positions on level `level` that complete a row of the stack (0 is the highest).
     #[inline(always)]
     fn completed<S: Simd>(&self, simd: S, row: usize, level: usize) -> S::Words {
-        // On level 1 the lowest row of the box meets the highest row of the stack.
+        // On level 1, the lowest row of the box is at the highest row of the stack.
         let y = 4 + row - level;
-        // Positions that reach above the bar clear nothing.
+        // Positions that extend above the bar clear nothing.
         let above = (self.stack + 4 - level).saturating_sub(self.tables.geometry.height());
         let dead = simd.load(&self.tables.dead[above]);
         simd.and_not(dead, simd.load(&self.tables.completes[self.runs[row]][y]))
     }
 }
 
-/// What locks on levels 1 to 3 that clear lines add. On level `d` the box meets the `d` highest rows
-/// of the stack.
+/// Adds the results of locks on levels 1 to 3 that clear lines. On level `d`, the box overlaps the `d` highest rows of
+/// the stack.
 #[inline(always)]
-fn near_lines<S: Simd>(
+fn add_line_clears<S: Simd>(
     simd: S,
     tables: &Tables,
     rows: &Rows,
     [l1, l2, l3]: [S::Words; 3],
-    near: &mut Near,
+    first: &mut FirstLevels,
 ) {
     let run_1 = usize::from(tables.run[usize::from(rows.at(1, 3))]);
     let run_2 = usize::from(tables.run[usize::from(rows.at(2, 3))]);
@@ -222,29 +226,30 @@ fn near_lines<S: Simd>(
         simd.or(simd.and(a3, b3), simd.and(a3, c3)),
         simd.and(b3, c3),
     );
-    // Level 1: two rows up with top 1, less one line. Level 2: two rows up at most.
-    near.within_one |= simd.non_zero(simd.or(simd.and(clear_1, y1), clear_2));
-    // Level 2: one row up with top 1; two rows up less two lines. Level 3: one row up at most.
-    near.within |= simd.non_zero(simd.or(simd.or(simd.and(clear_2, y1), twice_2), clear_3));
+    // Level 1: with top 1, two rows up minus one line. Level 2: at most two rows up minus one line.
+    first.within_one |= simd.non_zero(simd.or(simd.and(clear_1, y1), clear_2));
+    // Level 2: with top 1, one row up minus one line; or two rows up minus two lines. Level 3: at most one row up
+    // minus one line.
+    first.within |= simd.non_zero(simd.or(simd.or(simd.and(clear_2, y1), twice_2), clear_3));
     let below_2 = simd.or(simd.and(twice_2, y1), simd.and(clear_2, y2));
     let below_3 = simd.or(simd.and(clear_3, y1), twice_3);
-    near.below = simd.non_zero(simd.or(below_2, below_3));
+    first.below = simd.non_zero(simd.or(below_2, below_3));
 }
 
 /// All landings of one piece.
 struct Landings {
     words: Levels,
-    /// Levels in use.
+    /// Number of levels in use.
     levels: usize,
 }
 
 impl Landings {
-    /// From the first levels on; nothing if they are not wanted.
+    /// Continues the landings of one piece from the first levels. Returns no landings if they are not `WANTED`.
     #[inline(always)]
-    fn from_near<const WANTED: bool>(
+    fn from_first_levels<const WANTED: bool>(
         tables: &Tables,
         rows: &Rows,
-        near: &Near,
+        first: &FirstLevels,
         piece: usize,
     ) -> Landings {
         let mut landings = Landings {
@@ -254,20 +259,20 @@ impl Landings {
         if !WANTED {
             return landings;
         }
-        for (word, level) in landings.words.iter_mut().zip(&near.landings) {
+        for (word, level) in landings.words.iter_mut().zip(&first.landings) {
             *word = level.0[piece];
         }
         landings.descend(
             tables,
             rows,
             piece,
-            near.reached.0[piece],
-            near.blocked.0[piece],
+            first.reached.0[piece],
+            first.blocked.0[piece],
         );
         landings
     }
 
-    /// From the top.
+    /// Finds the landings of one piece, starting at level 0.
     #[inline(always)]
     fn new(tables: &Tables, rows: &Rows, piece: usize) -> Landings {
         let mut landings = Landings {
@@ -279,7 +284,7 @@ impl Landings {
         landings
     }
 
-    /// Goes on from what is reached from above, and what is blocked, on level `self.levels`.
+    /// Continues from the positions that are `reached` from above and those that are `blocked` on level `self.levels`.
     #[inline(always)]
     fn descend(
         &mut self,
@@ -290,8 +295,8 @@ impl Landings {
         mut blocked: u64,
     ) {
         while reached != 0 {
-            // Two steps, then a test: fewer exits to guess (random play: 90 ns a well against 102 with one,
-            // 92 with three; in `down`, above, a second step gains nothing).
+            // Two steps per test mean fewer unpredictable branches. In random play a well takes 90 ns, against
+            // 102 ns with one step and 92 ns with three. In `down`, a second step gains nothing.
             loop {
                 let once = spread(reached) & !blocked;
                 let more = spread(once) & !blocked;
@@ -322,8 +327,8 @@ impl Landings {
         any != 0
     }
 
-    /// Merges positions that fill the same cells: S, Z and I look the same in two orientations each,
-    /// one column or one level apart, and O in all four.
+    /// Merges positions that fill the same cells. Each orientation of S, Z and I has the same shape as another one,
+    /// one column or one level away. All orientations of O are equal.
     #[inline(always)]
     fn fold(&mut self, piece: usize) {
         const LANE: u64 = 0xffff;
@@ -352,7 +357,7 @@ impl Landings {
     }
 }
 
-/// How many rows a piece can bring the stack below its height at best; negative if it must rise.
+/// Maximum number of rows by which a piece can lower the stack. Negative if the stack must rise.
 fn best_drop(tables: &Tables, rows: &Rows, piece: usize) -> i32 {
     let landings = Landings::new(tables, rows, piece);
     let mut best = i32::MIN;
@@ -382,7 +387,7 @@ fn best_drop(tables: &Tables, rows: &Rows, piece: usize) -> i32 {
     best
 }
 
-/// Best rating of each piece, as [`crate::Board::rating`] counts.
+/// Best rating of each piece, as defined by [`crate::Board::rating`].
 pub(super) fn ratings<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<[u8; 7]> {
     let rows = Rows::new(simd, tables, well)?;
     let depth = tables.geometry.depth() as i32;
@@ -391,8 +396,7 @@ pub(super) fn ratings<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<
     }))
 }
 
-/// The worst piece where every piece can bring the stack below its height: the first that does so by
-/// the fewest rows.
+/// The worst piece if every piece can lower the stack: the first that lowers it by the fewest rows.
 #[cold]
 fn least_drop(tables: &Tables, rows: &Rows) -> usize {
     let (mut worst, mut least) = (0, i32::MAX);
@@ -402,13 +406,13 @@ fn least_drop(tables: &Tables, rows: &Rows) -> usize {
             (worst, least) = (piece, drop);
         }
         if least <= 1 {
-            break; // none does less
+            break; // the minimum, since every piece lowers the stack
         }
     }
     worst
 }
 
-/// The piece HATETRIS Mild gives and, if wanted, where it can land.
+/// Returns the piece that HATETRIS Mild gives and, if `LANDINGS` is set, its landings.
 #[inline(always)]
 fn choose<S: Simd, const LANDINGS: bool>(
     simd: S,
@@ -416,22 +420,22 @@ fn choose<S: Simd, const LANDINGS: bool>(
     rows: &Rows,
 ) -> (usize, Landings) {
     const ALL: u8 = 0x7f;
-    let near = near(simd, tables, rows);
-    let missing = if near.within_one != ALL {
-        !near.within_one
+    let first = first_levels(simd, tables, rows);
+    let missing = if first.within_one != ALL {
+        !first.within_one
     } else {
-        !near.within
+        !first.within
     } & ALL;
     if missing != 0 {
         let piece = missing.trailing_zeros() as usize;
         return (
             piece,
-            Landings::from_near::<LANDINGS>(tables, rows, &near, piece),
+            Landings::from_first_levels::<LANDINGS>(tables, rows, &first, piece),
         );
     }
     for piece in 0..7 {
-        if near.below >> piece & 1 == 0 {
-            let landings = Landings::from_near::<true>(tables, rows, &near, piece);
+        if first.below >> piece & 1 == 0 {
+            let landings = Landings::from_first_levels::<true>(tables, rows, &first, piece);
             if !landings.clears_deep(tables, piece, rows) {
                 return (piece, landings);
             }
@@ -440,7 +444,7 @@ fn choose<S: Simd, const LANDINGS: bool>(
     let piece = least_drop(tables, rows);
     (
         piece,
-        Landings::from_near::<LANDINGS>(tables, rows, &near, piece),
+        Landings::from_first_levels::<LANDINGS>(tables, rows, &first, piece),
     )
 }
 
@@ -479,7 +483,7 @@ fn draw<S: Simd>(
     }
 }
 
-// The three below say `None`, or false, of wells that the fast way does not cover.
+// The three functions below return `None` or false for wells that the fast emulator does not cover.
 
 #[inline(always)]
 pub(super) fn piece<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Piece> {
@@ -516,8 +520,8 @@ pub(super) fn children<S: Simd>(
     true
 }
 
-/// Which pieces can clear lines and, if `out` is given, what the first of them leaves that can clear
-/// exactly one line and no more. See [`super::Clears`].
+/// Returns the pieces that can clear lines. If `out` is given, puts the wells that the piece of
+/// [`super::Clears::single`] leaves by clearing a line into it.
 #[inline(always)]
 pub(super) fn clears<S: Simd>(
     simd: S,
@@ -528,7 +532,7 @@ pub(super) fn clears<S: Simd>(
 ) -> Option<super::Clears> {
     let rows = Rows::new(simd, tables, well)?;
     let stack = rows.stack;
-    // By row of the stack: the number of its run. Only rows that can be reached matter.
+    // By row of the stack: the number of its run. Only reachable rows matter.
     let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
     let mut deepest = stack;
     for row in (lowest..stack).rev() {
@@ -542,7 +546,7 @@ pub(super) fn clears<S: Simd>(
     if deepest == stack {
         return Some(clears);
     }
-    // The last level at which the box still meets that row.
+    // The last level at which the box still overlaps the deepest such row.
     let last = stack - deepest + 3;
     let mut words = [Seven::ZERO; 24];
     let zero = simd.load(&Seven::ZERO);
@@ -565,8 +569,7 @@ pub(super) fn clears<S: Simd>(
             }
         }
         if any {
-            // Positions that reach above the bar clear nothing. (Two lines at once are judged by the
-            // same words: a piece that is dead has no bit in `landings` that counts.)
+            // Positions that extend above the bar clear nothing, neither one line nor several.
             let above = (stack + 4)
                 .saturating_sub(level + tables.geometry.height())
                 .min(4);

@@ -1,8 +1,8 @@
-//! The emulator forwards: the piece a well gets and everything that can become of it.
+//! The forward emulator: the piece that a well gets, and the children of the well.
 //!
-//! The fast way is in `core`, compiled once for each kind of processor and chosen at run time. It
-//! covers widths 5 to 15 and wells without an empty row below their top, which are all wells that a
-//! game can reach. Everything else goes to the [oracle](crate::reference), at the oracle's speed.
+//! The fast algorithm is in `core`. It is compiled once per SIMD level, and the level is chosen at run time. It
+//! covers widths 5 to 15 and wells without an empty row below their top, as all wells of a game are. The slow
+//! [oracle](crate::reference) handles everything else.
 
 pub(crate) mod backward;
 mod children;
@@ -28,22 +28,21 @@ use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
 use std::fmt;
 use std::sync::Arc;
 
-/// Which instructions the emulator uses. The results are the same, well for well and in the same
-/// order.
+/// The instruction set that the emulator uses. Every level gives the same wells in the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SimdLevel {
-    /// None: plain 64-bit code, on any processor.
+    /// Plain 64-bit code, for any processor.
     Portable,
-    /// AVX2 and the bit instructions that come with it (Haswell and Zen 1 on).
+    /// AVX2, BMI1, BMI2, LZCNT and POPCNT (since Haswell and Zen 1).
     Avx2,
-    /// AVX-512 F, BW, DQ, VL (Skylake servers on).
+    /// AVX-512 F, BW, DQ, VL (since the servers of Skylake).
     Avx512,
-    /// AVX-512 with VBMI2 (Ice Lake and Zen 4 on).
+    /// AVX-512 with VBMI2 (since Ice Lake and Zen 4).
     Avx512Vbmi2,
 }
 
 impl SimdLevel {
-    /// All levels, the plainest first.
+    /// All levels, starting with the portable one.
     pub const ALL: [SimdLevel; 4] = [
         SimdLevel::Portable,
         SimdLevel::Avx2,
@@ -51,7 +50,7 @@ impl SimdLevel {
         SimdLevel::Avx512Vbmi2,
     ];
 
-    /// The level's name.
+    /// Name of the level.
     pub const fn name(self) -> &'static str {
         match self {
             SimdLevel::Portable => "portable",
@@ -61,7 +60,7 @@ impl SimdLevel {
         }
     }
 
-    /// The levels this processor has, the plainest first.
+    /// The levels that this processor supports, starting with the portable one.
     pub fn available() -> impl Iterator<Item = SimdLevel> {
         SimdLevel::ALL
             .into_iter()
@@ -75,7 +74,7 @@ impl fmt::Display for SimdLevel {
     }
 }
 
-/// A level with the proof that the processor has it.
+/// A level together with the proof that the processor supports it.
 #[derive(Clone, Copy, Debug)]
 enum Backend {
     Portable(Portable),
@@ -116,7 +115,7 @@ impl Backend {
     }
 }
 
-/// Calls a function generic over `Simd` through a copy of it compiled for the backend's instructions.
+/// Calls a function that is generic over `Simd`, in a copy compiled for the instructions of the backend.
 macro_rules! with_backend {
     ($backend:expr, $function:ident($($name:ident: $type:ty),*) -> $result:ty) => {
         match $backend {
@@ -159,45 +158,45 @@ macro_rules! with_backend {
     };
 }
 
-/// Which pieces can clear lines in a well: a bit a piece, in enemy order, the lowest S.
+/// The pieces that can clear lines in a well: one bit per piece, in the order of [`Piece::ALL`], with S in bit 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clears {
     /// Pieces with a reachable lock that clears a line.
     pub pieces: u8,
-    /// Those of them with one that clears two or more.
+    /// Pieces with a reachable lock that clears two or more lines.
     pub several: u8,
 }
 
 impl Clears {
-    /// The first piece that can clear exactly one line and no more.
+    /// The first piece that can clear one line, but not two or more.
     pub fn single(self) -> Option<Piece> {
         let single = self.pieces & !self.several;
         (single != 0).then(|| Piece::ALL[single.trailing_zeros() as usize])
     }
 }
 
-/// The emulator for one geometry. Cheap to clone: clones share their tables.
+/// The emulator for one geometry. Cheap to clone, because clones share their tables.
 ///
-/// Pieces are those of HATETRIS Mild, which depend on the well alone; the enemies that remember are
-/// in [`EnemyState`](crate::EnemyState).
+/// It gives the pieces of HATETRIS Mild, which depend only on the well. See [`EnemyState`](crate::EnemyState) for
+/// the enemies that remember the game.
 #[derive(Clone)]
 pub struct Emulator {
     reference: Reference,
     backend: Backend,
-    /// `None` for a width that the fast way does not cover.
+    /// `None` for a width that the fast algorithm does not cover.
     tables: Option<Arc<Tables>>,
     rules: Rules,
     geometry: Geometry,
 }
 
 impl Emulator {
-    /// The fastest emulator this processor can run.
+    /// Creates the fastest emulator that this processor supports.
     pub fn new(geometry: Geometry, rules: Rules) -> Emulator {
         let level = SimdLevel::available().last().unwrap_or(SimdLevel::Portable);
         Emulator::with_level(geometry, rules, level).expect("the level is available")
     }
 
-    /// An emulator that uses these instructions; `None` if the processor lacks them.
+    /// Creates an emulator with this SIMD level, or returns `None` if the processor does not support it.
     pub fn with_level(geometry: Geometry, rules: Rules, level: SimdLevel) -> Option<Emulator> {
         Some(Emulator {
             reference: Reference::new(geometry, rules),
@@ -208,17 +207,17 @@ impl Emulator {
         })
     }
 
-    /// The geometry of its wells.
+    /// The geometry of the wells.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// The rules it plays by.
+    /// The rules of the game.
     pub fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// The instructions it uses.
+    /// The SIMD level in use.
     pub fn level(&self) -> SimdLevel {
         self.backend.level()
     }
@@ -227,8 +226,8 @@ impl Emulator {
         self.tables.as_deref()
     }
 
-    /// The piece HATETRIS Mild gives: the one whose best lock leaves the highest stack, the first of
-    /// them in the order S Z O I L J T.
+    /// Returns the piece that HATETRIS Mild gives: the one whose best lock leaves the highest stack, or the first
+    /// of several in the order S Z O I L J T.
     #[inline]
     pub fn piece(&self, well: &Well) -> Piece {
         let fast = self.tables.as_deref().and_then(|tables| {
@@ -237,7 +236,7 @@ impl Emulator {
         fast.unwrap_or_else(|| self.reference.piece(well))
     }
 
-    /// The piece HATETRIS Mild gives and the wells it can leave.
+    /// Returns the piece that HATETRIS Mild gives, and puts the wells that it can leave into `out`.
     #[inline]
     pub fn expand(&self, well: &Well, out: &mut Children) -> Piece {
         let fast = self.tables.as_deref().and_then(|tables| {
@@ -256,7 +255,7 @@ impl Emulator {
         piece
     }
 
-    /// The wells that `piece` can leave.
+    /// Puts the wells that `piece` can leave into `out`.
     #[inline]
     pub fn children(&self, well: &Well, piece: Piece, out: &mut Children) {
         let fast = self.tables.as_deref().is_some_and(|tables| {
@@ -273,12 +272,11 @@ impl Emulator {
         }
     }
 
-    /// Which pieces can clear lines.
+    /// Returns the pieces that can clear lines.
     ///
-    /// `lowest` is a row (0 the bottom) below which nothing can be reached, as far as the caller
-    /// knows: 0 is always right, more saves time. If `out` is given and [`Clears::single`] names a
-    /// piece, the wells that its line-clearing locks leave are put there, each once; otherwise it is
-    /// left as it was.
+    /// `lowest` is a row (0 is the bottom) below which no cell can be reached. 0 is always correct; a greater value
+    /// saves time. If `out` is given and [`Clears::single`] names a piece, the distinct wells that its
+    /// line-clearing locks leave are put into `out`. Otherwise `out` is unchanged.
     #[inline]
     pub fn clears(&self, well: &Well, lowest: usize, out: Option<&mut Children>) -> Clears {
         let mut out = out;
@@ -318,9 +316,9 @@ impl Emulator {
         clears
     }
 
-    /// The best rating of each piece, in enemy order: the row (0 the top of the well, above the bar)
-    /// of the topmost filled cell after the piece's best lock, or the number of rows if that leaves
-    /// the well empty. The enemy gives the piece with the lowest.
+    /// Returns the best rating of each piece, in the order of [`Piece::ALL`]. A rating is the row of the topmost
+    /// filled cell after a lock, counted from the top of the board, or the number of rows if the board is empty. The
+    /// enemy gives the piece with the lowest best rating.
     pub fn ratings(&self, well: &Well) -> [u8; 7] {
         let fast = self
             .tables
@@ -333,16 +331,16 @@ impl Emulator {
         &self.reference
     }
 
-    /// Whether [`Emulator::collect_parents`] covers this well: all it may have been before lines were
-    /// cleared must fit sixteen rows.
+    /// Whether [`Emulator::collect_parents`] covers this well: it must fit sixteen rows with all rows that may have
+    /// been cleared.
     pub(crate) fn handles_parents_of(&self, well: &Well) -> bool {
         !self.rules.clear_above_bar
             || self.geometry.height() + ROWS_ABOVE_BAR <= MAX_HEIGHT
             || well.stack_height() + 4 <= self.geometry.height()
     }
 
-    /// Appends candidates for parents of a well: see [`crate::Backward`]. With `worst_piece` those are
-    /// left out in which another piece is worse.
+    /// Appends candidates for parents of a well, see [`crate::Backward`]. With `worst_piece`, this skips some
+    /// candidates in which another piece is worse.
     pub(crate) fn collect_parents(
         &self,
         back: &backward::Tables,
@@ -351,7 +349,7 @@ impl Emulator {
         out: &mut Vec<Parent>,
     ) {
         let Some(forward) = self.tables() else { return };
-        // A piece that reaches above the bar clears only where the rules say so.
+        // A piece that extends above the bar clears lines only under the variant rule.
         let above = if self.rules.clear_above_bar {
             ROWS_ABOVE_BAR
         } else {
@@ -381,7 +379,7 @@ impl Emulator {
         out.can_die = outcome.can_die;
     }
 
-    /// Where lines clear above the bar, whether a child lives is known only after the clear.
+    /// Removes children in which the game is over. If lines clear above the bar, this is known only after the clear.
     #[inline(always)]
     fn judge_above_bar(&self, well: &Well, out: &mut Children) {
         let height = self.geometry.height();

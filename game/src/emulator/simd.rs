@@ -1,20 +1,20 @@
-//! What the emulator asks of a processor, and the answer in plain code.
+//! The SIMD operations of the emulator, and their portable implementation.
 
 use super::children::Children;
 use super::tables::{SHAPE_BOTTOM, SHAPE_ROWS, Seven, Shape};
 use crate::well::{MAX_HEIGHT, Well};
 
-/// Landing words by level: see [`super::core`].
+/// Landings by level, one word per level. See [`super::core`].
 pub(crate) type Levels = [u64; 24];
 
-/// A processor's way to handle seven words at a time and to draw children.
+/// Operations on seven words at a time, and drawing of children.
 ///
-/// A value of such a type is the proof that the processor has the instructions.
+/// A value of an implementing type proves that the processor has the instructions.
 pub(crate) trait Simd: Copy {
     /// Seven words in registers.
     type Words: Copy;
 
-    /// A bit for each row of a well that is not empty, the bottom row's the lowest.
+    /// A set bit for each non-empty row of a well. The bottom row is bit 0.
     fn filled_rows(self, well: &Well) -> u32;
 
     fn load(self, words: &Seven) -> Self::Words;
@@ -23,33 +23,33 @@ pub(crate) trait Simd: Copy {
     fn and(self, a: Self::Words, b: Self::Words) -> Self::Words;
     /// `!a & b`.
     fn and_not(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// Every position and those one key L, R or U away.
+    /// Adds the positions that are one key L, R or U away.
     fn spread(self, words: Self::Words) -> Self::Words;
     fn equal(self, a: Self::Words, b: Self::Words) -> bool;
-    /// A bit for each word that is not zero.
+    /// A set bit for each non-zero word.
     fn non_zero(self, words: Self::Words) -> u8;
 
-    /// Draws every position set in `landings` over `well`, from the lowest level number up, removes
-    /// full rows and puts the result into `children`. Level `d`'s box has its bottom row
-    /// `stack - d` rows above the floor. Says whether any line was cleared.
+    /// Draws the piece at every landing over the well, in ascending order of levels, removes full rows and puts the
+    /// results into `children`. At level `d`, the bottom row of the box is `stack - d` rows above the floor. Returns
+    /// whether any line was cleared.
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool;
 }
 
-/// What there is to draw.
+/// Input of [`Simd::draw`].
 pub(crate) struct Drawing<'a> {
     pub(crate) well: &'a Well,
     pub(crate) full_row: u16,
-    /// Rows of the well's stack.
+    /// Height of the well's stack.
     pub(crate) stack: usize,
     pub(crate) landings: &'a Levels,
-    /// Levels in use: those of a box that is not wholly under the floor.
+    /// Number of levels in use. At each of them, a part of the box is above the floor.
     pub(crate) levels: usize,
     pub(crate) shapes: &'a [Shape; 64],
 }
 
 impl Drawing<'_> {
-    /// Panics unless sixteen rows of a shape can be read from [`Drawing::first_row`] of every level:
-    /// what reads them without a check relies on it.
+    /// Panics unless sixteen rows of a shape can be read from [`Drawing::first_row`] of every level. Unchecked reads
+    /// rely on this.
     #[inline(always)]
     pub(crate) fn check(&self) {
         const _: () = assert!(SHAPE_BOTTOM >= MAX_HEIGHT);
@@ -57,14 +57,14 @@ impl Drawing<'_> {
         assert!(self.stack <= MAX_HEIGHT && self.levels <= self.stack + 4);
     }
 
-    /// The row of a shape that falls on the well's bottom row at a level.
+    /// The row of a shape that coincides with the bottom row of the well at a level.
     #[inline(always)]
     pub(crate) fn first_row(&self, level: usize) -> usize {
         SHAPE_BOTTOM + level - self.stack
     }
 }
 
-/// No special instructions: 64-bit words, one after another.
+/// Portable code: 64-bit words, one after another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable;
 
@@ -149,13 +149,13 @@ impl Simd for Portable {
     }
 }
 
-/// A word's positions and those one key L, R or U away.
+/// Adds the positions that are one key L, R or U away.
 #[inline(always)]
 pub(crate) fn spread(word: u64) -> u64 {
     word | word << 1 | word >> 1 | word.rotate_left(16)
 }
 
-/// Removes full rows; says how many there were.
+/// Removes full rows and returns their number.
 pub(crate) fn remove_full_rows(rows: &mut [u16; MAX_HEIGHT], full_row: u16) -> u8 {
     let mut kept = 0;
     for index in 0..MAX_HEIGHT {
@@ -166,7 +166,7 @@ pub(crate) fn remove_full_rows(rows: &mut [u16; MAX_HEIGHT], full_row: u16) -> u
     (MAX_HEIGHT - kept) as u8
 }
 
-/// The most positions a word can hold, for lists that are written a word at a time.
+/// Maximum number of positions in a word. Lists that are written one word at a time need this much spare room.
 pub(crate) const WORD: usize = 64;
 
 const _: () = assert!(

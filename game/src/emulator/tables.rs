@@ -1,23 +1,22 @@
-//! The tables of the fast emulator: all it knows of pieces and of one geometry.
+//! The tables of the fast emulator: all data about the pieces in one geometry.
 //!
-//! A *word* is a piece at one height of its box: a `u64` of four 16-bit lanes, a lane an
-//! orientation, bit `x + 2` of a lane the box's column `x` (−2 to `width − 2`, so that 15 columns are
-//! the most that fit). On a word the keys L and R are shifts by one and U is a rotation by 16. Bits
-//! that would shift into the next lane always meet a wall there, since no orientation reaches both
-//! ends of its lane.
+//! A *word* is a set of positions of one piece whose boxes are at the same height. It is a `u64` of four 16-bit lanes,
+//! one lane per orientation. Bit `x + 2` of a lane is the box in column `x` (−2 to `width − 2`, so at most 15
+//! columns fit). On a word, the keys L and R are shifts by one, and U is a rotation by 16. A bit that a shift moves
+//! into the next lane always meets a wall there, because no orientation reaches both ends of its lane.
 //!
-//! A row's value is looked up in two halves: what it blocks is the union of what each of its filled
-//! cells blocks. Two tables of 32 entries stay in the first-level cache where one of 1,024 (480 KB
-//! with the pieces' own) takes half the second-level one; alone on a core the large one was 6 to
-//! 10 % faster, and a beam has better use for the cache.
+//! The value of a row is looked up in two halves. The row blocks the union of the positions that its filled cells
+//! block. Two tables of 32 entries stay in the first-level cache. One table of 1,024 entries (480 KB together with
+//! the copies per piece) would take half of the second-level cache. Alone on a core, the large table was 6 to 10 %
+//! faster, but a beam search needs this cache for other data.
 //!
-//! *Seven* words in the order of preference, and an empty eighth, are one 512-bit register.
+//! *Seven* words, one per piece in the order of [`Piece::ALL`], and an empty eighth form one 512-bit register.
 
 use crate::piece::{Cells, Piece};
 use crate::rules::Rules;
 use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR};
 
-/// The words of all pieces at one height; the eighth is zero.
+/// The words of all pieces at one height. The eighth word is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub(crate) struct Seven(pub(crate) [u64; 8]);
@@ -26,52 +25,54 @@ impl Seven {
     pub(crate) const ZERO: Seven = Seven([0; 8]);
 }
 
-/// The most columns that fit a lane.
+/// Maximum number of columns that fit a lane.
 pub(crate) const MAX_FAST_WIDTH: usize = 15;
 
-/// Rows of a shape with room to slide: see [`Tables::shapes`].
+/// Number of rows in a [`Shape`].
 pub(crate) const SHAPE_ROWS: usize = 40;
-/// Where the box's bottom row stands in a shape.
+/// Index of the bottom row of the box in a [`Shape`].
 pub(crate) const SHAPE_BOTTOM: usize = 20;
 
-/// A piece's cells at one position, bottom row of the box first, between empty rows.
+/// The rows of a piece at one position, bottom row of the box first. Empty rows before and after them make it possible
+/// to read sixteen rows of a well with the box at any height.
 pub(crate) type Shape = [u16; SHAPE_ROWS];
 
 pub(crate) struct Tables {
     pub(crate) geometry: Geometry,
-    /// The highest stack that can be handled: children must fit the sixteen rows of a well even where
-    /// they live only because lines clear above the bar.
+    /// Height of the highest stack that is covered. Sixteen rows must be enough for all children, including those
+    /// that extend above the bar before lines clear.
     pub(crate) max_stack: usize,
-    /// Lower part of a row: this many bits.
+    /// Number of bits in the lower part of a row.
     pub(crate) low_bits: u32,
-    /// By the lower part of a row's value and the row's place in the box (0 the top): positions that
-    /// its filled cells block. The walls are in place 0 of every entry.
+    /// Positions that the filled cells of a row block, by the lower part of the row's value and by its index in the
+    /// box (0 is the top). Index 0 of every entry also contains the walls.
     pub(crate) blocked_low: Box<[[Seven; 4]]>,
-    /// The same by the upper part, without the walls.
+    /// Positions that the filled cells of a row block, by the upper part of the row's value. Without the walls.
     pub(crate) blocked_high: Box<[[Seven; 4]]>,
-    /// [`Tables::blocked_low`], a piece after another.
+    /// [`Tables::blocked_low`], separated by piece.
     pub(crate) piece_low: [Box<[[u64; 4]]>; 7],
-    /// [`Tables::blocked_high`], a piece after another.
+    /// [`Tables::blocked_high`], separated by piece.
     pub(crate) piece_high: [Box<[[u64; 4]]>; 7],
-    /// By row value: the number of the run whose filling would complete the row; 0 if none would.
+    /// By row value: number of the run of empty cells that a piece must fill to complete the row, or 0 if no piece
+    /// can.
     pub(crate) run: Box<[u8]>,
-    /// By run and place in the box: positions that fill the run.
+    /// By run and row of the box: positions that fill the run.
     pub(crate) completes: Box<[[Seven; 4]]>,
-    /// [`Tables::completes`], a piece after another.
+    /// [`Tables::completes`], separated by piece.
     pub(crate) piece_completes: [Box<[[u64; 4]]>; 7],
-    /// By how many rows of the box are above the bar: positions with a cell there. They end the game
-    /// and clear nothing. All zero where the rules clear above the bar, too.
+    /// By number of rows of the box above the bar: positions with a cell there. They end the game and clear nothing.
+    /// All zero if the rules clear lines above the bar.
     pub(crate) dead: [Seven; 5],
     /// By `k`: positions whose topmost cell is in row `k` of the box or lower.
     pub(crate) top_from: [Seven; 4],
     /// Positions inside the walls.
     pub(crate) inside: Seven,
-    /// By piece and bit of a word: the piece's rows.
+    /// By piece and bit of a word: the rows of the piece.
     pub(crate) shapes: [Box<[Shape; 64]>; 7],
 }
 
-/// The words in which `wanted` holds of a position's cells (moved to columns of the well); positions
-/// outside the walls are never set.
+/// Returns the positions for whose cells `wanted` returns true. Cells are given as column of the well and row of the
+/// box. Positions outside the walls are never included.
 pub(crate) fn seven(geometry: Geometry, wanted: impl Fn(Piece, &[(i32, i32); 4]) -> bool) -> Seven {
     let mut words = Seven::ZERO;
     for_each_position(geometry, |piece, bit, cells| {
@@ -80,8 +81,8 @@ pub(crate) fn seven(geometry: Geometry, wanted: impl Fn(Piece, &[(i32, i32); 4])
     words
 }
 
-/// Visits every position inside the walls: its piece, its bit in the word and its cells (column of
-/// the well, row of the box).
+/// Visits every position inside the walls: its piece, its bit in the word, and its cells (column of the well, row of
+/// the box).
 pub(crate) fn for_each_position(
     geometry: Geometry,
     mut visit: impl FnMut(Piece, u32, &[(i32, i32); 4]),
@@ -100,17 +101,17 @@ pub(crate) fn for_each_position(
     }
 }
 
-/// Bits in the lower part of a row.
+/// Number of bits in the lower part of a row.
 pub(crate) fn low_bits(geometry: Geometry) -> u32 {
     geometry.width().div_ceil(2) as u32
 }
 
 impl Tables {
-    /// The tables for a geometry, if it is one the fast emulator can handle.
+    /// Creates the tables for a geometry, or returns `None` if the fast emulator does not cover it.
     pub(crate) fn new(geometry: Geometry, rules: Rules) -> Option<Tables> {
         if !(5..=MAX_FAST_WIDTH).contains(&geometry.width()) {
-            // A row of four columns can be filled while it is empty, which the shortcuts exclude;
-            // sixteen columns do not fit a lane.
+            // One piece can fill an empty row of four columns, which the shortcuts exclude. Sixteen columns do not
+            // fit a lane.
             return None;
         }
         let (width, height) = (geometry.width() as u32, geometry.height());
@@ -164,7 +165,7 @@ impl Tables {
         })
     }
 
-    /// A row's lower and upper part.
+    /// The lower and the upper part of a row.
     #[inline(always)]
     pub(crate) fn split(&self, row: u16) -> (usize, usize) {
         (
@@ -174,8 +175,8 @@ impl Tables {
     }
 }
 
-/// The run of every row value, and the positions that fill each run: one to four empty cells side by
-/// side, numbered from 1 (54 of them at 15 columns).
+/// Returns the run of every row value, and the positions that fill each run. A run is one to four adjacent empty
+/// cells. Runs are numbered from 1 (54 of them at 15 columns).
 fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
     let mut run_of = vec![0; 1 << geometry.width()];
     let mut completes = vec![[Seven::ZERO; 4]];
@@ -194,7 +195,7 @@ fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
     (run_of.into(), completes.into())
 }
 
-/// The same entries a piece after another.
+/// Separates entries by piece.
 fn by_piece(entries: &[[Seven; 4]]) -> [Box<[[u64; 4]]>; 7] {
     std::array::from_fn(|piece| {
         entries

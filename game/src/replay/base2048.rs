@@ -1,20 +1,19 @@
-//! Base2048, the encoding of today's replays: eleven bits a character.
+//! Base2048, the encoding of today's replays: eleven bits per character.
 //!
-//! Bits are taken from the bytes most significant first. Bits that remain at the end make a last
-//! character, filled up with ones: one of eight *endings* if there are three or fewer, one of the
-//! 2,048 otherwise.
+//! Bits are taken from each byte starting with the most significant one. The bits that remain at the end are padded
+//! with ones and form a last character: one of eight *endings* if at most three bits remain, otherwise one of
+//! the 2,048 normal characters.
 //!
-//! The repertoire is that of qntm's Base2048 (version 3.0.0 of the package `base2048`), which the
-//! game uses. The Rust crate `base2048` has another one of the same size; hence this module.
+//! The repertoire is that of qntm's Base2048 (version 3.0.0 of the package `base2048`), which the game uses. This
+//! module exists because the Rust crate `base2048` has a different repertoire of the same size.
 
 use super::{Encoding, ReplayError};
 
-/// Ranges of characters.
+/// Number of character ranges.
 const RANGES: usize = 221;
 
-/// The 2,048 characters in the order of their values, as the first and the last code point of each
-/// range. They ascend.
-#[rustfmt::skip] // twelve a line, so that pairs stay together
+/// The 2,048 characters in ascending order of their values, as the first and the last code point of each range.
+#[rustfmt::skip] // twelve per line, so pairs stay together
 const REPERTOIRE: [u16; 2 * RANGES] = [
     0x0038, 0x0039, 0x0041, 0x005a, 0x0061, 0x007a, 0x00c6, 0x00c6, 0x00d0, 0x00d0, 0x00d8, 0x00d8,
     0x00de, 0x00df, 0x00e6, 0x00e6, 0x00f0, 0x00f0, 0x00f8, 0x00f8, 0x00fe, 0x00fe, 0x0110, 0x0111,
@@ -55,7 +54,7 @@ const REPERTOIRE: [u16; 2 * RANGES] = [
     0x0f88, 0x0f8c, 0x1000, 0x1025, 0x1027, 0x102a, 0x103f, 0x1049, 0x1050, 0x1055,
 ];
 
-/// The value of each range's first character.
+/// Value of the first character of each range.
 const FIRST_VALUES: [u16; RANGES] = {
     let mut values = [0; RANGES];
     let mut range = 1;
@@ -67,19 +66,19 @@ const FIRST_VALUES: [u16; RANGES] = {
     values
 };
 
-/// Bits of a character.
+/// Number of bits in a character.
 const BITS: u32 = 11;
-/// Bits of an ending.
+/// Number of bits in an ending.
 const ENDING_BITS: u32 = 3;
 
 /// The character of a value below 2,048.
 fn character(value: u16) -> char {
     let range = FIRST_VALUES.partition_point(|&first| first <= value) - 1;
     let code = REPERTOIRE[2 * range] + (value - FIRST_VALUES[range]);
-    char::from_u32(u32::from(code)).expect("the ranges hold no surrogates")
+    char::from_u32(u32::from(code)).expect("the ranges contain no surrogates")
 }
 
-/// The value of a character, if it is one of the 2,048.
+/// The value of a normal character, or `None` for any other.
 fn value(character: char) -> Option<u16> {
     let code = u16::try_from(u32::from(character)).ok()?;
     let (ranges, _) = REPERTOIRE.as_chunks::<2>();
@@ -90,19 +89,19 @@ fn value(character: char) -> Option<u16> {
     (code <= last).then(|| FIRST_VALUES[range] + (code - first))
 }
 
-/// The value of an ending, if it is one.
+/// The value of an ending, or `None` for any other character.
 fn ending(character: char) -> Option<u16> {
     character.to_digit(8).map(|value| value as u16)
 }
 
-/// Whether a text may have this character.
+/// Whether a text may contain this character.
 pub(super) fn has(character: char) -> bool {
     value(character).is_some() || ending(character).is_some()
 }
 
-/// The text of some bytes.
+/// Encodes bytes as text.
 pub(super) fn encode(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2 + 3); // at most three bytes a character
+    let mut text = String::with_capacity(bytes.len() * 2 + 3); // at most three bytes per character
     let (mut pending, mut count) = (0u32, 0);
     for &byte in bytes {
         pending = pending << 8 | u32::from(byte);
@@ -124,13 +123,13 @@ pub(super) fn encode(bytes: &[u8]) -> String {
         if bits == BITS {
             text.push(character(value as u16));
         } else {
-            text.push(char::from_digit(value, 8).expect("it has three bits"));
+            text.push(char::from_digit(value, 8).expect("the value has three bits"));
         }
     }
     text
 }
 
-/// The bytes of a text whose first character is number `first` for errors.
+/// Decodes a text. `first` is the position of its first character for error messages.
 pub(super) fn decode(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
     let encoding = Encoding::Base2048;
     let mut bytes = Vec::with_capacity(text.len());
@@ -179,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_repertoire_is_2048_ascending_characters_apart_from_the_endings() {
+    fn repertoire_has_2048_ascending_characters_and_no_endings() {
         let all: Vec<char> = (0..2048).map(character).collect();
         assert!(all.is_sorted_by(|a, b| a < b));
         for (expected, &character) in all.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Wells to test with: those of the vectors, and those of play.
-#![allow(dead_code)] // each test file uses its own part
-#![allow(clippy::unwrap_used)] // these are tests; the lint knows only functions marked so
+//! Test data: wells from the vectors, and wells of generated games.
+#![allow(dead_code)] // each test file uses only a part of this
+#![allow(clippy::unwrap_used)] // the lint does not recognise helper functions of tests
 
 use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well};
 use serde::Deserialize;
@@ -38,14 +38,14 @@ pub(crate) fn expansions(name: &str) -> Vec<Expansion> {
         .collect()
 }
 
-/// Every emulator that this machine can run.
+/// One emulator for each SIMD level that this machine supports.
 pub(crate) fn emulators(geometry: Geometry, rules: Rules) -> Vec<Emulator> {
     SimdLevel::available()
         .map(|level| Emulator::with_level(geometry, rules, level).unwrap())
         .collect()
 }
 
-/// A small generator of numbers (SplitMix64), so that a test repeats.
+/// A small random number generator (SplitMix64) that makes tests repeatable.
 pub(crate) struct Random(pub u64);
 
 impl Random {
@@ -62,7 +62,7 @@ impl Random {
     }
 }
 
-/// `count` wells of random play: games of HATETRIS Mild, and with every fourth piece any piece.
+/// `count` wells of random play: games against HATETRIS Mild in which about every fourth piece is a random one.
 pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<Well> {
     let mut random = Random(seed);
     let mut children = Children::new();
@@ -83,8 +83,8 @@ pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<
     wells
 }
 
-/// `count` wells of a greedy beam of `width`: at each depth the children with the fewest holes and
-/// the lowest stack are kept. Starts again from a random well when the beam ends.
+/// `count` wells of a greedy beam of `width`. At each depth it keeps the children with the fewest holes and the lowest
+/// stack. When the beam ends, it starts again with a random well.
 pub(crate) fn greedy_wells(emulator: &Emulator, count: usize, width: usize) -> Vec<Well> {
     let mut children = Children::new();
     let mut wells = Vec::with_capacity(count);
@@ -109,7 +109,7 @@ pub(crate) fn greedy_wells(emulator: &Emulator, count: usize, width: usize) -> V
     wells
 }
 
-/// Holes and height, the less the better.
+/// Cost from holes and height. Less is better.
 fn cost(well: &Well) -> u32 {
     let (mut above, mut holes) = (0u16, 0);
     for &row in well.rows().iter().rev() {
