@@ -1,21 +1,21 @@
-//! What is known of an object's bytes without having them.
+//! Length and checksum of an object.
 
 use crc_fast::{CrcAlgorithm, Digest};
 use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-/// A checksum of an object's bytes: CRC-64/NVME.
+/// Checksum of an object's bytes: CRC-64/NVME.
 ///
-/// It guards against disks, memory and networks, not against an enemy, who could as well write
-/// another manifest. Tens of gigabytes a second go through it, where SHA-256 does one or two and
-/// would be what an upload waits for; its 64 bits miss one damaged object in 2⁶⁴, where those of a
-/// CRC-32 would miss one in four thousand million. S3 keeps the same sum of its own objects.
+/// It detects faults of disks, memory and networks. It does not protect against an attacker, who could write
+/// another manifest as well. It runs at tens of gigabytes a second; SHA-256 runs at one or two and would limit
+/// uploads. It misses one damaged object in 2⁶⁴, a CRC-32 one in 2³². S3 computes the same checksum of its own
+/// objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Checksum(pub u64);
 
 impl Checksum {
-    /// The checksum of some bytes.
+    /// Computes the checksum of these bytes.
     pub fn of(bytes: &[u8]) -> Checksum {
         Checksum(crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes))
     }
@@ -30,23 +30,23 @@ impl fmt::Display for Checksum {
 impl FromStr for Checksum {
     type Err = ParseIntError;
 
-    /// Reads what `Display` writes: hex digits.
+    /// Parses hex digits, the format of `Display`.
     fn from_str(text: &str) -> Result<Checksum, ParseIntError> {
         u64::from_str_radix(text, 16).map(Checksum)
     }
 }
 
-/// What was stored: to be kept in a manifest and asked for at reading.
+/// Length and checksum of a stored object, for a manifest. A reader compares them with the bytes it gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stored {
-    /// How many bytes.
+    /// The length in bytes.
     pub bytes: u64,
-    /// Their checksum.
+    /// The checksum.
     pub checksum: Checksum,
 }
 
 impl Stored {
-    /// What some bytes are stored as.
+    /// Computes length and checksum of these bytes.
     pub fn of(bytes: &[u8]) -> Stored {
         Stored {
             bytes: bytes.len() as u64,
@@ -61,7 +61,7 @@ impl fmt::Display for Stored {
     }
 }
 
-/// Computes a [`Stored`] while bytes go by.
+/// Computes a [`Stored`] piece by piece.
 pub(crate) struct Summing {
     bytes: u64,
     digest: Digest,
@@ -92,15 +92,15 @@ impl Summing {
 mod tests {
     use super::*;
 
-    /// Manifests keep these values: they are fixed for ever.
+    /// Manifests contain these values, so the algorithm must not change.
     #[test]
-    fn checksums_are_those_of_crc64_nvme() {
+    fn checksum_is_crc64_nvme() {
         assert_eq!(Checksum::of(b"123456789"), Checksum(0xae8b_1486_0a79_9888));
         assert_eq!(Checksum::of(b""), Checksum(0));
     }
 
     #[test]
-    fn sums_in_pieces_as_at_once() {
+    fn pieces_have_the_checksum_of_the_whole() {
         let bytes: Vec<u8> = (0..100_000u32)
             .map(|n| (n.wrapping_mul(n) >> 3) as u8)
             .collect();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_it_writes() {
+    fn checksum_parses_its_own_format() {
         let sum = Checksum::of(b"hatetris");
         assert_eq!(sum.to_string().parse(), Ok(sum));
         assert!("not hex".parse::<Checksum>().is_err());

@@ -1,36 +1,44 @@
-//! What can go wrong.
+//! Errors of object stores.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What can go wrong with objects, sorted by what to do about it.
+/// Errors of object stores, by what the caller can do.
+///
+/// | the caller can | variants |
+/// |---|---|
+/// | correct its input | `Location`, `Options`, `Key`, `OutOfRange`, `Refused` |
+/// | correct the setup | `NoBucket`, `WrongRegion`, `Denied`, `DiskFull` |
+/// | retry later | `Unavailable` and some `Io`: see [`is_transient`](ObjectError::is_transient) |
+/// | read the object again and decide | `Changed` |
+/// | do without the object or restore it | `NotFound`, `Damaged` |
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// No store can be there.
-    #[error("'{location}' is no place for objects: {reason}")]
+    /// The location is invalid.
+    #[error("'{location}' is not a location of objects: {reason}")]
     Location {
-        /// What was given.
+        /// The location.
         location: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// The options cannot be meant.
-    #[error("the options of the object store are wrong: {reason}")]
+    /// The options are invalid.
+    #[error("invalid options of the object store: {reason}")]
     Options {
         /// What is wrong with them.
         reason: String,
     },
-    /// There is no such key.
+    /// The key is invalid.
     #[error("'{key}' cannot be the key of an object: {reason}")]
     Key {
-        /// What was given.
+        /// The key.
         key: String,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// There is no such object.
+    /// No object has the key.
     #[error("{store} has no object '{key}'")]
     NotFound {
         /// The store.
@@ -38,7 +46,7 @@ pub enum ObjectError {
         /// The key.
         key: String,
     },
-    /// Another writer was first: the condition of a write does not hold.
+    /// The condition of a write does not hold: another writer was faster.
     #[error("'{key}' in {store} was changed by another writer")]
     Changed {
         /// The store.
@@ -46,62 +54,61 @@ pub enum ObjectError {
         /// The key.
         key: String,
     },
-    /// A range begins behind the end of the object.
+    /// A range begins after the end of the object.
     #[error("'{key}' in {store} has no byte {start}")]
     OutOfRange {
         /// The store.
         store: String,
         /// The key.
         key: String,
-        /// Where the range begins.
+        /// The first byte of the range.
         start: u64,
     },
-    /// There is no such bucket.
-    #[error("there is no bucket for {store}: make it, or look at the name and the endpoint")]
+    /// The bucket does not exist.
+    #[error("the bucket of {store} does not exist: create it, or check the name and the endpoint")]
     NoBucket {
         /// The store.
         store: String,
     },
     /// The bucket is in another region.
-    #[error("the bucket of {store} is not in the region used: {reason}")]
+    #[error("the bucket of {store} is in another region: {reason}")]
     WrongRegion {
         /// The store.
         store: String,
-        /// What the server said.
+        /// The server's message.
         reason: String,
     },
-    /// The credentials are missing, wrong or not enough.
+    /// The credentials are missing, wrong or insufficient.
     #[error("access to '{key}' in {store} is denied: {reason}")]
     Denied {
         /// The store.
         store: String,
-        /// The key, or what keys were to begin with.
+        /// The key or prefix.
         key: String,
         /// What is wrong with them.
         reason: String,
     },
-    /// The store did not do it after all tries, and may do it later. A write may have been done all
-    /// the same.
-    #[error("'{key}' in {store} cannot be reached: {reason}")]
+    /// All attempts failed for transient reasons. A write may have been applied nevertheless.
+    #[error("'{key}' in {store} is unavailable: {reason}")]
     Unavailable {
         /// The store.
         store: String,
-        /// The key, or what keys were to begin with.
+        /// The key or prefix.
         key: String,
-        /// What happened at the last try.
+        /// The failure of the last attempt.
         reason: String,
     },
-    /// The store will not do it.
+    /// The store refuses the operation permanently.
     #[error("{store} refuses '{key}': {reason}")]
     Refused {
         /// The store.
         store: String,
-        /// The key, or what keys were to begin with.
+        /// The key or prefix.
         key: String,
-        /// What it said.
+        /// The store's message.
         reason: String,
     },
-    /// What was read cannot be what was stored.
+    /// The bytes read are not the bytes written.
     #[error("'{key}' in {store} is damaged: {reason}")]
     Damaged {
         /// The store.
@@ -111,24 +118,24 @@ pub enum ObjectError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The operating system refused.
+    /// The operating system failed.
     #[error("{}: {source}", path.display())]
     Io {
-        /// What it refused.
+        /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// No space is left on the disk.
     #[error("no space is left for {}", path.display())]
     DiskFull {
-        /// What was being written.
+        /// The file that was being written.
         path: PathBuf,
     },
 }
 
 impl ObjectError {
-    /// Whether the same may well succeed a while later.
+    /// Whether the same operation may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
             ObjectError::Unavailable { .. } => true,
@@ -143,17 +150,17 @@ impl ObjectError {
         }
     }
 
-    /// Whether there is no such object.
+    /// Whether no object has the key.
     pub fn is_not_found(&self) -> bool {
         matches!(self, ObjectError::NotFound { .. })
     }
 
-    /// Whether another writer was first.
+    /// Whether the condition of a write did not hold.
     pub fn is_changed(&self) -> bool {
         matches!(self, ObjectError::Changed { .. })
     }
 
-    /// Makes an error of the operating system's; a full disk is told apart.
+    /// Wraps an error of the operating system. A full disk gets a variant of its own.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> ObjectError + '_ {
         move |source| {
             let path = path.to_path_buf();

@@ -1,11 +1,11 @@
 //! Objects as files below a folder, which machines may share over a network file system.
 //!
-//! A file is written under a temporary name in `.tmp` and renamed, so that it appears whole. Three
-//! things must not come between others: the check and the rename of a conditional write, the removal
-//! of folders that a deletion left empty, and the making of folders for a new object. A lock on the
-//! file `.lock` keeps them apart, between processes too: who only adds an object shares it with
-//! others, for the moment of a rename, and who writes on a condition or deletes has it alone. The
-//! operating system gives it back when a process dies.
+//! A write goes to a temporary file in `.tmp`, which is then renamed, so that a reader never sees half an object.
+//! Three steps must not interleave with those of other writers: the check and the rename of a conditional write,
+//! the removal of folders that a deletion leaves empty, and the creation of folders for a new object. A lock on
+//! the file `.lock` separates them, also between processes. An unconditional write only adds folders and files,
+//! so it holds the lock shared, for the time of a rename. Conditional writes and deletions hold it exclusively.
+//! The operating system releases the lock of a process that dies.
 
 use crate::checksum::Stored;
 use crate::error::ObjectError;
@@ -20,19 +20,19 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A temporary file that was not touched for so long is nobody's any more.
-const STALE: Duration = Duration::from_secs(3600);
+/// Age at which a temporary file is considered abandoned.
+const ABANDONED_AGE: Duration = Duration::from_secs(3600);
 
-/// Objects as files below a folder. All of its methods wait for the disk.
+/// Objects as files below a folder. All methods block.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     root: PathBuf,
 }
 
-/// How the lock is held.
+/// Mode of the lock.
 enum Hold {
     Shared,
-    Alone,
+    Exclusive,
 }
 
 impl Folder {
@@ -41,12 +41,12 @@ impl Folder {
         let temporaries = root.join(".tmp");
         fs::create_dir_all(&temporaries).map_err(ObjectError::io(&temporaries))?;
         let folder = Folder { root };
-        folder.sweep();
+        folder.remove_abandoned();
         Ok(folder)
     }
 
-    /// Removes what writers that died have left. What fails is left for the next time.
-    fn sweep(&self) {
+    /// Removes abandoned temporary files. After a failure the next start removes the rest.
+    fn remove_abandoned(&self) {
         let now = SystemTime::now();
         for entry in fs::read_dir(self.root.join(".tmp"))
             .into_iter()
@@ -55,13 +55,13 @@ impl Folder {
         {
             let modified = entry.metadata().and_then(|meta| meta.modified());
             let age = modified.ok().and_then(|then| now.duration_since(then).ok());
-            if age.is_some_and(|age| age > STALE) {
+            if age.is_some_and(|age| age > ABANDONED_AGE) {
                 let removed = match entry.file_type() {
                     Ok(kind) if kind.is_dir() => fs::remove_dir_all(entry.path()),
                     _ => fs::remove_file(entry.path()),
                 };
                 if let Err(error) = removed {
-                    tracing::warn!(path = %entry.path().display(), %error, "cannot remove a stale file");
+                    tracing::warn!(path = %entry.path().display(), %error, "cannot remove abandoned temporary file");
                 }
             }
         }
@@ -71,7 +71,7 @@ impl Folder {
         self.root.join(key)
     }
 
-    /// Waits for the lock; it is held until the file is dropped.
+    /// Waits for the lock. It is held until the returned file is dropped.
     fn lock(&self, hold: Hold) -> Result<File, ObjectError> {
         let path = self.root.join(".lock");
         let locked = File::options()
@@ -82,15 +82,14 @@ impl Folder {
             .and_then(|file| {
                 match hold {
                     Hold::Shared => file.lock_shared()?,
-                    Hold::Alone => file.lock()?,
+                    Hold::Exclusive => file.lock()?,
                 }
                 Ok(file)
             });
         locked.map_err(ObjectError::io(&path))
     }
 
-    /// Makes an error of one that came up with an object. A name that is a folder, or below a file,
-    /// is no object.
+    /// Wraps an error of the operating system. A folder is not an object, and no object is below a file.
     fn failed<'a>(&'a self, key: &'a str) -> impl FnOnce(io::Error) -> ObjectError + 'a {
         move |error| match error.kind() {
             io::ErrorKind::NotFound
@@ -103,14 +102,14 @@ impl Folder {
         }
     }
 
-    /// Opens an object and says how long it is.
+    /// Opens an object and returns its length.
     fn open_object(&self, key: &str) -> Result<(File, u64), ObjectError> {
         let opened = File::open(self.path(key)).and_then(|file| {
             let meta = file.metadata()?;
-            match meta.is_dir() {
-                true => Err(io::ErrorKind::IsADirectory.into()),
-                false => Ok((file, meta.len())),
+            if meta.is_dir() {
+                return Err(io::ErrorKind::IsADirectory.into());
             }
+            Ok((file, meta.len()))
         });
         opened.map_err(self.failed(key))
     }
@@ -127,12 +126,12 @@ impl Folder {
         Ok(temporary)
     }
 
-    /// Gives a file its key; the lock is held. [`Folder::settle`] makes it last.
-    fn place(&self, temporary: Temporary, key: &str) -> Result<(), ObjectError> {
+    /// Renames a file to its key. The caller holds the lock, and makes the name durable with [`Folder::sync_parents`].
+    fn rename(&self, temporary: Temporary, key: &str) -> Result<(), ObjectError> {
         let path = self.path(key);
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder)
-            .and_then(|()| temporary.place(&path))
+            .and_then(|()| temporary.rename(&path))
             .map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists
                 | io::ErrorKind::NotADirectory
@@ -140,18 +139,18 @@ impl Folder {
                 | io::ErrorKind::DirectoryNotEmpty => ObjectError::Refused {
                     store: self.root.display().to_string(),
                     key: key.to_owned(),
-                    reason: "in a folder no object can be below another one".to_owned(),
+                    reason: "in a folder, no object can be below another object".to_owned(),
                 },
                 _ => ObjectError::io(&path)(error),
             })
     }
 
-    /// Makes the name of an object last, and those of the folders above, which may be new.
-    fn settle(&self, key: &str) -> Result<(), ObjectError> {
+    /// Makes the name of an object durable, and the names of the folders above it, which may be new.
+    fn sync_parents(&self, key: &str) -> Result<(), ObjectError> {
         let path = self.path(key);
         for folder in path.ancestors().skip(1) {
             match sync_dir(folder) {
-                // Another process deleted the object since, and its folder with it.
+                // Another process has deleted the object and its folder since.
                 Err(ObjectError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 }
                 synced => synced?,
@@ -169,11 +168,11 @@ impl Folder {
 
     fn put_temporary(&self, temporary: Temporary, key: &str) -> Result<(), ObjectError> {
         let lock = self.lock(Hold::Shared)?;
-        self.place(temporary, key)?;
-        // The disk is waited for without the lock: writers that share it all the time would keep
-        // those out who want it alone.
+        self.rename(temporary, key)?;
+        // Release the lock before waiting for the disk: writers that always share it would keep exclusive
+        // holders out.
         drop(lock);
-        self.settle(key)
+        self.sync_parents(key)
     }
 
     pub(crate) fn put_if(
@@ -183,7 +182,7 @@ impl Folder {
         condition: &Condition,
     ) -> Result<Version, ObjectError> {
         let temporary = self.written(bytes)?;
-        let _lock = self.lock(Hold::Alone)?;
+        let _lock = self.lock(Hold::Exclusive)?;
         let found = match self.get(key) {
             Ok((_, version)) => Some(version),
             Err(error) if error.is_not_found() => None,
@@ -199,13 +198,13 @@ impl Folder {
                 key: key.to_owned(),
             });
         }
-        self.place(temporary, key)?;
-        // With the lock: nobody shall build on what a crash could still undo.
-        self.settle(key)?;
+        self.rename(temporary, key)?;
+        // Keep the lock: no other writer may build on a write that a crash could still undo.
+        self.sync_parents(key)?;
         Ok(Version::of(bytes))
     }
 
-    /// A copy and no hard link: through a link, whoever writes to the file would write to the object.
+    /// Copies the file. With a hard link, a later write to the file would change the object.
     pub(crate) fn put_file(&self, key: &str, from: &Path) -> Result<Stored, ObjectError> {
         let mut source = File::open(from).map_err(ObjectError::io(from))?;
         let (temporary, mut file) = self.temporary()?;
@@ -245,7 +244,7 @@ impl Folder {
 
     pub(crate) fn delete(&self, key: &str) -> Result<(), ObjectError> {
         let path = self.path(key);
-        let _lock = self.lock(Hold::Alone)?;
+        let _lock = self.lock(Hold::Exclusive)?;
         match fs::remove_file(&path) {
             Ok(()) => self.prune(&path),
             Err(error) => match self.failed(key)(error) {
@@ -255,8 +254,7 @@ impl Folder {
         }
     }
 
-    /// Removes the folders above a path as far as they are empty, as they would be gone in S3; the
-    /// lock is held alone.
+    /// Removes empty folders above a path, since S3 has none. The caller holds the lock exclusively.
     fn prune(&self, path: &Path) -> Result<(), ObjectError> {
         for folder in path.ancestors().skip(1) {
             if folder == self.root || fs::remove_dir(folder).is_err() {
@@ -266,29 +264,29 @@ impl Folder {
         Ok(())
     }
 
-    /// Deletes all below a name and says how many objects that were.
+    /// Deletes all objects below a prefix and returns their number.
     pub(crate) fn delete_prefix(&self, prefix: &str) -> Result<u64, ObjectError> {
         let path = self.path(prefix);
-        let away = self.root.join(".tmp").join(Random::default().name());
+        let removed = self.root.join(".tmp").join(Random::default().name());
         {
-            let _lock = self.lock(Hold::Alone)?;
+            let _lock = self.lock(Hold::Exclusive)?;
             if !path.is_dir() {
                 return Ok(0);
             }
-            // Gone at once; the files are removed after, without the lock.
-            fs::rename(&path, &away).map_err(ObjectError::io(&path))?;
+            // The rename deletes them at once. Their files are removed after the lock is released.
+            fs::rename(&path, &removed).map_err(ObjectError::io(&path))?;
             self.prune(&path)?;
         }
         let mut objects = 0;
-        walk(&away, prefix, &mut |_, _| objects += 1)?;
-        fs::remove_dir_all(&away).map_err(ObjectError::io(&away))?;
+        walk(&removed, prefix, &mut |_, _| objects += 1)?;
+        fs::remove_dir_all(&removed).map_err(ObjectError::io(&removed))?;
         Ok(objects)
     }
 
     pub(crate) fn list(&self, prefix: &str) -> Result<Vec<Entry>, ObjectError> {
         let mut entries = Vec::new();
         walk(&self.path(prefix), prefix, &mut |key, entry| {
-            // One that goes away meanwhile is not there.
+            // Skip objects that are deleted meanwhile.
             if let Ok(meta) = entry.metadata() {
                 let bytes = meta.len();
                 entries.push(Entry { key, bytes });
@@ -301,7 +299,7 @@ impl Folder {
     pub(crate) fn list_dirs(&self, prefix: &str) -> Result<Vec<String>, ObjectError> {
         let mut names = Vec::new();
         for (entry, key) in named(&self.path(prefix), prefix)? {
-            // A crash may have left an empty folder, which S3 does not know.
+            // Skip empty folders, which a crash may leave and which S3 does not have.
             let mut objects = 0;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 walk(&entry.path(), &key, &mut |_, _| objects += 1)?;
@@ -315,7 +313,7 @@ impl Folder {
     }
 }
 
-/// What in a folder has a name that a key can have, and the keys.
+/// Returns the entries of a folder whose names are valid in a key, with their keys.
 fn named(dir: &Path, prefix: &str) -> Result<Vec<(DirEntry, String)>, ObjectError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -340,7 +338,7 @@ fn named(dir: &Path, prefix: &str) -> Result<Vec<(DirEntry, String)>, ObjectErro
     Ok(found)
 }
 
-/// Visits the objects below a folder, in any order.
+/// Visits the objects below a folder in any order.
 fn walk(
     dir: &Path,
     prefix: &str,
@@ -350,7 +348,7 @@ fn walk(
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => walk(&entry.path(), &key, visit)?,
             Ok(kind) if kind.is_file() => visit(key, &entry),
-            // Neither, or gone meanwhile.
+            // Neither, or removed meanwhile.
             _ => {}
         }
     }
@@ -362,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stale_files_are_swept_at_opening_and_fresh_ones_are_not() {
+    fn open_removes_abandoned_temporary_files_only() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
         let old = dir.path().join(".tmp/.old.tmp");
@@ -370,7 +368,7 @@ mod tests {
         for path in [&old, &fresh] {
             fs::write(path, "x").unwrap();
         }
-        let then = SystemTime::now() - STALE - Duration::from_secs(60);
+        let then = SystemTime::now() - ABANDONED_AGE - Duration::from_secs(60);
         File::options()
             .write(true)
             .open(&old)
@@ -384,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_leaves_no_empty_folder() {
+    fn deletion_leaves_no_empty_folder() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
         folder.put("a/b/c", b"1").unwrap();
@@ -398,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_between_making_a_folder_and_its_file_is_not_seen() {
+    fn empty_folders_after_a_crash_are_not_listed() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
         fs::create_dir_all(dir.path().join("runs/17/depth")).unwrap();
@@ -407,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn no_object_is_below_another() {
+    fn object_below_an_object_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
         folder.put("a/b", b"1").unwrap();

@@ -1,17 +1,17 @@
-//! Which keys there are.
+//! Rules for keys.
 
 use crate::error::ObjectError;
 
-/// The longest key. S3 takes 1,024 bytes; what is left is for the prefix of the location.
+/// Maximum length of a key. S3 allows 1,024 bytes; the rest is for the prefix of the location.
 pub const MAX_KEY_BYTES: usize = 900;
-/// The longest name between two `/`: what file systems take.
+/// Maximum length of a name between two `/`: the limit of file systems.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// Checks a key: names joined by `/`, none of them empty or beginning with a dot, no backslash and
-/// no control character.
+/// Checks a key. It consists of names joined by `/`. No name is empty or begins with a dot, and the key contains
+/// neither a backslash nor a control character.
 ///
-/// The same rules hold for every kind of store, so that a run can be copied from one to another.
-/// Names with a dot in front are the folder's own (and `.` and `..` among them).
+/// The rules are the same for every kind of store, so that a run can be copied from one to another. Names that
+/// begin with a dot are reserved: a folder uses them for its own files, and `.` and `..` are among them.
 ///
 /// # Errors
 /// [`ObjectError::Key`].
@@ -33,18 +33,17 @@ fn reason_against(key: &str) -> Option<&'static str> {
         return Some("it is longer than 900 bytes");
     }
     if key.chars().any(|c| c == '\\' || c.is_control()) {
-        return Some("it has a backslash or a control character in it");
+        return Some("it contains a backslash or a control character");
     }
     key.split('/').find_map(|name| match name {
-        "" => Some("there is nothing before, after or between its slashes"),
+        "" => Some("a name before, after or between its slashes is empty"),
         _ if name.starts_with('.') => Some("a name in it begins with a dot"),
         _ if name.len() > MAX_NAME_BYTES => Some("a name in it is longer than 255 bytes"),
         _ => None,
     })
 }
 
-/// Checks the name of what holds keys, with or without a slash behind it, and gives it without; the
-/// empty one holds all.
+/// Checks a prefix with or without a trailing slash, and returns it without the slash.
 pub(crate) fn check_prefix(prefix: &str) -> Result<&str, ObjectError> {
     let name = prefix.strip_suffix('/').unwrap_or(prefix);
     if !prefix.is_empty() {
@@ -60,7 +59,7 @@ mod tests {
     use std::path::{Component, Path};
 
     #[test]
-    fn takes_keys_of_runs() {
+    fn keys_of_runs_are_valid() {
         let longest = format!("{}/{}", "a".repeat(MAX_NAME_BYTES), "b".repeat(255));
         for key in ["manifest", "runs/17/depth-3/part 0.sst", "ä/名", &longest] {
             assert!(check_key(key).is_ok(), "{key}");
@@ -68,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_leaves_the_folder_or_is_no_name() {
+    fn keys_that_leave_the_folder_are_refused() {
         let long_name = "a".repeat(MAX_NAME_BYTES + 1);
         let long_key = "ab/".repeat(MAX_KEY_BYTES / 3) + "c";
         for key in [
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_may_end_with_a_slash_or_be_empty() {
+    fn prefix_may_end_with_a_slash_or_be_empty() {
         assert_eq!(check_prefix("").unwrap(), "");
         assert_eq!(check_prefix("a/b/").unwrap(), "a/b");
         assert_eq!(check_prefix("a/b").unwrap(), "a/b");
@@ -104,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_key_taken_stays_below_the_folder(key in r"[a-c./\\\x00é ]{0,12}") {
+        fn valid_key_stays_below_the_folder(key in r"[a-c./\\\x00é ]{0,12}") {
             if check_key(&key).is_ok() {
                 let path = Path::new("root").join(&key);
                 let names: Vec<_> = path.components().collect();
@@ -115,12 +114,12 @@ mod tests {
         }
 
         #[test]
-        fn names_joined_by_slashes_are_keys(names in prop::collection::vec("[a-zé][a-z0-9._ =-]{0,20}", 1..8)) {
+        fn names_joined_by_slashes_are_valid(names in prop::collection::vec("[a-zé][a-z0-9._ =-]{0,20}", 1..8)) {
             prop_assert!(check_key(&names.join("/")).is_ok());
         }
 
         #[test]
-        fn no_key_makes_it_panic(key in any::<String>()) {
+        fn any_text_is_checked_without_panic(key in any::<String>()) {
             let taken = check_key(&key).is_ok();
             prop_assert_eq!(taken, reason_against(&key).is_none());
             if taken {

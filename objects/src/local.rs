@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all, and the work of threads that may wait for a disk.
+//! Atomic replacement of files, and blocking work on threads of its own.
 
 use crate::checksum::{Stored, Summing};
 use crate::error::ObjectError;
@@ -8,64 +8,64 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
 
-/// What is copied at a time.
+/// Bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Does work that waits for a disk, on a thread that may.
+/// Runs blocking work on a thread for such work.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ObjectError> + Send + 'static,
 ) -> Result<T, ObjectError> {
     match spawn_blocking(work).await {
         Ok(result) => result,
-        // Nobody cancels such a task, so it panicked: as if the work had been done here.
+        // The task is never cancelled, so it panicked: continue the panic here.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
 
-/// Makes what was created, renamed or removed in a folder last.
+/// Makes the creation, renaming and removal of files in a folder durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), ObjectError> {
     File::open(dir)
         .and_then(|dir| dir.sync_all())
         .map_err(ObjectError::io(dir))
 }
 
-/// A file on its way. It goes away with this, if it was not put in its place.
+/// A temporary file. Dropping this value removes the file unless it was renamed.
 pub(crate) struct Temporary {
     path: PathBuf,
-    placed: bool,
+    renamed: bool,
 }
 
 impl Temporary {
-    /// Makes an empty one in a folder.
+    /// Creates an empty file in a folder.
     pub(crate) fn create_in(dir: &Path) -> Result<(Temporary, File), ObjectError> {
         let path = dir.join(format!(".{}.tmp", Random::default().name()));
         let file = File::create_new(&path).map_err(ObjectError::io(&path))?;
-        let placed = false;
-        Ok((Temporary { path, placed }, file))
+        let renamed = false;
+        Ok((Temporary { path, renamed }, file))
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives it a name, in place of what had that before.
-    pub(crate) fn place(mut self, target: &Path) -> io::Result<()> {
+    /// Renames the file and replaces any file of that name.
+    pub(crate) fn rename(mut self, target: &Path) -> io::Result<()> {
         fs::rename(&self.path, target)?;
-        self.placed = true;
+        self.renamed = true;
         Ok(())
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if !self.placed {
-            // If that fails it is in nobody's way.
+        if !self.renamed {
+            // A file that stays does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Copies all that is left of a file.
+/// Copies the rest of a file.
 pub(crate) fn copy(
     (from, from_path): (&mut File, &Path),
     (to, to_path): (&mut File, &Path),

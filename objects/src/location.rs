@@ -1,18 +1,19 @@
-//! Where a store is.
+//! Locations of stores.
 
 use crate::error::ObjectError;
 use crate::key::check_key;
 use std::path::PathBuf;
 
-/// The longest prefix in a bucket: with the longest key it makes less than the 1,024 bytes of S3.
+/// Maximum length of the prefix in a bucket. Together with the longest key it stays below the 1,024 bytes that S3
+/// allows.
 const MAX_PREFIX_BYTES: usize = 120;
 
-/// Where a store is.
+/// The location of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Location {
     /// A folder.
     Folder(PathBuf),
-    /// A bucket, and what stands before each key in it: nothing, or a name with a slash behind it.
+    /// A bucket and the prefix of all keys in it, which is empty or ends with a slash.
     S3 { bucket: String, prefix: String },
 }
 
@@ -25,27 +26,25 @@ impl Location {
             })
         };
         if text.is_empty() {
-            return wrong(text, "it is empty; give a folder or s3://bucket/prefix");
+            return wrong(text, "it is empty: use a folder or s3://bucket/prefix");
         }
         if text.contains('\0') {
-            return wrong("", "it has a NUL in it");
+            return wrong("", "it contains a NUL character");
         }
         let Some((scheme, rest)) = text.split_once("://") else {
             return Ok(Location::Folder(PathBuf::from(text)));
         };
         if rest.contains('@') {
-            // It is not repeated: a password may stand in it.
-            return wrong(
-                scheme,
-                "it has an '@' in it; credentials do not belong there",
-            );
+            // The message does not repeat the location, which may contain a password.
+            return wrong(scheme, "it contains '@': remove the credentials from it");
         }
         if scheme != "s3" {
-            return wrong(text, "only folders and s3://bucket/prefix are known");
+            return wrong(text, "it is neither a folder nor s3://bucket/prefix");
         }
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if !is_bucket(bucket) {
-            let reason = "a bucket has 3 to 63 small letters, digits, dots and hyphens, as s3://bucket/prefix";
+            let reason =
+                "the name of a bucket has 3 to 63 lower-case letters, digits, dots and hyphens";
             return wrong(text, reason);
         }
         let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
@@ -59,7 +58,7 @@ impl Location {
             return wrong(text, "its prefix is longer than 120 bytes");
         }
         if let Err(ObjectError::Key { reason, .. }) = check_key(prefix) {
-            return wrong(text, &format!("its prefix cannot be used: {reason}"));
+            return wrong(text, &format!("its prefix is invalid: {reason}"));
         }
         Ok(Location::S3 {
             bucket: bucket.to_owned(),
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_folders_and_buckets() {
+    fn folders_and_buckets_are_parsed() {
         for (text, location) in [
             ("runs", Location::Folder("runs".into())),
             ("/mnt/all/runs", Location::Folder("/mnt/all/runs".into())),
@@ -105,18 +104,18 @@ mod tests {
     }
 
     #[test]
-    fn refuses_with_a_reason() {
+    fn invalid_locations_are_refused_with_a_reason() {
         let long = format!("s3://bucket/{}", "a".repeat(121));
         for (text, word) in [
             ("", "empty"),
             ("s3://", "bucket"),
             ("s3:///runs", "bucket"),
-            ("s3://Bucket/runs", "small letters"),
+            ("s3://Bucket/runs", "lower-case letters"),
             ("s3://bucket//runs", "slashes"),
             ("s3://bucket/../runs", "dot"),
             (&long, "120"),
-            ("gs://bucket/runs", "only folders and s3://"),
-            ("file:///runs", "only folders"),
+            ("gs://bucket/runs", "neither a folder nor s3://"),
+            ("file:///runs", "neither a folder"),
         ] {
             let message = Location::parse(text).unwrap_err().to_string();
             assert!(message.contains(word), "{message}");
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_in_a_location_is_not_repeated() {
+    fn error_does_not_repeat_a_password_in_a_location() {
         let message = Location::parse("s3://key:secret@bucket")
             .unwrap_err()
             .to_string();

@@ -1,27 +1,26 @@
-//! Finding out what a store can do.
+//! Detection of stores that ignore conditions.
 
 use crate::error::ObjectError;
 use crate::objects::{Condition, Objects};
 use bytes::Bytes;
 
-/// What a store can do.
+/// Conditions that a store honours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// Whether it keeps to [`Condition::Absent`].
+    /// Whether it honours [`Condition::Absent`].
     pub if_absent: bool,
-    /// Whether it keeps to [`Condition::Is`].
+    /// Whether it honours [`Condition::Is`].
     pub if_is: bool,
 }
 
 impl Probe {
-    /// Whether writers can rely on [`Objects::put_if`]. There are servers that take conditions and
-    /// then do not heed them.
+    /// Whether writers can rely on [`Objects::put_if`]. Some servers accept conditions and ignore them.
     pub fn conditional(&self) -> bool {
         self.if_absent && self.if_is
     }
 }
 
-/// Writes an object, reads it, writes it again on conditions that hold and that do not.
+/// Writes and reads an object under conditions that hold and conditions that do not.
 pub(crate) async fn probe(objects: &Objects, prefix: &str) -> Result<Probe, ObjectError> {
     let name = format!("probe-{}", objects.random().name());
     let key = match prefix {
@@ -35,19 +34,15 @@ pub(crate) async fn probe(objects: &Objects, prefix: &str) -> Result<Probe, Obje
     match objects.get(&key).await {
         Err(error) if error.is_not_found() => Ok(probe),
         Err(error) => Err(error),
-        Ok(_) => Err(damaged(
-            objects,
-            &key,
-            "it is still there after it was deleted",
-        )),
+        Ok(_) => Err(damaged(objects, &key, "it still exists after its deletion")),
     }
 }
 
 async fn write_and_read(objects: &Objects, key: &str) -> Result<Probe, ObjectError> {
     let texts = ["first", "second", "third"].map(|text| Bytes::from(format!("{text} {key}\n")));
     let [first, second, third] = texts;
-    let to_nothing = attempt(objects, key, &first, Condition::Absent).await?;
-    if to_nothing != Outcome::Written {
+    let absent_on_absent = attempt(objects, key, &first, Condition::Absent).await?;
+    if absent_on_absent != Attempt::Written {
         objects.put(key, first.clone()).await?;
     }
     let (found, old) = objects.get(key).await?;
@@ -55,32 +50,32 @@ async fn write_and_read(objects: &Objects, key: &str) -> Result<Probe, ObjectErr
         return Err(damaged(
             objects,
             key,
-            "what was written is not what is read",
+            "the bytes read are not the bytes written",
         ));
     }
-    let to_something = attempt(objects, key, &second, Condition::Absent).await?;
+    let absent_on_present = attempt(objects, key, &second, Condition::Absent).await?;
     objects.put(key, second.clone()).await?;
     let (found, new) = objects.get(key).await?;
     if found != second {
         return Err(damaged(
             objects,
             key,
-            "what was written over it is not what is read",
+            "the bytes read after a second write are not the bytes written",
         ));
     }
-    let to_old = attempt(objects, key, &third, Condition::Is(old)).await?;
-    let to_new = attempt(objects, key, &third, Condition::Is(new)).await?;
+    let is_old = attempt(objects, key, &third, Condition::Is(old)).await?;
+    let is_new = attempt(objects, key, &third, Condition::Is(new)).await?;
     Ok(Probe {
-        if_absent: to_nothing == Outcome::Written && to_something == Outcome::Changed,
-        if_is: to_old == Outcome::Changed && to_new == Outcome::Written,
+        if_absent: absent_on_absent == Attempt::Written && absent_on_present == Attempt::Changed,
+        if_is: is_old == Attempt::Changed && is_new == Attempt::Written,
     })
 }
 
 #[derive(PartialEq, Eq)]
-enum Outcome {
+enum Attempt {
     Written,
     Changed,
-    /// The server says that it knows no conditions.
+    /// The server does not support conditions.
     Refused,
 }
 
@@ -89,11 +84,11 @@ async fn attempt(
     key: &str,
     bytes: &Bytes,
     condition: Condition,
-) -> Result<Outcome, ObjectError> {
+) -> Result<Attempt, ObjectError> {
     match objects.put_if(key, bytes.clone(), &condition).await {
-        Ok(_) => Ok(Outcome::Written),
-        Err(ObjectError::Changed { .. }) => Ok(Outcome::Changed),
-        Err(ObjectError::Refused { .. }) => Ok(Outcome::Refused),
+        Ok(_) => Ok(Attempt::Written),
+        Err(ObjectError::Changed { .. }) => Ok(Attempt::Changed),
+        Err(ObjectError::Refused { .. }) => Ok(Attempt::Refused),
         Err(error) => Err(error),
     }
 }

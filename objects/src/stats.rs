@@ -1,16 +1,16 @@
-//! What was done, counted.
+//! Counters of operations.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What an [`Objects`](crate::Objects) has done since it was opened.
+/// Operations of an [`Objects`](crate::Objects) and its clones since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Objects written.
     pub puts: u64,
-    /// Objects, or parts of them, read.
+    /// Objects or ranges read.
     pub gets: u64,
-    /// Listings.
+    /// Lists.
     pub lists: u64,
     /// Objects deleted.
     pub deletes: u64,
@@ -18,16 +18,16 @@ pub struct Stats {
     pub bytes_in: u64,
     /// Bytes written.
     pub bytes_out: u64,
-    /// Requests sent to a server, those sent again included: what it writes on the bill.
+    /// Requests sent to a server, including retries. The server bills these.
     pub requests: u64,
-    /// Requests sent again, and bodies gone on with, after a failure.
+    /// Retries: requests sent again and bodies continued after a failure.
     pub retries: u64,
-    /// Operations that failed in the end; a lost race for a key or a missing object is no failure.
+    /// Operations that failed. A missing object and a condition that does not hold do not count.
     pub errors: u64,
 }
 
 impl Stats {
-    /// Requests by what they cost: those that write or list, and those that read. Deletions are free.
+    /// Returns the billed requests: those that write or list, and those that read. Deletions are free.
     pub fn charged(&self) -> (u64, u64) {
         let reads = self.gets.min(self.requests);
         let free = self.gets.saturating_add(self.deletes);
@@ -44,17 +44,17 @@ pub(crate) struct Counters {
     pub(crate) deletes: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
-    /// What requests are sent for, by Amazon's client.
+    /// Operations that requests were sent for. Amazon's client may send several requests for one.
     pub(crate) operations: AtomicU64,
     pub(crate) requests: AtomicU64,
-    /// Tries made again by us and not by Amazon's client.
+    /// Retries by this crate, not by Amazon's client.
     pub(crate) again: AtomicU64,
     pub(crate) errors: AtomicU64,
-    /// Seconds that the server's clock is ahead of ours; `None` until it has told the time.
+    /// Seconds that the server's clock is ahead of this machine's; `None` before its first answer.
     pub(crate) seconds_ahead: Mutex<Option<i64>>,
 }
 
-/// Adds to a counter.
+/// Increases a counter.
 pub(crate) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Relaxed);
 }

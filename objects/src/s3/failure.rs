@@ -1,11 +1,11 @@
-//! What the client and the server say of a failure, in plain words.
+//! Translation of failures of the client and of the server.
 
 use crate::error::ObjectError;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use std::error::Error;
 use std::io;
 
-/// Makes an error of one that came up with an object.
+/// Translates an error of Amazon's client.
 pub(super) fn explain<E>(store: String, key: String, error: &SdkError<E>) -> ObjectError
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -28,10 +28,10 @@ where
         SdkError::ResponseError(_) => ObjectError::Unavailable {
             store,
             key,
-            reason: format!("the answer cannot be read: {}", root_cause(error)),
+            reason: format!("invalid answer: {}", root_cause(error)),
         },
         SdkError::ServiceError(service) => answered(store, key, service.err(), service.raw()),
-        // Not sent at all, and so will it be the next time.
+        // The request could not be built: a retry would fail as well.
         error => ObjectError::Refused {
             store,
             key,
@@ -40,15 +40,14 @@ where
     }
 }
 
-/// The request did not get through.
+/// Translates the error of a request that did not reach the server.
 fn not_sent(store: String, key: String, error: &(dyn Error + 'static)) -> ObjectError {
-    // The error of missing credentials is known by its name alone: its type is in another crate.
+    // The type of this error is in a crate that is not a dependency, so recognise it by its name.
     if chain(error).any(|cause| format!("{cause:?}").starts_with("CredentialsNotLoaded")) {
         return ObjectError::Denied {
             store,
             key,
-            reason: "no credentials were found in the environment, the profile or the machine"
-                .to_owned(),
+            reason: "the environment, the profile and the machine have no credentials".to_owned(),
         };
     }
     ObjectError::Unavailable {
@@ -58,7 +57,7 @@ fn not_sent(store: String, key: String, error: &(dyn Error + 'static)) -> Object
     }
 }
 
-/// The server answered, and not as hoped.
+/// Translates an answer that reports an error.
 fn answered<E: ProvideErrorMetadata>(
     store: String,
     key: String,
@@ -67,17 +66,17 @@ fn answered<E: ProvideErrorMetadata>(
 ) -> ObjectError {
     let status = raw.status().as_u16();
     let code = error.code().unwrap_or_default();
-    let said = match (code, error.message().unwrap_or_default()) {
+    let message = match (code, error.message().unwrap_or_default()) {
         ("", "") => format!("HTTP status {status}"),
         (code, "") => format!("{code} (HTTP status {status})"),
         (code, message) => format!("{code} (HTTP status {status}): {message}"),
     };
     let region = raw.headers().get("x-amz-bucket-region");
     match (status, region) {
-        // Answers to HEAD have no body, and with it no code.
+        // Answers to HEAD have no body and therefore no code.
         (301 | 307 | 400, Some(region)) => ObjectError::WrongRegion {
             store,
-            reason: format!("it is in {region} ({said})"),
+            reason: format!("it is in {region} ({message})"),
         },
         (404, _) if code != "NoSuchBucket" && code != "NoSuchUpload" => {
             ObjectError::NotFound { store, key }
@@ -85,19 +84,19 @@ fn answered<E: ProvideErrorMetadata>(
         (401 | 403, _) => ObjectError::Denied {
             store,
             key,
-            reason: said,
+            reason: message,
         },
         (412, _) => ObjectError::Changed { store, key },
         (408 | 429 | 500.., _) if status != 501 => ObjectError::Unavailable {
             store,
             key,
-            reason: said,
+            reason: message,
         },
-        _ => of_code(store, key, code, said),
+        _ => of_code(store, key, code, message),
     }
 }
 
-/// What the server means by a code.
+/// Translates an error code.
 pub(super) fn of_code(store: String, key: String, code: &str, reason: String) -> ObjectError {
     match code {
         "NoSuchBucket" => ObjectError::NoBucket { store },
@@ -119,12 +118,12 @@ pub(super) fn of_code(store: String, key: String, code: &str, reason: String) ->
     }
 }
 
-/// The innermost cause: the outer ones say no more than that something failed.
+/// Returns the innermost cause. The outer ones only say that an operation failed.
 pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     let innermost = chain(error).last().unwrap_or(error);
     match innermost.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
-        Some(io::ErrorKind::ConnectionReset) => "the connection was cut".to_owned(),
+        Some(io::ErrorKind::ConnectionReset) => "connection reset".to_owned(),
         _ => innermost.to_string(),
     }
 }

@@ -1,10 +1,9 @@
-//! Objects in S3, or in a server that speaks its protocol.
+//! Objects in S3 or in a server that speaks its protocol.
 //!
-//! Amazon's client signs, sends, and tries again what failed for the moment or was throttled, with
-//! longer and longer waits. Two things it leaves to us. It gives out a body as it comes, and one that
-//! is cut off is ours to go on with ([`download`]). And a conditional write that is tried again meets
-//! what its first try may have written: here it is told from that of another writer by a mark in the
-//! object's metadata ([`upload`]).
+//! Amazon's client signs and sends requests, and retries transient failures and throttling with growing waits. It
+//! leaves two tasks to this module. A body arrives piece by piece, and a broken one must be continued
+//! ([`download`]). A retried conditional write may meet the object of its own first attempt, which is recognised by
+//! a mark in its metadata ([`conditional`](crate::conditional)).
 
 mod download;
 mod failure;
@@ -38,20 +37,20 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// How many objects one request deletes at most.
-const DELETED_AT_ONCE: usize = 1000;
+/// Maximum number of objects that one request deletes.
+const MAX_DELETED_AT_ONCE: usize = 1000;
 
-/// A bucket, or what is in it below a prefix.
+/// A bucket or a prefix in it.
 pub(crate) struct S3 {
     client: aws_sdk_s3::Client,
     bucket: String,
-    /// What stands before each key: nothing, or a name with a slash behind it.
+    /// The prefix of all keys: empty, or a name with a trailing slash.
     prefix: String,
     encryption: Option<ServerSideEncryption>,
     kms_key: Option<String>,
     storage_class: Option<StorageClass>,
-    /// The checksum of parts, to be announced when an upload begins; none where the environment or
-    /// the profile says that the server knows none.
+    /// The checksum of parts, which the start of an upload announces. `None` if the environment or the profile says
+    /// that the server supports none.
     part_checksum: Option<ChecksumAlgorithm>,
     options: Options,
     counters: Arc<Counters>,
@@ -78,12 +77,12 @@ impl S3 {
             .http_client(http.clone())
             .timeout_config(timeouts)
             .retry_config(retries)
-            // The timeout of a try, and ours for a silent body, are kinder to a busy machine.
+            // It is too strict for a busy machine. The timeouts of an attempt and of a silent body replace it.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
         if let Some(region) = &options.region {
             loader = loader.region(Region::new(region.clone()));
         } else if options.endpoint.is_some() {
-            loader = loader.region(region_of_no_machine(options));
+            loader = loader.region(region_without_machine(options));
         }
         if let Some(profile) = &options.profile {
             loader = loader.profile_name(profile);
@@ -97,7 +96,7 @@ impl S3 {
         let config = loader.load().await;
         if config.region().is_none() {
             return Err(ObjectError::Options {
-                reason: "no region is known: give one, or set AWS_REGION".to_owned(),
+                reason: "the region is unknown: choose one, or set AWS_REGION".to_owned(),
             });
         }
         let part_checksum = match config.request_checksum_calculation() {
@@ -126,12 +125,12 @@ impl S3 {
         })
     }
 
-    /// The key in the bucket.
+    /// Returns the key in the bucket.
     fn full(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }
 
-    /// What the keys below a prefix begin with in the bucket.
+    /// Returns the common beginning of all keys below a prefix in the bucket.
     fn full_prefix(&self, prefix: &str) -> String {
         match prefix {
             "" => self.prefix.clone(),
@@ -143,7 +142,7 @@ impl S3 {
         format!("s3://{}/{}", self.bucket, self.prefix)
     }
 
-    /// Makes an error of one that came up with an object.
+    /// Wraps an error of Amazon's client.
     fn failed<E>(&self, key: &str) -> impl FnOnce(SdkError<E>) -> ObjectError + use<E>
     where
         E: ProvideErrorMetadata + Error + 'static,
@@ -160,12 +159,12 @@ impl S3 {
         }
     }
 
-    /// An answer that the protocol does not allow.
+    /// Returns the error of an answer that violates the protocol.
     fn invalid_answer(&self, key: &str, reason: &str) -> ObjectError {
         ObjectError::Refused {
             store: self.store(),
             key: key.to_owned(),
-            reason: format!("its answer is not that of an S3 server: {reason}"),
+            reason: format!("the answer is not that of an S3 server: {reason}"),
         }
     }
 
@@ -180,7 +179,7 @@ impl S3 {
             .map_err(self.failed(key))?;
         head.content_length()
             .and_then(|bytes| u64::try_from(bytes).ok())
-            .ok_or_else(|| self.invalid_answer(key, "it gives no length"))
+            .ok_or_else(|| self.invalid_answer(key, "it has no length"))
     }
 
     pub(crate) async fn delete(&self, key: &str) -> Result<(), ObjectError> {
@@ -201,7 +200,7 @@ impl S3 {
 
     pub(crate) async fn delete_prefix(&self, prefix: &str) -> Result<u64, ObjectError> {
         let listed = self.list_full(prefix).await?;
-        for some in listed.chunks(DELETED_AT_ONCE) {
+        for some in listed.chunks(MAX_DELETED_AT_ONCE) {
             let mut delete = Delete::builder().quiet(true);
             for (key, _) in some {
                 let object = ObjectIdentifier::builder().key(key).build();
@@ -233,7 +232,7 @@ impl S3 {
         Ok(listed.len() as u64)
     }
 
-    /// All objects below a prefix, with their keys in the bucket.
+    /// Returns all objects below a prefix, with their keys in the bucket.
     async fn list_full(&self, prefix: &str) -> Result<Vec<(String, u64)>, ObjectError> {
         let mut pages = self
             .client
@@ -263,7 +262,7 @@ impl S3 {
         let mut entries: Vec<_> = listed
             .into_iter()
             .filter_map(|(full, bytes)| {
-                // Consoles make objects whose names end with a slash to show folders by.
+                // Skip objects whose keys end with a slash. Web consoles create them to show folders.
                 let key = full.strip_prefix(&self.prefix)?.to_owned();
                 crate::key::check_key(&key).ok()?;
                 Some(Entry { key, bytes })
@@ -297,9 +296,9 @@ impl S3 {
     }
 }
 
-/// Where to look for the region of a server other than AWS: such a one seldom cares, and the machine
-/// need not be asked.
-fn region_of_no_machine(options: &Options) -> RegionProviderChain {
+/// Returns the sources of the region for a server other than AWS. Few servers check it, so the machine's metadata
+/// service is not asked.
+fn region_without_machine(options: &Options) -> RegionProviderChain {
     let mut profile = ProfileFileRegionProvider::builder();
     if let Some(name) = &options.profile {
         profile = profile.profile_name(name);
@@ -309,10 +308,10 @@ fn region_of_no_machine(options: &Options) -> RegionProviderChain {
         .or_else("us-east-1")
 }
 
-/// Credentials out of the one file asked for.
+/// Returns credentials from the configured file alone.
 #[expect(
     deprecated,
-    reason = "the new names are in a crate that would be a dependency for these two words alone"
+    reason = "the new names are in a crate that would be a dependency for these two types alone"
 )]
 fn credentials(options: &Options, http: SharedHttpClient) -> ProfileFileCredentialsProvider {
     use aws_config::profile::profile_file::{ProfileFileKind, ProfileFiles};
@@ -329,7 +328,7 @@ fn credentials(options: &Options, http: SharedHttpClient) -> ProfileFileCredenti
     provider.build()
 }
 
-/// Counts requests, and the operations that they are for.
+/// Counts requests and their operations, and notes the server's clock.
 #[derive(Debug)]
 struct Observe(Arc<Counters>);
 
@@ -364,9 +363,9 @@ impl Intercept for Observe {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let date = context.response().headers().get("date");
-        let told = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
-        if let Some(told) = told {
-            let ahead = told.secs() - DateTime::from(SystemTime::now()).secs();
+        let server = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
+        if let Some(server) = server {
+            let ahead = server.secs() - DateTime::from(SystemTime::now()).secs();
             let mut kept = self.0.seconds_ahead.lock();
             if let Ok(kept) = &mut kept {
                 **kept = Some(ahead);

@@ -1,9 +1,8 @@
-//! Writing objects, whole, in parts, and on conditions.
+//! Writes of objects: whole, in parts, and conditional.
 //!
-//! Where it is not known whether a request was done, for its answer was lost, it is tried again, and
-//! the second try may be told that there is nothing left to do: that the object has changed, or that
-//! the upload is over. Therefore each such write puts a random mark into the object's metadata, and in
-//! case of doubt the mark tells whether the object is what we wrote.
+//! If the answer to a request is lost, its retry may fail because the first attempt succeeded: the object has
+//! changed, or the upload does not exist any more. Conditional writes and uploads in parts therefore put a random
+//! mark into the object's metadata. In doubt, the mark shows whether the object is this writer's.
 
 use super::S3;
 use super::failure::root_cause;
@@ -20,10 +19,10 @@ use std::path::Path;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-/// The mark's name in the metadata.
+/// Name of the mark in the metadata.
 const MARK: &str = "write-id";
-/// S3 takes no more parts.
-const MOST_PARTS: u64 = 10_000;
+/// Maximum number of parts in S3.
+const MAX_PARTS: u64 = 10_000;
 
 impl S3 {
     pub(crate) async fn put(&self, key: &str, bytes: Bytes) -> Result<(), ObjectError> {
@@ -114,7 +113,7 @@ impl S3 {
             .map_err(self.failed(key))?;
         let id = begun
             .upload_id
-            .ok_or_else(|| self.invalid_answer(key, "it gives no upload"))?;
+            .ok_or_else(|| self.invalid_answer(key, "it has no upload ID"))?;
         Ok(Upload(Some(Begun {
             client: self.client.clone(),
             bucket: self.bucket.clone(),
@@ -162,7 +161,7 @@ impl S3 {
         Err(self.failed(&upload.key)(error))
     }
 
-    /// Sends a file's parts, some at once.
+    /// Sends the parts of a file, several at a time.
     async fn send_parts(
         &self,
         upload: &Begun,
@@ -257,19 +256,18 @@ impl ConditionalWrite for MarkedPut<'_> {
 fn joined<T>(
     part: Result<Result<T, ObjectError>, tokio::task::JoinError>,
 ) -> Result<T, ObjectError> {
-    // Nobody cancels a part, so it panicked.
+    // The task is never cancelled, so it panicked.
     part.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-/// The length of the parts of a file: as asked for, or more where that would make too many.
-fn part_bytes(file_bytes: u64, asked: usize) -> usize {
+/// Returns the length of the parts of a file: the configured one, or more if that would make too many parts.
+fn part_bytes(file_bytes: u64, configured: usize) -> usize {
     let mebibyte = 1 << 20;
-    let least = file_bytes.div_ceil(MOST_PARTS).div_ceil(mebibyte) * mebibyte;
-    asked.max(least as usize)
+    let least = file_bytes.div_ceil(MAX_PARTS).div_ceil(mebibyte) * mebibyte;
+    configured.max(least as usize)
 }
 
-/// An upload in parts that was begun. If it is dropped before its end it is aborted: S3 keeps parts,
-/// and has them paid for, until somebody says what to do with them.
+/// An upload in parts. Dropping it before its end aborts it: S3 stores and bills the parts until then.
 struct Upload(Option<Begun>);
 
 struct Begun {
@@ -285,7 +283,7 @@ impl Upload {
     fn begun(&self) -> &Begun {
         self.0
             .as_ref()
-            .expect("it is taken out only by what ends it")
+            .expect("only the end of the upload takes it out")
     }
 
     fn done(mut self) {
@@ -323,7 +321,7 @@ impl Begun {
                 bucket,
                 key = full,
                 reason,
-                "parts of an upload that failed are left over"
+                "cannot abort failed upload: its parts stay in the bucket"
             );
         }
     }
@@ -334,11 +332,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_grow_with_the_file_and_never_become_too_many() {
+    fn part_length_grows_to_stay_below_the_maximum_number_of_parts() {
         assert_eq!(part_bytes(100 << 20, 16 << 20), 16 << 20);
         for file_bytes in [1u64 << 30, 160_000 << 20, (160_000 << 20) + 1, 5 << 40] {
             let part = part_bytes(file_bytes, 16 << 20) as u64;
-            assert!(file_bytes.div_ceil(part) <= MOST_PARTS, "{file_bytes}");
+            assert!(file_bytes.div_ceil(part) <= MAX_PARTS, "{file_bytes}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A network that does what it is told to: a proxy between a client and a server.
+//! A faulty network: a proxy between a client and a server.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -8,36 +8,36 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinHandle};
 
-/// What goes wrong on a connection.
+/// A fault of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
-    /// It is closed as soon as it is made.
+    /// The proxy closes the connection at once.
     Close,
-    /// It is made, and then nothing comes.
+    /// The proxy accepts the connection and never answers.
     Silence,
-    /// The first request is answered with this status and code, and the server does not see it.
+    /// The proxy answers the first request with this status and code. The server does not see it.
     Answer(u16, &'static str),
-    /// Each piece of an answer is late.
+    /// Each piece of an answer is delayed.
     Delay(Duration),
-    /// It is cut when so many bytes of answers have come.
+    /// The connection breaks after this number of bytes of answers.
     CutAnswer(usize),
-    /// It is cut when so many bytes of requests have gone.
+    /// The connection breaks after this number of bytes of requests.
     CutRequest(usize),
-    /// It is cut when an answer comes to a request whose first line is such.
+    /// The connection breaks when the server answers a request whose first line matches.
     LoseAnswer(fn(&str) -> bool),
 }
 
 #[derive(Default)]
 struct State {
     fault: Option<Fault>,
-    /// How often it is to happen yet.
+    /// Number of times that the fault will still happen.
     left: usize,
-    /// How often it has happened.
+    /// Number of times that the fault has happened.
     happened: usize,
     connections: Vec<AbortHandle>,
 }
 
-/// A proxy, which lets everything through until told otherwise.
+/// A proxy. It forwards everything until a fault is set.
 pub(crate) struct Proxy {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -52,7 +52,7 @@ impl Proxy {
         let shared = state.clone();
         let accepting = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let connection = tokio::spawn(carry(client, server, shared.clone()));
+                let connection = tokio::spawn(forward(client, server, shared.clone()));
                 shared
                     .lock()
                     .unwrap()
@@ -67,17 +67,17 @@ impl Proxy {
         }
     }
 
-    /// The address of the proxy, to be spoken to in place of the server.
+    /// Returns the address that clients use instead of the server's.
     pub(crate) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Lets a fault happen so many times, on new connections, and cuts those that there are.
+    /// Makes a fault happen this number of times on new connections, and breaks the current ones.
     pub(crate) fn set(&self, fault: Fault, times: usize) {
         self.change(Some(fault), times);
     }
 
-    /// Lets everything through from now on; says how often the fault has happened.
+    /// Ends the fault and returns how often it has happened.
     pub(crate) fn clear(&self) -> usize {
         self.change(None, 0)
     }
@@ -92,7 +92,7 @@ impl Proxy {
         std::mem::take(&mut state.happened)
     }
 
-    /// How often the fault has happened.
+    /// Returns how often the fault has happened.
     pub(crate) fn happened(&self) -> usize {
         self.state.lock().unwrap().happened
     }
@@ -105,32 +105,32 @@ impl Drop for Proxy {
     }
 }
 
-/// Whether the fault is to happen now, and then it counts as happened.
-fn strikes(state: &Mutex<State>) -> bool {
+/// Whether the fault happens now. Counts it if so.
+fn happens(state: &Mutex<State>) -> bool {
     let mut state = state.lock().unwrap();
-    let strikes = state.left > 0;
-    if strikes {
+    let happens = state.left > 0;
+    if happens {
         state.left -= 1;
         state.happened += 1;
     }
-    strikes
+    happens
 }
 
-async fn carry(mut client: TcpStream, server: SocketAddr, state: Arc<Mutex<State>>) {
+async fn forward(mut client: TcpStream, server: SocketAddr, state: Arc<Mutex<State>>) {
     let fault = {
         let state = state.lock().unwrap();
         state.fault.filter(|_| state.left > 0)
     };
     match fault {
-        Some(Fault::Close) if strikes(&state) => return,
-        Some(Fault::Silence) if strikes(&state) => {
-            // Until the client gives up.
+        Some(Fault::Close) if happens(&state) => return,
+        Some(Fault::Silence) if happens(&state) => {
+            // Until the client closes the connection.
             let _ = tokio::io::copy(&mut client, &mut tokio::io::sink()).await;
             return;
         }
         // A connection that is closed before it is used does not count.
         Some(Fault::Answer(status, code))
-            if client.peek(&mut [0]).await.is_ok_and(|read| read > 0) && strikes(&state) =>
+            if client.peek(&mut [0]).await.is_ok_and(|read| read > 0) && happens(&state) =>
         {
             answer(client, status, code).await;
             return;
@@ -150,13 +150,13 @@ async fn carry(mut client: TcpStream, server: SocketAddr, state: Arc<Mutex<State
 }
 
 async fn answer(mut client: TcpStream, status: u16, code: &str) {
-    let xml = format!("<Error><Code>{code}</Code><Message>As the test will.</Message></Error>");
+    let xml = format!("<Error><Code>{code}</Code><Message>Injected by a test.</Message></Error>");
     let answer = format!(
         "HTTP/1.1 {status} Fault\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{xml}",
         xml.len()
     );
     if client.write_all(answer.as_bytes()).await.is_ok() {
-        // What is not read makes the operating system take the answer back.
+        // Read the rest of the request: closing a socket with unread bytes discards the answer.
         let mut sink = tokio::io::sink();
         let rest = tokio::io::copy(&mut client, &mut sink);
         let _ = tokio::time::timeout(Duration::from_secs(2), rest).await;
@@ -171,18 +171,18 @@ async fn requests(
     state: &Mutex<State>,
 ) {
     let mut piece = vec![0; 16 << 10];
-    let mut carried = 0;
+    let mut forwarded = 0;
     while let Ok(read @ 1..) = from.read(&mut piece).await {
-        if let Some(Fault::LoseAnswer(such)) = fault {
+        if let Some(Fault::LoseAnswer(matches)) = fault {
             let text = String::from_utf8_lossy(&piece[..read]);
-            if text.lines().next().is_some_and(such) {
+            if text.lines().next().is_some_and(matches) {
                 *lose.lock().unwrap() = true;
             }
         }
-        carried += read;
+        forwarded += read;
         if let Some(Fault::CutRequest(most)) = fault
-            && carried > most
-            && strikes(state)
+            && forwarded > most
+            && happens(state)
         {
             return;
         }
@@ -200,21 +200,21 @@ async fn answers(
     state: &Mutex<State>,
 ) {
     let mut piece = vec![0; 16 << 10];
-    let mut carried = 0;
+    let mut forwarded = 0;
     while let Ok(read @ 1..) = from.read(&mut piece).await {
-        if *lose.lock().unwrap() && strikes(state) {
+        if *lose.lock().unwrap() && happens(state) {
             return;
         }
         match fault {
-            Some(Fault::Delay(late)) if strikes(state) => tokio::time::sleep(late).await,
-            Some(Fault::CutAnswer(most)) if carried + read > most && strikes(state) => {
-                // The last bytes come, so that the cut is where it was asked for.
-                let _ = to.write_all(&piece[..most.saturating_sub(carried)]).await;
+            Some(Fault::Delay(late)) if happens(state) => tokio::time::sleep(late).await,
+            Some(Fault::CutAnswer(most)) if forwarded + read > most && happens(state) => {
+                // Forward the last bytes, so that the connection breaks at the given one.
+                let _ = to.write_all(&piece[..most.saturating_sub(forwarded)]).await;
                 return;
             }
             _ => {}
         }
-        carried += read;
+        forwarded += read;
         if to.write_all(&piece[..read]).await.is_err() {
             return;
         }

@@ -1,7 +1,7 @@
-//! S3 servers as child processes, each with one bucket, on ports of its own, killed when dropped.
+//! S3 servers as child processes. Each has one bucket and a port of its own, and is killed when dropped.
 //!
-//! The programs are named by environment variables, which `scripts/s3-servers.sh` sets; without them
-//! the tests say that they are skipped.
+//! Environment variables name the programs; `scripts/s3-servers.sh` sets them. Tests of a server whose variable is
+//! not set print that they are skipped.
 
 use hatebeam_objects::Options;
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Garage, a real store, or none and a word about it.
+    /// Starts Garage, a real store. Prints a line and returns `None` if it is not installed.
     pub(crate) fn garage() -> Option<Server> {
         let program = program("HATEBEAM_GARAGE")?;
         Some(Server::start("garage", |dir, port| {
@@ -42,7 +42,8 @@ impl Server {
         }))
     }
 
-    /// Moto, a mock that keeps all in memory and lets everybody in, or none and a word about it.
+    /// Starts moto, a mock that stores objects in memory and checks no credentials. Prints a line and returns `None`
+    /// if it is not installed.
     pub(crate) fn moto() -> Option<Server> {
         let program = program("HATEBEAM_MOTO")?;
         let server = Server::start("us-east-1", |_, port| {
@@ -56,7 +57,7 @@ impl Server {
     }
 
     fn start(region: &'static str, command: impl Fn(&Path, u16) -> Command) -> Server {
-        // A port that was free a moment ago may be another's by now: then a second try.
+        // Another process may have taken the port since: try again.
         for _ in 0..3 {
             let dir = tempfile::tempdir().unwrap();
             let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
@@ -86,7 +87,7 @@ impl Server {
         panic!("the server does not start");
     }
 
-    /// Waits for an answer of any kind; false if the server ends before.
+    /// Waits for any answer. Returns false if the server ends first.
     fn answers(&mut self) -> bool {
         let begin = Instant::now();
         while begin.elapsed() < START {
@@ -101,7 +102,7 @@ impl Server {
         false
     }
 
-    /// The answer to a request for the bucket without credentials.
+    /// Sends a request for the bucket without credentials and returns the answer.
     pub(crate) fn plain_request(&self, method: &str, query: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(START))?;
@@ -119,17 +120,17 @@ impl Server {
         self.address
     }
 
-    /// The location of a prefix in the bucket.
+    /// Returns the location of a prefix in the bucket.
     pub(crate) fn location(&self, prefix: &str) -> String {
         format!("s3://{BUCKET}/{prefix}")
     }
 
-    /// A file with credentials for the server.
+    /// Returns the path of a file with credentials for the server.
     pub(crate) fn credentials_file(&self) -> PathBuf {
         self.dir.path().join("credentials")
     }
 
-    /// How to speak to the server.
+    /// Returns options for the server.
     pub(crate) fn options(&self) -> Options {
         Options {
             endpoint: Some(format!("http://{}", self.address)),
@@ -143,7 +144,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended on its own.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -157,7 +158,7 @@ fn program(variable: &str) -> Option<PathBuf> {
     program.map(PathBuf::from)
 }
 
-/// A port that nobody listens on.
+/// Returns an unused port.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.local_addr().unwrap().port()
