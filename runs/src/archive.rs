@@ -6,7 +6,7 @@ use crate::spec::StartingPosition;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_objects::Objects;
 use hatebeam_search::{Node, NodeWell};
-use hatebeam_store::{DepthRecord, Families, Lookup, ShardTables, StoreError};
+use hatebeam_store::{ColumnFamilies, DepthRecord, Lookup, ShardTables, StoreError};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ impl Archive {
         let tables = ShardTables::create(
             &folder.path().join("tables"),
             emulator.geometry(),
-            Families::One,
+            ColumnFamilies::Shared,
         )
         .map_err(|error| damaged(&error))?;
         Ok(Archive {
@@ -118,7 +118,7 @@ impl Archive {
         self.runtime
             .block_on(fetched)
             .map_err(|error| failed(&error))?;
-        self.tables.take(depth, vec![path])?;
+        self.tables.ingest(depth, vec![path])?;
         known.here.insert((depth, shard));
         known.bytes += table.bytes;
         Ok(true)

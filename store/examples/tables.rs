@@ -1,11 +1,11 @@
-//! Measures what a well takes in a table, and how long writing it takes, under several settings of
-//! RocksDB; the store's own are among them.
+//! Measures the size of a well in a table and the time to write it, with several settings of RocksDB. The first
+//! ones are the store's.
 //!
 //! ```text
 //! cargo run --release -p hatebeam-store --example tables [WELLS]
 //! ```
 //!
-//! The wells are a frontier of a beam of that width (200,000) after 40 pieces.
+//! The wells are the frontier of a beam of WELLS wells (default: 200,000) after 40 pieces.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
@@ -35,14 +35,14 @@ fn frontier(width: usize) -> Result<Vec<Node>, Box<dyn Error>> {
     let mut frontier = Frontier::new(0, [root], ShardLayout::local(width));
     while frontier.depth < DEPTH {
         let next = step.run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0));
-        frontier = next.map_err(|_| "nobody stops it")?.0;
+        frontier = next.map_err(|_| "the step was cancelled")?.0;
     }
     let mut nodes: Vec<Node> = frontier.nodes().copied().collect();
     nodes.sort_by_key(|node| node.well);
     Ok(nodes)
 }
 
-/// What is left out of the entries, to see what it takes.
+/// Omitted fields, to measure their size.
 #[derive(Clone, Copy, PartialEq)]
 enum Entry {
     Whole,
@@ -50,13 +50,20 @@ enum Entry {
     NoHint,
 }
 
+/// A filter and its bits per well.
+#[derive(Clone, Copy)]
+enum Filter {
+    Ribbon(f64),
+    Bloom(f64),
+}
+
 struct Setting {
     name: &'static str,
-    /// `None` is no compression; the second number is the bytes of a dictionary.
+    /// Level and bytes of a dictionary; `None` for no compression.
     zstd: Option<(i32, i32)>,
     block_kib: usize,
     restart: i32,
-    filter: Option<(bool, f64)>,
+    filter: Option<Filter>,
     entry: Entry,
 }
 
@@ -66,8 +73,8 @@ fn measure(nodes: &[Node], setting: &Setting) -> Result<(), Box<dyn Error>> {
     table.set_block_size(setting.block_kib << 10);
     table.set_block_restart_interval(setting.restart);
     match setting.filter {
-        Some((true, bits)) => table.set_ribbon_filter(bits),
-        Some((false, bits)) => table.set_bloom_filter(bits, false),
+        Some(Filter::Ribbon(bits)) => table.set_ribbon_filter(bits),
+        Some(Filter::Bloom(bits)) => table.set_bloom_filter(bits, false),
         None => {}
     }
     let mut options = Options::default();
@@ -100,7 +107,7 @@ fn measure(nodes: &[Node], setting: &Setting) -> Result<(), Box<dyn Error>> {
     }
     writer.finish()?;
     println!(
-        "{:<34} {:6.2} bytes a well, {:5.2} us a well",
+        "{:<34} {:6.2} bytes/well, {:5.2} us/well",
         setting.name,
         writer.file_size() as f64 / nodes.len() as f64,
         begun.elapsed().as_secs_f64() * 1e6 / nodes.len() as f64,
@@ -116,11 +123,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let nodes = frontier(width)?;
     println!("{} wells of depth {DEPTH}", nodes.len());
     let own = || Setting {
-        name: "as the store has it",
+        name: "settings of the store",
         zstd: Some((1, 0)),
         block_kib: 32,
         restart: 16,
-        filter: Some((true, 10.0)),
+        filter: Some(Filter::Ribbon(10.0)),
         entry: Entry::Whole,
     };
     for setting in [
@@ -167,12 +174,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         },
         Setting {
             name: "ribbon filter of 6 bits",
-            filter: Some((true, 6.0)),
+            filter: Some(Filter::Ribbon(6.0)),
             ..own()
         },
         Setting {
             name: "bloom filter of 10 bits",
-            filter: Some((false, 10.0)),
+            filter: Some(Filter::Bloom(10.0)),
             ..own()
         },
         Setting {

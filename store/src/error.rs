@@ -1,62 +1,77 @@
-//! What can go wrong.
+//! Errors of run stores.
 
+use hatebeam_game::Geometry;
+use hatebeam_search::NodeWell;
+use std::error::Error as StdError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What can go wrong with a run on disk.
+/// Errors of run stores, by what the caller can do.
+///
+/// | the caller can | variants |
+/// |---|---|
+/// | correct its input | `DoesNotFit`, `NotNext`, `BadRecord`, `Unsorted`, `DuplicateWell`, `ReadOnly`, `NoDepth`, `NoWell` |
+/// | choose another folder | `Exists`, `NoRun` |
+/// | free space, or use another disk | `DiskFull` |
+/// | update the program | `Newer` |
+/// | wait for the other process | `InUse` |
+/// | retry later | `Unavailable` and some `Io`: see [`is_transient`](StoreError::is_transient) |
+/// | repair the depth | `DamagedDepth`, `NoParent` |
+/// | restore the file | `Damaged`, `Db` |
+/// | do without the wells | `Dropped`, `TooMany` |
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The operating system refused.
+    /// The operating system failed.
     #[error("{}: {source}", path.display())]
     Io {
-        /// What it refused.
+        /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// No space is left on the disk.
     #[error("no space is left for {}", path.display())]
     DiskFull {
-        /// What was being written.
+        /// The file that was being written.
         path: PathBuf,
     },
-    /// RocksDB refused.
+    /// RocksDB failed.
     #[error("RocksDB in {}: {reason}", path.display())]
     Db {
-        /// Its folder, or the table.
+        /// The folder of the database, or the table.
         path: PathBuf,
-        /// What it said.
+        /// RocksDB's message.
         reason: String,
     },
-    /// Another process writes to the run.
+    /// Another process has the run open for writing.
     #[error("the run in {} is in use by another process", dir.display())]
     InUse {
         /// The run's folder.
         dir: PathBuf,
     },
-    /// There is something already where a run was to be made.
-    #[error("{} is no empty folder: a new run needs one", dir.display())]
+    /// The folder of a new run contains something.
+    #[error("{} is not empty: choose an empty folder for a new run", dir.display())]
     Exists {
         /// The folder.
         dir: PathBuf,
     },
-    /// There is no run.
-    #[error("there is no run in {}", dir.display())]
+    /// The folder contains no run.
+    #[error("{} contains no run", dir.display())]
     NoRun {
         /// The folder.
         dir: PathBuf,
     },
-    /// A later version of this program made the run.
-    #[error("the run has format {found}; this program knows formats up to {known}")]
+    /// A later version of this program wrote the run.
+    #[error("the run has format {found}, this program supports formats up to {known}: update it")]
     Newer {
         /// The run's format.
         found: u64,
-        /// The newest format known.
+        /// The newest supported format.
         known: u64,
     },
-    /// A file cannot be what was written.
+    /// A file is not what was written.
     #[error("{} is damaged: {reason}", path.display())]
     Damaged {
         /// The file.
@@ -64,15 +79,25 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The tables of a depth cannot be what was written.
+    /// The tables of a depth are missing or not what was written.
     #[error("depth {depth} is damaged{}: {reason}", in_file(file.as_deref()))]
     DamagedDepth {
         /// The depth.
         depth: u32,
-        /// The table, where it is known.
+        /// The table, if it is known.
         file: Option<PathBuf>,
         /// What is wrong with it.
         reason: String,
+    },
+    /// The tables of a depth are elsewhere, such as in an object store, and cannot be read from there.
+    #[error("cannot read the tables of depth {depth}")]
+    Unavailable {
+        /// The depth.
+        depth: u32,
+        /// Whether a retry may succeed.
+        transient: bool,
+        /// The error of the store that has the tables.
+        source: Box<dyn StdError + Send + Sync>,
     },
     /// The store was opened for reading only.
     #[error("the run in {} is open for reading only", dir.display())]
@@ -80,7 +105,7 @@ pub enum StoreError {
         /// The run's folder.
         dir: PathBuf,
     },
-    /// Wells of this size do not fit into a node.
+    /// A node has no room for wells of this size.
     #[error("wells of {width} x {height} do not fit into a node")]
     DoesNotFit {
         /// Columns.
@@ -88,53 +113,53 @@ pub enum StoreError {
         /// Rows below the bar.
         height: usize,
     },
-    /// A depth was committed out of turn.
-    #[error("depth {found} cannot be committed: the next one is {expected}")]
+    /// A commit skips or repeats a depth.
+    #[error("cannot commit depth {found}: the next depth is {expected}")]
     NotNext {
-        /// The depth whose turn it is.
+        /// The next depth.
         expected: u32,
-        /// The depth given.
+        /// The given depth.
         found: u32,
     },
-    /// A record cannot be kept.
-    #[error("the record of depth {depth} is not valid: {reason}")]
+    /// A record contradicts the nodes or cannot be stored.
+    #[error("the record of depth {depth} is invalid: {reason}")]
     BadRecord {
         /// The depth.
         depth: u32,
         /// What is wrong with it.
         reason: String,
     },
-    /// The wells of a shard do not ascend.
+    /// The wells of a shard are not in ascending order.
     #[error("shard {shard} of depth {depth} is not sorted: see node {index}")]
     Unsorted {
         /// The depth.
         depth: u32,
         /// The shard.
         shard: usize,
-        /// The first node that is not greater than the one before it.
+        /// The first node that is not greater than its predecessor.
         index: usize,
     },
     /// A well is in two shards of a depth.
-    #[error("depth {depth} has a well twice: {well}")]
-    Twice {
+    #[error("depth {depth} contains the well {well} twice")]
+    DuplicateWell {
         /// The depth.
         depth: u32,
         /// The well in hex.
         well: String,
     },
-    /// The run has no such depth.
+    /// The run does not have this depth.
     #[error("the run has no depth {depth}")]
     NoDepth {
         /// The depth.
         depth: u32,
     },
-    /// The tables of the depth were dropped on purpose.
+    /// The tables of the depth were dropped to save space.
     #[error("the wells of depth {depth} were not kept")]
     Dropped {
         /// The depth.
         depth: u32,
     },
-    /// A well is not in the table it should be in.
+    /// The depth does not contain the well.
     #[error("depth {depth} does not hold the well {well}")]
     NoWell {
         /// The depth.
@@ -142,24 +167,24 @@ pub enum StoreError {
         /// The well in hex.
         well: String,
     },
-    /// No well of the depth before leads to a well.
+    /// An earlier depth contains no ancestor of a well.
     #[error("depth {kept} holds no ancestor of the well {well} of depth {depth}")]
     NoParent {
         /// The depth of the well.
         depth: u32,
-        /// The depth searched for its ancestors.
+        /// The depth that should contain the ancestor.
         kept: u32,
         /// The well in hex.
         well: String,
     },
-    /// Too many wells had to be tried to get over depths that were not kept.
-    #[error("no way from depth {depth} back to depth {kept} among {tried} wells tried")]
+    /// The search for an ancestor across dropped depths was too long.
+    #[error("no path from depth {depth} back to depth {kept} among {tried} wells")]
     TooMany {
-        /// The depth from which the search went back.
+        /// The depth where the search began.
         depth: u32,
-        /// The kept depth before it.
+        /// The nearest kept depth before it.
         kept: u32,
-        /// How many wells were tried.
+        /// Wells tried.
         tried: u64,
     },
 }
@@ -168,9 +193,32 @@ fn in_file(file: Option<&Path>) -> String {
     file.map_or_else(String::new, |file| format!(" in {}", file.display()))
 }
 
+/// Returns a well in hex for a message.
+pub(crate) fn hex_of(geometry: Geometry, well: &NodeWell) -> String {
+    match well.unpack(geometry) {
+        Ok(well) => well.to_hex(geometry),
+        Err(_) => format!("{well:?}"),
+    }
+}
+
 impl StoreError {
-    /// Makes an error of the operating system's; a full disk is told apart.
-    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {
+    /// Whether the same operation may succeed later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            StoreError::Unavailable { transient, .. } => *transient,
+            StoreError::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::Interrupted
+                    | io::ErrorKind::TimedOut
+                    | io::ErrorKind::ResourceBusy
+                    | io::ErrorKind::StaleNetworkFileHandle
+            ),
+            _ => false,
+        }
+    }
+
+    /// Wraps an error of the operating system. A full disk gets a variant of its own.
+    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {
         move |source| {
             let path = path.to_path_buf();
             match source.kind() {
@@ -182,18 +230,18 @@ impl StoreError {
         }
     }
 
-    /// Makes an error of RocksDB's; a full disk is told apart.
+    /// Wraps an error of RocksDB. A full disk gets a variant of its own.
     pub(crate) fn db(path: &Path) -> impl FnOnce(rocksdb::Error) -> StoreError + '_ {
         move |error| {
             let (path, reason) = (path.to_path_buf(), error.into_string());
-            match reason.contains("No space left") || reason.contains("quota exceeded") {
-                true => StoreError::DiskFull { path },
-                false => StoreError::Db { path, reason },
+            if reason.contains("No space left") || reason.contains("quota exceeded") {
+                return StoreError::DiskFull { path };
             }
+            StoreError::Db { path, reason }
         }
     }
 
-    /// Makes an error of one that RocksDB met reading the tables of a depth.
+    /// Wraps an error of RocksDB that occurred while it read the tables of a depth.
     pub(crate) fn read(depth: u32) -> impl FnOnce(rocksdb::Error) -> StoreError {
         move |error| {
             let reason = error.into_string();
@@ -206,7 +254,7 @@ impl StoreError {
     }
 }
 
-/// The first table that a message of RocksDB's names.
+/// Returns the first table that a message of RocksDB names.
 fn table_named_in(message: &str) -> Option<PathBuf> {
     let end = message.find(".sst")? + ".sst".len();
     let start = message[..end]
@@ -215,4 +263,51 @@ fn table_named_in(message: &str) -> Option<PathBuf> {
         .or_else(|| message[..end].rfind(' ').map(|at| at + 1))
         .unwrap_or(0);
     Some(PathBuf::from(&message[start..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transience_follows_the_source() {
+        let unavailable = |transient| StoreError::Unavailable {
+            depth: 7,
+            transient,
+            source: "connection refused".into(),
+        };
+        assert!(unavailable(true).is_transient());
+        assert!(!unavailable(false).is_transient());
+        let error = unavailable(true);
+        let source = StdError::source(&error).map(ToString::to_string);
+        assert_eq!(source.as_deref(), Some("connection refused"));
+        let io = |kind: io::ErrorKind| StoreError::io(Path::new("x"))(kind.into());
+        assert!(io(io::ErrorKind::TimedOut).is_transient());
+        assert!(!io(io::ErrorKind::PermissionDenied).is_transient());
+        assert!(matches!(
+            io(io::ErrorKind::StorageFull),
+            StoreError::DiskFull { .. }
+        ));
+    }
+
+    #[test]
+    fn messages_of_rocksdb_name_their_table() {
+        for (message, table) in [
+            (
+                "Corruption: block checksum mismatch in /r/db/000012.sst offset 0",
+                "/r/db/000012.sst",
+            ),
+            (
+                "IO error: while open db/000012.sst: No such file",
+                "db/000012.sst",
+            ),
+        ] {
+            assert_eq!(
+                table_named_in(message),
+                Some(PathBuf::from(table)),
+                "{message}"
+            );
+        }
+        assert_eq!(table_named_in("Corruption: bad magic number"), None);
+    }
 }

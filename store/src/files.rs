@@ -1,21 +1,21 @@
-//! Files that appear whole or not at all.
+//! Atomic replacement of files, and sizes of files and disks.
 
 use crate::error::StoreError;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Makes what was created, renamed or removed in a folder last.
+/// Makes the creation, renaming and removal of files in a folder durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     File::open(dir)
         .and_then(|dir| dir.sync_all())
         .map_err(StoreError::io(dir))
 }
 
-/// Puts a file in place of what had the name before, as one step, on the disk when it returns.
+/// Creates or replaces a file atomically and durably.
 ///
 /// # Errors
-/// [`StoreError::DiskFull`] and [`StoreError::Io`]; what had the name is then as it was.
+/// [`StoreError::DiskFull`] and [`StoreError::Io`]. The old file is then unchanged.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
@@ -27,14 +27,14 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         })
         .and_then(|()| fs::rename(&temporary, path));
     if let Err(error) = written {
-        // What is left of it is in nobody's way: the next try writes over it.
+        // A temporary file that stays does no harm: the next call replaces it.
         let _ = fs::remove_file(&temporary);
         return Err(StoreError::io(path)(error));
     }
     sync_dir(folder_of(path))
 }
 
-/// The folder that a file is in, also where it is named without one.
+/// Returns the folder of a file; `.` for a name without a folder.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -42,7 +42,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes a folder, if there is none, and leaves nothing in it.
+/// Creates a folder or removes everything in it.
 pub(crate) fn empty_dir(dir: &Path) -> Result<(), StoreError> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -53,7 +53,7 @@ pub(crate) fn empty_dir(dir: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(dir).map_err(StoreError::io(dir))
 }
 
-/// The bytes of all files in a folder and those below. Files that go away meanwhile do not count.
+/// Returns the total size of all files below a folder in bytes. Files that disappear meanwhile do not count.
 pub fn bytes_below(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
         return 0;
@@ -68,8 +68,7 @@ pub fn bytes_below(dir: &Path) -> u64 {
         .sum()
 }
 
-/// The bytes that this user can still write to the disk that `dir`, or the nearest folder above it
-/// that exists, is on.
+/// Returns the bytes that this user can still write to the disk of `dir`, or of its nearest parent that exists.
 ///
 /// # Errors
 /// [`StoreError::Io`].
@@ -78,7 +77,7 @@ pub fn free_bytes(dir: &Path) -> Result<u64, StoreError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// The bytes of the disk that `dir`, or the nearest folder above it that exists, is on.
+/// Returns the size in bytes of the disk of `dir`, or of its nearest parent that exists.
 ///
 /// # Errors
 /// [`StoreError::Io`].
@@ -89,9 +88,9 @@ pub fn disk_bytes(dir: &Path) -> Result<u64, StoreError> {
 
 fn stat_of(dir: &Path) -> Result<rustix::fs::StatVfs, StoreError> {
     let whole = std::path::absolute(dir).map_err(StoreError::io(dir))?;
-    let there = whole.ancestors().find(|folder| folder.exists());
-    let there = there.unwrap_or(&whole);
-    rustix::fs::statvfs(there).map_err(|error| StoreError::io(there)(error.into()))
+    let existing = whole.ancestors().find(|folder| folder.exists());
+    let existing = existing.unwrap_or(&whole);
+    rustix::fs::statvfs(existing).map_err(|error| StoreError::io(existing)(error.into()))
 }
 
 #[cfg(test)]
@@ -99,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_in_a_folder_whatever_it_is_called() {
+    fn every_file_has_a_folder() {
         for (path, folder) in [("a", "."), ("./a", "."), ("a/b", "a"), ("/a", "/")] {
             assert_eq!(folder_of(Path::new(path)), Path::new(folder), "{path}");
         }

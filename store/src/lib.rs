@@ -1,15 +1,16 @@
-//! Frontiers of a beam search, kept on disk and read back.
+//! Frontiers of a beam search on disk, in RocksDB.
 //!
-//! A *run* is a folder ([`RunStore`]): a manifest that says what is searched, a list of records, one a
-//! *depth*, and the wells of each depth in RocksDB tables. [`path_to`] walks from any kept well back
-//! to the first one, and [`list_runs`] finds the runs in a folder.
+//! A *run* is a folder ([`RunStore`]) with a manifest that describes the search, a list of records, one per *depth*,
+//! and the wells of each depth in RocksDB tables. [`path_to`] finds the path from the first well of a run to any
+//! kept well, and [`list_runs`] lists the runs in a folder. [`ShardTables`] holds the tables of single shards, for a
+//! worker of a cluster.
 //!
-//! Three rules hold throughout. A file appears whole or not at all. What is read back is checked. A
-//! depth counts from the moment its record is on the disk, and whatever a crash left beyond it is
-//! dropped at the next [open](RunStore::open).
+//! Three rules hold throughout. Files are replaced atomically. Everything read is checked. A depth counts once its
+//! record is on disk; the next [open](RunStore::open) removes everything that a crash left beyond the last record.
 
 mod error;
 mod files;
+mod parallel;
 mod path;
 mod records;
 mod run;
@@ -18,8 +19,8 @@ mod table;
 
 pub use error::StoreError;
 pub use files::{bytes_below, disk_bytes, free_bytes, write_whole};
+pub use parallel::in_parallel;
 pub use path::{Lookup, MAX_CANDIDATES, Path, path_to};
 pub use records::DepthRecord;
 pub use run::{FORMAT, RunStore, RunSummary, list_runs};
-pub use shards::{Families, ShardTable, ShardTables};
-pub use table::in_parallel;
+pub use shards::{ColumnFamilies, ShardTable, ShardTables};

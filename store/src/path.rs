@@ -1,36 +1,35 @@
-//! From a well back to the run's first one.
+//! Paths from the first well of a run to any other.
 //!
-//! A table does not say which parent a well came from: it keeps a hint of one byte. The backward
-//! emulator names the few parents a well can have, and the table of the depth before says which of
-//! them were in the beam. Any of them will do: how many lines were cleared on the way to a well
-//! follows from its cells and its depth, so all ways to it are worth the same.
+//! A table does not store the parent of a well, only a hint of one byte. The backward emulator computes the few
+//! parents that a well can have, and the table of the previous depth contains those that were in the beam. Any of
+//! them is right: the lines cleared on the path to a well follow from its cells and its depth, so all paths to it
+//! have the same score.
 //!
-//! Where tables were dropped, ancestors are followed through the depths in between, one line of
-//! descent after the other, until one of them is in the nearest kept table.
+//! Across dropped depths, the search follows one line of descent after the other until it finds an ancestor in the
+//! nearest kept table.
 
-use crate::error::StoreError;
+use crate::error::{StoreError, hex_of};
 use crate::records::DepthRecord;
-use crate::run::hex_of;
 use hatebeam_game::{Backward, Geometry, Parent, Well};
 use hatebeam_search::{Node, NodeWell};
 use std::collections::HashSet;
 
-/// Where the wells of a run are looked up.
+/// A source of the wells of a run.
 pub trait Lookup {
-    /// The size of its wells.
+    /// Returns the size of the wells.
     fn geometry(&self) -> Geometry;
 
-    /// The records of the committed depths, ascending without a gap.
+    /// Returns the records of the committed depths, ascending without a gap.
     fn depths(&self) -> &[DepthRecord];
 
-    /// The nodes of a depth that have these wells, in their order.
+    /// Returns the nodes of a depth with these wells, in the order of the wells.
     ///
     /// # Errors
-    /// [`StoreError::NoDepth`], [`StoreError::Dropped`] if its wells were not kept, and what reading
-    /// them may meet.
+    /// [`StoreError::NoDepth`]; [`StoreError::Dropped`] if the wells were not kept; [`StoreError::Unavailable`],
+    /// [`StoreError::DamagedDepth`] and other errors of reading.
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError>;
 
-    /// The node of a depth that has this well.
+    /// Returns the node of a depth with this well.
     ///
     /// # Errors
     /// As for [`Lookup::multi_get`].
@@ -40,25 +39,24 @@ pub trait Lookup {
     }
 }
 
-/// How many wells are tried at most to get over a row of depths that were not kept.
+/// Maximum number of wells tried to cross consecutive dropped depths.
 pub const MAX_CANDIDATES: u64 = 1_000_000;
 
-/// The way to a well.
+/// The path to a well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The wells, from the run's first depth to the one asked for, one a depth.
+    /// The wells from the first depth of the run to the requested one, one per depth.
     pub wells: Vec<Well>,
-    /// How many wells were looked up in tables.
+    /// Number of wells looked up in tables.
     pub lookups: u64,
 }
 
-/// The wells from the run's first depth to `well` of `depth`, each a child of the one before under
+/// Returns the wells from the first depth of the run to `well` of `depth`. Each is a child of its predecessor under
 /// HATETRIS Mild.
 ///
 /// # Errors
-/// [`StoreError::NoWell`] if the depth does not hold the well (where its wells were not kept, the way
-/// back tells), [`StoreError::NoParent`] and
-/// [`StoreError::TooMany`] if no way back is found; besides, whatever reading tables may meet.
+/// [`StoreError::NoWell`] if the depth is kept and does not contain the well; [`StoreError::NoParent`] and
+/// [`StoreError::TooMany`] if no path is found; any error of reading tables.
 pub fn path_to<L: Lookup>(
     store: &L,
     backward: &mut Backward,
@@ -104,8 +102,8 @@ pub fn path_to<L: Lookup>(
     })
 }
 
-/// A node of a depth whose wells were not kept, as far as it can be known: cells are conserved, so
-/// that well and depth settle the lines.
+/// Returns a node of a dropped depth. Its score and hint are unknown, but the lines follow from the well and the
+/// depth, because every piece adds four cells and every cleared line removes a row.
 fn node_of_dropped(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Node, StoreError> {
     let geometry = store.geometry();
     let filled = unpack(store, depth, well)?.filled();
@@ -142,20 +140,20 @@ struct Walk<'a, L> {
     store: &'a L,
     backward: &'a mut Backward,
     lookups: u64,
-    /// The wells found, the last depth first.
+    /// The wells found, in descending order of depth.
     wells: Vec<Well>,
 }
 
-/// A generation on the way back through depths that were not kept.
+/// An ancestor in the search through dropped depths.
 struct Generation {
     well: Well,
     lines: u16,
-    /// Its parents that are still to be tried.
+    /// Parents not yet tried.
     parents: std::vec::IntoIter<Parent>,
 }
 
 impl<L: Lookup> Walk<'_, L> {
-    /// Goes from a node back to one of `kept`, and adds the wells on the way.
+    /// Finds an ancestor of a node at the depth `kept`, and adds the wells on the path to it.
     fn back_to(&mut self, depth: u32, node: &Node, kept: u32) -> Result<Node, StoreError> {
         let well = unpack(self.store, depth, &node.well)?;
         let gap = (depth - kept) as usize;
@@ -206,17 +204,18 @@ impl<L: Lookup> Walk<'_, L> {
         })
     }
 
-    /// A well's parents, those that the hint means first.
+    /// Returns the parents of a well; those that match the hint come first.
     fn parents(&mut self, well: &Well, hint: Option<u8>) -> Vec<Parent> {
         let mut parents = Vec::new();
         self.backward.parents(well, &mut parents);
         if let Some(hint) = hint {
-            parents.sort_by_key(|parent| !is_meant(parent, hint));
+            parents.sort_by_key(|parent| !matches_hint(parent, hint));
         }
         parents
     }
 
-    /// The first of these parents that the table holds. Those that the hint means come first.
+    /// Returns the first of these parents that the table contains. The parents that match the hint come first and
+    /// are looked up first.
     fn pick(
         &mut self,
         kept: u32,
@@ -224,10 +223,10 @@ impl<L: Lookup> Walk<'_, L> {
         parents: &[Parent],
         hint: Option<u8>,
     ) -> Result<Option<Node>, StoreError> {
-        let meant = hint.map_or(0, |hint| {
-            parents.partition_point(|parent| is_meant(parent, hint))
+        let matching = hint.map_or(0, |hint| {
+            parents.partition_point(|parent| matches_hint(parent, hint))
         });
-        for part in [&parents[..meant], &parents[meant..]] {
+        for part in [&parents[..matching], &parents[matching..]] {
             let wells: Vec<NodeWell> = part
                 .iter()
                 .map(|parent| NodeWell::pack(self.store.geometry(), &parent.well))
@@ -237,11 +236,11 @@ impl<L: Lookup> Walk<'_, L> {
             }
             self.lookups += wells.len() as u64;
             let found = self.store.multi_get(kept, &wells)?;
-            let mut matching = part.iter().zip(found).filter_map(|(parent, node)| {
+            let mut candidates = part.iter().zip(found).filter_map(|(parent, node)| {
                 let before = lines.checked_sub(u16::from(parent.lines))?;
                 node.filter(|node| node.lines == before)
             });
-            if let Some(node) = matching.next() {
+            if let Some(node) = candidates.next() {
                 return Ok(Some(node));
             }
         }
@@ -249,6 +248,6 @@ impl<L: Lookup> Walk<'_, L> {
     }
 }
 
-fn is_meant(parent: &Parent, hint: u8) -> bool {
+fn matches_hint(parent: &Parent, hint: u8) -> bool {
     parent.well.hash() as u8 == hint
 }

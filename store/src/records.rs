@@ -1,9 +1,9 @@
 //! The records of a run's depths: `depths.jsonl`.
 //!
-//! A line a commit, so that a commit costs the same however deep the run is. A line is
-//! `{"sum":"…","record":{…}}`, the sum being FNV-1a (64 bits) of the record's text as it stands. A
-//! record of a depth that has one already takes its place: so the tables of a depth are given up.
-//! A last line that is not whole is what a crash left, and does not count.
+//! Every commit appends a line, so that its cost does not depend on the number of depths. A line is
+//! `{"sum":"…","record":{…}}`. The sum is FNV-1a (64 bits) of the record's text. A second record of a depth replaces
+//! the first one; dropping the tables of a depth appends such a record. A crash may leave an incomplete last line,
+//! which is ignored.
 
 use crate::error::StoreError;
 use crate::files::{sync_dir, write_whole};
@@ -12,43 +12,44 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What is known of a committed depth.
+/// The record of a committed depth.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct DepthRecord {
-    /// The depth: how many pieces were placed.
+    /// The depth: the number of pieces placed.
     pub depth: u32,
-    /// How many wells its frontier has.
+    /// Number of wells in the frontier.
     pub count: u64,
-    /// The [`Digest`](hatebeam_search::Digest) of its nodes in hex.
+    /// The [`Digest`](hatebeam_search::Digest) of the nodes in hex.
     pub digest: String,
-    /// The greatest score.
+    /// Greatest score of the evaluator.
     #[serde(rename = "best_score")]
     pub best_eval: i32,
-    /// The median of the scores.
+    /// Median of the evaluator's scores.
     #[serde(rename = "median_score")]
     pub median_eval: i32,
-    /// The least score.
+    /// Least score of the evaluator.
     #[serde(rename = "worst_score")]
     pub worst_eval: i32,
-    /// The most lines cleared.
+    /// Greatest number of lines cleared.
     #[serde(rename = "best_game_score")]
     pub best_lines: u16,
-    /// A well with the most lines cleared, as [`Well::to_hex`](hatebeam_game::Well::to_hex) has it.
+    /// A well with the greatest number of lines cleared, in the format of
+    /// [`Well::to_hex`](hatebeam_game::Well::to_hex).
     pub best_well: String,
-    /// How many children were made to get the frontier.
+    /// Number of children generated for the frontier.
     pub children: u64,
-    /// How long that took.
+    /// Duration of the search of this depth in seconds.
     pub seconds: f64,
-    /// The bytes of its tables; the store fills it in.
+    /// Size of the tables in bytes. The store sets it.
     pub bytes: u64,
-    /// Whether the tables are there; the store fills it in.
+    /// Whether the tables exist. The store sets it.
     pub kept: bool,
 }
 
 const BEFORE_SUM: &str = "{\"sum\":\"";
 const AFTER_SUM: &str = "\",\"record\":";
 
-/// FNV-1a.
+/// Computes the FNV-1a hash.
 fn sum_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -74,17 +75,17 @@ fn parse_line(line: &str) -> Result<DepthRecord, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-/// The records, and the file they are in.
+/// The records and their file.
 #[derive(Debug)]
 pub(crate) struct Records {
     path: PathBuf,
     list: Vec<DepthRecord>,
-    /// The length of the file as far as it is valid.
+    /// Length of the valid part of the file in bytes.
     len: u64,
 }
 
 impl Records {
-    /// An empty list with its file.
+    /// Creates an empty list and its file.
     pub(crate) fn create(path: &Path) -> Result<Records, StoreError> {
         write_whole(path, b"")?;
         Ok(Records {
@@ -94,7 +95,7 @@ impl Records {
         })
     }
 
-    /// Reads the file, but for a last line that is not whole.
+    /// Reads the file. Ignores an incomplete last line.
     pub(crate) fn read(path: &Path) -> Result<Records, StoreError> {
         let bytes = fs::read(path).map_err(StoreError::io(path))?;
         let mut records = Records {
@@ -126,12 +127,12 @@ impl Records {
             rest = &rest[end + 1..];
         }
         if !rest.is_empty() {
-            tracing::warn!(file = %path.display(), "the last line is not whole: passed over");
+            tracing::warn!(file = %path.display(), "ignored incomplete last line");
         }
         Ok(records)
     }
 
-    /// Removes what [`Records::read`] passed over.
+    /// Removes the lines that [`Records::read`] ignored.
     pub(crate) fn trim(&self) -> Result<(), StoreError> {
         OpenOptions::new()
             .write(true)
@@ -150,7 +151,7 @@ impl Records {
         }
         match self.next_depth() {
             Some(next) if next != record.depth => {
-                Err(format!("depth {} stands where {next} should", record.depth))
+                Err(format!("depth {} is in place of {next}", record.depth))
             }
             _ => {
                 self.list.push(record);
@@ -159,7 +160,7 @@ impl Records {
         }
     }
 
-    /// The depth whose turn it is; `None` if there is none yet, and it may be any.
+    /// Returns the next depth; `None` if there is no record yet and the first depth may be any.
     pub(crate) fn next_depth(&self) -> Option<u32> {
         self.list.last().map(|last| last.depth.saturating_add(1))
     }
@@ -178,7 +179,7 @@ impl Records {
         self.index(depth).map(|at| &self.list[at])
     }
 
-    /// Adds a record, or puts it in place of the depth's. On an error nothing has changed.
+    /// Appends a record or replaces the record of its depth. An error leaves everything unchanged.
     pub(crate) fn append(&mut self, record: DepthRecord) -> Result<(), StoreError> {
         let line = line_of(&record)?;
         let appended = OpenOptions::new()
@@ -187,7 +188,7 @@ impl Records {
             .and_then(|file| append_at(&file, self.len, line.as_bytes()));
         if let Err(error) = appended {
             if let Err(error) = self.trim() {
-                tracing::warn!(%error, "a record that was not written whole is left");
+                tracing::warn!(%error, "cannot remove incomplete record");
             }
             return Err(StoreError::io(&self.path)(error));
         }
@@ -198,7 +199,7 @@ impl Records {
         Ok(())
     }
 
-    /// Forgets the depths that are not to be kept, as one step.
+    /// Removes the records of all other depths atomically.
     pub(crate) fn retain(&mut self, keeps: impl Fn(u32) -> bool) -> Result<(), StoreError> {
         let kept: Vec<DepthRecord> = self
             .list

@@ -1,11 +1,11 @@
-//! The tables of single shards: what a worker writes, hands to the object store and keeps.
+//! Tables of single shards, which a worker writes, uploads to the object store, and keeps for look-ups.
 //!
-//! One table a shard and depth, with the keys and values of all tables (see `table.rs`). The shards of a depth
-//! overlap, so that RocksDB has to take them into level 0, out of which it removes nothing by range. So that
-//! a depth can go nonetheless, it can have a column family of its own, and goes with it.
+//! There is one table per shard and depth, with the keys and values that all tables have (see `table.rs`). The shards
+//! of a depth overlap, so RocksDB ingests them into level 0, from which it cannot remove files by range. A column
+//! family per depth makes it possible to drop a depth nevertheless.
 //!
-//! Nothing here is the only copy: what counts lies in the object store. So a folder that is
-//! [made](ShardTables::create) anew is emptied first.
+//! The object store has the authoritative copy of every table. [`ShardTables::create`] therefore empties its folder
+//! first.
 
 use crate::error::StoreError;
 use crate::files::{bytes_below, empty_dir};
@@ -21,29 +21,29 @@ const DB_DIR: &str = "db";
 const TABLES: &str = "tables";
 const CACHE_BYTES: usize = 32 << 20;
 
-/// A table that was written.
+/// A written table.
 #[derive(Clone, Debug)]
 pub struct ShardTable {
-    /// Where it is.
+    /// The file.
     pub path: PathBuf,
-    /// How many wells it holds.
+    /// Number of wells.
     pub count: u64,
-    /// The digest of its nodes.
+    /// Digest of the nodes.
     pub digest: Digest,
 }
 
-/// Whether depths are to go one by one.
+/// The use of RocksDB's column families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Families {
-    /// All stay: cheaper to add to.
-    One,
-    /// A depth can [go](ShardTables::drop_depth).
-    ADepth,
+pub enum ColumnFamilies {
+    /// One for all depths. New depths are cheaper, but no depth can be dropped.
+    Shared,
+    /// One per depth, so that depths can be [dropped](ShardTables::drop_depth).
+    PerDepth,
 }
 
 /// The tables of some shards of some depths.
 pub struct ShardTables {
-    families: Families,
+    families: ColumnFamilies,
     dir: PathBuf,
     geometry: Geometry,
     options: Options,
@@ -59,14 +59,14 @@ impl std::fmt::Debug for ShardTables {
 }
 
 impl ShardTables {
-    /// Makes a folder for tables. What was in it goes.
+    /// Creates a store in a folder. Deletes the contents of the folder.
     ///
     /// # Errors
-    /// What writing files may meet.
+    /// Any error of writing files.
     pub fn create(
         dir: &Path,
         geometry: Geometry,
-        families: Families,
+        families: ColumnFamilies,
     ) -> Result<ShardTables, StoreError> {
         empty_dir(dir)?;
         empty_dir(&dir.join(TABLES))?;
@@ -84,15 +84,16 @@ impl ShardTables {
         })
     }
 
-    /// Where a table of this name may be put before it is [taken](ShardTables::take).
+    /// Returns the path for a table that will be [ingested](ShardTables::ingest).
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(TABLES).join(name)
     }
 
-    /// Writes the table of a shard, not flushed to the disk yet. The nodes must be sorted by well, at least one.
+    /// Writes the table of a shard without flushing it to disk. There must be at least one node, and the nodes must be
+    /// sorted by well.
     ///
     /// # Errors
-    /// [`StoreError::Unsorted`], [`StoreError::DiskFull`], and what else writing files may meet.
+    /// [`StoreError::Unsorted`], [`StoreError::DiskFull`], and other errors of writing files.
     pub fn write(
         &self,
         name: &str,
@@ -103,21 +104,20 @@ impl ShardTables {
         let _inside = tracing::debug_span!("table", shard).entered();
         table::check_order(depth, shard, nodes)?;
         let path = self.path(name);
-        let (path, _, digest) =
-            table::write_one(&self.options, &path, self.geometry, depth, &[nodes])?;
-        tracing::debug!(wells = nodes.len(), "table written");
+        let table = table::write_one(&self.options, &path, self.geometry, depth, &[nodes])?;
+        tracing::debug!(wells = nodes.len(), "wrote table");
         Ok(ShardTable {
-            path,
+            path: table.path,
             count: nodes.len() as u64,
-            digest,
+            digest: table.digest,
         })
     }
 
-    /// Gives tables of a depth to RocksDB: the files are moved.
+    /// Moves the tables of a depth into RocksDB.
     ///
     /// # Errors
     /// [`StoreError::Db`].
-    pub fn take(&self, depth: u32, paths: Vec<PathBuf>) -> Result<(), StoreError> {
+    pub fn ingest(&self, depth: u32, paths: Vec<PathBuf>) -> Result<(), StoreError> {
         if paths.is_empty() {
             return Ok(());
         }
@@ -136,8 +136,8 @@ impl ShardTables {
 
     fn family_name(&self, depth: u32) -> String {
         match self.families {
-            Families::One => "all".to_owned(),
-            Families::ADepth => depth.to_string(),
+            ColumnFamilies::Shared => "all".to_owned(),
+            ColumnFamilies::PerDepth => depth.to_string(),
         }
     }
 
@@ -150,8 +150,7 @@ impl ShardTables {
             .ok_or(StoreError::NoDepth { depth })
     }
 
-    /// All nodes of a depth that are here, sorted by well. Whether they are all that should be, the
-    /// caller must check.
+    /// Returns all nodes of a depth in this store, sorted by well. The caller checks that they are complete.
     ///
     /// # Errors
     /// [`StoreError::NoDepth`], [`StoreError::DamagedDepth`].
@@ -171,7 +170,7 @@ impl ShardTables {
             nodes.push(node.ok_or_else(|| StoreError::DamagedDepth {
                 depth,
                 file: None,
-                reason: "an entry has another length".to_owned(),
+                reason: "an entry has the wrong length".to_owned(),
             })?);
             cursor.next();
         }
@@ -179,7 +178,7 @@ impl ShardTables {
         Ok(nodes)
     }
 
-    /// The nodes of a depth that have these wells, in their order.
+    /// Returns the nodes of a depth with these wells, in the order of the wells.
     ///
     /// # Errors
     /// As for [`ShardTables::load`].
@@ -192,22 +191,23 @@ impl ShardTables {
         let keys = wells
             .iter()
             .map(|well| (&family, Key::new(self.geometry, depth, well)));
-        table::found(depth, wells, self.db.multi_get_cf(keys))
+        table::nodes_of_values(depth, wells, self.db.multi_get_cf(keys))
     }
 
-    /// Lets the tables of a depth go, if there are any, and depths have [families](Families::ADepth).
+    /// Drops the tables of a depth. Does nothing if there are none or the depths
+    /// [share](ColumnFamilies::Shared) a column family.
     ///
     /// # Errors
     /// [`StoreError::Db`].
     pub fn drop_depth(&self, depth: u32) -> Result<(), StoreError> {
         let name = depth.to_string();
-        match self.db.cf_handle(&name) {
-            None => Ok(()),
-            Some(_) => self.db.drop_cf(&name).map_err(StoreError::db(&self.dir)),
+        if self.db.cf_handle(&name).is_none() {
+            return Ok(());
         }
+        self.db.drop_cf(&name).map_err(StoreError::db(&self.dir))
     }
 
-    /// The bytes of all files here.
+    /// Returns the total size of all files in bytes.
     pub fn stored_bytes(&self) -> u64 {
         bytes_below(&self.dir)
     }

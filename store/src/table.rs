@@ -1,20 +1,20 @@
-//! The tables: how nodes become keys and values, and how RocksDB is set up.
+//! Tables: nodes as keys and values, and the settings of RocksDB.
 //!
-//! A key is the depth (32 bits, big endian) and the packed well; a value is the score (32 bits), the
-//! game score (16 bits), both big endian, and the hint. The wells of a depth come in shards that
-//! overlap (wells are sharded by hash); here they are merged and cut anew by key range, so that no two
-//! tables overlap. Then every table is ingested into RocksDB's lowest level, a look-up asks one
-//! table only, a depth can be removed by removing files, and nothing ever needs compaction. Tables
-//! that overlap would soon pile up in level 0, whose files RocksDB does not remove by range and
-//! searches one by one.
+//! A key is the depth (32 bits, big endian) and the packed well. A value is the score (32 bits) and the lines cleared
+//! (16 bits), both big endian, and the hint. Wells are sharded by hash, so the key ranges of the shards of a depth
+//! overlap. The shards are therefore merged and divided by key range, so that no two tables overlap. RocksDB then
+//! ingests every table into its lowest level, a look-up reads one table only, the removal of files removes a depth,
+//! and compaction is never needed. Overlapping tables would accumulate in level 0, whose files RocksDB cannot remove
+//! by range and searches one by one.
 //!
-//! **Settings** are measured by `examples/tables.rs` (200,000 wells of depth 40; bytes a well): 10.5 as
-//! they are here, 30.8 without compression, 9.6 with zstd level 9 at one and a half times the time, 11.2
-//! with blocks of 8 KiB and 10.2 with 128. Of the 10.5 the score takes 2.4, the hint 2.1 and the ribbon
-//! filter 0.9 (a bloom filter takes 1.25). A dictionary gains nothing: the keys of a block are alike
-//! enough. At a width of 5,000,000 it is 10.4.
+//! **Settings** were measured with `examples/tables.rs` (200,000 wells of depth 40). A well takes 10.5 bytes with the
+//! settings below, 30.8 without compression, 9.6 with zstd level 9 (in 1.5 times the time), 11.2 with blocks of
+//! 8 KiB and 10.2 with blocks of 128 KiB. Of the 10.5 bytes the score takes 2.4, the hint 2.1 and the ribbon filter
+//! 0.9 (a bloom filter takes 1.25). A dictionary gains nothing, because the keys of a block are similar enough. At a
+//! width of 5,000,000 a well takes 10.4 bytes.
 
-use crate::error::StoreError;
+use crate::error::{StoreError, hex_of};
+use crate::parallel::in_parallel;
 use hatebeam_game::Geometry;
 use hatebeam_search::{Digest, Node, NodeWell};
 use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, LogLevel, Options, SstFileWriter};
@@ -23,20 +23,19 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes of a value.
+/// Length of a value in bytes.
 const VALUE_LEN: usize = 7;
-/// Bytes of the depth in a key.
+/// Length of the depth in a key in bytes.
 pub(crate) const DEPTH_LEN: usize = 4;
-/// The most bytes of a key.
+/// Maximum length of a key in bytes.
 const KEY_ROOM: usize = DEPTH_LEN + size_of::<NodeWell>();
-/// A table has at most about as many wells, some 10 MB: each thread that writes one holds all that its
-/// filter is made from, 30 bytes a well.
-const MOST_IN_A_TABLE: u64 = 1 << 20;
-/// No table is cut for the sake of threads that would have fewer wells than these.
-const LEAST_IN_A_TABLE: u64 = 1 << 16;
-/// How many wells are looked at to find where to cut.
+/// Approximate maximum number of wells in a table, some 10 MB. A thread that writes a table holds 30 bytes per well
+/// in memory for the filter.
+const MAX_IN_A_TABLE: u64 = 1 << 20;
+/// Minimum number of wells in a table that is divided only to occupy more threads.
+const MIN_IN_A_TABLE: u64 = 1 << 16;
+/// Number of wells sampled to find the boundaries of tables.
 const SAMPLES: u64 = 1 << 16;
 
 /// A key on the stack.
@@ -64,7 +63,7 @@ impl AsRef<[u8]> for Key {
     }
 }
 
-/// The depth that a key is of.
+/// Returns the depth in a key.
 pub(crate) fn depth_of(key: &[u8]) -> Option<u32> {
     let (depth, _) = key.split_first_chunk::<DEPTH_LEN>()?;
     Some(u32::from_be_bytes(*depth))
@@ -76,7 +75,7 @@ fn value_of(node: &Node) -> [u8; VALUE_LEN] {
     [a, b, c, d, e, f, node.hint]
 }
 
-/// The node with this well and this value.
+/// Returns the node with this well and this value.
 pub(crate) fn node_of_value(well: NodeWell, value: &[u8]) -> Option<Node> {
     let &[a, b, c, d, e, f, hint] = value else {
         return None;
@@ -89,7 +88,7 @@ pub(crate) fn node_of_value(well: NodeWell, value: &[u8]) -> Option<Node> {
     })
 }
 
-/// The node with this key and this value.
+/// Returns the node with this key and this value.
 pub(crate) fn node_of(geometry: Geometry, key: &[u8], value: &[u8]) -> Option<Node> {
     let packed = key.get(DEPTH_LEN..)?;
     if packed.len() != geometry.packed_len() {
@@ -100,8 +99,8 @@ pub(crate) fn node_of(geometry: Geometry, key: &[u8], value: &[u8]) -> Option<No
     node_of_value(well, value)
 }
 
-/// The nodes of a depth with these wells, from the values that were found for them.
-pub(crate) fn found(
+/// Returns the nodes of a depth with these wells, given the results of their look-ups.
+pub(crate) fn nodes_of_values(
     depth: u32,
     wells: &[NodeWell],
     values: Vec<Result<Option<Vec<u8>>, rocksdb::Error>>,
@@ -112,7 +111,7 @@ pub(crate) fn found(
             node_of_value(*well, &value).ok_or_else(|| StoreError::DamagedDepth {
                 depth,
                 file: None,
-                reason: "an entry has another length".to_owned(),
+                reason: "an entry has the wrong length".to_owned(),
             })
         });
         value.transpose()
@@ -120,7 +119,7 @@ pub(crate) fn found(
     wells.iter().zip(values).map(node).collect()
 }
 
-/// How RocksDB is set up, for its tables and for all else.
+/// Returns the settings of RocksDB and its tables.
 pub(crate) fn options(cache: &Cache) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_size(32 << 10);
@@ -128,7 +127,7 @@ pub(crate) fn options(cache: &Cache) -> Options {
     table.set_ribbon_filter(10.0);
     table.set_whole_key_filtering(true);
     table.set_block_cache(cache);
-    // Otherwise an open table keeps its filter in memory: 1.3 bytes a well.
+    // Otherwise every open table keeps its filter in memory: 1.3 bytes per well.
     table.set_cache_index_and_filter_blocks(true);
 
     let mut options = Options::default();
@@ -142,70 +141,19 @@ pub(crate) fn options(cache: &Cache) -> Options {
     options.set_keep_log_file_num(2);
     options.set_max_log_file_size(1 << 20);
     options.set_log_level(LogLevel::Warn);
-    // A lost or cut table must not keep the other depths from being read: reading it tells.
+    // The other depths stay readable if a table is missing or incomplete. Reading that table reports the damage.
     options.set_paranoid_checks(false);
     options
 }
 
-/// Calls `work` with each of `0..count` on up to `threads` threads, and gives the results in that order. After an error no more are begun.
-///
-/// # Errors
-/// The first error of `work`.
-pub fn in_parallel<T: Send>(
-    threads: usize,
-    count: usize,
-    work: impl Fn(usize) -> Result<T, StoreError> + Sync,
-) -> Result<Vec<T>, StoreError> {
-    let next = AtomicUsize::new(0);
-    // What is logged by a helper belongs to what is done here.
-    let span = tracing::Span::current();
-    let worker = || {
-        let _inside = span.enter();
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= count {
-                return Ok(done);
-            }
-            match work(at) {
-                Ok(result) => done.push((at, result)),
-                Err(error) => {
-                    next.store(count, Ordering::Relaxed);
-                    return Err(error);
-                }
-            }
-        }
-    };
-    let parts: Vec<Result<Vec<(usize, T)>, StoreError>> = std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads.min(count))
-            .map(|_| scope.spawn(worker))
-            .collect();
-        let mut parts = vec![worker()];
-        for helper in helpers {
-            parts.push(
-                helper
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            );
-        }
-        parts
-    });
-    let mut all = Vec::with_capacity(count);
-    for part in parts {
-        all.extend(part?);
-    }
-    all.sort_unstable_by_key(|(at, _)| *at);
-    Ok(all.into_iter().map(|(_, result)| result).collect())
-}
-
-/// What was written of a depth.
+/// The tables of a depth.
 pub(crate) struct Written {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) bytes: u64,
     pub(crate) digest: Digest,
 }
 
-/// Writes the tables of a depth into a folder, each flushed to the disk. Checks the order.
+/// Writes the tables of a depth into a folder and flushes each to disk. Checks the order of the nodes.
 pub(crate) fn write(
     options: &Options,
     folder: &Path,
@@ -217,15 +165,15 @@ pub(crate) fn write(
     in_parallel(threads, shards.len(), |shard| {
         check_order(depth, shard, shards[shard])
     })?;
-    let cuts = cuts(shards, threads);
-    let tables = in_parallel(threads, cuts.len() + 1, |at| {
-        let from = at.checked_sub(1).map(|before| &cuts[before]);
-        let to = cuts.get(at);
+    let boundaries = boundaries(shards, threads);
+    let tables = in_parallel(threads, boundaries.len() + 1, |at| {
+        let from = at.checked_sub(1).map(|before| &boundaries[before]);
+        let to = boundaries.get(at);
         let parts: Vec<&[Node]> = shards
             .iter()
             .map(|shard| {
-                let place = |cut: &NodeWell| shard.partition_point(|node| node.well < *cut);
-                &shard[from.map_or(0, place)..to.map_or(shard.len(), place)]
+                let index = |well: &NodeWell| shard.partition_point(|node| node.well < *well);
+                &shard[from.map_or(0, index)..to.map_or(shard.len(), index)]
             })
             .filter(|part| !part.is_empty())
             .collect();
@@ -244,14 +192,15 @@ pub(crate) fn write(
         bytes: 0,
         digest: Digest::default(),
     };
-    for (path, bytes, digest) in tables.into_iter().flatten() {
-        written.paths.push(path);
-        written.bytes += bytes;
-        written.digest.join(digest);
+    for table in tables.into_iter().flatten() {
+        written.bytes += table.bytes;
+        written.digest.join(table.digest);
+        written.paths.push(table.path);
     }
     Ok(written)
 }
 
+/// Checks that the wells of a shard ascend.
 pub(crate) fn check_order(depth: u32, shard: usize, nodes: &[Node]) -> Result<(), StoreError> {
     match nodes
         .windows(2)
@@ -266,12 +215,12 @@ pub(crate) fn check_order(depth: u32, shard: usize, nodes: &[Node]) -> Result<()
     }
 }
 
-/// The first wells of all tables but the first.
-fn cuts(shards: &[&[Node]], threads: usize) -> Vec<NodeWell> {
+/// Returns the first well of every table except the first table.
+fn boundaries(shards: &[&[Node]], threads: usize) -> Vec<NodeWell> {
     let count: u64 = shards.iter().map(|shard| shard.len() as u64).sum();
     let tables = (threads as u64)
-        .min(count / LEAST_IN_A_TABLE)
-        .max(count.div_ceil(MOST_IN_A_TABLE))
+        .min(count / MIN_IN_A_TABLE)
+        .max(count.div_ceil(MAX_IN_A_TABLE))
         .max(1);
     let step = (count / SAMPLES).max(1) as usize;
     let mut samples: Vec<NodeWell> = shards
@@ -280,24 +229,31 @@ fn cuts(shards: &[&[Node]], threads: usize) -> Vec<NodeWell> {
         .map(|node| node.well)
         .collect();
     samples.sort_unstable();
-    let mut cuts: Vec<NodeWell> = (1..tables)
+    let mut boundaries: Vec<NodeWell> = (1..tables)
         .filter_map(|at| {
-            let place = u128::from(at) * samples.len() as u128 / u128::from(tables);
-            samples.get(place as usize).copied()
+            let index = u128::from(at) * samples.len() as u128 / u128::from(tables);
+            samples.get(index as usize).copied()
         })
         .collect();
-    cuts.dedup();
-    cuts
+    boundaries.dedup();
+    boundaries
 }
 
-/// Merges these parts into a table, which is not flushed to the disk yet.
+/// A written table.
+pub(crate) struct Table {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+    pub(crate) digest: Digest,
+}
+
+/// Merges sorted parts into a table without flushing it to disk.
 pub(crate) fn write_one(
     options: &Options,
     path: &Path,
     geometry: Geometry,
     depth: u32,
     parts: &[&[Node]],
-) -> Result<(PathBuf, u64, Digest), StoreError> {
+) -> Result<Table, StoreError> {
     let failed = || StoreError::db(path);
     let mut writer = SstFileWriter::create(options);
     writer.open(path).map_err(failed())?;
@@ -321,9 +277,9 @@ pub(crate) fn write_one(
             continue;
         };
         if before == Some(well) {
-            return Err(StoreError::Twice {
+            return Err(StoreError::DuplicateWell {
                 depth,
-                well: crate::run::hex_of(geometry, &well),
+                well: hex_of(geometry, &well),
             });
         }
         before = Some(well);
@@ -336,17 +292,21 @@ pub(crate) fn write_one(
         }
     }
     writer.finish().map_err(failed())?;
-    Ok((path.to_path_buf(), writer.file_size(), digest))
+    Ok(Table {
+        path: path.to_path_buf(),
+        bytes: writer.file_size(),
+        digest,
+    })
 }
 
-/// Removes tables that were written and are not wanted.
+/// Removes all tables from a folder for tables being written.
 pub(crate) fn discard(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
         if let Err(error) = fs::remove_file(entry.path()) {
-            tracing::warn!(file = %entry.path().display(), %error, "a scratch table stays");
+            tracing::warn!(file = %entry.path().display(), %error, "cannot remove table");
         }
     }
 }
@@ -354,7 +314,7 @@ pub(crate) fn discard(folder: &Path) {
 /// Removes the tables of the depths `from..=to` from RocksDB.
 pub(crate) fn delete(db: &DB, path: &Path, from: u32, to: u32) -> Result<(), StoreError> {
     let begin = from.to_be_bytes().to_vec();
-    // Above all keys of `to`, and below all of the next.
+    // Greater than all keys of `to`, less than all keys of the next depth.
     let mut end = to.to_be_bytes().to_vec();
     end.extend([0xff; KEY_ROOM]);
     db.delete_file_in_range(begin, end)

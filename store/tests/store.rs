@@ -1,7 +1,6 @@
-//! What is committed comes back; what cannot be is refused; what a crash leaves is swept away; what is
-//! damaged is named.
+//! Tests of commits, refusals, crashes and damage.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // helpers of tests
 
 use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
@@ -9,7 +8,7 @@ use hatebeam_search::{
     Weights,
 };
 use hatebeam_store::{
-    DepthRecord, Families, Lookup, RunStore, ShardTables, StoreError, list_runs, path_to,
+    ColumnFamilies, DepthRecord, Lookup, RunStore, ShardTables, StoreError, list_runs, path_to,
     write_whole,
 };
 use serde_json::{Value, json};
@@ -105,7 +104,7 @@ fn tables(dir: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_committed_comes_back() {
+fn committed_depths_are_read_back() {
     let folder = tempfile::tempdir().unwrap();
     for (width, height, beam) in [(10, 16, 5000), (4, 5, 300), (6, 8, 300), (15, 10, 100)] {
         let geometry = Geometry::new(width, height).unwrap();
@@ -138,7 +137,7 @@ fn what_is_committed_comes_back() {
 }
 
 #[test]
-fn what_is_no_next_depth_is_refused_and_changes_nothing() {
+fn refused_commit_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let geometry = Geometry::STANDARD;
@@ -186,16 +185,16 @@ fn what_is_no_next_depth_is_refused_and_changes_nothing() {
         ),
         "{error}"
     );
-    let mut twice = good.clone();
+    let mut duplicate = good.clone();
     let mut parts = shards(next);
     let again = [next.shards[0][0]];
     parts.push(&again);
-    twice.count += 1;
+    duplicate.count += 1;
     let mut digest = next.digest();
     digest.add(&again[0]);
-    twice.digest = digest.to_string();
-    let error = refused(twice, &parts);
-    assert!(matches!(error, StoreError::Twice { .. }), "{error}");
+    duplicate.digest = digest.to_string();
+    let error = refused(duplicate, &parts);
+    assert!(matches!(error, StoreError::DuplicateWell { .. }), "{error}");
     commit(&mut store, next).unwrap();
     check(&store, &frontiers[..9]);
     let mut reader = RunStore::open_read_only(&dir).unwrap();
@@ -204,14 +203,14 @@ fn what_is_no_next_depth_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn what_a_crash_leaves_is_swept_away() {
+fn open_removes_uncommitted_tables_after_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let frontiers = frontiers(Geometry::STANDARD, 3000, 10);
     drop(filled(&dir, Geometry::STANDARD, &frontiers));
     let records = dir.join("depths.jsonl");
     let whole = fs::read(&records).unwrap();
-    // The record of a depth whose tables were ingested is missing, whole or in part.
+    // The tables of the last depth are ingested, but its record is missing or incomplete.
     let before = whole[..whole.len() - 1]
         .iter()
         .rposition(|&byte| byte == b'\n');
@@ -228,7 +227,7 @@ fn what_a_crash_leaves_is_swept_away() {
         commit(&mut store, &frontiers[10]).unwrap();
         check(&store, &frontiers);
     }
-    // A last line that was changed is what a crash may leave; one before it is not.
+    // A crash can damage the last line only, so damage of another line is an error.
     let mut changed = fs::read(&records).unwrap();
     changed[30] ^= 1;
     fs::write(&records, changed).unwrap();
@@ -238,7 +237,7 @@ fn what_a_crash_leaves_is_swept_away() {
 }
 
 #[test]
-fn damaged_tables_are_found_and_named_and_can_be_given_up() {
+fn damaged_tables_are_detected_and_can_be_truncated() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let frontiers = frontiers(Geometry::STANDARD, 3000, 12);
@@ -261,7 +260,7 @@ fn damaged_tables_are_found_and_named_and_can_be_given_up() {
             Some(bytes) => fs::write(&last, bytes).unwrap(),
             None => fs::remove_file(&last).unwrap(),
         }
-        // Some bytes mean nothing to a reader; what is read is right or an error, never something else.
+        // Some bytes are never read. A read returns the right nodes or an error.
         let store = RunStore::open(&dir).unwrap();
         match store.load(12) {
             Ok(nodes) => assert_eq!(nodes, sorted(frontiers[12].nodes().copied())),
@@ -297,7 +296,7 @@ fn damaged_tables_are_found_and_named_and_can_be_given_up() {
 }
 
 #[test]
-fn depths_can_be_forgotten_and_their_wells_given_up() {
+fn depths_can_be_truncated_and_their_tables_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let geometry = Geometry::STANDARD;
@@ -323,7 +322,7 @@ fn depths_can_be_forgotten_and_their_wells_given_up() {
     let emulator = Emulator::new(geometry, Rules::default());
     let mut backward = Backward::new(&emulator);
     let mut children = Children::new();
-    // From depths that are kept, and from one that is not.
+    // Two of these depths are kept, the third is dropped.
     for frontier in [&frontiers[40], &frontiers[36], &frontiers[39]] {
         for node in frontier.nodes().step_by(271) {
             let path = path_to(&store, &mut backward, frontier.depth, &node.well).unwrap();
@@ -347,7 +346,7 @@ fn depths_can_be_forgotten_and_their_wells_given_up() {
 }
 
 #[test]
-fn hints_make_it_about_one_look_up_a_depth() {
+fn hints_reduce_look_ups_to_about_one_per_depth() {
     let folder = tempfile::tempdir().unwrap();
     let geometry = Geometry::STANDARD;
     let frontiers = frontiers(geometry, 4000, 50);
@@ -363,14 +362,14 @@ fn hints_make_it_about_one_look_up_a_depth() {
     }
     assert!(
         lookups * 10 < depths * 11,
-        "{lookups} look-ups for {depths} depths"
+        "{lookups} look-ups in {depths} depths"
     );
     let error = path_to(&store, &mut backward, 50, &NodeWell::default()).unwrap_err();
     assert!(matches!(error, StoreError::NoWell { .. }), "{error}");
 }
 
 #[test]
-fn folders_that_hold_something_else_are_left_alone() {
+fn foreign_folders_are_not_touched() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let create = || RunStore::create(&dir, Geometry::STANDARD, &Value::Null);
@@ -386,7 +385,7 @@ fn folders_that_hold_something_else_are_left_alone() {
     assert_eq!(
         fs::read_dir(&dir).unwrap().count(),
         0,
-        "opening made something"
+        "open created a file"
     );
     let store = create().unwrap();
     for error in [create().unwrap_err(), RunStore::open(&dir).unwrap_err()] {
@@ -417,9 +416,9 @@ fn folders_that_hold_something_else_are_left_alone() {
     assert!(error.to_string().contains("manifest.json"), "{error}");
 }
 
-/// Whatever the files of a run hold, opening it says what is wrong or reads what was written.
+/// With random damage to the files of a run, opening it returns an error or the committed nodes.
 #[test]
-fn files_full_of_anything_do_no_harm() {
+fn randomly_damaged_files_give_errors_or_committed_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let frontiers = frontiers(Geometry::STANDARD, 50, 6);
@@ -465,13 +464,14 @@ fn files_full_of_anything_do_no_harm() {
     check(&RunStore::open(&dir).unwrap(), &frontiers);
 }
 
-/// Tables of shards: what was written comes back, in the depth it is of, and goes with it.
+/// Tables of shards are read back by depth and dropped by depth.
 #[test]
-fn tables_of_shards() {
+fn shard_tables_are_read_back_and_dropped() {
     let all = frontiers(Geometry::STANDARD, 20_000, 12);
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("left"), "over").unwrap();
-    let tables = ShardTables::create(dir.path(), Geometry::STANDARD, Families::ADepth).unwrap();
+    let tables =
+        ShardTables::create(dir.path(), Geometry::STANDARD, ColumnFamilies::PerDepth).unwrap();
     assert!(!dir.path().join("left").exists());
     for frontier in &all[10..12] {
         let depth = frontier.depth;
@@ -480,7 +480,7 @@ fn tables_of_shards() {
             let written = tables.write(&name, depth, shard, nodes).unwrap();
             assert_eq!(written.count, nodes.len() as u64);
             assert_eq!(written.digest, Digest::of(nodes));
-            tables.take(depth, vec![written.path.clone()]).unwrap();
+            tables.ingest(depth, vec![written.path.clone()]).unwrap();
             assert!(!written.path.exists());
         }
         let mut expected: Vec<Node> = frontier.nodes().copied().collect();

@@ -20,7 +20,7 @@ use hatebeam_search::{
     Candidates, CountQuery, Cut, DIGITS, Exchange, Frontier, MAX_SHARDS, NodeWell, Owner,
     ShardLayout, Step, Ties,
 };
-use hatebeam_store::{Families, ShardTables};
+use hatebeam_store::{ColumnFamilies, ShardTables};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -424,7 +424,7 @@ impl Executor {
         let made = Arc::new(ShardTables::create(
             &self.dir.join("tables"),
             geometry,
-            Families::ADepth,
+            ColumnFamilies::PerDepth,
         )?);
         *lock(&self.tables) = Some((run.to_owned(), Arc::clone(&made)));
         Ok(made)

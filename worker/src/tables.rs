@@ -73,7 +73,7 @@ pub(crate) async fn load(
             paths.push(fetched?.map_err(|error| OrderError::of_store(&error))?);
         }
         let into = Arc::clone(tables);
-        tokio::task::spawn_blocking(move || into.take(depth, paths)).await??;
+        tokio::task::spawn_blocking(move || into.ingest(depth, paths)).await??;
         take_whole(tables, depth, layout, &mut shards, &mut missing).await;
     }
     if let Some(table) = missing.first() {
@@ -213,7 +213,7 @@ pub(crate) async fn keep(epoch: &Arc<Epoch>, depth: u32, paths: Vec<PathBuf>) {
         std::fs::remove_file(bundle)?;
         let last = epoch.selected.load(Ordering::Relaxed);
         if last.saturating_sub(depth) < LOCAL_DEPTHS {
-            epoch.tables.take(depth, paths)?;
+            epoch.tables.ingest(depth, paths)?;
         } else {
             paths.iter().try_for_each(std::fs::remove_file)?;
         }

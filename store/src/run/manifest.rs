@@ -1,0 +1,91 @@
+//! The manifest of a run: `manifest.json`.
+
+use crate::error::StoreError;
+use crate::files::write_whole;
+use hatebeam_game::Geometry;
+use hatebeam_search::NodeWell;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The format of runs that this version writes.
+pub const FORMAT: u64 = 1;
+
+pub(super) const MANIFEST: &str = "manifest.json";
+
+#[derive(Serialize, Deserialize, Clone, Copy)]
+struct Size {
+    width: usize,
+    height: usize,
+}
+
+#[derive(Serialize, Deserialize, Clone)]
+pub(super) struct Manifest {
+    format: u64,
+    geometry: Size,
+    pub(super) spec: Value,
+    pub(super) result: Option<Value>,
+}
+
+impl Manifest {
+    /// Returns the manifest of a new run.
+    pub(super) fn new(geometry: Geometry, spec: &Value) -> Result<Manifest, StoreError> {
+        let (width, height) = (geometry.width(), geometry.height());
+        if !NodeWell::fits(geometry) {
+            return Err(StoreError::DoesNotFit { width, height });
+        }
+        Ok(Manifest {
+            format: FORMAT,
+            geometry: Size { width, height },
+            spec: spec.clone(),
+            result: None,
+        })
+    }
+
+    pub(super) fn read(dir: &Path) -> Result<(Manifest, Geometry), StoreError> {
+        let path = dir.join(MANIFEST);
+        let text = fs::read(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => StoreError::NoRun {
+                dir: dir.to_path_buf(),
+            },
+            _ => StoreError::io(&path)(error),
+        })?;
+        let damaged = |reason: String| StoreError::Damaged {
+            path: path.clone(),
+            reason,
+        };
+        // The format first: the rest may have another meaning in another format.
+        let value: Value =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let found = value
+            .get("format")
+            .and_then(Value::as_u64)
+            .ok_or_else(|| damaged("it names no format".to_owned()))?;
+        if found > FORMAT {
+            return Err(StoreError::Newer {
+                found,
+                known: FORMAT,
+            });
+        }
+        let manifest: Manifest =
+            serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
+        let Size { width, height } = manifest.geometry;
+        let geometry = Geometry::new(width, height).map_err(|error| damaged(error.to_string()))?;
+        if !NodeWell::fits(geometry) {
+            return Err(StoreError::DoesNotFit { width, height });
+        }
+        Ok((manifest, geometry))
+    }
+
+    pub(super) fn write(&self, dir: &Path) -> Result<(), StoreError> {
+        let path = dir.join(MANIFEST);
+        let mut text = serde_json::to_vec_pretty(self).map_err(|error| StoreError::Damaged {
+            path: path.clone(),
+            reason: error.to_string(),
+        })?;
+        text.push(b'\n');
+        write_whole(&path, &text)
+    }
+}

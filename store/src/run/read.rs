@@ -1,0 +1,135 @@
+//! Reading and checking the depths of a run.
+
+use super::{RunStore, open_db_read_only};
+use crate::error::StoreError;
+use crate::path::Lookup;
+use crate::records::DepthRecord;
+use crate::table::{self, Key};
+use hatebeam_game::Geometry;
+use hatebeam_search::{Digest, Node, NodeWell};
+use rocksdb::{Cache, DB, ReadOptions};
+use std::path::PathBuf;
+
+/// Maximum number of nodes to reserve memory for, whatever the count in a record says.
+const MAX_RESERVED: u64 = 1 << 28;
+
+impl RunStore {
+    /// Returns the files that contain the wells of a depth.
+    ///
+    /// # Errors
+    /// [`StoreError::NoDepth`], [`StoreError::Dropped`], and errors of RocksDB.
+    pub fn tables(&self, depth: u32) -> Result<Vec<PathBuf>, StoreError> {
+        self.kept(depth)?;
+        let dir = self.db_dir();
+        let files = self
+            .live_files()?
+            .into_iter()
+            .filter(|file| file.start_key.as_deref().and_then(table::depth_of) == Some(depth));
+        Ok(files
+            .map(|file| dir.join(file.name.trim_start_matches('/')))
+            .collect())
+    }
+
+    /// Returns all nodes of a depth, sorted by well, after checking their count and digest.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedDepth`], [`StoreError::NoDepth`], [`StoreError::Dropped`].
+    pub fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
+        let record = self.kept(depth)?;
+        let mut nodes = Vec::with_capacity(record.count.min(MAX_RESERVED) as usize);
+        self.read_depth(self.db()?, record, |node| nodes.push(node))?;
+        Ok(nodes)
+    }
+
+    /// Passes each node of a depth to `take`, and checks count and digest.
+    fn read_depth(
+        &self,
+        db: &DB,
+        record: &DepthRecord,
+        mut take: impl FnMut(Node),
+    ) -> Result<(), StoreError> {
+        let depth = record.depth;
+        let damaged = |reason: String| StoreError::DamagedDepth {
+            depth,
+            file: None,
+            reason,
+        };
+        let mut options = ReadOptions::default();
+        options.fill_cache(false);
+        options.set_readahead_size(2 << 20);
+        if let Some(next) = depth.checked_add(1) {
+            options.set_iterate_upper_bound(next.to_be_bytes());
+        }
+        let mut digest = Digest::default();
+        let mut count = 0;
+        let mut cursor = db.raw_iterator_opt(options);
+        cursor.seek(depth.to_be_bytes());
+        while let Some((key, value)) = cursor.item() {
+            let node = table::node_of(self.geometry, key, value)
+                .ok_or_else(|| damaged("an entry has the wrong length".to_owned()))?;
+            digest.add(&node);
+            count += 1;
+            if count > record.count {
+                break;
+            }
+            take(node);
+            cursor.next();
+        }
+        cursor.status().map_err(StoreError::read(depth))?;
+        let expected = record.count;
+        if count > expected {
+            return Err(damaged(format!("it has more than {expected} wells")));
+        }
+        if count < expected {
+            return Err(damaged(format!("it has {count} wells, not {expected}")));
+        }
+        if record.digest.parse() != Ok(digest) {
+            let expected = &record.digest;
+            return Err(damaged(format!("its digest is {digest}, not {expected}")));
+        }
+        Ok(())
+    }
+
+    /// Reads every kept depth from disk and checks the checksums of all blocks, the count and the digest. Returns the
+    /// damaged depths and their errors.
+    pub fn verify(&self) -> Vec<(u32, StoreError)> {
+        let kept = || self.depths().iter().filter(|record| record.kept);
+        // Open RocksDB again, so that nothing comes from a cache.
+        let options = table::options(&Cache::new_lru_cache(1 << 20));
+        match open_db_read_only(&options, &self.dir) {
+            Ok(db) => kept()
+                .filter_map(|record| {
+                    let error = self.read_depth(&db, record, |_| {}).err()?;
+                    Some((record.depth, error))
+                })
+                .collect(),
+            Err(error) => kept()
+                .map(|record| {
+                    let error = StoreError::Db {
+                        path: self.db_dir(),
+                        reason: error.to_string(),
+                    };
+                    (record.depth, error)
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Lookup for RunStore {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn depths(&self) -> &[DepthRecord] {
+        self.records.list()
+    }
+
+    fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
+        self.kept(depth)?;
+        let keys = wells
+            .iter()
+            .map(|well| Key::new(self.geometry, depth, well));
+        table::nodes_of_values(depth, wells, self.db()?.multi_get(keys))
+    }
+}
