@@ -165,7 +165,10 @@ fn status(manifest: &Manifest, error: &ReadError) -> Status {
         }
         // The object store is away, or the tables were dropped meanwhile.
         ReadError::Game(GameError::Store(
-            StoreError::DamagedDepth { .. } | StoreError::Io { .. } | StoreError::DiskFull { .. },
+            StoreError::Unavailable { .. }
+            | StoreError::DamagedDepth { .. }
+            | StoreError::Io { .. }
+            | StoreError::DiskFull { .. },
         ))
         | ReadError::Manifest(ManifestError::Object(_) | ManifestError::Scratch(_)) => {
             Status::unavailable(whole)

@@ -4,12 +4,12 @@ use crate::manifest::{Manifest, ManifestError, Table, first_node};
 use crate::read_back::ReadableRun;
 use crate::spec::StartingPosition;
 use hatebeam_game::{Emulator, Geometry};
-use hatebeam_objects::Objects;
+use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_search::{Node, NodeWell};
 use hatebeam_store::{ColumnFamilies, DepthRecord, Lookup, ShardTables, StoreError};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
 use tokio::runtime::Handle;
@@ -88,15 +88,11 @@ impl Archive {
 
     /// Sees to it that the table of a shard is here; whether it has any well.
     fn fetch(&self, depth: u32, shard: u32) -> Result<bool, StoreError> {
-        let failed = |error: &dyn std::fmt::Display| StoreError::DamagedDepth {
-            depth,
-            file: None,
-            reason: error.to_string(),
-        };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.here.contains(&(depth, shard)) {
             return Ok(true);
         }
+        let path = self.tables.path(&format!("{depth}-{shard}.sst"));
         let list = match known.lists.entry(depth) {
             Entry::Occupied(list) => list.into_mut(),
             Entry::Vacant(place) => {
@@ -106,23 +102,47 @@ impl Archive {
                 let list = self
                     .runtime
                     .block_on(self.manifest.tables(&self.objects, of_depth));
-                place.insert(list.map_err(|error| failed(&error))?)
+                place.insert(list.map_err(|error| failed(depth, &path, error))?)
             }
         };
         let table = list.iter().find(|table| table.shard == shard);
         let Some(table) = table.cloned() else {
             return Ok(false);
         };
-        let path: PathBuf = self.tables.path(&format!("{depth}-{shard}.sst"));
         let fetched = table.fetch(&self.objects, &self.manifest.name, &path);
         self.runtime
             .block_on(fetched)
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| failed(depth, &path, error))?;
         self.tables.ingest(depth, vec![path])?;
         known.here.insert((depth, shard));
         known.bytes += table.bytes;
         Ok(true)
     }
+}
+
+/// Converts an error of fetching a table. A missing or wrong object is damage. Any other failure of the object store
+/// leaves open whether the table is whole.
+fn failed(depth: u32, path: &Path, error: ManifestError) -> StoreError {
+    match error {
+        ManifestError::Scratch(error) => StoreError::io(path)(error),
+        ManifestError::Object(error) if !is_damage(&error) => StoreError::Unavailable {
+            depth,
+            transient: error.is_transient(),
+            source: Box::new(error),
+        },
+        error => StoreError::DamagedDepth {
+            depth,
+            file: None,
+            reason: error.to_string(),
+        },
+    }
+}
+
+fn is_damage(error: &ObjectError) -> bool {
+    matches!(
+        error,
+        ObjectError::NotFound { .. } | ObjectError::OutOfRange { .. } | ObjectError::Damaged { .. }
+    )
 }
 
 impl Lookup for Archive {
