@@ -5,7 +5,7 @@
 //! many processes on one thread this way, and stalls, crashes and restarts each of them on its own.
 //!
 //! `sleep`, `timeout` and `interval` are tokio's own. Under tokio's paused clock they are virtual, and so is
-//! [`Env::now`].
+//! [`Env::now`]. The exception is [`watch`], which tokio wakes in a random order.
 //!
 //! # Examples
 //!
@@ -25,6 +25,7 @@
 
 mod guard;
 mod host;
+pub mod watch;
 
 pub use host::{Admission, Host};
 
@@ -119,7 +120,7 @@ impl Env {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        #[expect(
+        #[allow(
             clippy::disallowed_methods,
             reason = "the wrapped future belongs to the process"
         )]
