@@ -1,4 +1,4 @@
-// Pages by the part of the address after #, and signing in.
+// Routes by the fragment of the URL, and sign-in.
 
 import { h, show, toast } from "./dom.js";
 import { gamePage } from "./game.js";
@@ -13,19 +13,19 @@ const signOut = document.getElementById("sign-out");
 let leave = () => {};
 let isSignedIn = false;
 
-/** The page that an address means: its title, and what makes it. */
+/** Returns the title and the constructor of the page for a fragment. */
 function pageOf(hash) {
   const parts = hash.replace(/^#\/?/, "").split("/").map(decode);
-  const [first, name, what, depth = "0"] = parts;
+  const [first, name, view, depth = "0"] = parts;
   if (first === "") return ["Runs", () => runsPage(main)];
   if (first === "workers" && parts.length === 1) return ["Workers", () => workersPage(main)];
   if (first === "submit" && parts.length === 1) return ["New run", () => submitPage(main)];
   if (first === "run" && name && parts.length === 2) return [name, () => runPage(main, name)];
-  if (first === "run" && name && what === "game" && /^\d{1,9}$/.test(depth)) {
+  if (first === "run" && name && view === "game" && /^\d{1,9}$/.test(depth)) {
     return [`Game – ${name}`, () => gamePage(main, name, Number(depth))];
   }
-  return ["Nothing here", () => {
-    main.replaceChildren(h("h1", {}, "Nothing here"), h("p", {}, h("a", { href: "#/" }, "To the runs")));
+  return ["Page not found", () => {
+    main.replaceChildren(h("h1", {}, "Page not found"), h("p", {}, h("a", { href: "#/" }, "All runs")));
     return () => {};
   }];
 }
@@ -80,7 +80,7 @@ function signInPage(session) {
     },
   },
   h("h1", {}, "Sign in"),
-  h("p", {}, "This coordinator wants its token: what is in its token file, or in HATEBEAM_TOKEN."),
+  h("p", {}, "Enter the coordinator's token: the content of its token file, or the value of HATEBEAM_TOKEN."),
   h("label", { for: "token" }, "Token"), token, problem, button,
   session && h("p", { className: "hint" }, `hatebeam ${session.version}`));
   main.replaceChildren(form);
@@ -92,14 +92,14 @@ async function start() {
   try {
     session = await call("session");
   } catch {
-    // It is away. The page says so itself, and goes on when it is back.
+    // The coordinator is unreachable. The page reports that, and reconnects.
   }
   if (session && !session.signed_in) {
     signInPage(session);
     return;
   }
   isSignedIn = true;
-  show(signOut, Boolean(session?.token_wanted));
+  show(signOut, Boolean(session?.token_required));
   route({ focus: false });
 }
 
@@ -116,7 +116,7 @@ whenSignedOut(() => {
   if (isSignedIn) signInPage(null);
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
-  // The part after # is the page's name.
+  // The fragment of the URL names the page, so the link cannot change it.
   event.preventDefault();
   main.focus();
 });

@@ -1,15 +1,15 @@
-// Plots over depth. They share the depth that is pointed at.
+// Plots of values by depth. The pointer marks the same depth in all plots.
 
-import { css, h, put } from "./dom.js";
+import { css, h, setText } from "./dom.js";
 
 const HEIGHT = 190;
 const SYNC = "depth";
-/** The scale of a line that is of another size than the others: its axis is on the right. */
+/** Scale of a line that has its own axis, on the right. */
 export const RIGHT = "right";
 
 /**
- * A plot. `lines` are { label, ink, dash, scale } with `ink` the name of a colour of the style sheet; `set` is given
- * the depths and the values of each line. `onPick` is told the depth that was clicked.
+ * A plot. `lines` are { label, ink, dash, scale }, where `ink` names a colour of the style sheet. `set` takes the depths and
+ * the values of each line. `onPick` is called with the depth that was clicked.
  */
 export class Chart {
   constructor({ title, lines, format, onPick }) {
@@ -18,7 +18,7 @@ export class Chart {
     this.plot = null;
     this.data = null;
     this.onPick = onPick;
-    this.place = h("div", { className: "plot" });
+    this.frame = h("div", { className: "plot" });
     this.legend = h("ul", { className: "legend" });
     this.values = lines.map((line) => {
       const value = h("b");
@@ -27,11 +27,11 @@ export class Chart {
       return value;
     });
     this.title = title;
-    this.place.setAttribute("role", "img");
-    this.place.setAttribute("aria-label", title);
-    this.element = h("figure", { className: "chart" }, h("figcaption", {}, h("h3", {}, title), this.legend), this.place);
+    this.frame.setAttribute("role", "img");
+    this.frame.setAttribute("aria-label", title);
+    this.element = h("figure", { className: "chart" }, h("figcaption", {}, h("h3", {}, title), this.legend), this.frame);
     this.resized = new ResizeObserver(() => this.fit());
-    this.resized.observe(this.place);
+    this.resized.observe(this.frame);
     this.repaint = () => this.plot?.redraw(false);
     addEventListener("theme", this.repaint);
   }
@@ -46,7 +46,7 @@ export class Chart {
   }
 
   make() {
-    const width = this.place.clientWidth;
+    const width = this.frame.clientWidth;
     if (width === 0) return;
     const axis = (more) => ({
       stroke: () => css("--muted"),
@@ -88,7 +88,7 @@ export class Chart {
         })),
       ],
       hooks: {
-        setCursor: [(plot) => this.point(plot.cursor.idx)],
+        setCursor: [(plot) => this.showValues(plot.cursor.idx)],
         ready: [(plot) => {
           plot.over.addEventListener("click", () => {
             const index = plot.cursor.idx;
@@ -97,38 +97,38 @@ export class Chart {
         }],
       },
     };
-    this.plot = new uPlot(options, this.data, this.place);
+    this.plot = new uPlot(options, this.data, this.frame);
   }
 
   fit() {
-    const width = this.place.clientWidth;
+    const width = this.frame.clientWidth;
     if (width === 0 || !this.data) return;
     if (!this.plot) this.make();
     else if (this.plot.width !== width) this.plot.setSize({ width, height: HEIGHT });
   }
 
-  /** Shows the values at a place, or the last ones. */
-  point(index) {
+  /** Shows the values at an index, or the last values. */
+  showValues(index) {
     if (!this.data) return;
-    const at = index ?? this.data[0].length - 1;
+    const shown = index ?? this.data[0].length - 1;
     this.values.forEach((value, line) => {
-      const number = this.data[line + 1][at];
-      put(value, number === null || number === undefined ? "–" : this.format(number));
+      const number = this.data[line + 1][shown];
+      setText(value, number === null || number === undefined ? "–" : this.format(number));
     });
   }
 
   showLast() {
-    if (this.plot?.cursor.idx === null || this.plot?.cursor.idx === undefined) this.point(null);
+    if (this.plot?.cursor.idx === null || this.plot?.cursor.idx === undefined) this.showValues(null);
   }
 
   describe() {
     const [depths, ...series] = this.data;
-    const parts = this.lines.map((line, at) => {
-      const last = series[at].at(-1);
+    const parts = this.lines.map((line, index) => {
+      const last = series[index].at(-1);
       return `${line.label} ${last === null || last === undefined ? "unknown" : this.format(last)}`;
     });
-    this.place.setAttribute("aria-label",
-      `${this.title} from depth ${depths[0]} to ${depths.at(-1)}; at the last: ${parts.join(", ")}. The table of depths has all values.`);
+    this.frame.setAttribute("aria-label",
+      `${this.title} from depth ${depths[0]} to ${depths.at(-1)}; last values: ${parts.join(", ")}. The table of depths shows all values.`);
   }
 
   close() {

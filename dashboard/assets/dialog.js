@@ -1,32 +1,32 @@
-// Questions before something is done that cannot be taken back.
+// Confirmation dialogs.
 
 import { h, toast } from "./dom.js";
 
 /**
- * Asks, and does `work` if the answer is yes. The dialog stays while the work is under way, and says what went
- * wrong if something does. True if it was done.
+ * Asks for confirmation, then calls `work`. The dialog stays open while the work is in progress, and shows its error if it
+ * fails. Resolves to true if the work succeeded, and to false if the user closed the dialog.
  */
-export function ask({ title, text, yes, danger = false, work }) {
+export function confirmAction({ title, text, label, danger = false, work }) {
   return new Promise((resolve) => {
-    let done = false;
+    let isDone = false;
     const problem = h("p", { className: "problem", role: "alert", hidden: true });
-    const confirm = h("button", { type: "submit", className: danger ? "danger" : "main" }, yes);
-    const keep = h("button", { type: "button", onclick: () => dialog.close() }, "Not now");
+    const confirm = h("button", { type: "submit", className: danger ? "danger" : "main" }, label);
+    const close = h("button", { type: "button", onclick: () => dialog.close() }, "Not now");
     const form = h("form", { method: "dialog" },
       h("h2", { id: "dialog-title" }, title),
       ...[text].flat().map((part) => typeof part === "string" ? h("p", {}, part) : part),
       problem,
-      h("div", { className: "buttons" }, keep, confirm));
+      h("div", { className: "buttons" }, close, confirm));
     const dialog = h("dialog", { "aria-labelledby": "dialog-title" }, form);
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       confirm.disabled = true;
       problem.hidden = true;
       try {
-        const said = await work();
-        done = true;
+        const message = await work();
+        isDone = true;
         dialog.close();
-        if (typeof said === "string") toast(said);
+        if (typeof message === "string") toast(message);
       } catch (error) {
         problem.textContent = error.message;
         problem.hidden = false;
@@ -35,10 +35,10 @@ export function ask({ title, text, yes, danger = false, work }) {
     });
     dialog.addEventListener("close", () => {
       dialog.remove();
-      resolve(done);
+      resolve(isDone);
     });
     document.body.append(dialog);
     dialog.showModal();
-    (form.querySelector("input") ?? keep).focus();
+    (form.querySelector("input") ?? close).focus();
   });
 }

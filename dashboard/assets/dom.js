@@ -1,6 +1,6 @@
-// Making elements, and telling those who listen rather than look.
+// Helpers for elements, announcements, downloads and the clipboard.
 
-/** An element: properties, attributes (with a dash, or `role`, `for` …), listeners (`onclick`), children. */
+/** Creates an element. `props` are properties, attributes (names with a dash, or `role`, `for` …) and listeners (`onclick`). */
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
@@ -9,56 +9,56 @@ export function h(tag, props = {}, ...children) {
     else if (name in element && !name.includes("-") && name !== "list" && name !== "form") element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  fill(element, ...children);
+  setChildren(element, ...children);
   return element;
 }
 
-/** Puts children there in place of those that are; what is null, undefined or false is none. */
-export function fill(element, ...children) {
+/** Replaces the children of an element; ignores null, undefined and false. */
+export function setChildren(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }
 
-/** Puts text there only if it is another: a page that changes nothing is not drawn again. */
-export function put(element, text) {
+/** Sets the text of an element if it differs. Unchanged text causes no repaint. */
+export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Shows or hides. */
-export function show(element, is) {
-  if (element.hidden === is) element.hidden = !is;
+/** Shows or hides an element. */
+export function show(element, isVisible) {
+  if (element.hidden === isVisible) element.hidden = !isVisible;
 }
 
-let lastSaid = 0;
+let lastAnnouncement = 0;
 
-/** Tells screen readers something; key figures that change every second are told now and then. */
-export function say(text, { seldom = false } = {}) {
+/** Announces text to screen readers. With `seldom`, at most every 20 seconds, for values that change every second. */
+export function announce(text, { seldom = false } = {}) {
   const now = Date.now();
-  if (seldom && now - lastSaid < 20_000) return;
-  lastSaid = now;
-  document.getElementById("said").textContent = text;
+  if (seldom && now - lastAnnouncement < 20_000) return;
+  lastAnnouncement = now;
+  document.getElementById("announcer").textContent = text;
 }
 
-/** A line at the edge of the window that goes by itself. */
+/** Shows a message at the edge of the window for some seconds. */
 export function toast(text, kind = "fine") {
   const line = h("p", { className: `toast ${kind}` }, text);
   document.getElementById("toasts").append(line);
   setTimeout(() => line.remove(), kind === "bad" ? 12_000 : 5_000);
 }
 
-/** Has a function called once for any number of calls in one frame. */
+/** Returns a function that calls `work` at most once per frame. */
 export function oncePerFrame(work) {
-  let waits = false;
+  let isScheduled = false;
   return () => {
-    if (waits) return;
-    waits = true;
+    if (isScheduled) return;
+    isScheduled = true;
     requestAnimationFrame(() => {
-      waits = false;
+      isScheduled = false;
       work();
     });
   };
 }
 
-/** Copies text; where there is no clipboard (plain HTTP from another machine), by selecting it. */
+/** Copies text. Without the clipboard API (over plain HTTP from another machine) it copies from a selected text area. */
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -66,19 +66,19 @@ export async function copy(text, what) {
     const area = h("textarea", { className: "unseen", value: text });
     document.body.append(area);
     area.select();
-    const done = document.execCommand("copy");
+    const isCopied = document.execCommand("copy");
     area.remove();
-    if (!done) {
-      toast(`${what} cannot be copied here; download it`, "bad");
+    if (!isCopied) {
+      toast(`${what} cannot be copied in this browser: download it`, "bad");
       return;
     }
   }
   toast(`${what} copied`);
 }
 
-/** Gives the browser a file to keep. */
-export function download(name, kind, text) {
-  const url = URL.createObjectURL(new Blob([text], { type: kind }));
+/** Offers text as a file to download. */
+export function download(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
   const link = h("a", { href: url, download: name });
   document.body.append(link);
   link.click();
@@ -86,7 +86,7 @@ export function download(name, kind, text) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** A value of the style sheet. */
+/** Returns a custom property of the style sheet. */
 export function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -1,17 +1,17 @@
-// Fields of a form: what they are, what is wrong with them, and those that several forms have.
+// Form fields with validation, and the limit fields that several forms share.
 
-import { h, put, show } from "./dom.js";
+import { h, setText, show } from "./dom.js";
 import { number } from "./format.js";
 
 export class Fields {
   constructor() {
     this.all = {};
-    /** Those in which something is wrong. */
-    this.faults = [];
+    /** Keys of the invalid fields. */
+    this.invalid = [];
   }
 
   text(key, label, value, hint, more = {}) {
-    const input = h("input", { type: "text", id: key, autocomplete: "off", spellcheck: false, "aria-describedby": `${key}-hint ${key}-wrong`, ...more });
+    const input = h("input", { type: "text", id: key, autocomplete: "off", spellcheck: false, "aria-describedby": `${key}-hint ${key}-error`, ...more });
     input.value = value;
     return this.field(key, label, input, hint);
   }
@@ -28,9 +28,9 @@ export class Fields {
   }
 
   field(key, label, input, hint) {
-    const wrong = h("p", { className: "problem", id: `${key}-wrong`, hidden: true });
-    const element = h("div", { className: "field" }, h("label", { for: key }, label), input, wrong, h("p", { className: "hint", id: `${key}-hint` }, hint));
-    this.all[key] = { input, wrong, element };
+    const error = h("p", { className: "problem", id: `${key}-error`, hidden: true });
+    const element = h("div", { className: "field" }, h("label", { for: key }, label), input, error, h("p", { className: "hint", id: `${key}-hint` }, hint));
+    this.all[key] = { input, error, element };
     return element;
   }
 
@@ -38,47 +38,48 @@ export class Fields {
     return this.all[key].input.value.trim();
   }
 
-  wrong(key, text) {
-    const { input, wrong } = this.all[key];
-    put(wrong, text ?? "");
-    show(wrong, Boolean(text));
+  /** Shows an error at a field, or removes it if `text` is null. */
+  setError(key, text) {
+    const { input, error } = this.all[key];
+    setText(error, text ?? "");
+    show(error, Boolean(text));
     input.setAttribute("aria-invalid", text ? "true" : "false");
-    if (text) this.faults.push(key);
+    if (text) this.invalid.push(key);
   }
 
-  /** A whole number of a field; `none` if it is empty. */
-  whole(key, low, high, none) {
+  /** Returns the whole number in a field; `fallback` if it is empty, 0 if it is invalid. */
+  whole(key, low, high, fallback) {
     const text = this.value(key);
-    const value = text === "" ? none : Number(text);
-    const isFine = text === "" ? none !== undefined : /^\d+$/.test(text) && value >= low && value <= high;
-    this.wrong(key, isFine ? null : `Give a whole number from ${number(low)} to ${number(high)}.`);
-    return isFine ? value : 0;
+    const value = text === "" ? fallback : Number(text);
+    const isValid = text === "" ? fallback !== undefined : /^\d+$/.test(text) && value >= low && value <= high;
+    this.setError(key, isValid ? null : `Enter a whole number from ${number(low)} to ${number(high)}.`);
+    return isValid ? value : 0;
   }
 
-  /** A number greater than zero; 0 if the field is empty. */
+  /** Returns the positive number in a field; 0 if it is empty or invalid. */
   positive(key, high) {
     const text = this.value(key);
     const value = text === "" ? 0 : Number(text.replace(",", "."));
-    const isFine = text === "" || value > 0 && value <= high;
-    this.wrong(key, isFine ? null : `Give a number above 0, up to ${number(high)}, or nothing.`);
-    return isFine ? value : 0;
+    const isValid = text === "" || value > 0 && value <= high;
+    this.setError(key, isValid ? null : `Enter a number above 0, at most ${number(high)}, or leave the field empty.`);
+    return isValid ? value : 0;
   }
 
-  /** Puts whoever types where something is wrong. */
-  focusFault() {
-    const { input } = this.all[this.faults[0]];
+  /** Moves the focus to the first invalid field. */
+  focusInvalid() {
+    const { input } = this.all[this.invalid[0]];
     input.closest("details")?.setAttribute("open", "");
     input.focus();
   }
 }
 
-/** Where a run stops; `run` has what it has now. */
+/** Adds the fields for the limits of a run. `run` has the current limits. */
 export function limitFields(fields, run = {}) {
   const value = (limit) => limit ? String(limit) : "";
   return [
-    fields.text("maxDollars", "Dollars at most", value(run.max_dollars), "The run ends with everything committed and the best game read back before it costs more. Empty: no limit.", { inputMode: "decimal" }),
-    fields.text("maxHours", "Hours at most", value(run.max_hours), "The same by the time it is searched. Empty: no limit.", { inputMode: "decimal" }),
-    fields.text("maxDepth", "Depth at most", value(run.max_depth), "Pieces after which it stops. Empty: until no well lives on.", { inputMode: "numeric" }),
+    fields.text("maxDollars", "Cost limit in dollars", value(run.max_dollars), "The run stops before it costs more. All depths are committed, and the best game is read back. Empty: no limit.", { inputMode: "decimal" }),
+    fields.text("maxHours", "Time limit in hours", value(run.max_hours), "Maximum search time. Empty: no limit.", { inputMode: "decimal" }),
+    fields.text("maxDepth", "Depth limit in pieces", value(run.max_depth), "Number of pieces after which the run stops. Empty: the run continues until all games are over.", { inputMode: "numeric" }),
   ];
 }
 

@@ -1,4 +1,4 @@
-// A game as the coordinator tells it, and how things stood after any number of its keys.
+// A game as the coordinator sends it, and its state after any number of keys.
 
 import { rowsOf, valueOf } from "./well.js";
 
@@ -6,7 +6,7 @@ export class Film {
   constructor(film) {
     Object.assign(this, film);
     this.rows = film.above + film.height;
-    /** The number of keys before each piece. */
+    /** Number of keys before each piece. */
     this.first = [];
     let keys = 0;
     for (const turn of film.turns) {
@@ -14,14 +14,14 @@ export class Film {
       keys += turn.keys.length;
     }
     this.length = keys;
-    this.boards = this.colours();
+    this.boards = this.makeBoards();
   }
 
-  /** The board before each piece, and the last one, each cell with the piece it is of. */
-  colours() {
+  /** Returns the board before each piece and the last board. The value of a cell is its piece. */
+  makeBoards() {
     const { width, above, turns } = this;
     let board = new Uint8Array(this.rows * width);
-    // What was there when the game began is of no piece.
+    // The pieces of the initial cells are unknown.
     rowsOf(turns[0].well, width)?.forEach((row, y) => {
       for (let x = 0; x < width; x += 1) if (row >> x & 1) board[(y + above) * width + x] = 8;
     });
@@ -32,14 +32,13 @@ export class Film {
       board = board.slice();
       const rest = turn.path.at(-1);
       for (const [x, y] of rest) board[y * width + x] = valueOf(turn.piece);
-      if (turn.lines > 0) this.clear(board);
+      if (turn.lines > 0) this.removeFullRows(board);
       boards.push(board);
     }
     return boards;
   }
 
-  /** Removes full rows; those above move down. */
-  clear(board) {
+  removeFullRows(board) {
     const { width } = this;
     for (let y = 0; y < this.rows; y += 1) {
       const row = board.subarray(y * width, (y + 1) * width);
@@ -50,7 +49,7 @@ export class Film {
     }
   }
 
-  /** The place in `turns` of the piece that is under way after so many keys. */
+  /** Returns the index of the turn in progress after this many keys. */
   turnAt(keys) {
     let [low, high] = [0, this.turns.length - 1];
     while (low < high) {
@@ -61,7 +60,7 @@ export class Film {
     return low;
   }
 
-  /** How things stand after so many keys. */
+  /** Returns the state of the game after this many keys. */
   frame(keys) {
     const index = this.turnAt(keys);
     const turn = this.turns[index];
@@ -73,7 +72,7 @@ export class Film {
     return { turn, index, pressed, score: turn.score, cells: this.boards[index], falling, isOver: false };
   }
 
-  /** All keys as letters. */
+  /** Returns all keys as letters. */
   letters() {
     return this.turns.map((turn) => turn.keys).join("");
   }

@@ -1,13 +1,13 @@
-// Numbers for people.
+// Numbers, times and sizes as text.
 
 const DASH = "–";
 
-/** 1234567 as "1,234,567". */
+/** Formats a whole number: "1,234,567". */
 export function number(value) {
   return value === null || value === undefined ? DASH : Math.round(value).toLocaleString("en-US");
 }
 
-/** Three digits that count, and k, M, G. */
+/** Formats a number with three significant digits and k, M, G or T. */
 export function short(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return DASH;
   const units = ["", "k", "M", "G", "T"];
@@ -25,7 +25,7 @@ function digits(value) {
   return value.toFixed(size >= 9.995 ? 1 : 2);
 }
 
-/** Bytes with a unit. */
+/** Formats a number of bytes. */
 export function bytes(value) {
   if (value === null || value === undefined) return DASH;
   const units = ["B", "KB", "MB", "GB", "TB", "PB"];
@@ -37,7 +37,7 @@ export function bytes(value) {
   return `${digits(value)} ${units[unit]}`;
 }
 
-/** Dollars: cents, and more digits where it is less than a few. */
+/** Formats dollars with cents; small amounts with two significant digits. */
 export function dollars(value) {
   if (value === null || value === undefined) return DASH;
   if (value === 0) return "$0";
@@ -46,7 +46,7 @@ export function dollars(value) {
   return `$${Number(value.toPrecision(2))}`;
 }
 
-/** A time: "3 d 4 h", "2 h 05 min", "4 min 10 s", "3.2 s". */
+/** Formats a duration: "3 d 4 h", "2 h 05 min", "4 min 10 s", "3.2 s". */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return DASH;
   if (seconds < 59.95) return `${digits(seconds)} s`;
@@ -58,7 +58,7 @@ export function duration(seconds) {
   return `${minutes} min ${two(whole % 60)} s`;
 }
 
-/** A time that nobody knows exactly: "50 s", "8 min", "5.5 h", "3 d". */
+/** Formats an estimated duration: "50 s", "8 min", "5.5 h", "3 d". */
 export function rough(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return DASH;
   if (seconds < 90) return `${Math.round(seconds)} s`;
@@ -68,13 +68,13 @@ export function rough(seconds) {
   return `${value < 9.95 ? Number(value.toFixed(1)) : Math.round(value)} ${unit[1]}`;
 }
 
-/** "a to b", or one of them where both read the same. */
+/** Formats a range as "a to b", or as one value if both have the same text. */
 export function range([low, high], format) {
   const [from, to] = [format(low), format(high)];
   return from === to ? from : `${from} to ${to}`;
 }
 
-/** When: the time of day, and the day unless it is today. */
+/** Formats a point in time: the time of day, and the date unless it is today. */
 export function clock(ms) {
   if (!ms) return DASH;
   const date = new Date(ms);
@@ -83,7 +83,7 @@ export function clock(ms) {
   return `${date.toLocaleDateString([], { day: "numeric", month: "short" })} ${time}`;
 }
 
-/** A count of something. */
+/** Formats a number with its noun: "1 run", "2 runs". */
 export function count(value, one, many = `${one}s`) {
   return `${number(value)} ${value === 1 ? one : many}`;
 }
@@ -92,18 +92,18 @@ export function percent(part) {
   return Number.isFinite(part) ? `${Math.round(part * 100)} %` : DASH;
 }
 
-const LIMITS = { "max-depth": "depth limit", "max-cost": "budget", "max-hours": "time limit" };
+const LIMITS = { "max-depth": "depth limit", "max-cost": "cost limit", "max-hours": "time limit" };
 
-/** What ended a run before its time, in words; empty if nothing did. */
-export function endedBy(limit) {
-  return limit ? `ended by its ${LIMITS[limit] ?? limit}` : "";
+/** Says which limit stopped a run; empty if none did. */
+export function stoppedBy(limit) {
+  return limit ? `stopped at its ${LIMITS[limit] ?? limit}` : "";
 }
 
 const FACTORS = { "": 1, k: 1e3, m: 1e6, g: 1e9 };
-/** The widest beam. */
+/** Maximum width of a beam. */
 const MAX_WIDTH = 2 ** 30;
 
-/** The wells of "10000", "10k" or "2.5M", as the command line reads them; null if it is none. */
+/** Parses a width such as "10000", "10k" or "2.5M", like the command line; null if it is invalid. */
 export function wells(text) {
   const match = /^([0-9_]*\.?[0-9_]+|[0-9_]+\.)\s*([kmg]?)$/i.exec(text.trim());
   if (!match) return null;

@@ -1,8 +1,8 @@
-// The signs on buttons, drawn: not every system's fonts have them.
+// Icons of buttons, as SVG, because not all fonts have these symbols.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Paths in a square of 16. */
+/** Paths in a square of 16 × 16. */
 const PATHS = {
   play: "M4 2.5v11l9.5-5.5z",
   pause: "M3.5 2.5h3.2v11H3.5zM9.3 2.5h3.2v11H9.3z",
@@ -25,17 +25,17 @@ export function icon(name) {
   return svg;
 }
 
-/** A button with a sign, and what it does for those who do not see it. */
+/** Creates a button with an icon. The label is the tooltip, and the text for screen readers. */
 export function iconButton(label, name, work, className = "") {
   const button = document.createElement("button");
   button.type = "button";
-  button.className = `sign ${className}`;
+  button.className = `icon-button ${className}`;
   setIcon(button, label, name);
   button.addEventListener("click", work);
   return button;
 }
 
-/** Gives a button another sign. */
+/** Changes the icon and the label of a button. */
 export function setIcon(button, label, name) {
   button.title = label;
   button.setAttribute("aria-label", label);

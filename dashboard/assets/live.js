@@ -1,15 +1,16 @@
-// Talking with the coordinator: calls, and events that go on for as long as a page is shown.
+// Communication with the coordinator: API calls, and the event stream of the current page.
 
 import { show } from "./dom.js";
 
-/** Between two tries to reach a coordinator that is away: from, to, in milliseconds. */
-const BACKOFF = [500, 15_000];
-/** After so long without a word (it says one every ten seconds) the connection is taken to be gone. */
-const SILENCE = 25_000;
-/** How long a coordinator may be away before it is said. */
-const GRACE = 700;
+/** First and maximum delay before a reconnection, in milliseconds. */
+const MIN_BACKOFF = 500;
+const MAX_BACKOFF = 15_000;
+/** Maximum duration of a connection attempt, in milliseconds. */
+const CONNECT_TIMEOUT = 25_000;
+/** A lost connection is reported only after this long, in milliseconds. */
+const OFFLINE_DELAY = 700;
 
-/** A call that was answered with an error, or not at all (then its status is 0). */
+/** A failed call. Its status is 0 if there was no response. */
 export class CallError extends Error {
   constructor(status, text) {
     super(text);
@@ -19,12 +20,12 @@ export class CallError extends Error {
 
 let onSignedOut = () => {};
 
-/** What to do when the token is wanted. */
+/** Sets what to do when the server requires the token. */
 export function whenSignedOut(work) {
   onSignedOut = work;
 }
 
-/** Calls the interface. With a body it is a POST. */
+/** Calls the API: with a body by POST, otherwise by GET. */
 export async function call(path, body, { signal } = {}) {
   const options = body === undefined ? { signal } : {
     method: "POST",
@@ -37,154 +38,160 @@ export async function call(path, body, { signal } = {}) {
     response = await fetch(`api/v1/${path}`, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new CallError(0, "The coordinator cannot be reached.");
+    throw new CallError(0, "The coordinator is unreachable.");
   }
   const text = await response.text();
   let answer = null;
   try {
     answer = text === "" ? null : JSON.parse(text);
   } catch {
-    throw new CallError(response.status, `An answer that is not understood (${response.status}).`);
+    throw new CallError(response.status, `The response is not JSON (HTTP ${response.status}).`);
   }
   if (response.ok) return answer;
   if (response.status === 401 && path !== "login") onSignedOut();
   throw new CallError(response.status, answer?.error ?? `HTTP ${response.status}`);
 }
 
-/** A run's place in the interface. */
+/** Returns the API path of a run. */
 export function runPath(run) {
   return `runs/${encodeURIComponent(run)}`;
 }
 
 /**
- * Events of one page. `path` is asked for at every (re)connection, so that a page can go on from where it is;
- * `handlers` are called with what the events say. Why there are none a browser does not tell: `check` is a call that
- * does, and `refused` is told what is wrong if it is of no use to try again.
+ * The event stream of a page. `path` is called for every connection, so that a page can continue after the last event it
+ * received. `handlers` are called with the data of the events. A browser does not tell why a stream fails: the call of the
+ * path `check` finds out, and `notFound` is called if its object does not exist.
  */
 export class Live {
-  constructor(path, handlers, { check = "workers", refused = () => {} } = {}) {
+  constructor(path, handlers, { check = "workers", notFound = () => {} } = {}) {
     this.path = path;
     this.handlers = handlers;
     this.check = check;
-    this.refused = refused;
-    this.wait = BACKOFF[0];
-    this.awaySince = null;
+    this.notFound = notFound;
+    this.backoff = MIN_BACKOFF;
+    this.offlineSince = null;
+    this.reason = null;
     this.retryAt = 0;
-    this.ended = false;
-    this.heard = Date.now();
-    this.onVisible = () => this.look();
-    document.addEventListener("visibilitychange", this.onVisible);
-    addEventListener("online", this.onVisible);
-    this.clock = setInterval(() => this.tick(), 500);
+    this.isEnded = false;
+    this.lastMessage = Date.now();
+    this.onVisibility = () => this.updateVisibility();
+    document.addEventListener("visibilitychange", this.onVisibility);
+    addEventListener("online", this.onVisibility);
+    this.timer = setInterval(() => this.tick(), 500);
     this.open();
   }
 
   open() {
     this.source?.close();
     this.retryAt = 0;
-    this.heard = Date.now();
+    this.lastMessage = Date.now();
     const source = new EventSource(`api/v1/${this.path()}`);
     this.source = source;
-    source.onopen = () => this.isHere();
-    source.onerror = () => this.isAway();
+    source.onopen = () => this.onConnected();
+    source.onerror = () => this.onDisconnected();
     for (const [name, handler] of Object.entries(this.handlers)) {
       source.addEventListener(name, (event) => {
-        this.isHere();
+        this.onConnected();
         handler(JSON.parse(event.data));
       });
     }
     source.addEventListener("end", () => this.end());
-    source.addEventListener("gone", (event) => {
-      this.reason = JSON.parse(event.data);
-      this.isAway();
+    source.addEventListener("failed", (event) => {
+      this.reason = `The coordinator reports an error: ${JSON.parse(event.data)}.`;
+      this.onDisconnected();
     });
   }
 
-  isHere() {
-    this.heard = Date.now();
-    this.wait = BACKOFF[0];
-    this.awaySince = null;
+  onConnected() {
+    this.lastMessage = Date.now();
+    this.backoff = MIN_BACKOFF;
+    this.offlineSince = null;
     this.reason = null;
-    this.tell();
+    this.showState();
   }
 
-  isAway() {
+  onDisconnected() {
     this.source?.close();
     this.source = null;
-    if (this.ended || this.retryAt) return;
-    this.awaySince ??= Date.now();
-    // Not all at once, when a coordinator comes back.
-    this.retryAt = Date.now() + this.wait * (0.75 + Math.random() / 2);
-    this.wait = Math.min(this.wait * 2, BACKOFF[1]);
-    this.lookWhy();
-    this.tell();
+    if (this.isEnded || this.retryAt) return;
+    this.offlineSince ??= Date.now();
+    // The random part spreads the reconnections of many browsers.
+    this.retryAt = Date.now() + this.backoff * (0.75 + Math.random() / 2);
+    this.backoff = Math.min(this.backoff * 2, MAX_BACKOFF);
+    this.findReason();
+    this.showState();
   }
 
-  /** It may be for want of the token, or of what is asked for. */
-  async lookWhy() {
+  /** The stream may fail for lack of the token, or because its run does not exist. */
+  async findReason() {
     try {
       await call(this.check);
-      if (!this.source) this.reason ??= "The coordinator is there, but tells of no changes (to too many browsers?),";
+      if (!this.source) this.reason ??= "The coordinator answers, but sends no updates. Too many browser tabs may be connected.";
     } catch (error) {
       if (error.status === 0) this.reason = null;
-      if (this.ended || error.status !== 404) return;
+      if (this.isEnded || error.status !== 404) return;
       this.end();
-      this.refused(error);
+      this.notFound(error);
     }
   }
 
-  /** Nothing more will be said. */
+  /** Closes the stream after its last event. */
   end() {
-    this.ended = true;
+    this.isEnded = true;
     this.source?.close();
     this.source = null;
-    this.isHere();
+    this.onConnected();
   }
 
   tick() {
-    if (this.ended) return;
+    if (this.isEnded) return;
     if (document.hidden) return;
     const now = Date.now();
+    const isLate = now - this.lastMessage > CONNECT_TIMEOUT;
     if (this.retryAt && now >= this.retryAt) this.open();
-    else if (this.source && now - this.heard > SILENCE && this.source.readyState !== EventSource.OPEN) this.isAway();
-    this.tell();
+    else if (this.source && isLate && this.source.readyState !== EventSource.OPEN) this.onDisconnected();
+    this.showState();
   }
 
-  /** A page that nobody looks at is told nothing; when it is looked at again it catches up. */
-  look() {
-    if (this.ended) return;
+  /** Disconnects a hidden page, and reconnects it when it is visible again. */
+  updateVisibility() {
+    if (this.isEnded) return;
     if (document.hidden) {
       this.source?.close();
       this.source = null;
     } else {
-      this.wait = BACKOFF[0];
+      this.backoff = MIN_BACKOFF;
       this.open();
     }
   }
 
-  tell() {
-    const [away, link] = [document.getElementById("away"), document.getElementById("link")];
-    const isAway = this.awaySince !== null && Date.now() - this.awaySince > GRACE;
-    show(away, isAway);
-    link.className = `link ${isAway ? "bad" : this.ended ? "" : "good"}`;
-    const state = isAway ? "away" : this.ended ? "ended" : "live";
+  showState() {
+    const [banner, link] = [document.getElementById("offline"), document.getElementById("link")];
+    const isOffline = this.offlineSince !== null && Date.now() - this.offlineSince > OFFLINE_DELAY;
+    show(banner, isOffline);
+    link.className = `link ${isOffline ? "bad" : this.isEnded ? "" : "good"}`;
+    const state = isOffline ? "offline" : this.isEnded ? "ended" : "live";
     if (link.textContent !== state) link.textContent = state;
-    if (!isAway) return;
+    if (!isOffline) return;
+    const text = this.offlineText();
+    if (banner.textContent !== text) banner.textContent = text;
+  }
+
+  offlineText() {
     const seconds = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
-    const since = new Date(this.awaySince).toLocaleTimeString();
-    const text = `${this.reason ?? "The coordinator is away"} since ${since}. What is shown here is how things stood then; ` +
-      `a run loses nothing, and goes on when a coordinator is started again. ` +
-      (this.retryAt ? `Trying again ${seconds > 0 ? `in ${seconds} s` : "now"}.` : "Trying …");
-    if (away.textContent !== text) away.textContent = text;
+    const since = new Date(this.offlineSince).toLocaleTimeString();
+    const retry = !this.retryAt ? "Connecting …" : seconds > 0 ? `Next attempt in ${seconds} s.` : "Connecting …";
+    return `${this.reason ?? "The coordinator is unreachable."} This page shows the state of ${since}. ` +
+      `Committed depths are safe: runs resume when a coordinator is running again. ${retry}`;
   }
 
   close() {
-    this.ended = true;
+    this.isEnded = true;
     this.source?.close();
-    clearInterval(this.clock);
-    document.removeEventListener("visibilitychange", this.onVisible);
-    removeEventListener("online", this.onVisible);
-    show(document.getElementById("away"), false);
+    clearInterval(this.timer);
+    document.removeEventListener("visibilitychange", this.onVisibility);
+    removeEventListener("online", this.onVisibility);
+    show(document.getElementById("offline"), false);
     const link = document.getElementById("link");
     link.className = "link";
     link.textContent = "";

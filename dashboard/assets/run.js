@@ -1,18 +1,18 @@
-// The page of one run, live.
+// The page of one run, updated live.
 
 import { Chart, RIGHT } from "./charts.js";
 import { Depths } from "./depths.js";
-import { ask } from "./dialog.js";
-import { download, fill, h, oncePerFrame, put, say, show } from "./dom.js";
+import { confirmAction } from "./dialog.js";
+import { announce, download, h, oncePerFrame, setChildren, setText, show } from "./dom.js";
 import { Fields, limitFields, readLimits } from "./fields.js";
-import { bytes, clock, count, dollars, duration, endedBy, number, percent, range, rough, short } from "./format.js";
+import { bytes, clock, count, dollars, duration, number, percent, range, rough, short, stoppedBy } from "./format.js";
 import { icon, iconButton } from "./icons.js";
 import { Live, call, runPath } from "./live.js";
 import { stateChip } from "./runs.js";
 import { cellsOf, describe, draw, rowsOf } from "./well.js";
-import { WorkerTable, empty as noWorkers } from "./workers.js";
+import { WorkerTable, noWorkers } from "./workers.js";
 
-/** From here on a budget is nearly used up. */
+/** Share of a limit above which it is highlighted. */
 const WARN = 0.8;
 
 export function runPage(main, name) {
@@ -24,10 +24,10 @@ class RunPage {
   constructor(main, name) {
     this.name = name;
     this.run = null;
-    this.told = [];
+    this.allAlerts = [];
     this.depths = new Depths();
     this.build(main);
-    this.plot = later(() => this.plotting());
+    this.schedulePlots = inPieces(() => this.plotWork());
     this.live = new Live(() => `${runPath(name)}/events?from=${this.depths.next}`, {
       run: (run) => this.setRun(run),
       depths: (records) => this.addDepths(records),
@@ -35,18 +35,18 @@ class RunPage {
       alerts: (alerts) => this.setAlerts(alerts),
     }, {
       check: runPath(name),
-      refused: (error) => main.replaceChildren(h("h1", {}, name),
+      notFound: (error) => main.replaceChildren(h("h1", {}, name),
         h("p", { className: "problem", role: "alert" }, error.message),
-        h("p", {}, h("a", { href: "#/" }, "To the runs"))),
+        h("p", {}, h("a", { href: "#/" }, "All runs"))),
     });
   }
 
   build(main) {
     const { name } = this;
     this.chip = h("span");
-    this.stop = h("button", { type: "button", className: "danger", hidden: true, onclick: () => this.askStop() }, "Stop");
-    this.limits = h("button", { type: "button", hidden: true, onclick: () => this.askLimits() }, "Limits …");
-    this.goOn = h("button", { type: "button", hidden: true, onclick: () => this.askGoOn() }, "Go on");
+    this.stop = h("button", { type: "button", className: "danger", hidden: true, onclick: () => this.confirmStop() }, "Stop");
+    this.limits = h("button", { type: "button", hidden: true, onclick: () => this.editLimits() }, "Limits …");
+    this.resume = h("button", { type: "button", hidden: true, onclick: () => this.confirmResume() }, "Resume");
     this.play = h("a", { className: "button main", href: `#/run/${encodeURIComponent(name)}/game`, hidden: true }, icon("play"), "Best game");
     this.note = h("p", { className: "banner", hidden: true });
     this.alerts = h("ul", { className: "alerts", "aria-label": "Alerts", "aria-live": "polite", hidden: true });
@@ -61,7 +61,7 @@ class RunPage {
     this.spec = h("pre", { className: "command", tabIndex: 0 });
     const loading = h("p", { className: "hint", role: "status" }, "Waiting for the coordinator …");
     this.loading = loading;
-    // There is nothing to draw before the first depth.
+    // Hidden before the first depth.
     this.drawn = h("div", { className: "columns", hidden: true },
       this.wells.element,
       h("section", { className: "plots", "aria-label": "Plots over depth" },
@@ -69,7 +69,7 @@ class RunPage {
     main.replaceChildren(
       h("p", { className: "crumbs" }, h("a", { href: "#/" }, "Runs"), " / "),
       h("div", { className: "head" }, h("h1", {}, name, " ", this.chip),
-        h("div", { className: "buttons" }, this.play, this.limits, this.goOn, this.stop)),
+        h("div", { className: "buttons" }, this.play, this.limits, this.resume, this.stop)),
       loading, this.note, this.alerts, this.figures.element, this.budget,
       this.drawn,
       this.table.element,
@@ -91,48 +91,48 @@ class RunPage {
     show(this.loading, false);
     if (was !== run.state) {
       this.chip.replaceChildren(stateChip(run.state));
-      if (was !== undefined) say(`The run is ${run.state}`);
-      put(this.spec, JSON.stringify(run.spec, null, 2));
+      if (was !== undefined) announce(`The run is ${run.state}`);
+      setText(this.spec, JSON.stringify(run.spec, null, 2));
     }
     const isOpen = run.state === "running" || run.state === "queued";
     show(this.stop, isOpen);
     show(this.limits, isOpen);
-    show(this.goOn, run.state === "cancelled" || run.state === "failed" || Boolean(run.stopped_by));
+    show(this.resume, run.state === "cancelled" || run.state === "failed" || Boolean(run.stopped_by));
     show(this.play, run.depth > 0);
-    const ended = run.stopped_by ? `It was ${endedBy(run.stopped_by)}. ` : "";
-    put(this.note, ended + run.note);
+    const ended = run.stopped_by ? `The run was ${stoppedBy(run.stopped_by)}. ` : "";
+    setText(this.note, ended + run.note);
     show(this.note, this.note.textContent !== "");
-    this.setAlerts(this.told);
-    this.figures.set(run, this.depths);
-    this.setBudgets(run);
+    this.setAlerts(this.allAlerts);
+    this.figures.update(run, this.depths);
+    this.setLimits(run);
     this.setCosts(run.cost, run.state === "running");
-    document.title = `${count(run.points, "line")}, depth ${run.depth} – ${run.run}`;
-    say(`Depth ${run.depth}, best ${count(run.points, "line")}, ${dollars(run.dollars)}`, { seldom: true });
+    document.title = `${count(run.best_lines, "line")}, depth ${run.depth} – ${run.run}`;
+    announce(`Depth ${run.depth}, best ${count(run.best_lines, "line")}, ${dollars(run.dollars)}`, { seldom: true });
   }
 
-  setBudgets(run) {
-    const budgets = [
+  setLimits(run) {
+    const limits = [
       ["Cost", run.dollars ?? 0, run.max_dollars, dollars],
       ["Time", run.seconds, run.max_hours === null ? null : run.max_hours * 3600, duration],
       ["Depth", run.depth, run.max_depth || null, number],
-    ].filter(([, , most]) => most !== null);
-    show(this.budget, budgets.length > 0);
-    const key = budgets.map(([label]) => label).join();
+    ].filter(([, , limit]) => limit !== null);
+    show(this.budget, limits.length > 0);
+    const key = limits.map(([label]) => label).join();
     if (this.budgetKey !== key) {
       this.budgetKey = key;
-      this.bars = budgets.map(([label]) => {
-        const bar = h("progress", { max: 1, value: 0, "aria-label": `${label} used of the limit` });
+      this.bars = limits.map(([label]) => {
+        const bar = h("progress", { max: 1, value: 0, "aria-label": `${label}: used share of the limit` });
         const text = h("span");
         return { bar, text, element: h("div", { className: "budget" }, h("b", {}, label), bar, text) };
       });
       this.budget.replaceChildren(...this.bars.map((bar) => bar.element));
     }
-    budgets.forEach(([label, used, most, format], at) => {
-      const part = most > 0 ? used / most : 0;
-      const { bar, text, element } = this.bars[at];
+    limits.forEach(([label, used, limit, format], index) => {
+      const part = limit > 0 ? used / limit : 0;
+      const { bar, text, element } = this.bars[index];
       bar.value = Math.min(1, part);
       element.classList.toggle("warn", part >= WARN && label !== "Depth");
-      put(text, `${format(used)} of ${format(most)}, ${percent(part)}`);
+      setText(text, `${format(used)} of ${format(limit)}, ${percent(part)}`);
     });
   }
 
@@ -142,50 +142,50 @@ class RunPage {
     this.costKey = key;
     show(this.costs, cost !== null);
     if (cost === null) return;
-    const row = (name, what, time, price, sum) => h("tr", {},
-      h("th", { scope: "row" }, name), h("td", {}, what), h("td", { className: "num" }, time),
+    const row = (name, type, time, price, sum) => h("tr", {},
+      h("th", { scope: "row" }, name), h("td", {}, type), h("td", { className: "num" }, time),
       h("td", { className: "num" }, price), h("td", { className: "num" }, sum));
-    const machines = cost.machines.map((one) => {
-      const machine = one.machine;
-      const what = [machine?.kind, machine?.market, machine?.region].filter(Boolean).join(", ") || "–";
+    const machines = cost.machines.map((used) => {
+      const machine = used.machine;
+      const type = [machine?.kind, machine?.market, machine?.region].filter(Boolean).join(", ") || "–";
       const price = machine?.dollars_per_hour ?? null;
-      return row(one.name + (isRunning && !one.attends ? " (gone)" : ""), what, duration(one.seconds),
-        price === null ? "unknown" : `${dollars(price)}/h`, price === null ? "unknown" : dollars(one.dollars));
+      return row(used.name + (isRunning && !used.active ? " (disconnected)" : ""), type, duration(used.seconds),
+        price === null ? "unknown" : `${dollars(price)}/h`, price === null ? "unknown" : dollars(used.dollars));
     });
-    fill(this.costs,
+    setChildren(this.costs,
       h("h2", {}, "Cost"),
       h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Cost by machine" },
         h("table", {},
-          h("thead", {}, h("tr", {}, ...["Machine", "Kind", "Paid for", "Price", "Cost"]
-            .map((text, at) => h("th", { scope: "col", className: at > 1 ? "num" : "" }, text)))),
+          h("thead", {}, h("tr", {}, ...["Machine", "Type", "Time", "Price", "Cost"]
+            .map((text, index) => h("th", { scope: "col", className: index > 1 ? "num" : "" }, text)))),
           h("tbody", {}, ...machines,
-            row("Requests to the object store", "", "", "", dollars(cost.request_dollars)),
-            row("Storage so far", "", "", `${dollars(cost.storage_dollars_per_month)}/month`, dollars(cost.storage_dollars)),
-            row("All told", "", "", "", dollars(cost.dollars))))),
+            row("Object store requests", "", "", "", dollars(cost.request_dollars)),
+            row("Storage", "", "", `${dollars(cost.storage_dollars_per_month)}/month`, dollars(cost.storage_dollars)),
+            row("Total", "", "", "", dollars(cost.dollars))))),
       cost.unpriced > 0 && h("p", { className: "hint" },
-        `${count(cost.unpriced, "worker has", "workers have")} no known price: the run costs more than is said here.`));
+        `The price of ${count(cost.unpriced, "worker")} is unknown, so the actual cost is higher.`));
   }
 
   addDepths(records) {
     this.depths.add(records, this.run);
     show(this.drawn, this.depths.next > 0);
-    this.plot();
+    this.schedulePlots();
   }
 
-  /** A piece of work for each plot, so that none of them holds up the page for long. */
-  plotting() {
+  /** Returns the work of an update in pieces, one for each plot, so that no piece blocks the page for long. */
+  plotWork() {
     const { depths, charts: all } = this;
     return [
       () => {
         this.wells.update();
         this.table.update();
-        if (this.run) this.figures.set(this.run, depths);
+        if (this.run) this.figures.update(this.run, depths);
       },
-      () => all.score.set(depths.depth, depths.best, depths.median, depths.cut),
-      () => all.points.set(depths.depth, depths.points),
+      () => all.score.set(depths.depth, depths.best_eval, depths.median_eval, depths.worst_eval),
+      () => all.lines.set(depths.depth, depths.best_lines),
       () => all.height.set(depths.depth, depths.surface, depths.stack),
       () => all.time.set(depths.depth, depths.seconds),
-      () => all.cost.set(depths.depth, depths.dollars, depths.spent),
+      () => all.cost.set(depths.depth, depths.dollars, depths.total_dollars),
       () => all.bytes.set(depths.depth, depths.bytes),
     ];
   }
@@ -196,10 +196,10 @@ class RunPage {
     show(this.noWorkers, workers.length === 0);
   }
 
-  setAlerts(told) {
-    this.told = told;
-    // What holds the run up is said above.
-    const alerts = told.filter((alert) => alert.text !== this.run?.note);
+  setAlerts(allAlerts) {
+    this.allAlerts = allAlerts;
+    // The note already shows this alert.
+    const alerts = allAlerts.filter((alert) => alert.text !== this.run?.note);
     const key = JSON.stringify(alerts);
     if (key === this.alertsKey) return;
     this.alertsKey = key;
@@ -208,100 +208,101 @@ class RunPage {
       h("b", {}, alert.kind.replaceAll("-", " ")), alert.worker ? ` ${alert.worker}: ` : ": ", alert.text)));
   }
 
-  askStop() {
-    return ask({
+  confirmStop() {
+    return confirmAction({
       title: "Stop this run?",
-      text: "It ends with the depth that is under way. All that is committed stays in the object store, and it can go on later. Machines are not stopped by this: they cost until you stop them.",
-      yes: "Stop the run",
+      text: "The run ends after the current depth. Its committed depths stay in the object store, and you can resume it later. The machines keep running and cost money until you stop them.",
+      label: "Stop the run",
       danger: true,
       work: async () => {
         await call(`${runPath(this.name)}/cancel`, {});
-        return "The run stops at the end of its depth";
+        return "The run stops after the current depth";
       },
     });
   }
 
-  askLimits() {
-    return this.askWithLimits({
-      title: "Where shall this run stop?",
-      text: "The depth that is under way is finished in any case.",
-      yes: "Change",
+  editLimits() {
+    return this.confirmWithLimits({
+      title: "Change the limits of this run?",
+      text: "The current depth is finished in any case.",
+      label: "Change",
       work: async (limits) => {
         await call(`${runPath(this.name)}/limits`, limits);
-        return "The limits are changed";
+        return "Limits changed";
       },
     });
   }
 
-  async askGoOn() {
+  async confirmResume() {
     const { run } = this;
-    const why = run.stopped_by ? ` It was ${endedBy(run.stopped_by)}: give more of that, or leave the field empty.` : "";
-    const done = await this.askWithLimits({
-      title: "Go on with this run?",
-      text: `It goes on after depth ${run.depth}.${why}`,
-      yes: "Go on",
+    const advice = run.stopped_by ? ` It was ${stoppedBy(run.stopped_by)}: raise that limit, or leave the field empty.` : "";
+    const isDone = await this.confirmWithLimits({
+      title: "Resume this run?",
+      text: `The run continues after depth ${run.depth}.${advice}`,
+      label: "Resume",
       work: async (limits) => {
         const now = await call("runs", { spec: run.spec, shards: run.shards, ...limits });
-        if (now.state === "finished") throw new Error(`It was ${endedBy(now.stopped_by)}, and goes on with more of that only.`);
-        return "The run is in the queue again";
+        if (now.state === "finished") throw new Error(`The run was ${stoppedBy(now.stopped_by)}: raise that limit to resume it.`);
+        return "The run is queued again";
       },
     });
-    // The stream of events ended with the run.
-    if (done) dispatchEvent(new Event("reload"));
+    // The event stream ended with the run: open a new one.
+    if (isDone) dispatchEvent(new Event("reload"));
   }
 
-  askWithLimits({ title, text, yes, work }) {
+  confirmWithLimits({ title, text, label, work }) {
     const fields = new Fields();
-    return ask({
+    return confirmAction({
       title,
       text: [text, ...limitFields(fields, this.run)],
-      yes,
+      label,
       work: () => {
-        fields.faults = [];
+        fields.invalid = [];
         const limits = readLimits(fields);
-        if (fields.faults.length === 0) return work(limits);
-        fields.focusFault();
-        throw new Error("One of the limits cannot be read.");
+        if (fields.invalid.length === 0) return work(limits);
+        fields.focusInvalid();
+        throw new Error("A limit is invalid.");
       },
     });
   }
 
   close() {
     this.live.close();
-    this.plot.cancel();
+    this.schedulePlots.cancel();
     this.wells.close();
     for (const chart of Object.values(this.charts)) chart.close();
   }
 }
 
 /**
- * Has work done soon, a piece of it in each frame, and then not for a while: plots of ten thousand depths take
- * their time, and on a slow machine more of it.
+ * Returns a function that schedules work: one piece in each frame, followed by a pause. Plots of ten thousand depths take a
+ * noticeable time, so the pause grows with the time that the work took.
  */
-function later(pieces) {
+function inPieces(pieces) {
+  /** Minimum pause, in milliseconds. */
   const PAUSE = 500;
-  /** The part of the time that may go into it is one in so many. */
-  const PART = 6;
+  /** Ratio of the pause to the time of the work. */
+  const RATIO = 6;
   let timer = null;
-  let isWanted = false;
+  let isRequested = false;
   let isClosed = false;
   const work = async () => {
-    isWanted = false;
+    isRequested = false;
     let spent = 0;
     for (const piece of pieces()) {
-      const begun = performance.now();
+      const started = performance.now();
       piece();
-      spent += performance.now() - begun;
+      spent += performance.now() - started;
       await new Promise((resolve) => requestAnimationFrame(resolve));
       if (isClosed) return;
     }
     timer = setTimeout(() => {
       timer = null;
-      if (isWanted) start();
-    }, Math.max(PAUSE, spent * PART));
+      if (isRequested) start();
+    }, Math.max(PAUSE, spent * RATIO));
   };
   const start = () => {
-    isWanted = true;
+    isRequested = true;
     if (timer === null) timer = setTimeout(work, 0);
   };
   start.cancel = () => {
@@ -314,12 +315,12 @@ function later(pieces) {
 function charts(onPick) {
   const line = (label, ink, more = {}) => ({ label, ink, ...more });
   return {
-    score: new Chart({ title: "Score", format: short, onPick, lines: [line("best", "c1"), line("median", "c2"), line("cut", "c3", { dash: [4, 3] })] }),
-    points: new Chart({ title: "Lines of the best game", format: short, onPick, lines: [line("lines", "c1")] }),
+    score: new Chart({ title: "Evaluator score", format: short, onPick, lines: [line("best", "c1"), line("median", "c2"), line("cut", "c3", { dash: [4, 3] })] }),
+    lines: new Chart({ title: "Lines of the best game", format: short, onPick, lines: [line("lines", "c1")] }),
     height: new Chart({ title: "Height of the best well", format: short, onPick, lines: [line("surface", "c1"), line("stack", "c2")] }),
-    time: new Chart({ title: "Seconds a depth", format: (value) => duration(value), onPick, lines: [line("time", "c4")] }),
-    cost: new Chart({ title: "Dollars", format: dollars, onPick, lines: [line("a depth", "c3", { dash: [4, 3] }), line("so far, right", "c5", { scale: RIGHT })] }),
-    bytes: new Chart({ title: "Bytes stored a depth", format: bytes, onPick, lines: [line("bytes", "c2")] }),
+    time: new Chart({ title: "Time per depth", format: (value) => duration(value), onPick, lines: [line("time", "c4")] }),
+    cost: new Chart({ title: "Cost", format: dollars, onPick, lines: [line("per depth", "c3", { dash: [4, 3] }), line("total (right axis)", "c5", { scale: RIGHT })] }),
+    bytes: new Chart({ title: "Bytes stored per depth", format: bytes, onPick, lines: [line("bytes", "c2")] }),
   };
 }
 
@@ -333,54 +334,54 @@ class Figures {
       this.hints[key] = h("dd", { className: "hint" });
       return h("div", { className: `card ${key}` }, h("dt", {}, label), this.values[key], this.hints[key]);
     };
-    this.progress = h("progress", { max: 1, value: 0, "aria-label": "Of the depth under way", hidden: true });
+    this.progress = h("progress", { max: 1, value: 0, "aria-label": "Progress of the next depth", hidden: true });
     this.element = h("dl", { className: "figures", "aria-label": "Key figures" },
-      card("depth", "Depth"), card("points", "Best game"), card("speed", "Children a second"), card("time", "Searched for"),
-      card("cost", "Cost so far"), card("rate", "Cost an hour"), card("end", "Projected end"), card("total", "Projected cost"));
+      card("depth", "Depth"), card("lines", "Best game"), card("speed", "Children per second"), card("time", "Search time"),
+      card("cost", "Cost so far"), card("rate", "Cost per hour"), card("end", "Projected end"), card("total", "Projected cost"));
     this.element.querySelector(".depth").append(h("dd", {}, this.progress));
   }
 
-  put(key, value, hint = "") {
-    put(this.values[key], value);
-    put(this.hints[key], hint);
+  set(key, value, hint = "") {
+    setText(this.values[key], value);
+    setText(this.hints[key], hint);
     show(this.hints[key], hint !== "");
   }
 
-  set(run, depths) {
+  update(run, depths) {
     const isRunning = run.state === "running";
-    const under = isRunning && run.parents > 0 ? run.expanded / run.parents : null;
-    this.put("depth", number(run.depth), under === null ? `${short(run.width)} wells wide` : `${percent(under)} of the next, ${short(run.width)} wide`);
-    show(this.progress, under !== null);
-    if (under !== null) this.progress.value = Math.min(1, under);
-    this.put("points", count(run.points, "line"), run.pieces ? `${number(run.pieces)} pieces, read back` : "of the best well so far");
+    const progress = isRunning && run.parents > 0 ? run.expanded / run.parents : null;
+    this.set("depth", number(run.depth), progress === null ? `width ${short(run.width)}` : `next depth ${percent(progress)}, width ${short(run.width)}`);
+    show(this.progress, progress !== null);
+    if (progress !== null) this.progress.value = Math.min(1, progress);
+    this.set("lines", count(run.best_lines, "line"), run.pieces ? `${number(run.pieces)} pieces, read back` : "best well so far");
     const speed = depths.speed();
-    this.put("speed", short(speed), depths.recent() > 0 ? `over the last ${count(depths.recent(), "depth")}` : "");
-    this.put("time", duration(run.seconds), `since ${clock(run.submitted_ms)} submitted`);
+    this.set("speed", short(speed), depths.recent() > 0 ? `over the last ${count(depths.recent(), "depth")}` : "");
+    this.set("time", duration(run.seconds), `submitted ${clock(run.submitted_ms)}`);
     const { cost } = run;
     const perWell = cost && depths.wells > 0 ? cost.dollars / depths.wells * 1e6 : null;
-    this.put("cost", dollars(run.dollars), perWell === null ? "" : `${dollars(perWell)} a million wells`);
-    const unpriced = cost?.unpriced ? `without ${count(cost.unpriced, "worker")} of unknown price` : "";
-    this.put("rate", cost && isRunning ? dollars(cost.dollars_per_hour) : "–", isRunning ? unpriced : "");
+    this.set("cost", dollars(run.dollars), perWell === null ? "" : `${dollars(perWell)} per million wells`);
+    const unpriced = cost?.unpriced ? `excluding ${count(cost.unpriced, "worker")} of unknown price` : "";
+    this.set("rate", cost && isRunning ? dollars(cost.dollars_per_hour) : "–", isRunning ? unpriced : "");
     const end = run.projection;
     if (end && isRunning) {
-      this.put("end", `in ${range(end.seconds, rough)}`, `depth ${range(end.depths, number)}, at ${range(end.seconds, (left) => clock(Date.now() + left * 1000))}`);
-      this.put("total", range(end.dollars, dollars), end.judged_by);
+      this.set("end", `in ${range(end.seconds, rough)}`, `depth ${range(end.depths, number)}, at ${range(end.seconds, (left) => clock(Date.now() + left * 1000))}`);
+      this.set("total", range(end.dollars, dollars), end.judged_by);
     } else {
-      this.put("end", "–", isRunning ? "cannot be judged yet" : "");
-      this.put("total", "–", `${bytes(run.stored_bytes)} stored`);
+      this.set("end", "–", isRunning ? "too few depths yet" : "");
+      this.set("total", "–", `${bytes(run.stored_bytes)} stored`);
     }
   }
 }
 
-/** The best well of each depth. */
+/** Shows the best well of each depth. */
 class WellBrowser {
   constructor(depths, name) {
     this.depths = depths;
     this.name = name;
-    /** The place that is shown; `null` follows the last one. */
-    this.at = null;
+    /** Index of the shown depth; null follows the last depth. */
+    this.selected = null;
     this.canvas = h("canvas", { role: "img", "aria-label": "No well yet", "data-most": 280 });
-    this.scrub = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Depth whose best well is shown", oninput: () => this.choose(Number(this.scrub.value)) });
+    this.scrub = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Depth", oninput: () => this.choose(Number(this.scrub.value)) });
     this.title = h("p", { className: "well-title" });
     this.facts = h("p", { className: "hint" });
     this.link = h("a", { className: "button" }, icon("play"), "Game to this depth");
@@ -388,7 +389,7 @@ class WellBrowser {
       h("h2", {}, "Best well"), this.title, h("div", { className: "screen" }, this.canvas), this.scrub,
       h("div", { className: "transport" },
         iconButton("First depth", "first", () => this.choose(0)),
-        iconButton("Depth before", "before", () => this.choose(this.index() - 1)),
+        iconButton("Previous depth", "before", () => this.choose(this.index() - 1)),
         iconButton("Next depth", "next", () => this.choose(this.index() + 1)),
         iconButton("Follow the last depth", "last", () => this.choose(Infinity))),
       this.facts, this.link);
@@ -400,18 +401,18 @@ class WellBrowser {
 
   index() {
     const last = this.depths.length - 1;
-    return this.at === null ? last : Math.min(this.at, last);
+    return this.selected === null ? last : Math.min(this.selected, last);
   }
 
-  choose(at) {
+  choose(index) {
     const last = this.depths.length - 1;
-    this.at = at >= last ? null : Math.max(0, at);
+    this.selected = index >= last ? null : Math.max(0, index);
     this.paint();
   }
 
   pick(depth) {
-    const at = this.depths.indexOf(depth);
-    if (at >= 0) this.choose(at);
+    const index = this.depths.indexOf(depth);
+    if (index >= 0) this.choose(index);
   }
 
   update() {
@@ -422,21 +423,21 @@ class WellBrowser {
   draw() {
     const { depths } = this;
     if (depths.length === 0) return;
-    const at = this.index();
-    const rows = rowsOf(depths.well[at], depths.width);
-    put(this.title, `Depth ${number(depths.depth[at])}, ${count(depths.points[at], "line")}${this.at === null ? ", the last" : ""}`);
+    const index = this.index();
+    const rows = rowsOf(depths.best_well[index], depths.width);
+    setText(this.title, `Depth ${number(depths.depth[index])}, ${count(depths.best_lines[index], "line")}${this.selected === null ? ", last depth" : ""}`);
     if (Number(this.scrub.max) !== depths.length - 1) this.scrub.max = depths.length - 1;
-    this.scrub.value = at;
-    this.scrub.setAttribute("aria-valuetext", `depth ${depths.depth[at]}`);
-    this.link.href = `#/run/${encodeURIComponent(this.name)}/game/${depths.depth[at]}`;
+    this.scrub.value = index;
+    this.scrub.setAttribute("aria-valuetext", `depth ${depths.depth[index]}`);
+    this.link.href = `#/run/${encodeURIComponent(this.name)}/game/${depths.depth[index]}`;
     if (rows === null) {
-      put(this.facts, "The well cannot be read.");
+      setText(this.facts, "The well cannot be read.");
       return;
     }
     draw(this.canvas, { cells: cellsOf(rows, depths.width), width: depths.width });
     const text = describe(rows, depths.width);
     this.canvas.setAttribute("aria-label", text);
-    put(this.facts, `surface ${number(depths.surface[at])}, stack ${number(depths.stack[at])}; ${count(depths.count[at], "well")} kept`);
+    setText(this.facts, `surface ${number(depths.surface[index])}, stack ${number(depths.stack[index])}; ${count(depths.count[index], "well")}`);
   }
 
   close() {
@@ -445,20 +446,20 @@ class WellBrowser {
   }
 }
 
-/** All values of the plots as a table, a page at a time. */
+/** Shows the values of the plots as a table in pages. */
 class DepthTable {
   constructor(depths) {
     this.depths = depths;
     this.page = null;
     this.body = h("tbody");
-    this.where = h("span");
+    this.range = h("span");
     const names = ["Depth", "Wells", "Lines", "Best", "Median", "Cut", "Surface", "Stack", "Children", "Time", "Cost", "Bytes", "Kept"];
     const button = (text, work) => h("button", { type: "button", className: "small", onclick: work }, text);
     this.element = h("details", { className: "depths", ontoggle: () => this.update(true) },
       h("summary", {}, "Table of depths"),
       h("div", { className: "transport" },
-        button("Last", () => this.go(null)), button("Later", () => this.go(this.current() + 1)),
-        button("Earlier", () => this.go(this.current() - 1)), this.where),
+        button("Last", () => this.showPage(null)), button("Later", () => this.showPage(this.current() + 1)),
+        button("Earlier", () => this.showPage(this.current() - 1)), this.range),
       h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Depths" },
         h("table", {}, h("thead", {}, h("tr", {}, ...names.map((name) => h("th", { scope: "col", className: "num" }, name)))), this.body)));
   }
@@ -471,27 +472,28 @@ class DepthTable {
     return Math.min(this.page ?? Infinity, this.pages() - 1);
   }
 
-  go(page) {
+  showPage(page) {
     this.page = page === null || page >= this.pages() - 1 ? null : Math.max(0, page);
     this.update(true);
   }
 
   update(force = false) {
-    // A page that is full does not change any more.
+    // Only the last page changes.
     if (!this.element.open || !force && this.page !== null) return;
     const { depths } = this;
     const from = this.current() * DepthTable.ROWS;
     const to = Math.min(depths.length, from + DepthTable.ROWS);
     const rows = [];
-    for (let at = to - 1; at >= from; at -= 1) {
-      const values = [number(depths.count[at]), number(depths.points[at]), number(depths.best[at]), number(depths.median[at]),
-        number(depths.cut[at]), number(depths.surface[at]), number(depths.stack[at]), short(depths.children[at]),
-        duration(depths.seconds[at]), dollars(depths.dollars[at]), bytes(depths.bytes[at]), depths.kept[at] ? "yes" : "no"];
-      rows.push(h("tr", {}, h("th", { scope: "row", className: "num" }, number(depths.depth[at])),
+    for (let i = to - 1; i >= from; i -= 1) {
+      const values = [number(depths.count[i]), number(depths.best_lines[i]), number(depths.best_eval[i]),
+        number(depths.median_eval[i]), number(depths.worst_eval[i]), number(depths.surface[i]), number(depths.stack[i]),
+        short(depths.children[i]), duration(depths.seconds[i]), dollars(depths.dollars[i]), bytes(depths.bytes[i]),
+        depths.kept[i] ? "yes" : "no"];
+      rows.push(h("tr", {}, h("th", { scope: "row", className: "num" }, number(depths.depth[i])),
         ...values.map((value) => h("td", { className: "num" }, value))));
     }
     this.body.replaceChildren(...rows);
-    put(this.where, depths.length === 0 ? "no depth yet" : `depths ${number(depths.depth[from])} to ${number(depths.depth[to - 1])}`);
+    setText(this.range, depths.length === 0 ? "no depths yet" : `depths ${number(depths.depth[from])} to ${number(depths.depth[to - 1])}`);
   }
 }
 DepthTable.ROWS = 100;

@@ -1,23 +1,23 @@
-// The page of all runs.
+// The list of runs.
 
-import { h, put, show } from "./dom.js";
-import { bytes, clock, count, dollars, duration, endedBy, number, short } from "./format.js";
+import { h, setText, show } from "./dom.js";
+import { bytes, clock, count, dollars, duration, number, short, stoppedBy } from "./format.js";
 import { Live } from "./live.js";
-import { empty as noWorkers } from "./workers.js";
+import { noWorkers } from "./workers.js";
 
 export function stateChip(state) {
   return h("span", { className: `chip ${state}` }, state);
 }
 
-/** What to type. */
-export function command(text) {
+/** Shows a shell command. */
+function command(text) {
   return h("pre", { className: "command", tabIndex: 0 }, text);
 }
 
 function emptyState() {
   return h("section", { className: "empty" },
     h("h2", {}, "No run yet"),
-    h("p", {}, "A run searches for the best game of HATETRIS, one piece after the other. Start one here, or in a terminal:"),
+    h("p", {}, "A run searches for the best game of HATETRIS, piece by piece. Start one here or in a terminal:"),
     command("hatebeam submit --width 100k --watch"),
     h("p", {}, h("a", { className: "button main", href: "#/submit" }, "New run")));
 }
@@ -31,21 +31,21 @@ export function runsPage(main) {
         .map((name) => h("th", { scope: "col", className: ["Run", "State"].includes(name) ? "" : "num" }, name)))),
       body));
   const empty = h("div", { hidden: true }, emptyState());
-  const helpers = h("div", { hidden: true }, noWorkers());
+  const workerHelp = h("div", { hidden: true }, noWorkers());
   const summary = h("p", { className: "hint" });
   main.replaceChildren(
     h("div", { className: "head" }, h("h1", {}, "Runs"), h("a", { className: "button main", href: "#/submit" }, "New run")),
-    summary, helpers, empty, table);
+    summary, workerHelp, empty, table);
 
   let workers = null;
   let runs = null;
-  const summarise = () => {
+  const updateSummary = () => {
     if (runs === null || workers === null) return;
     const threads = workers.reduce((sum, worker) => sum + worker.threads, 0);
     const open = runs.filter((run) => run.state === "running" || run.state === "queued").length;
-    put(summary, `${count(runs.length, "run")}, ${open} open; ${count(workers.length, "worker")} with ${count(threads, "thread")}`);
+    setText(summary, `${count(runs.length, "run")}, ${open} open; ${count(workers.length, "worker")} with ${count(threads, "thread")}`);
     show(summary, runs.length + workers.length > 0);
-    show(helpers, workers.length === 0);
+    show(workerHelp, workers.length === 0);
   };
 
   const live = new Live(() => "events", {
@@ -54,17 +54,17 @@ export function runsPage(main) {
       show(empty, all.length === 0);
       show(table, all.length > 0);
       update(body, rows, all);
-      summarise();
+      updateSummary();
     },
     workers: (all) => {
       workers = all;
-      summarise();
+      updateSummary();
     },
   });
   return () => live.close();
 }
 
-/** Changes what has changed, so that what has the focus keeps it. */
+/** Updates the rows in place, so that the focus stays where it is. */
 function update(body, rows, runs) {
   const names = new Set(runs.map((run) => run.run));
   for (const [name, row] of rows) {
@@ -72,14 +72,14 @@ function update(body, rows, runs) {
     row.element.remove();
     rows.delete(name);
   }
-  runs.forEach((run, at) => {
+  runs.forEach((run, index) => {
     let row = rows.get(run.run);
     if (!row) {
       row = makeRow(run.run);
       rows.set(run.run, row);
     }
     row.fill(run);
-    if (body.children[at] !== row.element) body.insertBefore(row.element, body.children[at] ?? null);
+    if (body.children[index] !== row.element) body.insertBefore(row.element, body.children[index] ?? null);
   });
 }
 
@@ -95,14 +95,14 @@ function makeRow(name) {
       shown = run.state;
       state.replaceChildren(stateChip(run.state));
     }
-    put(note, run.note || endedBy(run.stopped_by));
-    put(width, short(run.width));
-    put(depth, run.max_depth ? `${number(run.depth)} of ${number(run.max_depth)}` : number(run.depth));
-    put(best, count(run.points, "line"));
-    put(time, duration(run.seconds));
-    put(cost, run.max_dollars ? `${dollars(run.dollars)} of ${dollars(run.max_dollars)}` : dollars(run.dollars));
-    put(stored, bytes(run.stored_bytes));
-    put(submitted, clock(run.submitted_ms));
+    setText(note, run.note || stoppedBy(run.stopped_by));
+    setText(width, short(run.width));
+    setText(depth, run.max_depth ? `${number(run.depth)} of ${number(run.max_depth)}` : number(run.depth));
+    setText(best, count(run.best_lines, "line"));
+    setText(time, duration(run.seconds));
+    setText(cost, run.max_dollars ? `${dollars(run.dollars)} of ${dollars(run.max_dollars)}` : dollars(run.dollars));
+    setText(stored, bytes(run.stored_bytes));
+    setText(submitted, clock(run.submitted_ms));
   };
   return { element, fill };
 }

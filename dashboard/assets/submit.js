@@ -1,29 +1,29 @@
-// The form for a new run, with what it would take.
+// The form for a new run, with an estimate.
 
-import { ask } from "./dialog.js";
+import { confirmAction } from "./dialog.js";
 import { h, show } from "./dom.js";
 import { Fields, limitFields, readLimits } from "./fields.js";
 import { bytes, count, dollars, number, range, rough, short, wells } from "./format.js";
 import { call } from "./live.js";
 
 const EVALUATORS = [
-  ["patterns", "patterns: learned tables; scores most"],
-  ["knewjade", "knewjade: a weighted sum of features; twice as fast"],
-  ["plain", "plain: holes and lines; to compare with"],
-  ["plain-holes", "plain-holes: holes alone; to compare with"],
+  ["patterns", "patterns: learned tables; finds the best games"],
+  ["knewjade", "knewjade: weighted sum of features; twice as fast"],
+  ["plain", "plain: holes and lines; for comparison"],
+  ["plain-holes", "plain-holes: holes only; for comparison"],
 ];
 const QUIESCENCES = [
-  ["off", "off: a well is worth what it is"],
-  ["forced", "forced: lines that every piece can clear are followed"],
-  ["single", "single: the first piece that clears one line is followed"],
+  ["off", "off: score each well as it is"],
+  ["forced", "forced: follow line clears that every piece can make"],
+  ["single", "single: follow the first piece that clears exactly one line"],
 ];
 const KEEPS = [
   ["all", "all depths"],
-  ...[2, 3, 4, 5, 6].map((every) => [String(every), `every ${every}th depth`]),
-  ["last", "the last depth alone (no game can be read back)"],
+  ["2", "every 2nd depth"], ["3", "every 3rd depth"], ["4", "every 4th depth"], ["5", "every 5th depth"], ["6", "every 6th depth"],
+  ["last", "only the last depth (no game can be read back)"],
 ];
-/** After the last change, before an estimate is asked for. */
-const PAUSE = 400;
+/** Delay between the last change and the request for an estimate, in milliseconds. */
+const ESTIMATE_DELAY = 400;
 
 export function submitPage(main) {
   const page = new SubmitPage(main);
@@ -37,19 +37,19 @@ class SubmitPage {
     const starts = this.starts();
     this.problem = h("p", { className: "problem", role: "alert", hidden: true });
     this.form.append(
-      group("What is searched",
-        this.fields.text("width", "Width", "100k", "Wells kept of each depth; k, M and G stand for thousands, millions and thousands of millions. Twice the width takes twice the time and money, and finds some lines more.", { inputMode: "text", required: true }),
-        this.fields.select("evaluator", "Evaluator", EVALUATORS, "What a well is worth: by this the best of each depth are chosen."),
-        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Whether a well is judged by what it can reach by clearing lines in a row. Takes twice the time.")),
+      group("Search",
+        this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Twice the width takes twice the time and money, and gains a few lines.", { inputMode: "text", required: true }),
+        this.fields.select("evaluator", "Evaluator", EVALUATORS, "Scores the wells. Each depth keeps the wells with the highest scores."),
+        this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. Takes twice the time.")),
       group("Limits",
         ...limitFields(this.fields)),
-      group("Kept in the object store",
-        this.fields.select("keep", "Wells of", KEEPS, "Every depth makes reading a game back fast. Fewer cost less to store, and more to read back."),
-        this.fields.text("shards", "Shards", "", "Into how many parts a depth is divided among the workers: many more than workers, 1 to 4096. Empty: 64, or one a million wells.", { inputMode: "numeric" })),
-      h("details", { className: "group" }, h("summary", {}, "The well, and where the search begins"),
-        this.fields.text("columns", "Columns", "10", "Of the well, 4 to 16. The game has 10.", { inputMode: "numeric" }),
-        this.fields.text("rows", "Rows", "16", "Below the bar, 1 to 16. The game has 16; columns times rows may be 160 at most.", { inputMode: "numeric" }),
-        this.fields.check("clearAboveBar", "Clear full rows even where the piece reaches above the bar", "As an emulator of 2022 did; the game does not."),
+      group("Storage",
+        this.fields.select("keep", "Keep wells of", KEEPS, "Depths whose wells stay in the object store. Fewer depths cost less storage, but make it slower to read a game back."),
+        this.fields.text("shards", "Shards", "", "Number of parts into which a depth is divided, 1 to 4096. Choose many more shards than workers. Empty: one per million wells, at least 64.", { inputMode: "numeric" })),
+      h("details", { className: "group" }, h("summary", {}, "Well and starting position"),
+        this.fields.text("columns", "Columns", "10", "Columns of the well, 4 to 16. The game has 10.", { inputMode: "numeric" }),
+        this.fields.text("rows", "Rows", "16", "Rows below the bar, 1 to 16. The game has 16. Columns × rows must be at most 160.", { inputMode: "numeric" }),
+        this.fields.check("clearAboveBar", "Clear full rows even if the piece reaches above the bar", "An emulator of 2022 did this; the game does not."),
         ...starts),
       this.problem,
       h("div", { className: "buttons" }, h("button", { type: "submit", className: "main" }, "Submit …")));
@@ -57,18 +57,18 @@ class SubmitPage {
     main.replaceChildren(
       h("div", { className: "head" }, h("h1", {}, "New run")),
       h("div", { className: "columns form" }, this.form,
-        h("aside", { className: "estimate", "aria-label": "Estimate" }, h("h2", {}, "What it would take"), this.estimate)));
+        h("aside", { className: "estimate", "aria-label": "Estimate" }, h("h2", {}, "Estimate"), this.estimate)));
     this.showStart();
     this.change();
   }
 
   starts() {
-    const start = this.fields.select("start", "The search begins with", [
-      ["empty", "the empty well"], ["well", "a well"], ["replay", "a piece of a replay"],
-    ], "A run from a replay finds games that begin as it does.");
-    const hex = this.fields.text("startWell", "The well", "", "In hex, rows from the top, as `hatebeam well` prints it.");
+    const start = this.fields.select("start", "Start from", [
+      ["empty", "the empty well"], ["well", "a well"], ["replay", "a position of a replay"],
+    ], "A run from a replay finds games that start like the replay.");
+    const hex = this.fields.text("startWell", "The well", "", "In hex, top row first, as `hatebeam well` prints it.");
     const replay = this.fields.text("startReplay", "The replay", "", "In Base2048, as the game prints it.");
-    const piece = this.fields.text("startPiece", "The piece", "1", "Its number, from 1: the search starts with the well it comes into.", { inputMode: "numeric" });
+    const piece = this.fields.text("startPiece", "The piece", "1", "Number of the piece, from 1. The search starts with the well before this piece.", { inputMode: "numeric" });
     return [start, hex, replay, piece];
   }
 
@@ -79,11 +79,11 @@ class SubmitPage {
     show(this.fields.all.startPiece.element, start === "replay");
   }
 
-  /** What is to be submitted; null if a field is wrong. */
+  /** Returns the request for the run; null if a field is invalid. */
   read() {
-    this.fields.faults = [];
+    this.fields.invalid = [];
     const width = wells(this.fields.value("width"));
-    this.fields.wrong("width", width === null ? "Give a whole number of wells such as 10000, 100k or 2.5M, up to 1.07G." : null);
+    this.fields.setError("width", width === null ? "Enter a whole number of wells such as 10000, 100k or 2.5M, at most 1.07G." : null);
     const body = {
       spec: {
         width,
@@ -99,17 +99,17 @@ class SubmitPage {
       keep: this.fields.value("keep"),
       ...readLimits(this.fields),
     };
-    return this.fields.faults.length > 0 ? null : body;
+    return this.fields.invalid.length > 0 ? null : body;
   }
 
   readStart() {
     const start = this.fields.value("start");
-    const need = (key, text) => {
-      this.fields.wrong(key, start === key.replace("start", "").toLowerCase() && this.fields.value(key) === "" ? text : null);
+    const required = (key, text) => {
+      this.fields.setError(key, start === key.replace("start", "").toLowerCase() && this.fields.value(key) === "" ? text : null);
       return this.fields.value(key);
     };
-    const hex = need("startWell", "Give the well in hex.");
-    const base2048 = need("startReplay", "Paste the replay.");
+    const hex = required("startWell", "Enter the well in hex.");
+    const base2048 = required("startReplay", "Paste the replay.");
     if (start === "well") return { well: { hex } };
     if (start === "replay") return { replay: { base2048, piece: this.fields.whole("startPiece", 1, 1e6) } };
     return "empty";
@@ -119,23 +119,23 @@ class SubmitPage {
     this.showStart();
     show(this.problem, false);
     clearTimeout(this.timer);
-    this.stop?.abort();
+    this.abort?.abort();
     const body = this.read();
     if (body === null) {
-      this.estimate.replaceChildren(h("p", { className: "hint" }, "When the fields are right, what the run would take is said here."));
+      this.estimate.replaceChildren(h("p", { className: "hint" }, "Correct the invalid fields to see an estimate."));
       return;
     }
-    this.timer = setTimeout(() => this.ask(body), PAUSE);
+    this.timer = setTimeout(() => this.updateEstimate(body), ESTIMATE_DELAY);
   }
 
-  async ask(body) {
-    this.stop = new AbortController();
+  async updateEstimate(body) {
+    this.abort = new AbortController();
     try {
-      this.told = await call("estimate", body, { signal: this.stop.signal });
-      this.estimate.replaceChildren(...estimateLines(this.told));
+      this.lastEstimate = await call("estimate", body, { signal: this.abort.signal });
+      this.estimate.replaceChildren(...estimateLines(this.lastEstimate));
     } catch (error) {
       if (error.name === "AbortError") return;
-      this.told = null;
+      this.lastEstimate = null;
       this.estimate.replaceChildren(h("p", { className: "hint" }, `No estimate: ${error.message}`));
     }
   }
@@ -144,34 +144,34 @@ class SubmitPage {
     event.preventDefault();
     const body = this.read();
     if (body === null) {
-      this.fields.focusFault();
+      this.fields.focusInvalid();
       return;
     }
     clearTimeout(this.timer);
-    await this.ask(body);
+    await this.updateEstimate(body);
     const limits = [
       body.max_dollars > 0 && `${dollars(body.max_dollars)}`,
       body.max_hours > 0 && `${count(body.max_hours, "hour")}`,
       body.max_depth > 0 && `depth ${number(body.max_depth)}`,
     ].filter(Boolean);
-    await ask({
-      title: `Start a run ${short(body.spec.width)} wells wide?`,
+    await confirmAction({
+      title: `Start a run of width ${short(body.spec.width)}?`,
       text: [
-        ...(this.told ? estimateLines(this.told) : ["What it would take is not known."]),
-        limits.length > 0 ? `It ends at ${limits.join(" or ")}.` : "It has no limit: it ends when no well lives on, or when you stop it.",
+        ...(this.lastEstimate ? estimateLines(this.lastEstimate) : ["No estimate is available."]),
+        limits.length > 0 ? `It stops at ${limits.join(" or ")}.` : "It has no limit: it ends when all games are over, or when you stop it.",
       ],
-      yes: "Start it",
+      label: "Start",
       work: async () => {
         const run = await call("runs", body);
         location.hash = `#/run/${encodeURIComponent(run.run)}`;
-        return "The run is in the queue";
+        return "The run is queued";
       },
     });
   }
 
   close() {
     clearTimeout(this.timer);
-    this.stop?.abort();
+    this.abort?.abort();
   }
 }
 
@@ -179,16 +179,16 @@ function group(title, ...fields) {
   return h("fieldset", { className: "group" }, h("legend", {}, title), ...fields);
 }
 
-function estimateLines(told) {
+function estimateLines(estimate) {
   const fact = (term, value) => h("div", {}, h("dt", {}, term), h("dd", {}, value));
   return [
     h("dl", { className: "facts wide" },
-      fact("Time", range(told.seconds, rough)),
-      fact("Cost", told.dollars === null ? "unknown" : range(told.dollars, dollars)),
-      fact("Workers", told.dollars_per_hour === null ? number(told.workers) : `${number(told.workers)}, ${dollars(told.dollars_per_hour)} an hour`),
-      fact("Depths", range(told.depths, number)),
-      fact("Stored", `${bytes(told.stored_bytes)}, ${dollars(told.storage_dollars_per_month)} a month`)),
-    h("p", { className: "hint" }, `Judged by ${told.judged_by}.`),
-    ...told.warnings.map((text) => h("p", { className: "banner" }, text)),
+      fact("Time", range(estimate.seconds, rough)),
+      fact("Cost", estimate.dollars === null ? "unknown" : range(estimate.dollars, dollars)),
+      fact("Workers", estimate.dollars_per_hour === null ? number(estimate.workers) : `${number(estimate.workers)}, ${dollars(estimate.dollars_per_hour)} per hour`),
+      fact("Depths", range(estimate.depths, number)),
+      fact("Stored", `${bytes(estimate.stored_bytes)}, ${dollars(estimate.storage_dollars_per_month)} per month`)),
+    h("p", { className: "hint" }, `Basis: ${estimate.judged_by}.`),
+    ...estimate.warnings.map((text) => h("p", { className: "banner" }, text)),
   ];
 }

@@ -1,18 +1,18 @@
-// Light, dark, or as the system has it. Loaded before anything is drawn, so that nothing flashes.
+// The colour theme: light, dark, or the system's. Loaded before the page is drawn, so that the colours do not flash.
 (() => {
   const KEY = "hatebeam-theme";
   const NAMES = { auto: "Auto", light: "Light", dark: "Dark" };
   const TEXTS = {
-    auto: "Colours: as the system has them",
+    auto: "Colours: system",
     light: "Colours: light",
     dark: "Colours: dark",
   };
   let theme = "auto";
   try {
-    const kept = localStorage.getItem(KEY);
-    if (kept in NAMES) theme = kept;
+    const saved = localStorage.getItem(KEY);
+    if (saved in NAMES) theme = saved;
   } catch {
-    // Without storage it is as the system has it.
+    // Storage is unavailable: use the system's theme.
   }
 
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -31,13 +31,13 @@
     try {
       localStorage.setItem(KEY, theme);
     } catch {
-      // It holds for this page alone then.
+      // Storage is unavailable: the choice lasts until the page is reloaded.
     }
-    tell();
+    apply();
   }
 
-  /** What is drawn rather than styled has to be drawn again. */
-  function tell() {
+  /** Applies the theme, and repaints plots and wells, which the style sheet does not reach. */
+  function apply() {
     show();
     dispatchEvent(new Event("theme"));
   }
@@ -47,5 +47,5 @@
     show();
     document.getElementById("theme").addEventListener("click", change);
   });
-  system.addEventListener("change", tell);
+  system.addEventListener("change", apply);
 })();

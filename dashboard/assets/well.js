@@ -1,14 +1,15 @@
-// Wells: reading them, measuring them, drawing them. Rows are counted from the top.
+// Parses, measures and draws wells. Rows are counted from the top.
 
 import { css } from "./dom.js";
 
 const PIECES = "SZOILJT";
-/** The part of the window's height that a well takes at most: beside what moves it, and above it on a phone. */
-const HIGHEST = 0.66;
-const HIGHEST_NARROW = 0.5;
+/** Maximum height of a well, as a share of the window's height. In a narrow window the controls are below the well. */
+const MAX_HEIGHT = 0.66;
+const MAX_HEIGHT_NARROW = 0.5;
+/** Width below which a window is narrow, in pixels. */
 const NARROW = 768;
 
-/** The rows of a well in hex, the leftmost column in the lowest bit; null if it cannot be one. */
+/** Parses the rows of a well in hex. The lowest bit is the leftmost column. Returns null if the text is invalid. */
 export function rowsOf(hex, width) {
   const digits = Math.ceil(width / 4);
   if (!hex || hex.length % digits !== 0 || /[^0-9a-f]/i.test(hex)) return null;
@@ -17,17 +18,17 @@ export function rowsOf(hex, width) {
   return rows;
 }
 
-/** Rows up to the topmost filled cell. */
+/** Returns the number of rows up to the topmost filled cell. */
 export function stackHeight(rows) {
   const top = rows.findIndex((row) => row !== 0);
   return top < 0 ? 0 : rows.length - top;
 }
 
-/** The lowest row that a path of empty cells leads to from above, 0 the bottom: how high the surface is. */
+/** Returns the height of the surface: the lowest row, counted from 0 at the bottom, that empty cells connect to the top. */
 export function surfaceHeight(rows, width) {
   const full = 2 ** width - 1;
   const open = new Array(rows.length).fill(0);
-  // From a row of open cells upwards and downwards, until nothing is added.
+  // Fill from the top, then spread in all directions until nothing changes.
   let above = full;
   let lowest = rows.length;
   for (let y = 0; y < rows.length; y += 1) {
@@ -53,6 +54,7 @@ export function surfaceHeight(rows, width) {
   return lowest;
 }
 
+/** Spreads cells to the left and right within the free cells of a row. */
 function spread(cells, free) {
   for (;;) {
     const more = (cells | cells << 1 | cells >> 1) & free;
@@ -61,7 +63,7 @@ function spread(cells, free) {
   }
 }
 
-/** Cells as bytes, row by row from the top: 0 is empty, 8 filled, by whatever piece. */
+/** Converts rows to cells, row by row from the top: 0 is empty, 8 is filled by an unknown piece. */
 export function cellsOf(rows, width) {
   const cells = new Uint8Array(rows.length * width);
   rows.forEach((row, y) => {
@@ -70,7 +72,7 @@ export function cellsOf(rows, width) {
   return cells;
 }
 
-/** The value of a cell of this piece. */
+/** Returns the value of the cells of a piece. */
 export function valueOf(piece) {
   return PIECES.indexOf(piece) + 1;
 }
@@ -80,16 +82,16 @@ function colour(value) {
 }
 
 /**
- * Draws cells on a canvas. `above` rows at the top are above the bar; `falling` are the cells of the piece under
- * way as [column, row], of the value `piece`. Cells are whole pixels of the screen, so that nothing is blurred.
+ * Draws cells on a canvas. The top `above` rows are above the bar. `falling` are the cells [column, row] of the falling
+ * piece, and `piece` is their value. A cell is a whole number of screen pixels, so that edges are sharp.
  */
 export function draw(canvas, { cells, width, above = 0, falling = [], piece = 8 }) {
   const height = cells.length / width;
   const ratio = devicePixelRatio || 1;
   const room = canvas.parentElement.clientWidth || 240;
   const most = Number(canvas.dataset.most ?? 300);
-  // Nor higher than that it and what moves it are on the screen together.
-  const tall = innerHeight * (innerWidth < NARROW ? HIGHEST_NARROW : HIGHEST) * ratio / height;
+  // Keep the well and its controls visible at the same time.
+  const tall = innerHeight * (innerWidth < NARROW ? MAX_HEIGHT_NARROW : MAX_HEIGHT) * ratio / height;
   const size = Math.max(4, Math.floor(Math.min(Math.min(room, most) * ratio / width, tall)));
   const [wide, high] = [size * width + 1, size * height + 1];
   if (canvas.width !== wide || canvas.height !== high) {
@@ -129,7 +131,7 @@ export function draw(canvas, { cells, width, above = 0, falling = [], piece = 8 
   }
 }
 
-/** A line around the piece under way, so that it is told from what lies there by more than its colour. */
+/** Outlines the falling piece, so that more than its colour distinguishes it from the other cells. */
 function outline(pen, cells, size, thick) {
   pen.fillStyle = css("--ink");
   const has = (x, y) => cells.some(([cx, cy]) => cx === x && cy === y);
@@ -142,7 +144,7 @@ function outline(pen, cells, size, thick) {
   }
 }
 
-/** A well as text, for those who do not see the picture. */
+/** Describes a well for screen readers. */
 export function describe(rows, width) {
   const filled = rows.reduce((sum, row) => sum + row.toString(2).replaceAll("0", "").length, 0);
   return `${width} by ${rows.length} cells, ${filled} filled, stack ${stackHeight(rows)} high, ` +

@@ -1,21 +1,21 @@
-// Workers: their table, and the page of them.
+// The table of workers and its page.
 
-import { ask } from "./dialog.js";
-import { h, put, show } from "./dom.js";
+import { confirmAction } from "./dialog.js";
+import { h, setText, show } from "./dom.js";
 import { bytes, count, dollars, duration, percent } from "./format.js";
 import { Live, call } from "./live.js";
 
-/** What to do where there is no worker. */
-export function empty() {
+/** Returns instructions to start a worker. */
+export function noWorkers() {
   return h("section", { className: "empty" },
-    h("h2", {}, "No worker"),
-    h("p", {}, "Nothing is searched without one. Start a worker on this machine, or on any other with the same object store:"),
+    h("h2", {}, "No workers"),
+    h("p", {}, "Runs wait until a worker connects. Start one on this machine, or on another machine with the same object store:"),
     h("pre", { className: "command", tabIndex: 0 }, "hatebeam worker --store STORE --coordinator http://127.0.0.1:7800"));
 }
 
-const COLUMNS = ["Worker", "State", "This depth", "Threads", "Shards", "Memory", "Disk", "Uploads", "Machine", ""];
+const COLUMNS = ["Worker", "State", "Progress", "Threads", "Shards", "Memory", "Disk", "Uploads", "Machine", ""];
 
-/** The table of workers; `set` is given all of them. */
+/** The table of workers. `set` takes all of them. */
 export class WorkerTable {
   constructor() {
     this.rows = new Map();
@@ -33,42 +33,42 @@ export class WorkerTable {
       row.element.remove();
       this.rows.delete(name);
     }
-    workers.forEach((worker, at) => {
+    workers.forEach((worker, index) => {
       let row = this.rows.get(worker.worker);
       if (!row) {
         row = makeRow(worker.worker);
         this.rows.set(worker.worker, row);
       }
       row.fill(worker);
-      if (this.body.children[at] !== row.element) this.body.insertBefore(row.element, this.body.children[at] ?? null);
+      if (this.body.children[index] !== row.element) this.body.insertBefore(row.element, this.body.children[index] ?? null);
     });
   }
 }
 
-/** A bar and what it stands for. */
+/** Creates a bar with a text. */
 export function meter(label) {
   const bar = h("meter", { min: 0, max: 1, low: 0.8, high: 0.95, optimum: 0, "aria-label": label });
   const text = h("span");
   const element = h("span", { className: "meter" }, bar, text);
   return {
     element,
-    set(part, words) {
+    set(part, label) {
       show(bar, part !== null);
       if (part !== null) bar.value = Math.min(1, Math.max(0, part));
-      put(text, words);
+      setText(text, label);
     },
   };
 }
 
 function makeRow(name) {
   const [memory, disk] = [meter("memory used"), meter("disk used")];
-  const progress = h("progress", { max: 1, value: 0, "aria-label": "of this depth" });
+  const progress = h("progress", { max: 1, value: 0, "aria-label": "progress of the depth" });
   const part = h("span");
   const cells = Object.fromEntries(["state", "threads", "shards", "uploads", "machine"].map((key) => [key, h("td")]));
   const chip = h("span", { className: "chip" });
   const note = h("div", { className: "note" });
   cells.state.append(chip, note);
-  const drain = h("button", { type: "button", className: "small", onclick: () => askDrain(name) }, "Drain");
+  const drain = h("button", { type: "button", className: "small", onclick: () => confirmDrain(name) }, "Drain");
   drain.setAttribute("aria-label", `Drain ${name}`);
   const address = h("div", { className: "note" });
   const kind = h("div");
@@ -78,40 +78,40 @@ function makeRow(name) {
     h("td", {}, h("span", { className: "meter" }, progress, part)), cells.threads, cells.shards,
     h("td", {}, memory.element), h("td", {}, disk.element), cells.uploads, cells.machine, h("td", {}, drain));
   const fill = (worker) => {
-    put(address, worker.address);
+    setText(address, worker.address);
     const state = worker.slow ? "slow" : worker.state;
     chip.className = `chip ${state}`;
-    put(chip, state);
-    put(note, worker.silent_ms > 3000 ? `silent for ${duration(worker.silent_ms / 1000)}` : worker.note);
+    setText(chip, state);
+    setText(note, worker.silent_ms > 3000 ? `silent for ${duration(worker.silent_ms / 1000)}` : worker.note);
     show(progress, worker.parents > 0);
     if (worker.parents > 0) progress.value = Math.min(1, worker.expanded / worker.parents);
-    put(part, worker.parents > 0 ? percent(worker.expanded / worker.parents) : "–");
-    put(cells.threads, String(worker.threads));
-    put(cells.shards, String(worker.shards));
-    const ofMemory = worker.memory_bytes > 0 ? worker.rss_bytes / worker.memory_bytes : null;
-    memory.set(ofMemory, ofMemory === null ? bytes(worker.rss_bytes) : `${bytes(worker.rss_bytes)} of ${bytes(worker.memory_bytes)}`);
-    const ofDisk = worker.disk_bytes > 0 ? 1 - worker.disk_free_bytes / worker.disk_bytes : null;
-    disk.set(ofDisk, `${bytes(worker.disk_free_bytes)} free`);
-    put(cells.uploads, worker.uploading_bytes > 0 ? `${bytes(worker.uploading_bytes)} waiting` : "–");
+    setText(part, worker.parents > 0 ? percent(worker.expanded / worker.parents) : "–");
+    setText(cells.threads, String(worker.threads));
+    setText(cells.shards, String(worker.shards));
+    const memoryPart = worker.memory_bytes > 0 ? worker.rss_bytes / worker.memory_bytes : null;
+    memory.set(memoryPart, memoryPart === null ? bytes(worker.rss_bytes) : `${bytes(worker.rss_bytes)} of ${bytes(worker.memory_bytes)}`);
+    const diskPart = worker.disk_bytes > 0 ? 1 - worker.disk_free_bytes / worker.disk_bytes : null;
+    disk.set(diskPart, `${bytes(worker.disk_free_bytes)} free`);
+    setText(cells.uploads, worker.uploading_bytes > 0 ? `${bytes(worker.uploading_bytes)} waiting` : "–");
     const machine = worker.machine;
-    put(kind, [machine?.kind, machine?.market, machine?.zone ?? machine?.region].filter(Boolean).join(", ") || "not rented");
+    setText(kind, [machine?.kind, machine?.market, machine?.zone ?? machine?.region].filter(Boolean).join(", ") || "not rented");
     const perHour = machine?.dollars_per_hour ?? null;
-    put(price, perHour === null ? "price unknown" : `${dollars(perHour)} an hour`);
+    setText(price, perHour === null ? "price unknown" : `${dollars(perHour)} per hour`);
     price.title = machine?.price_from ?? "";
     drain.disabled = worker.state === "draining";
   };
   return { element, fill };
 }
 
-function askDrain(worker) {
-  return ask({
+function confirmDrain(worker) {
+  return confirmAction({
     title: `Drain ${worker}?`,
-    text: "It finishes the depth, hands its shards to the others, and its process ends. Nothing is lost; a run without any worker waits for one.",
-    yes: "Drain it",
+    text: "The worker finishes the current depth, its shards move to the other workers, and its process exits. No results are lost. A run without workers waits for one.",
+    label: "Drain",
     danger: true,
     work: async () => {
       await call(`workers/${encodeURIComponent(worker)}/drain`, {});
-      return `${worker} goes at the end of the depth`;
+      return `${worker} exits after the current depth`;
     },
   });
 }
@@ -119,7 +119,7 @@ function askDrain(worker) {
 export function workersPage(main) {
   const table = new WorkerTable();
   const summary = h("p", { className: "hint" });
-  const none = h("div", { hidden: true }, empty());
+  const none = h("div", { hidden: true }, noWorkers());
   show(table.element, false);
   main.replaceChildren(h("div", { className: "head" }, h("h1", {}, "Workers")), summary, none, table.element);
   const live = new Live(() => "events", {
@@ -128,14 +128,14 @@ export function workersPage(main) {
       show(none, workers.length === 0);
       show(table.element, workers.length > 0);
       const threads = workers.reduce((sum, worker) => sum + worker.threads, 0);
-      // Two workers on one machine rent it once.
+      // Count a machine once, even if it has two workers.
       const ids = new Set();
       const rented = workers.filter(({ machine }) => !machine?.id || !ids.has(machine.id) && ids.add(machine.id));
       const prices = rented.map((worker) => worker.machine?.dollars_per_hour ?? null);
       const known = prices.filter((price) => price !== null).reduce((sum, price) => sum + price, 0);
       const unknown = prices.filter((price) => price === null).length;
-      put(summary, `${count(workers.length, "worker")} with ${count(threads, "thread")}, ${dollars(known)} an hour` +
-        (unknown > 0 ? `, not counting ${count(unknown, "worker")} whose price is not known` : ""));
+      setText(summary, `${count(workers.length, "worker")} with ${count(threads, "thread")}, ${dollars(known)} per hour` +
+        (unknown > 0 ? `, excluding ${count(unknown, "worker")} of unknown price` : ""));
     },
   });
   return () => live.close();

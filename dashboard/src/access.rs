@@ -1,13 +1,14 @@
-//! Who is let in.
+//! Access control.
 //!
-//! There are two kinds of callers to be kept out. One reaches the port: of him the token is asked, in a header
-//! (`Authorization: Bearer`) or once, for a cookie. The other is a page of another site, open in the browser of
-//! somebody who is let in: browsers say where a request comes from, and what comes from elsewhere is refused, as
-//! are names under which another site could pass itself off as this one (DNS rebinding). All that changes something
-//! must be JSON besides, which no page can send elsewhere without being asked about it first.
+//! The dashboard rejects two kinds of requests. The first comes from a client that can reach the port but does not have
+//! the token: the token must be in a header (`Authorization: Bearer`), or exchanged once for a cookie. The second comes
+//! from a page of another site in the browser of a user who is signed in. Browsers send the origin of a request, and
+//! foreign origins are rejected, as are host names that another site could point at this server (DNS rebinding). In
+//! addition, every request that changes something must have a JSON body, because a browser sends JSON to another site
+//! only after a preflight request, which this server does not grant.
 
 use crate::error::ApiError;
-use crate::sessions::{LIFE, Sessions};
+use crate::sessions::{SESSION_LIFETIME, Sessions};
 use axum::extract::Request;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use axum::http::{StatusCode, Uri};
@@ -17,20 +18,21 @@ use hatebeam_net::Guard;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-/// Nothing but what is served here, and nothing that is written into a page.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+/// Content security policy: only files of this server, and no inline scripts or styles.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// Where the interface is.
+/// Path prefix of the API.
 pub(crate) const API: &str = "/api/";
 
-/// Who is let in, and under which names.
+/// Decides which requests are admitted.
 #[derive(Debug)]
 pub(crate) struct Access {
     guard: Guard,
     sessions: Sessions,
     scheme: &'static str,
     is_local: bool,
-    /// Cookies know no ports, and there may be two coordinators.
+    /// Name of the cookie. It contains the port, because browsers share cookies between ports and two coordinators may
+    /// run on one machine.
     cookie: String,
 }
 
@@ -45,14 +47,14 @@ impl Access {
         }
     }
 
-    pub(crate) fn wants_token(&self) -> bool {
+    pub(crate) fn requires_token(&self) -> bool {
         self.guard.wants_token()
     }
 
-    /// Whether somebody has shown the token, if there is one; if not, why not.
-    pub(crate) fn admits(&self, headers: &HeaderMap) -> Result<(), &'static str> {
+    /// Checks that a request has a session or the token, if the server has one. The error is the reason.
+    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), &'static str> {
         if let Some(name) = self.session(headers)
-            && self.sessions.has(name, Instant::now())
+            && self.sessions.contains(name, Instant::now())
         {
             return Ok(());
         }
@@ -60,16 +62,16 @@ impl Access {
         self.guard.admits(header.map(HeaderValue::as_bytes))
     }
 
-    /// The cookie for somebody who says the token; `None` if it is another.
+    /// Starts a session and returns its cookie; `None` if the token is wrong.
     pub(crate) fn sign_in(&self, token: &str) -> Option<HeaderValue> {
         if !self.guard.knows(token.trim().as_bytes()) {
             return None;
         }
-        let name = self.sessions.begin(Instant::now())?;
-        self.set_cookie(&name, LIFE.as_secs())
+        let name = self.sessions.start(Instant::now())?;
+        self.set_cookie(&name, SESSION_LIFETIME.as_secs())
     }
 
-    /// Ends the session, and gives the cookie that has the browser forget it.
+    /// Ends the session, and returns the cookie that deletes it in the browser.
     pub(crate) fn sign_out(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         if let Some(name) = self.session(headers) {
             self.sessions.end(name);
@@ -102,10 +104,11 @@ impl Access {
             .map(|(_, value)| value)
     }
 
-    /// Whether the server may be called so. Another site can have its own name lead to this address; it
-    /// cannot make a name of what is none, nor of one without a dot. With a token it would come without the
-    /// cookie, so that any name will do, but on the loopback there is no need for any.
-    fn may_be_called(&self, host: &str) -> bool {
+    /// Whether the `Host` header may name this server. Another site can point its own domain at this address, but it
+    /// cannot use an IP address or a name without a dot. If there is a token, any name is safe, because requests under
+    /// another site's name do not carry the cookie. On the loopback only loopback names are allowed; others are not
+    /// needed there.
+    fn is_allowed_host(&self, host: &str) -> bool {
         let Some(name) = host_name(host) else {
             return false;
         };
@@ -115,73 +118,73 @@ impl Access {
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         match bare.parse::<IpAddr>() {
             Ok(ip) => !self.is_local || ip.to_canonical().is_loopback(),
-            Err(_) => !self.is_local && (self.wants_token() || !name.contains('.')),
+            Err(_) => !self.is_local && (self.requires_token() || !name.contains('.')),
         }
     }
 
-    /// Why a request is none of this site's own, if it is not.
+    /// Returns the error for a request that another site may have caused, or `None` if the request is this site's own.
     fn foreign(&self, uri: &Uri, headers: &HeaderMap) -> Option<ApiError> {
         let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or(""));
         let host = text(header::HOST).unwrap_or("");
-        if !self.may_be_called(host) {
+        if !self.is_allowed_host(host) {
             return Some(ApiError::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 format!(
-                    "this dashboard does not go by the name {host:?}: use its address, or an SSH tunnel and \
-                     {}://localhost",
+                    "the dashboard does not answer requests for host {host:?}: use its IP address, or an SSH tunnel \
+                     and {}://localhost",
                     self.scheme
                 ),
             ));
         }
-        let forbidden = |what: String| Some(ApiError::new(StatusCode::FORBIDDEN, what));
+        let forbidden = |reason: String| Some(ApiError::new(StatusCode::FORBIDDEN, reason));
         if let Some(origin) = text(header::ORIGIN)
             && !origin.eq_ignore_ascii_case(&format!("{}://{host}", self.scheme))
         {
-            return forbidden(format!("requests from {origin:?} are not answered here"));
+            return forbidden(format!("requests from origin {origin:?} are rejected"));
         }
-        // Links from elsewhere to the pages are fine.
+        // Other sites may link to the pages, but must not call the API.
         let site = text(HeaderName::from_static("sec-fetch-site"));
         if uri.path().starts_with(API) && matches!(site, Some("cross-site" | "same-site")) {
-            return forbidden("requests from other sites are not answered here".to_owned());
+            return forbidden("requests from other sites are rejected".to_owned());
         }
         None
     }
 }
 
-/// A host without its port.
+/// Returns a host without its port.
 fn host_name(host: &str) -> Option<&str> {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     };
     let is_v6 = name.starts_with('[') && name.ends_with(']');
-    let is_fine = !name.is_empty() && (is_v6 || !name.contains(':'));
-    is_fine.then_some(name)
+    let is_valid = !name.is_empty() && (is_v6 || !name.contains(':'));
+    is_valid.then_some(name)
 }
 
-/// Lets pass what is meant for this site and comes from it.
-pub(crate) async fn from_here(access: &Access, request: Request, next: Next) -> Response {
+/// Middleware that rejects requests that another site may have caused.
+pub(crate) async fn reject_foreign(access: &Access, request: Request, next: Next) -> Response {
     match access.foreign(request.uri(), request.headers()) {
-        Some(refused) => refused.into_response(),
+        Some(error) => error.into_response(),
         None => next.run(request).await,
     }
 }
 
-/// Lets pass who has shown the token.
-pub(crate) async fn signed_in(access: &Access, request: Request, next: Next) -> Response {
-    match access.admits(request.headers()) {
+/// Middleware that rejects requests without a session or the token.
+pub(crate) async fn require_token(access: &Access, request: Request, next: Next) -> Response {
+    match access.check_token(request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(why) => ApiError::new(StatusCode::UNAUTHORIZED, why).into_response(),
+        Err(reason) => ApiError::new(StatusCode::UNAUTHORIZED, reason).into_response(),
     }
 }
 
-/// Tells browsers to be strict.
-pub(crate) async fn headers(request: Request, next: Next) -> Response {
+/// Middleware that adds security headers to each response.
+pub(crate) async fn security_headers(request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with(API);
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     let fixed = [
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),
@@ -214,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn on_the_loopback_only_its_own_names_are_good() {
+    fn loopback_server_allows_only_loopback_names() {
         for token in [None, Some("correct-horse-battery")] {
             let access = access("127.0.0.1:7880", token);
             for host in [
@@ -226,7 +229,7 @@ mod tests {
                 "[::1]:7880",
                 "[::ffff:127.0.0.1]",
             ] {
-                assert!(access.may_be_called(host), "{host}");
+                assert!(access.is_allowed_host(host), "{host}");
             }
             for host in [
                 "",
@@ -240,13 +243,13 @@ mod tests {
                 "localhost:x",
                 "coordinator",
             ] {
-                assert!(!access.may_be_called(host), "{host}");
+                assert!(!access.is_allowed_host(host), "{host}");
             }
         }
     }
 
     #[test]
-    fn elsewhere_a_name_with_a_dot_takes_a_token() {
+    fn name_with_dot_requires_token_off_loopback() {
         let open = access("0.0.0.0:7880", None);
         let closed = access("0.0.0.0:7880", Some("correct-horse-battery"));
         for host in [
@@ -256,16 +259,16 @@ mod tests {
             "[2001:db8::1]",
         ] {
             assert!(
-                open.may_be_called(host) && closed.may_be_called(host),
+                open.is_allowed_host(host) && closed.is_allowed_host(host),
                 "{host}"
             );
         }
-        assert!(!open.may_be_called("beam.example:7880"));
-        assert!(closed.may_be_called("beam.example:7880"));
+        assert!(!open.is_allowed_host("beam.example:7880"));
+        assert!(closed.is_allowed_host("beam.example:7880"));
     }
 
     #[test]
-    fn the_cookie_is_found_among_others() {
+    fn session_cookie_is_found_among_others() {
         let access = access("127.0.0.1:7880", Some("correct-horse-battery"));
         assert!(access.sign_in("correct-horse-batter").is_none());
         let set = access.sign_in(" correct-horse-battery\n").unwrap();
@@ -281,12 +284,12 @@ mod tests {
             headers
         };
         let good = with(format!("a=b; {pair}; c"));
-        assert!(access.admits(&good).is_ok());
+        assert!(access.check_token(&good).is_ok());
         let other_port = pair.replace("7880", "7881");
         for cookie in ["a=b".to_owned(), format!("{pair}0"), other_port] {
-            assert!(access.admits(&with(cookie)).is_err());
+            assert!(access.check_token(&with(cookie)).is_err());
         }
         assert!(access.sign_out(&good).is_some());
-        assert!(access.admits(&good).is_err());
+        assert!(access.check_token(&good).is_err());
     }
 }

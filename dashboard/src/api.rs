@@ -1,4 +1,4 @@
-//! The interface, under `/api/v1`. Every call is one of the service that clients call by gRPC.
+//! The JSON API under `/api/v1`. Each call is forwarded to the service that clients call over gRPC.
 
 use crate::access::Access;
 use crate::error::ApiError;
@@ -24,22 +24,22 @@ use tokio::sync::Semaphore;
 use tokio_stream::StreamExt;
 use tonic::{Code, Status};
 
-/// The most bytes of a request's body: a specification has 64 KiB at most.
-const BODY: usize = 128 << 10;
-/// How long a call may take, its body included.
-const CALL: Duration = Duration::from_secs(30);
-/// How long it may take to read a game back: from a great run that is kept in part, a while.
-const GAME: Duration = Duration::from_secs(300);
-/// Games that are read back at once.
-const GAMES: usize = 2;
-/// Browsers that are told of changes at once. It leaves connections for other calls.
-pub(crate) const STREAMS: usize = 64;
-/// Records of depths in an answer at most, which is also what the service gives at once.
-const RECORDS: usize = 1000;
-/// After a wrong token.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Maximum size of a request body. A specification has at most 64 KiB.
+const MAX_BODY: usize = 128 << 10;
+/// Timeout of a call, including its body.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout for reading a game back. It takes long for a wide run that keeps only some of its depths.
+const GAME_TIMEOUT: Duration = Duration::from_secs(300);
+/// Maximum number of games that are read back at the same time.
+const MAX_GAMES: usize = 2;
+/// Maximum number of event streams. It is below the limit of connections, so that other calls are still served.
+pub(crate) const MAX_STREAMS: usize = 64;
+/// Maximum number of depth records in a response. The service has the same limit.
+const MAX_RECORDS: usize = 1000;
+/// Delay of the response to a wrong token, which slows down guessing.
+const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
 
-/// What calls need.
+/// State shared by all calls.
 pub(crate) struct App<R> {
     pub(crate) runs: R,
     pub(crate) access: Access,
@@ -54,30 +54,34 @@ impl<R> App<R> {
             runs,
             access,
             estimator,
-            games: Semaphore::new(GAMES),
-            streams: Arc::new(Semaphore::new(STREAMS)),
+            games: Semaphore::new(MAX_GAMES),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
         }
     }
 }
 
 type Shared<R> = State<Arc<App<R>>>;
 
-/// What anybody may call.
-pub(crate) fn open<R: Runs>(app: &Arc<App<R>>) -> Router {
+/// Returns the routes that need no token.
+pub(crate) fn public<R: Runs>(app: &Arc<App<R>>) -> Router {
     Router::new()
         .route("/api/v1/session", get(session::<R>))
         .route("/api/v1/login", post(login::<R>))
         .route("/api/v1/logout", post(logout::<R>))
-        .layer(DefaultBodyLimit::max(BODY))
-        .layer(from_fn(|request, next| within(CALL, request, next)))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(from_fn(|request, next| {
+            with_timeout(CALL_TIMEOUT, request, next)
+        }))
         .with_state(Arc::clone(app))
 }
 
-/// What takes the token.
-pub(crate) fn guarded<R: Runs>(app: &Arc<App<R>>) -> Router {
+/// Returns the routes that need the token, if there is one.
+pub(crate) fn private<R: Runs>(app: &Arc<App<R>>) -> Router {
     let games = Router::new()
         .route("/api/v1/runs/{run}/game", get(game::<R>))
-        .layer(from_fn(|request, next| within(GAME, request, next)));
+        .layer(from_fn(|request, next| {
+            with_timeout(GAME_TIMEOUT, request, next)
+        }));
     Router::new()
         .route("/api/v1/runs", get(list::<R>).post(submit::<R>))
         .route("/api/v1/runs/{run}", get(run::<R>))
@@ -89,14 +93,16 @@ pub(crate) fn guarded<R: Runs>(app: &Arc<App<R>>) -> Router {
         .route("/api/v1/workers/{worker}/drain", post(drain::<R>))
         .route("/api/v1/estimate", post(estimate::<R>))
         .route("/api/v1/events", get(events::of_all::<R>))
-        .layer(DefaultBodyLimit::max(BODY))
-        .layer(from_fn(|request, next| within(CALL, request, next)))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(from_fn(|request, next| {
+            with_timeout(CALL_TIMEOUT, request, next)
+        }))
         .merge(games)
         .with_state(Arc::clone(app))
 }
 
-/// Gives a call up that takes too long.
-async fn within(limit: Duration, request: Request, next: Next) -> Response {
+/// Middleware that cancels a call after a timeout.
+async fn with_timeout(limit: Duration, request: Request, next: Next) -> Response {
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
@@ -106,12 +112,12 @@ async fn within(limit: Duration, request: Request, next: Next) -> Response {
     }
 }
 
-/// The answer where there is nothing.
-pub(crate) async fn nothing() -> ApiError {
-    ApiError::new(StatusCode::NOT_FOUND, "there is nothing here")
+/// Response for an unknown path.
+pub(crate) async fn not_found() -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "unknown path")
 }
 
-/// A body of JSON, what is wrong with it being told as JSON too.
+/// Extractor for a JSON body whose errors are JSON too.
 pub(crate) struct Body<T>(T);
 
 impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
@@ -129,10 +135,10 @@ fn refused_body(error: &JsonRejection) -> ApiError {
     ApiError::new(error.status(), error.body_text())
 }
 
-/// A part of the path.
-pub(crate) struct Part(pub(crate) String);
+/// Extractor for the parameter of the path.
+pub(crate) struct PathParam(pub(crate) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for Part {
+impl<S: Send + Sync> FromRequestParts<S> for PathParam {
     type Rejection = ApiError;
 
     async fn from_request_parts(
@@ -142,13 +148,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Part {
         let part: Result<_, PathRejection> =
             axum::extract::Path::<String>::from_request_parts(parts, state).await;
         match part {
-            Ok(axum::extract::Path(part)) => Ok(Part(part)),
+            Ok(axum::extract::Path(part)) => Ok(PathParam(part)),
             Err(error) => Err(ApiError::new(error.status(), error.body_text())),
         }
     }
 }
 
-/// What comes after the question mark.
+/// Extractor for the query string.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequestParts<S> for Query<T> {
@@ -171,8 +177,8 @@ type Answer = Result<Json<Value>, ApiError>;
 
 async fn session<R: Runs>(State(app): Shared<R>, headers: HeaderMap) -> Json<Value> {
     Json(json!({
-        "token_wanted": app.access.wants_token(),
-        "signed_in": app.access.admits(&headers).is_ok(),
+        "token_required": app.access.requires_token(),
+        "signed_in": app.access.check_token(&headers).is_ok(),
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }
@@ -190,20 +196,19 @@ async fn login<R: Runs>(
     match app.access.sign_in(&login.token) {
         Some(cookie) => Ok(with_cookie(Some(cookie))),
         None => {
-            tracing::warn!("somebody tried to sign in to the dashboard with a wrong token");
-            // Who guesses waits; a person hardly notices.
-            tokio::time::sleep(PAUSE).await;
-            let text = "this is not the server's token";
+            tracing::warn!("rejected dashboard sign-in: wrong token");
+            tokio::time::sleep(WRONG_TOKEN_DELAY).await;
+            let text = "wrong token";
             Err(ApiError::new(StatusCode::UNAUTHORIZED, text))
         }
     }
 }
 
-/// It must be JSON like all that changes something, so that no other page can sign anybody out.
+/// Requires a JSON body like all requests that change something, so that other sites cannot sign users out.
 async fn logout<R: Runs>(
     State(app): Shared<R>,
     headers: HeaderMap,
-    Body(_): Body<Nothing>,
+    Body(_): Body<EmptyBody>,
 ) -> Response {
     with_cookie(app.access.sign_out(&headers))
 }
@@ -219,15 +224,15 @@ fn with_cookie(cookie: Option<HeaderValue>) -> Response {
 /// The body `{}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct EmptyBody {}
 
-/// All runs, the last submitted first.
+/// Returns all runs, last submitted first.
 pub(crate) async fn all_runs<R: Runs>(app: &App<R>) -> Result<Vec<v1::RunStatus>, Status> {
     let listed = app.runs.list(tonic::Request::new(v1::ListRequest {}));
     Ok(listed.await?.into_inner().runs)
 }
 
-/// All workers.
+/// Returns all workers.
 pub(crate) async fn all_workers<R: Runs>(app: &App<R>) -> Result<Vec<v1::WorkerStatus>, Status> {
     let listed = app.runs.workers(tonic::Request::new(v1::WorkersRequest {}));
     Ok(listed.await?.into_inner().workers)
@@ -245,8 +250,12 @@ async fn workers<R: Runs>(State(app): Shared<R>) -> Answer {
     Ok(Json(json!({ "workers": views })))
 }
 
-/// How a run stands now, and its records from a depth on.
-async fn look<R: Runs>(app: &App<R>, run: &str, from: u32) -> Result<v1::WatchResponse, ApiError> {
+/// Returns the current state of a run, and its depth records starting at `from`.
+async fn watch_once<R: Runs>(
+    app: &App<R>,
+    run: &str,
+    from: u32,
+) -> Result<v1::WatchResponse, ApiError> {
     let request = v1::WatchRequest {
         run: run.to_owned(),
         from_depth: from,
@@ -259,47 +268,46 @@ async fn look<R: Runs>(app: &App<R>, run: &str, from: u32) -> Result<v1::WatchRe
     );
     match stream.next().await {
         Some(first) => Ok(first?),
-        None => Err(gone(run)),
+        None => Err(run_not_found(run)),
     }
 }
 
-/// The run of what was said of it.
-fn run_of<'a>(said: &'a v1::WatchResponse, name: &str) -> Result<&'a v1::RunStatus, ApiError> {
-    said.run.as_ref().ok_or_else(|| gone(name))
+fn run_of<'a>(snapshot: &'a v1::WatchResponse, name: &str) -> Result<&'a v1::RunStatus, ApiError> {
+    snapshot.run.as_ref().ok_or_else(|| run_not_found(name))
 }
 
-fn gone(run: &str) -> ApiError {
-    let text = format!("there is no word of run {run:?}");
+fn run_not_found(run: &str) -> ApiError {
+    let text = format!("the service has no run {run:?}");
     ApiError::new(StatusCode::NOT_FOUND, text)
 }
 
-async fn run<R: Runs>(State(app): Shared<R>, Part(name): Part) -> Answer {
-    let said = look(&app, &name, u32::MAX).await?;
-    Ok(Json(json!(RunView::of(run_of(&said, &name)?))))
+async fn run<R: Runs>(State(app): Shared<R>, PathParam(name): PathParam) -> Answer {
+    let snapshot = watch_once(&app, &name, u32::MAX).await?;
+    Ok(Json(json!(RunView::of(run_of(&snapshot, &name)?))))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Page {
+struct DepthsQuery {
     #[serde(default)]
     from: u32,
     limit: Option<usize>,
 }
 
-/// A page of a run's depths; `next` is where the next one begins, null if this is the last so far.
+/// Returns a page of a run's depths. `next` is the first depth of the next page, or null if this is the last page.
 async fn depths<R: Runs>(
     State(app): Shared<R>,
-    Part(name): Part,
-    Query(page): Query<Page>,
+    PathParam(name): PathParam,
+    Query(page): Query<DepthsQuery>,
 ) -> Answer {
-    let limit = page.limit.unwrap_or(RECORDS);
-    if !(1..=RECORDS).contains(&limit) {
+    let limit = page.limit.unwrap_or(MAX_RECORDS);
+    if !(1..=MAX_RECORDS).contains(&limit) {
         return Err(ApiError::bad(format!(
-            "limit {limit} is out of range: 1 to {RECORDS} records are given at once"
+            "limit {limit} is out of range: give 1 to {MAX_RECORDS}"
         )));
     }
-    let said = look(&app, &name, page.from).await?;
-    let depths = &said.depths[..limit.min(said.depths.len())];
+    let snapshot = watch_once(&app, &name, page.from).await?;
+    let depths = &snapshot.depths[..limit.min(snapshot.depths.len())];
     let views: Vec<DepthView<'_>> = depths.iter().map(DepthView::of).collect();
     let next = depths
         .last()
@@ -313,33 +321,37 @@ async fn submit<R: Runs>(State(app): Shared<R>, Body(form): Body<RunForm>) -> An
         .runs
         .submit(tonic::Request::new(form.request()?))
         .await?;
-    changed(submitted.into_inner().run)
+    run_response(submitted.into_inner().run)
 }
 
-async fn cancel<R: Runs>(State(app): Shared<R>, Part(run): Part, Body(_): Body<Nothing>) -> Answer {
+async fn cancel<R: Runs>(
+    State(app): Shared<R>,
+    PathParam(run): PathParam,
+    Body(_): Body<EmptyBody>,
+) -> Answer {
     let request = v1::CancelRequest { run };
     let cancelled = app.runs.cancel(tonic::Request::new(request)).await?;
-    changed(cancelled.into_inner().run)
+    run_response(cancelled.into_inner().run)
 }
 
 async fn limit<R: Runs>(
     State(app): Shared<R>,
-    Part(run): Part,
+    PathParam(run): PathParam,
     Body(form): Body<LimitsForm>,
 ) -> Answer {
     let request = tonic::Request::new(form.request(run)?);
-    changed(app.runs.limit(request).await?.into_inner().run)
+    run_response(app.runs.limit(request).await?.into_inner().run)
 }
 
-fn changed(run: Option<v1::RunStatus>) -> Answer {
+fn run_response(run: Option<v1::RunStatus>) -> Answer {
     let run = run.unwrap_or_default();
     Ok(Json(json!(RunView::of(&run))))
 }
 
 async fn drain<R: Runs>(
     State(app): Shared<R>,
-    Part(worker): Part,
-    Body(_): Body<Nothing>,
+    PathParam(worker): PathParam,
+    Body(_): Body<EmptyBody>,
 ) -> Answer {
     let request = v1::DrainRequest { worker };
     app.runs.drain(tonic::Request::new(request)).await?;
@@ -350,7 +362,7 @@ async fn estimate<R: Runs>(
     State(app): Shared<R>,
     Body(form): Body<RunForm>,
 ) -> Result<Json<Estimate>, ApiError> {
-    // What could not be submitted is not estimated.
+    // Reject limits that could not be submitted.
     form.request()?;
     let request = EstimateRequest {
         form,
@@ -363,21 +375,21 @@ async fn estimate<R: Runs>(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Which {
-    /// 0 means the best game of all depths.
+struct GameQuery {
+    /// Depth whose best well ends the game; 0 means the best game of all depths.
     #[serde(default)]
     depth: u32,
 }
 
-/// A film of a run's best game, or of the one to a depth's best well. The game of a run that has ended is there
-/// already; any other is read back.
+/// Returns the film of a run's best game, or of the game to the best well of a depth. The result of an ended run has its
+/// best game; any other game is read back.
 async fn game<R: Runs>(
     State(app): Shared<R>,
-    Part(name): Part,
-    Query(Which { depth }): Query<Which>,
+    PathParam(name): PathParam,
+    Query(GameQuery { depth }): Query<GameQuery>,
 ) -> Result<Json<Film>, ApiError> {
-    let said = look(&app, &name, u32::MAX).await?;
-    let run = run_of(&said, &name)?;
+    let snapshot = watch_once(&app, &name, u32::MAX).await?;
+    let run = run_of(&snapshot, &name)?;
     let result = run.result.as_ref().filter(|_| depth == 0 && !is_open(run));
     let replay = match result {
         Some(result) => result.replay.clone(),
@@ -388,7 +400,7 @@ async fn game<R: Runs>(
 
 async fn read_back<R: Runs>(app: &App<R>, run: &str, depth: u32) -> Result<String, ApiError> {
     let Ok(_permit) = app.games.try_acquire() else {
-        let text = format!("{GAMES} games are being read back already: try again in a moment");
+        let text = format!("{MAX_GAMES} games are already being read back: try again in a moment");
         return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text));
     };
     let request = v1::GameRequest {
@@ -399,7 +411,7 @@ async fn read_back<R: Runs>(app: &App<R>, run: &str, depth: u32) -> Result<Strin
         Ok(game) => Ok(game.into_inner().replay),
         Err(status) if status.code() == Code::Unimplemented => Err(ApiError::new(
             StatusCode::NOT_IMPLEMENTED,
-            "this coordinator reads games back only when a run has ended",
+            "this coordinator cannot read a game back before the run has ended",
         )),
         Err(status) => Err(status.into()),
     }

@@ -1,4 +1,4 @@
-//! The pages: in the binary, and complete.
+//! The files of the pages, compiled into the binary.
 
 use axum::Router;
 use axum::http::header;
@@ -9,13 +9,23 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
 macro_rules! asset {
-    ($path:literal, $kind:expr, $file:literal) => {
-        ($path, $kind, include_str!(concat!("../assets/", $file)))
+    ($path:literal, $content_type:expr, $file:literal) => {
+        Asset {
+            path: $path,
+            content_type: $content_type,
+            text: include_str!(concat!("../assets/", $file)),
+        }
     };
 }
 
-/// Path, kind and text of all there is.
-const ASSETS: &[(&str, &str, &str)] = &[
+/// A file that is served at a path.
+struct Asset {
+    path: &'static str,
+    content_type: &'static str,
+    text: &'static str,
+}
+
+const ASSETS: &[Asset] = &[
     asset!("/", HTML, "index.html"),
     asset!("/app.css", STYLE, "app.css"),
     asset!("/app.js", SCRIPT, "app.js"),
@@ -47,23 +57,19 @@ const ASSETS: &[(&str, &str, &str)] = &[
 ];
 
 pub(crate) fn router() -> Router {
-    ASSETS
-        .iter()
-        .fold(Router::new(), |router, &(path, kind, text)| {
-            router.route(
-                path,
-                get(move || async move { ([(header::CONTENT_TYPE, kind)], text) }),
-            )
-        })
+    ASSETS.iter().fold(Router::new(), |router, asset| {
+        let response = ([(header::CONTENT_TYPE, asset.content_type)], asset.text);
+        router.route(asset.path, get(move || async move { response }))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A module or a style that is not in the table would be missed in the browser only.
+    /// Without this test, a file that is missing in the table would be noticed only in a browser.
     #[test]
-    fn every_asset_is_served_and_nothing_is_from_elsewhere() {
+    fn every_asset_is_served_and_loads_nothing_from_other_hosts() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");
         let files = |dir: &str| {
             let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
@@ -73,11 +79,12 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         for text in files(dir) {
-            assert!(ASSETS.iter().any(|asset| asset.2 == text), "{text:.80}");
+            assert!(ASSETS.iter().any(|asset| asset.text == text), "{text:.80}");
         }
-        for &(path, kind, text) in ASSETS {
-            let is_ours = !path.starts_with("/vendor") && kind != "image/svg+xml";
-            if !is_ours {
+        for asset in ASSETS {
+            let (path, text) = (asset.path, asset.text);
+            let is_own = !path.starts_with("/vendor") && asset.content_type != "image/svg+xml";
+            if !is_own {
                 continue;
             }
             for word in [
@@ -92,8 +99,8 @@ mod tests {
             }
             for imported in text.split("from \"./").skip(1) {
                 let name = imported.split('"').next().unwrap();
-                let there = ASSETS.iter().any(|asset| asset.0 == format!("/{name}"));
-                assert!(there, "{path} imports {name}");
+                let is_served = ASSETS.iter().any(|asset| asset.path == format!("/{name}"));
+                assert!(is_served, "{path} imports {name}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a caller is told when something cannot be done.
+//! Errors of the API.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -7,7 +7,7 @@ use hatebeam_net::explain;
 use serde_json::json;
 use tonic::{Code, Status};
 
-/// A status of HTTP, and in words what is wrong.
+/// An error response: its HTTP status and a message.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,

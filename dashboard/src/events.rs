@@ -1,8 +1,9 @@
-//! Server-sent events: how a run, or all of them, stand, and then every change.
+//! Server-sent events: the state of one run, or of all runs, followed by every change.
 //!
-//! A browser that takes no events in has few wait for it; then the service waits too, and nothing piles up.
+//! The queue of events for a browser is short. While a slow browser's queue is full, its stream reads no further changes
+//! from the service, so nothing accumulates.
 
-use crate::api::{App, Part, Query, STREAMS, all_runs, all_workers};
+use crate::api::{App, MAX_STREAMS, PathParam, Query, all_runs, all_workers};
 use crate::error::ApiError;
 use crate::view::{AlertView, DepthView, RunLine, RunView, WorkerView};
 use axum::extract::State;
@@ -18,74 +19,73 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-/// Events that wait for a slow browser.
+/// Maximum number of queued events for a slow browser.
 const QUEUE: usize = 8;
-/// Between two looks at all runs.
-const LOOK: Duration = Duration::from_secs(1);
-/// A browser hears at least so often, so that it notices when the connection is gone.
-const ALIVE: Duration = Duration::from_secs(10);
+/// Interval between two lists of all runs.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum time between two messages to a browser, so that it notices a lost connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-type Said = Result<Event, axum::Error>;
-
-/// Where events are said, for as long as somebody listens.
-struct Teller {
-    say: mpsc::Sender<Said>,
-    /// One of those who may listen at once.
+/// Sends events to one browser until it disconnects.
+struct EventSender {
+    events: mpsc::Sender<Result<Event, axum::Error>>,
+    /// One of the limited number of streams.
     _permit: OwnedSemaphorePermit,
 }
 
-impl Teller {
-    /// Says something; false if nobody listens any more.
-    async fn tell(&self, name: &str, what: &(impl Serialize + ?Sized)) -> bool {
-        let event = Event::default().event(name).json_data(what);
-        self.say.send(event).await.is_ok()
+impl EventSender {
+    /// Creates a sender and the response that streams its events.
+    fn new<R>(app: &App<R>) -> Result<(EventSender, Response), ApiError> {
+        let Ok(permit) = Arc::clone(&app.streams).try_acquire_owned() else {
+            let text = format!("{MAX_STREAMS} browser tabs are already connected: close some");
+            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text));
+        };
+        let (events, stream) = mpsc::channel(QUEUE);
+        let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
+        let response = Sse::new(ReceiverStream::new(stream)).keep_alive(keep_alive);
+        let sender = EventSender {
+            events,
+            _permit: permit,
+        };
+        Ok((sender, response.into_response()))
     }
 
-    /// Says something unless it is what was said the last time.
-    async fn tell_news(&self, name: &str, what: &impl Serialize, last: &mut String) -> bool {
-        let Ok(text) = serde_json::to_string(what) else {
+    /// Sends an event; returns false if the browser has disconnected.
+    async fn send(&self, name: &str, data: &(impl Serialize + ?Sized)) -> bool {
+        let event = Event::default().event(name).json_data(data);
+        self.events.send(event).await.is_ok()
+    }
+
+    /// Sends an event unless its data equals `last`; returns false if the browser has disconnected.
+    async fn send_if_changed(&self, name: &str, data: &impl Serialize, last: &mut String) -> bool {
+        let Ok(text) = serde_json::to_string(data) else {
             return false;
         };
         if text == *last {
-            return !self.say.is_closed();
+            return !self.events.is_closed();
         }
         let event = Event::default().event(name).data(&text);
         *last = text;
-        self.say.send(Ok(event)).await.is_ok()
+        self.events.send(Ok(event)).await.is_ok()
     }
-}
-
-/// Somebody to tell, and the answer that he listens to.
-fn teller<R>(app: &App<R>) -> Result<(Teller, Response), ApiError> {
-    let Ok(permit) = Arc::clone(&app.streams).try_acquire_owned() else {
-        let text = format!("{STREAMS} browsers are being told of changes already: close some");
-        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text));
-    };
-    let (say, stream) = mpsc::channel(QUEUE);
-    let alive = KeepAlive::new().interval(ALIVE);
-    let answer = Sse::new(ReceiverStream::new(stream)).keep_alive(alive);
-    let teller = Teller {
-        say,
-        _permit: permit,
-    };
-    Ok((teller, answer.into_response()))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Since {
-    /// The first depth whose record is wanted.
+pub(crate) struct EventsQuery {
+    /// First depth whose record is sent.
     #[serde(default)]
     from: u32,
 }
 
-/// A run: `run`, `depths`, `workers`, `alerts`, and `end` when it has ended.
+/// Streams the events of a run: `run`, `depths`, `workers` and `alerts`, then `end` when the run has ended, or `failed`
+/// with an error message.
 pub(crate) async fn of_run<R: Runs>(
     State(app): State<Arc<App<R>>>,
-    Part(run): Part,
-    Query(Since { from }): Query<Since>,
+    PathParam(run): PathParam,
+    Query(EventsQuery { from }): Query<EventsQuery>,
 ) -> Result<Response, ApiError> {
-    let (teller, answer) = teller(&app)?;
+    let (sender, response) = EventSender::new(&app)?;
     let request = v1::WatchRequest {
         run,
         from_depth: from,
@@ -93,58 +93,61 @@ pub(crate) async fn of_run<R: Runs>(
     let stream = app.runs.watch(tonic::Request::new(request)).await?;
     let mut stream = Box::pin(stream.into_inner());
     tokio::spawn(async move {
-        let mut last = Last::default();
+        let mut last = LastSent::default();
         loop {
-            let said = tokio::select! {
-                said = stream.next() => said,
-                () = teller.say.closed() => return,
+            let update = tokio::select! {
+                update = stream.next() => update,
+                () = sender.events.closed() => return,
             };
-            let goes_on = match said {
-                Some(Ok(said)) => last.tell(&teller, &said).await,
+            let is_connected = match update {
+                Some(Ok(update)) => last.send_changes(&sender, &update).await,
                 Some(Err(status)) => {
                     let error = ApiError::from(status).text;
-                    teller.tell("gone", &error).await;
+                    sender.send("failed", &error).await;
                     return;
                 }
                 None => {
-                    teller.tell("end", &()).await;
+                    sender.send("end", &()).await;
                     return;
                 }
             };
-            if !goes_on {
+            if !is_connected {
                 return;
             }
         }
     });
-    Ok(answer)
+    Ok(response)
 }
 
-/// What was said of a run the last time.
+/// Data of the last events of a run, as JSON.
 #[derive(Default)]
-struct Last {
+struct LastSent {
     run: String,
     workers: String,
     alerts: String,
 }
 
-impl Last {
-    async fn tell(&mut self, teller: &Teller, said: &v1::WatchResponse) -> bool {
-        let run = said.run.as_ref().map(RunView::of);
-        let depths: Vec<DepthView<'_>> = said.depths.iter().map(DepthView::of).collect();
-        let workers: Vec<WorkerView<'_>> = said.workers.iter().map(WorkerView::of).collect();
-        let alerts: Vec<AlertView<'_>> = said.alerts.iter().map(AlertView::of).collect();
-        teller.tell_news("run", &run, &mut self.run).await
-            && (depths.is_empty() || teller.tell("depths", &depths).await)
-            && teller
-                .tell_news("workers", &workers, &mut self.workers)
+impl LastSent {
+    /// Sends the parts of an update that have changed; returns false if the browser has disconnected.
+    async fn send_changes(&mut self, sender: &EventSender, update: &v1::WatchResponse) -> bool {
+        let run = update.run.as_ref().map(RunView::of);
+        let depths: Vec<DepthView<'_>> = update.depths.iter().map(DepthView::of).collect();
+        let workers: Vec<WorkerView<'_>> = update.workers.iter().map(WorkerView::of).collect();
+        let alerts: Vec<AlertView<'_>> = update.alerts.iter().map(AlertView::of).collect();
+        sender.send_if_changed("run", &run, &mut self.run).await
+            && (depths.is_empty() || sender.send("depths", &depths).await)
+            && sender
+                .send_if_changed("workers", &workers, &mut self.workers)
                 .await
-            && teller.tell_news("alerts", &alerts, &mut self.alerts).await
+            && sender
+                .send_if_changed("alerts", &alerts, &mut self.alerts)
+                .await
     }
 }
 
-/// All runs and workers: `runs` and `workers`.
+/// Streams the events of all runs and workers: `runs` and `workers`, or `failed` with an error message.
 pub(crate) async fn of_all<R: Runs>(State(app): State<Arc<App<R>>>) -> Result<Response, ApiError> {
-    let (teller, answer) = teller(&app)?;
+    let (sender, response) = EventSender::new(&app)?;
     tokio::spawn(async move {
         let (mut last_runs, mut last_workers) = (String::new(), String::new());
         loop {
@@ -152,22 +155,24 @@ pub(crate) async fn of_all<R: Runs>(State(app): State<Arc<App<R>>>) -> Result<Re
                 (Ok(runs), Ok(workers)) => (runs, workers),
                 (Err(status), _) | (_, Err(status)) => {
                     let error = ApiError::from(status).text;
-                    teller.tell("gone", &error).await;
+                    sender.send("failed", &error).await;
                     return;
                 }
             };
             let lines: Vec<RunLine<'_>> = runs.iter().map(RunLine::of).collect();
             let views: Vec<WorkerView<'_>> = workers.iter().map(WorkerView::of).collect();
-            let goes_on = teller.tell_news("runs", &lines, &mut last_runs).await
-                && teller.tell_news("workers", &views, &mut last_workers).await;
-            if !goes_on {
+            let is_connected = sender.send_if_changed("runs", &lines, &mut last_runs).await
+                && sender
+                    .send_if_changed("workers", &views, &mut last_workers)
+                    .await;
+            if !is_connected {
                 return;
             }
             tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                () = teller.say.closed() => return,
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                () = sender.events.closed() => return,
             }
         }
     });
-    Ok(answer)
+    Ok(response)
 }

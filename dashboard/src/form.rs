@@ -1,4 +1,4 @@
-//! What a person wants searched, and what that would take.
+//! The form for a new run, and the estimate of its time and cost.
 
 use crate::error::ApiError;
 use hatebeam_proto::v1;
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// More than this is no limit.
+/// Maximum value of a cost limit.
 const MAX_DOLLARS: f64 = 1e9;
-/// A hundred years.
+/// Maximum value of a time limit: a hundred years.
 const MAX_HOURS: f64 = 876_000.0;
 
-/// A run to be submitted, as the form has it.
+/// Values of the form for a new run.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RunForm {
-    /// The run specification, as a run's own `spec` has it.
+    /// Run specification, in the format of a run's `spec`.
     pub spec: Value,
-    /// Shards; 0 leaves it to the coordinator.
+    /// Number of shards; 0 lets the coordinator choose.
     #[serde(default)]
     pub shards: u32,
-    /// Which wells stay in the object store: "all", "last" or a number. Empty means all.
+    /// Depths whose wells stay in the object store: "all", "last", or a number N for every Nth. Empty means all.
     #[serde(default)]
     pub keep: String,
-    /// The depth to stop at; 0 means none.
+    /// Depth limit; 0 means no limit.
     #[serde(default)]
     pub max_depth: u32,
-    /// Dollars it may cost at most; 0 means that there is no limit.
+    /// Cost limit in dollars; 0 means no limit.
     #[serde(default)]
     pub max_dollars: f64,
-    /// Hours it may be searched at most; 0 means that there is no limit.
+    /// Search time limit in hours; 0 means no limit.
     #[serde(default)]
     pub max_hours: f64,
 }
 
 impl RunForm {
-    /// As the coordinator is told. What is in it is checked there.
+    /// Converts the form to a request. The coordinator validates it.
     pub(crate) fn request(&self) -> Result<v1::SubmitRequest, ApiError> {
         Ok(v1::SubmitRequest {
             spec: self.spec.to_string(),
@@ -48,7 +48,7 @@ impl RunForm {
     }
 }
 
-/// Other limits for a run that is open; those that are absent stay as they are, and 0 means that there is none.
+/// New limits for an open run. Absent limits do not change, and 0 removes a limit.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LimitsForm {
@@ -58,7 +58,7 @@ pub(crate) struct LimitsForm {
 }
 
 impl LimitsForm {
-    /// As the coordinator is told.
+    /// Converts the form to a request.
     pub(crate) fn request(&self, run: String) -> Result<v1::LimitRequest, ApiError> {
         Ok(v1::LimitRequest {
             run,
@@ -77,51 +77,51 @@ fn seconds(hours: f64) -> Result<u64, ApiError> {
     limit(hours, MAX_HOURS, 3600.0, "max_hours")
 }
 
-/// Rounded up: what is less than the least there is still is a limit.
+/// Converts a limit to whole units. Rounds up, because 0 would mean no limit.
 fn limit(value: f64, most: f64, unit: f64, name: &str) -> Result<u64, ApiError> {
     if !(0.0..=most).contains(&value) {
         return Err(ApiError::bad(format!(
-            "{name} {value} is out of range: give 0 to {most}, 0 for no limit"
+            "{name} {value} is out of range: give a number from 0 (no limit) to {most}"
         )));
     }
     Ok((value * unit).ceil() as u64)
 }
 
-/// What a run would take is asked with what is known now.
+/// Input of an estimate.
 #[derive(Clone, Debug)]
 pub struct EstimateRequest {
-    /// What is to be searched.
+    /// The run to estimate.
     pub form: RunForm,
-    /// The workers that attend.
+    /// Connected workers.
     pub workers: Vec<v1::WorkerStatus>,
-    /// All runs, the last submitted first.
+    /// All runs, last submitted first.
     pub runs: Vec<v1::RunStatus>,
 }
 
-/// What a run would take, from the least that is likely to the most.
+/// Estimated time and cost of a run. Ranges go from the lowest to the highest likely value.
 #[derive(Clone, Debug, Default, Serialize, PartialEq)]
 pub struct Estimate {
-    /// Depths.
+    /// Number of depths.
     pub depths: [u32; 2],
-    /// Seconds of searching.
+    /// Search time in seconds.
     pub seconds: [f64; 2],
-    /// Dollars, machines and the object store together; absent if prices are not known.
+    /// Cost in dollars, of machines and object store; `None` if prices are unknown.
     pub dollars: Option<[f64; 2]>,
-    /// Dollars that the workers cost in an hour; absent if prices are not known.
+    /// Price of the workers in dollars per hour; `None` if prices are unknown.
     pub dollars_per_hour: Option<f64>,
-    /// Bytes in the object store at the end.
+    /// Bytes in the object store at the end of the run.
     pub stored_bytes: f64,
-    /// Dollars that they cost in a month.
+    /// Price of these bytes in dollars per month.
     pub storage_dollars_per_month: f64,
-    /// Workers it was reckoned with.
+    /// Number of workers assumed.
     pub workers: u32,
-    /// By what it is cut_verdict, in words.
+    /// Basis of the estimate, in words.
     pub judged_by: String,
-    /// What should be known besides, such as that it does not fit.
+    /// Warnings, such as a beam that does not fit in memory.
     pub warnings: Vec<String>,
 }
 
-/// Says what a run would take, or why that cannot be said.
+/// Estimates a run, or returns the reason why it cannot.
 pub type Estimator = Arc<dyn Fn(&EstimateRequest) -> Result<Estimate, String> + Send + Sync>;
 
 #[cfg(test)]
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_out_of_range_are_refused_by_name() {
+    fn limits_out_of_range_are_rejected_by_name() {
         for (more, name) in [
             (json!({ "max_dollars": -1 }), "max_dollars -1"),
             (json!({ "max_dollars": 1e10 }), "max_dollars 10000000000"),

@@ -1,4 +1,4 @@
-//! The game that a run's replay tells, as a film.
+//! The game of a replay, as a film.
 
 use crate::error::ApiError;
 use axum::http::StatusCode;
@@ -6,9 +6,9 @@ use hatebeam_game::{Encoding, Enemy, Game, Geometry, Rules, Well};
 use hatebeam_report::Film;
 use serde::Deserialize;
 
-/// What of a run specification settles how its games are played. The rest is passed over.
+/// The part of a run specification that determines how its games are played. Other fields are ignored.
 #[derive(Debug, Deserialize)]
-struct Stage {
+struct GameSetup {
     well: WellSize,
     start: Start,
 }
@@ -27,35 +27,35 @@ enum Start {
     Well {
         hex: String,
     },
-    /// The game begins with the empty well, and leads through the replay.
+    /// The game starts with the empty well, and its first keys are those of a replay.
     Replay {},
 }
 
-/// The film of a replay of a run with this specification.
+/// Plays a replay of a run with this specification.
 pub(crate) fn film(spec: &str, replay: &str) -> Result<Film, ApiError> {
-    let wrong = |what: &str, error: &dyn std::fmt::Display| {
+    let invalid = |what: &str, error: &dyn std::fmt::Display| {
         ApiError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            format!("{what}: {error}"),
+            format!("{what} is invalid: {error}"),
         )
     };
-    let stage: Stage =
-        serde_json::from_str(spec).map_err(|error| wrong("the run's specification", &error))?;
-    let geometry = Geometry::new(stage.well.columns, stage.well.rows)
-        .map_err(|error| wrong("the run's well", &error))?;
+    let setup: GameSetup =
+        serde_json::from_str(spec).map_err(|error| invalid("the run's specification", &error))?;
+    let geometry = Geometry::new(setup.well.columns, setup.well.rows)
+        .map_err(|error| invalid("the run's well", &error))?;
     let rules = Rules {
-        clear_above_bar: stage.well.clear_above_bar,
+        clear_above_bar: setup.well.clear_above_bar,
     };
-    let game = match &stage.start {
+    let game = match &setup.start {
         Start::Empty | Start::Replay {} => Game::new(geometry, rules, Enemy::Hatetris),
         Start::Well { hex } => Well::from_hex(geometry, hex)
             .and_then(|well| Game::from_well(geometry, rules, Enemy::Hatetris, &well))
-            .map_err(|error| wrong("the run's first well", &error))?,
+            .map_err(|error| invalid("the run's starting well", &error))?,
     };
     let keys = Encoding::Base2048
         .decode(replay)
-        .map_err(|error| wrong("the replay", &error))?;
-    Film::of_game(game, &keys).map_err(|error| wrong("the replay", &error))
+        .map_err(|error| invalid("the replay", &error))?;
+    Film::of_game(game, &keys).map_err(|error| invalid("the replay", &error))
 }
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_film_begins_where_its_run_does() {
+    fn film_starts_with_the_well_of_its_run() {
         let replay = encode(&[Key::Down; 40], Encoding::Base2048);
         let of = |start: serde_json::Value| {
             let well = json!({ "columns": 6, "rows": 8, "clear_above_bar": false });
@@ -80,12 +80,12 @@ mod tests {
         let hex = format!("{}1f2f", "0".repeat(12));
         let from_well = of(json!({ "well": { "hex": hex } })).unwrap();
         assert_eq!(from_well.turns[0].well, hex);
-        let wrong = of(json!({ "well": { "hex": "zz" } })).unwrap_err();
-        assert!(wrong.text.contains("first well"), "{wrong:?}");
+        let error = of(json!({ "well": { "hex": "zz" } })).unwrap_err();
+        assert!(error.text.contains("starting well"), "{error:?}");
     }
 
     #[test]
-    fn a_film_of_nonsense_is_refused() {
+    fn invalid_spec_or_replay_is_rejected() {
         assert!(film("{}", "௨ටໃݹ").is_err());
         let spec = r#"{"well":{"columns":10,"rows":16,"clear_above_bar":false},"start":"empty"}"#;
         assert!(film(spec, "not a replay!").is_err());

@@ -1,12 +1,12 @@
-//! The coordinator in a browser: runs, cost, plots, workers, replays.
+//! The coordinator's dashboard for browsers: runs, cost, plots, workers, replays.
 //!
-//! A small HTTP server in front of the service that clients call by gRPC, in the same process: there is one
-//! interface, and what is checked is checked there. [`Server::serve`] takes anything that is a
-//! [`Runs`](hatebeam_proto::v1::runs_server::Runs). The pages are in the binary (`assets`) and load nothing from
-//! elsewhere; what they show comes as JSON (`api`, `view`) and as server-sent events (`events`).
+//! This is a small HTTP server in the coordinator's process, in front of the service that clients call over gRPC. The
+//! service validates all requests; [`Server::serve`] accepts any implementation of
+//! [`Runs`](hatebeam_proto::v1::runs_server::Runs). The pages are compiled into the binary (`assets`) and load nothing
+//! from other hosts. Their data comes as JSON (`api`, `view`) and as server-sent events (`events`).
 //!
-//! Whoever reaches it can submit and stop runs. So it asks for the token, if there is one, and heeds nobody who
-//! comes by way of another site in the same browser (`access`).
+//! A client of the dashboard can submit and stop runs. The server therefore requires the token, if there is one, and
+//! rejects requests that other sites cause in the same browser (`access`).
 
 mod access;
 mod api;

@@ -1,4 +1,4 @@
-//! Listening, and what is served.
+//! The HTTP server.
 
 use crate::access::{self, Access};
 use crate::api::{self, App};
@@ -19,60 +19,60 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// A browser makes six connections at most, and keeps one of them for events.
+/// A browser opens at most six connections, and keeps one of them for events.
 const LIMITS: Limits = Limits {
     connections: 128,
     header_timeout: Duration::from_secs(20),
-    // Streams of events are begun anew after that, which nobody notices.
+    // Event streams end too; browsers reconnect at once.
     connection_timeout: Duration::from_secs(900),
     buffer: 32 << 10,
     keep_alive: true,
 };
 
-/// Where the dashboard is, and who may see it.
+/// Address and access control of the dashboard.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it listens; port 0 takes any that is free.
+    /// Address to listen at; port 0 means any free port.
     pub listen: SocketAddr,
-    /// The certificate, if it is served over HTTPS. Browsers need to show none.
+    /// Certificate for HTTPS. Browsers do not need a certificate.
     pub tls: Option<Tls>,
-    /// What callers must know, if anything.
+    /// Token that clients must know.
     pub token: Option<Token>,
-    /// It may be open to the network without TLS and without a token.
+    /// Allow an address that other machines can reach without TLS or without a token.
     pub insecure_bind: bool,
 }
 
-/// Why there is no dashboard.
+/// Error of starting the dashboard.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DashboardError {
-    /// It would be open to the network, or its certificate is no good.
+    /// The address is not allowed without TLS, or the certificate is invalid.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// It would be open to the network, and everybody could submit and stop runs.
+    /// Anyone on the network could submit and stop runs.
     #[error(
-        "the dashboard at {0} can be reached from other machines, and there is no token: give --token-file or set \
-         HATEBEAM_TOKEN, or say --insecure-bind if nobody else is on the network"
+        "the dashboard at {0} can be reached from other machines, but there is no token: give --token-file, set \
+         HATEBEAM_TOKEN, or allow it with --insecure-bind"
     )]
     NoToken(SocketAddr),
-    /// It cannot listen.
+    /// The server cannot listen.
     #[error("the dashboard cannot listen on {address}: {reason}")]
     Listen {
-        /// Where.
+        /// Address to listen at.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the operating system.
         reason: io::Error,
     },
 }
 
 impl DashboardError {
-    /// Somebody else listens there.
+    /// Whether another server already uses the address.
     pub fn is_taken(&self) -> bool {
         matches!(self, Self::Listen { reason, .. } if reason.kind() == io::ErrorKind::AddrInUse)
     }
 }
 
-/// A server that listens already.
+/// A dashboard server that is already listening.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -81,7 +81,7 @@ pub struct Server {
     access: Access,
 }
 
-/// Listens. To be called within a runtime.
+/// Starts to listen. Must be called within a runtime.
 ///
 /// # Errors
 /// [`DashboardError`].
@@ -105,30 +105,31 @@ pub async fn bind(settings: Settings) -> Result<Server, DashboardError> {
 }
 
 impl Server {
-    /// Where it is.
+    /// Returns the URL of the dashboard.
     pub fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}/", self.address)
     }
 
-    /// Serves for as long as it is let. `runs` is asked for everything; `estimator` says what a run would take.
+    /// Serves requests until the future is dropped. `runs` answers all calls; `estimator` estimates the time and cost of a
+    /// run.
     pub async fn serve<R: Runs>(self, runs: R, estimator: Estimator) {
         let app = Arc::new(App::new(runs, estimator, self.access));
-        let (of_guard, of_entrance) = (Arc::clone(&app), Arc::clone(&app));
-        let guarded = api::guarded(&app).layer(from_fn(move |request: Request, next: Next| {
-            let app = Arc::clone(&of_guard);
-            async move { access::signed_in(&app.access, request, next).await }
+        let (for_token, for_origin) = (Arc::clone(&app), Arc::clone(&app));
+        let private = api::private(&app).layer(from_fn(move |request: Request, next: Next| {
+            let app = Arc::clone(&for_token);
+            async move { access::require_token(&app.access, request, next).await }
         }));
         let router = Router::new()
-            .merge(api::open(&app))
-            .merge(guarded)
+            .merge(api::public(&app))
+            .merge(private)
             .merge(assets::router())
-            .fallback(api::nothing)
+            .fallback(api::not_found)
             .layer(from_fn(move |request: Request, next: Next| {
-                let app = Arc::clone(&of_entrance);
-                async move { access::from_here(&app.access, request, next).await }
+                let app = Arc::clone(&for_origin);
+                async move { access::reject_foreign(&app.access, request, next).await }
             }))
-            .layer(from_fn(access::headers));
+            .layer(from_fn(access::security_headers));
         match self.tls {
             None => hatebeam_net::http::serve(self.listener, router, LIMITS, plain).await,
             Some(config) => {

@@ -1,4 +1,4 @@
-//! Who has shown the token, and has a cookie for it.
+//! Sessions of signed-in browsers.
 
 use rustls::crypto::ring;
 use std::collections::VecDeque;
@@ -7,23 +7,23 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
-/// Browsers that are signed in at most: the one that was so longest gives way.
-const SESSIONS: usize = 64;
-/// How long a browser stays signed in.
-pub(crate) const LIFE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Of a session's name: nobody can guess it.
+/// Maximum number of sessions. A further sign-in ends the oldest session.
+const MAX_SESSIONS: usize = 64;
+/// Duration of a session.
+pub(crate) const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Number of random bytes in a session's name, enough that it cannot be guessed.
 const RANDOM_BYTES: usize = 32;
 
-/// The sessions, the oldest first. They are in memory alone: a new start has everybody sign in again.
+/// The sessions, oldest first. They are only in memory, so all users sign in again after a restart.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 
 struct Session {
     name: String,
-    begun: Instant,
+    started: Instant,
 }
 
-/// Its name is as good as the token.
+/// Hides the name, which grants the same access as the token.
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Session(..)")
@@ -31,8 +31,8 @@ impl std::fmt::Debug for Session {
 }
 
 impl Sessions {
-    /// Begins a session and gives its name; `None` if the system has no random numbers.
-    pub(crate) fn begin(&self, now: Instant) -> Option<String> {
+    /// Starts a session and returns its name; `None` if the system has no random numbers.
+    pub(crate) fn start(&self, now: Instant) -> Option<String> {
         let mut bytes = [0; RANDOM_BYTES];
         ring::default_provider()
             .secure_random
@@ -44,20 +44,20 @@ impl Sessions {
             let _ = write!(name, "{byte:02x}");
         }
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sessions.len() >= SESSIONS {
+        if sessions.len() >= MAX_SESSIONS {
             sessions.pop_front();
         }
         sessions.push_back(Session {
             name: name.clone(),
-            begun: now,
+            started: now,
         });
         Some(name)
     }
 
-    /// Whether there is such a session. Those that have lived too long are forgotten.
-    pub(crate) fn has(&self, name: &str, now: Instant) -> bool {
+    /// Whether there is a session with this name. Removes expired sessions.
+    pub(crate) fn contains(&self, name: &str, now: Instant) -> bool {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.retain(|session| now.duration_since(session.begun) < LIFE);
+        sessions.retain(|session| now.duration_since(session.started) < SESSION_LIFETIME);
         sessions.iter().any(|session| session.is(name))
     }
 
@@ -69,7 +69,7 @@ impl Sessions {
 }
 
 impl Session {
-    /// In a time that does not tell how much of the name is right.
+    /// Compares names in constant time, so that the duration does not reveal how many characters are right.
     fn is(&self, name: &str) -> bool {
         self.name.as_bytes().ct_eq(name.as_bytes()).into()
     }
@@ -80,25 +80,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_lasts_until_it_is_ended_or_too_old() {
+    fn session_lasts_until_it_ends_or_expires() {
         let (sessions, now) = (Sessions::default(), Instant::now());
-        let [one, other] = [(); 2].map(|()| sessions.begin(now).unwrap());
+        let [one, other] = [(); 2].map(|()| sessions.start(now).unwrap());
         assert_ne!(one, other);
-        assert!(sessions.has(&one, now) && sessions.has(&other, now));
-        assert!(!sessions.has("", now) && !sessions.has(&one[1..], now));
+        assert!(sessions.contains(&one, now) && sessions.contains(&other, now));
+        assert!(!sessions.contains("", now) && !sessions.contains(&one[1..], now));
         sessions.end(&one);
-        assert!(!sessions.has(&one, now) && sessions.has(&other, now));
-        assert!(!sessions.has(&other, now + LIFE));
+        assert!(!sessions.contains(&one, now) && sessions.contains(&other, now));
+        assert!(!sessions.contains(&other, now + SESSION_LIFETIME));
         assert!(!format!("{sessions:?}").contains(&other));
     }
 
     #[test]
-    fn the_oldest_session_gives_way() {
+    fn oldest_session_ends_when_there_are_too_many() {
         let (sessions, now) = (Sessions::default(), Instant::now());
-        let names: Vec<_> = (0..=SESSIONS)
-            .map(|_| sessions.begin(now).unwrap())
+        let names: Vec<_> = (0..=MAX_SESSIONS)
+            .map(|_| sessions.start(now).unwrap())
             .collect();
-        assert!(!sessions.has(&names[0], now));
-        assert!(names[1..].iter().all(|name| sessions.has(name, now)));
+        assert!(!sessions.contains(&names[0], now));
+        assert!(names[1..].iter().all(|name| sessions.contains(name, now)));
     }
 }

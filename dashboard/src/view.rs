@@ -1,5 +1,5 @@
-//! What the service says, as JSON. Names are those of `hatebeam status --json`, which takes what is said of cost,
-//! ends and machines from here; money is in dollars, and what is not known is null.
+//! The service's messages as JSON. `hatebeam status --json` uses the same names, and the same views of costs, projections
+//! and machines. Money is in dollars, and unknown values are null.
 
 use hatebeam_proto::v1;
 use serde::Serialize;
@@ -8,8 +8,8 @@ fn dollars(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// Nothing for what was left empty.
-fn said(text: &str) -> Option<&str> {
+/// Returns `None` for empty text, which means unknown.
+fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
@@ -24,12 +24,12 @@ fn state(state: v1::State) -> &'static str {
     }
 }
 
-/// Whether a run goes on.
+/// Whether a run is queued or running.
 pub(crate) fn is_open(run: &v1::RunStatus) -> bool {
     matches!(run.state(), v1::State::Queued | v1::State::Running)
 }
 
-/// A run in a list.
+/// A run in the list of runs.
 #[derive(Serialize)]
 pub(crate) struct RunLine<'a> {
     run: &'a str,
@@ -37,8 +37,8 @@ pub(crate) struct RunLine<'a> {
     width: u64,
     depth: u32,
     max_depth: u32,
-    /// Lines of the best game: of the one that was read back, or of the best of all depths so far.
-    points: u32,
+    /// Lines cleared by the best game: the one that was read back, or else the best well so far.
+    best_lines: u32,
     pieces: Option<u32>,
     seconds: f64,
     stored_bytes: u64,
@@ -58,7 +58,7 @@ impl<'a> RunLine<'a> {
             width: run.width,
             depth: run.depth,
             max_depth: run.max_depth,
-            points: result.map_or(run.best_lines, |result| result.score),
+            best_lines: result.map_or(run.best_lines, |result| result.score),
             pieces: result.map(|result| result.pieces),
             seconds: run.seconds,
             stored_bytes: run.stored_bytes,
@@ -71,7 +71,7 @@ impl<'a> RunLine<'a> {
     }
 }
 
-/// All of a run but its depths.
+/// A run in detail, without its depths.
 #[derive(Serialize)]
 pub(crate) struct RunView<'a> {
     #[serde(flatten)]
@@ -82,7 +82,6 @@ pub(crate) struct RunView<'a> {
     parents: u64,
     epoch: u64,
     max_hours: Option<f64>,
-    best_eval: Option<u32>,
     replay: Option<&'a str>,
     cost: Option<CostView<'a>>,
     projection: Option<ProjectionView<'a>>,
@@ -99,15 +98,14 @@ impl<'a> RunView<'a> {
             parents: run.parents,
             epoch: run.epoch,
             max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
-            best_eval: result.map(|result| result.score),
-            replay: result.and_then(|result| said(&result.replay)),
+            replay: result.and_then(|result| non_empty(&result.replay)),
             cost: run.cost.as_ref().map(CostView::of),
             projection: run.projection.as_ref().map(ProjectionView::of),
         }
     }
 }
 
-/// What a run has cost.
+/// Cost of a run.
 #[derive(Debug, Serialize)]
 pub struct CostView<'a> {
     dollars: f64,
@@ -116,13 +114,13 @@ pub struct CostView<'a> {
     storage_dollars: f64,
     dollars_per_hour: f64,
     storage_dollars_per_month: f64,
-    /// Workers whose price is not known.
+    /// Number of workers of unknown price.
     unpriced: u32,
     machines: Vec<MachineCostView<'a>>,
 }
 
 impl<'a> CostView<'a> {
-    /// As it is said.
+    /// Converts the message.
     pub fn of(cost: &'a v1::Cost) -> CostView<'a> {
         CostView {
             dollars: dollars(cost.micros),
@@ -137,14 +135,14 @@ impl<'a> CostView<'a> {
     }
 }
 
-/// What one machine has cost.
+/// Cost of one machine.
 #[derive(Debug, Serialize)]
 struct MachineCostView<'a> {
     name: &'a str,
     machine: Option<MachineView<'a>>,
     seconds: f64,
     dollars: f64,
-    attends: bool,
+    active: bool,
 }
 
 impl<'a> MachineCostView<'a> {
@@ -154,12 +152,12 @@ impl<'a> MachineCostView<'a> {
             machine: cost.machine.as_ref().map(MachineView::of),
             seconds: cost.milliseconds as f64 / 1e3,
             dollars: dollars(cost.micros),
-            attends: cost.active,
+            active: cost.active,
         }
     }
 }
 
-/// A machine that is rented.
+/// A rented machine.
 #[derive(Debug, Serialize)]
 pub struct MachineView<'a> {
     kind: Option<&'a str>,
@@ -172,21 +170,21 @@ pub struct MachineView<'a> {
 }
 
 impl<'a> MachineView<'a> {
-    /// As it is said.
+    /// Converts the message.
     pub fn of(machine: &'a v1::Machine) -> MachineView<'a> {
         MachineView {
-            kind: said(&machine.kind),
-            market: said(&machine.market),
-            region: said(&machine.region),
-            zone: said(&machine.zone),
-            id: said(&machine.id),
+            kind: non_empty(&machine.kind),
+            market: non_empty(&machine.market),
+            region: non_empty(&machine.region),
+            zone: non_empty(&machine.zone),
+            id: non_empty(&machine.id),
             dollars_per_hour: machine.micros_per_hour.map(dollars),
-            price_from: said(&machine.price_from),
+            price_from: non_empty(&machine.price_from),
         }
     }
 }
 
-/// Where a run may end, from the least that is likely to the most.
+/// Projected end of a run. Ranges go from the lowest to the highest likely value.
 #[derive(Debug, Serialize)]
 pub struct ProjectionView<'a> {
     depths: [u32; 2],
@@ -196,7 +194,7 @@ pub struct ProjectionView<'a> {
 }
 
 impl<'a> ProjectionView<'a> {
-    /// As it is said.
+    /// Converts the message.
     pub fn of(projection: &'a v1::Projection) -> ProjectionView<'a> {
         ProjectionView {
             depths: [projection.depth_low, projection.depth_high],
@@ -215,7 +213,7 @@ pub(crate) struct DepthView<'a> {
     best_eval: i32,
     median_eval: i32,
     worst_eval: i32,
-    points: u32,
+    best_lines: u32,
     best_well: &'a str,
     children: u64,
     seconds: f64,
@@ -234,7 +232,7 @@ impl<'a> DepthView<'a> {
             best_eval: depth.best_eval,
             median_eval: depth.median_eval,
             worst_eval: depth.worst_eval,
-            points: depth.best_lines,
+            best_lines: depth.best_lines,
             best_well: &depth.best_well,
             children: depth.children,
             seconds: depth.seconds,
@@ -269,7 +267,7 @@ pub struct WorkerView<'a> {
 }
 
 impl<'a> WorkerView<'a> {
-    /// As it is said.
+    /// Converts the message.
     pub fn of(worker: &'a v1::WorkerStatus) -> WorkerView<'a> {
         WorkerView {
             worker: &worker.name,
@@ -292,7 +290,7 @@ impl<'a> WorkerView<'a> {
     }
 }
 
-/// What a person should look at.
+/// A condition that needs attention.
 #[derive(Serialize)]
 pub(crate) struct AlertView<'a> {
     kind: &'a str,
@@ -304,7 +302,7 @@ impl<'a> AlertView<'a> {
     pub(crate) fn of(alert: &'a v1::Alert) -> AlertView<'a> {
         AlertView {
             kind: &alert.kind,
-            worker: said(&alert.worker),
+            worker: non_empty(&alert.worker),
             text: &alert.text,
         }
     }

@@ -105,17 +105,17 @@ fn a_run_is_submitted_followed_and_played_in_the_dashboard() {
         "run",
         "state",
         "depth",
-        "points",
         "shards",
         "stored_bytes",
         "replay",
     ] {
         assert_eq!(run[field], status[field], "{field}");
     }
+    assert_eq!(run["best_lines"], status["points"]);
     let film = get(&format!("/api/v1/runs/{name}/game"));
     assert_eq!(
         (&film["score"], &film["over"]),
-        (&run["best_score"], &json!(true))
+        (&run["best_lines"], &json!(true))
     );
     assert_eq!(film["base2048"], run["replay"]);
     assert_eq!(get("/api/v1/workers")["workers"][0]["worker"], "w1");

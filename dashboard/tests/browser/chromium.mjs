@@ -1,12 +1,12 @@
-// A headless Chromium, spoken to over a pipe in its own protocol: nothing needs to be installed but it and Node.
+// Controls a headless Chromium over a pipe with the DevTools protocol. It needs only Chromium and Node.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** How long anything may take. */
-const PATIENCE = 60_000;
+/** Timeout of a wait, in milliseconds. */
+const TIMEOUT = 60_000;
 
 export class Chromium {
   constructor(program) {
@@ -14,7 +14,7 @@ export class Chromium {
     this.process = spawn(program, [
       "--headless=new", "--remote-debugging-pipe", `--user-data-dir=${this.profile}`, "--no-first-run", "--disable-gpu",
       "--hide-scrollbars", "--force-color-profile=srgb", "--disable-dev-shm-usage",
-      // Root cannot have the sandbox; all that is opened is the project's own.
+      // The sandbox does not work for root. Only pages of this project are opened.
       ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
     ], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
     this.number = 0;
@@ -24,15 +24,15 @@ export class Chromium {
     this.process.stdio[4].setEncoding("utf8").on("data", (more) => {
       text += more;
       for (let end = text.indexOf("\0"); end >= 0; end = text.indexOf("\0")) {
-        this.hear(JSON.parse(text.slice(0, end)));
+        this.receive(JSON.parse(text.slice(0, end)));
         text = text.slice(end + 1);
       }
     });
   }
 
-  hear({ id, result, error, method, params, sessionId }) {
+  receive({ id, result, error, method, params, sessionId }) {
     if (id === undefined) {
-      this.pages.get(sessionId)?.hear(method, params);
+      this.pages.get(sessionId)?.receive(method, params);
       return;
     }
     const { resolve, reject } = this.waiting.get(id);
@@ -50,7 +50,7 @@ export class Chromium {
   }
 
   async open() {
-    // What is downloaded goes nowhere.
+    // Do not write downloads to the disk.
     await this.send("Browser.setDownloadBehavior", { behavior: "deny" });
     const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
@@ -62,11 +62,11 @@ export class Chromium {
   }
 
   async close() {
-    const gone = new Promise((resolve) => this.process.once("exit", resolve));
+    const exited = new Promise((resolve) => this.process.once("exit", resolve));
     this.send("Browser.close").catch(() => {});
-    // One that is busy with something else is not waited for.
+    // Kill the browser if it does not close in time.
     const timer = setTimeout(() => this.process.kill("SIGKILL"), 5000);
-    await gone;
+    await exited;
     clearTimeout(timer);
     rmSync(this.profile, { recursive: true, force: true });
   }
@@ -76,9 +76,9 @@ class Page {
   constructor(chromium, session) {
     this.chromium = chromium;
     this.session = session;
-    /** What went wrong in the page, by its own account. */
+    /** Errors and warnings of the page. */
     this.errors = [];
-    /** Hosts that something was asked of. */
+    /** Hosts that received a request. */
     this.hosts = new Set();
   }
 
@@ -86,7 +86,7 @@ class Page {
     return this.chromium.send(method, params, this.session);
   }
 
-  hear(method, params) {
+  receive(method, params) {
     if (method === "Runtime.exceptionThrown") {
       const { exceptionDetails: details } = params;
       this.errors.push(details.exception?.description ?? details.text);
@@ -100,12 +100,12 @@ class Page {
     }
   }
 
-  /** The errors that were expected; any other is thrown. */
+  /** Clears the errors and returns their number. Throws if an error matches none of the patterns. */
   expectErrors(...patterns) {
     const { errors } = this;
     this.errors = [];
     for (const error of errors) {
-      if (!patterns.some((pattern) => pattern.test(error))) throw new Error(`in the page: ${error}`);
+      if (!patterns.some((pattern) => pattern.test(error))) throw new Error(`error in the page: ${error}`);
     }
     return errors.length;
   }
@@ -116,15 +116,15 @@ class Page {
     return result.value;
   }
 
-  /** Waits until an expression holds, and gives its value. */
-  async until(expression, what = expression) {
-    const end = Date.now() + PATIENCE;
+  /** Waits until an expression is true, and returns its value. */
+  async until(expression, description = expression) {
+    const end = Date.now() + TIMEOUT;
     for (;;) {
       const value = await this.evaluate(`(() => { try { return ${expression}; } catch { return null; } })()`);
       if (value) return value;
       if (Date.now() > end) {
         const text = await this.evaluate("document.body.innerText.slice(0, 3000)");
-        throw new Error(`it never comes to ${what}; the page says:\n${text}\n${this.errors.join("\n")}`);
+        throw new Error(`timed out waiting for ${description}; the page shows:\n${text}\n${this.errors.join("\n")}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 30));
     }
@@ -132,7 +132,7 @@ class Page {
 
   /** Waits until the page shows a text. */
   shows(text) {
-    return this.until(`document.body.innerText.includes(${JSON.stringify(text)})`, `showing “${text}”`);
+    return this.until(`document.body.innerText.includes(${JSON.stringify(text)})`, `the text “${text}”`);
   }
 
   async goto(url) {
@@ -140,17 +140,17 @@ class Page {
     await this.until("document.readyState === 'complete'");
   }
 
-  /** An expression for the first element of a selector that shows; with `text`, that has it as text or label. */
+  /** Returns an expression for the first visible element of a selector; with `text`, it must have this text or label. */
   static find(selector, text) {
     const has = text === undefined ? "true"
       : `[e.textContent.trim(), e.getAttribute("aria-label")].includes(${JSON.stringify(text)})`;
     return `[...document.querySelectorAll(${JSON.stringify(selector)})].find((e) => e.checkVisibility() && ${has})`;
   }
 
-  /** Clicks in the middle of an element, with a mouse. */
+  /** Clicks on the centre of an element. */
   async click(selector, text) {
     const element = Page.find(selector, text);
-    await this.until(`${element} && !${element}.disabled`, `having ${selector} ${text ?? ""}`);
+    await this.until(`${element} && !${element}.disabled`, `an enabled ${selector} ${text ?? ""}`);
     await this.evaluate(`${element}.scrollIntoView({ block: "center", behavior: "instant" })`);
     const [x, y] = await this.evaluate(`(() => { const b = ${element}.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()`);
     for (const type of ["mouseMoved", "mousePressed", "mouseReleased"]) {
@@ -158,7 +158,7 @@ class Page {
     }
   }
 
-  /** Presses a key such as "a", "Enter", "Tab". */
+  /** Presses a key such as "a", "Enter" or "Tab". */
   async press(key, { shift = false } = {}) {
     const codes = { Enter: 13, Tab: 9, Escape: 27, " ": 32, PageUp: 33, PageDown: 34, End: 35, Home: 36, ArrowLeft: 37, ArrowRight: 39 };
     const text = key === "Enter" ? "\r" : key.length === 1 ? key : undefined;
@@ -167,7 +167,7 @@ class Page {
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", ...event });
   }
 
-  /** Puts text into a field in place of what is there. */
+  /** Replaces the text of a field. */
   async fill(selector, text) {
     await this.click(selector);
     await this.evaluate(`${Page.find(selector)}.select()`);
@@ -182,8 +182,8 @@ class Page {
     return this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: mobile ? 2 : 1, mobile });
   }
 
-  /** What the system says that it likes. */
-  likes(features) {
+  /** Emulates preferences of the system. */
+  prefer(features) {
     const list = Object.entries(features).map(([name, value]) => ({ name, value }));
     return this.send("Emulation.setEmulatedMedia", { features: list });
   }

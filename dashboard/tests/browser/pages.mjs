@@ -1,25 +1,25 @@
-// The dashboard as a person uses it: every page, every button. `pages.mjs CHROMIUM URL [FOLDER FOR PICTURES]`; the
-// coordinator is made up by who starts it, which is told what to do with it (session.mjs).
+// Tests every page and button of the dashboard: `pages.mjs CHROMIUM URL [FOLDER FOR SCREENSHOTS]`. The test that starts
+// this script runs a fake coordinator, and executes the commands that the script sends (see session.mjs).
 
 import assert from "node:assert/strict";
 import { Session } from "./session.mjs";
 
 const session = await Session.open();
-const { url, tell, picture } = session;
+const { url, send, picture } = session;
 const RUNNING = "patterns-1000000-5f3a9c1e";
 const FINISHED = "patterns-10000-0f1e2d3c";
 const TOKEN = "correct-horse-battery";
-/** What a browser says when a server is away. */
-const AWAY = [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/];
+/** Browser errors that an unreachable server causes. */
+const OFFLINE_ERRORS = [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/];
 
-/** Starts the coordinator anew. No page looks at it then: one whose events are cut off would say so, and rightly. */
-async function restart(page, what) {
+/** Restarts the coordinator. The page is blank meanwhile, because an interrupted event stream would report errors. */
+async function restart(page, command) {
   await page.goto("about:blank");
-  await tell(what);
+  await send(command);
 }
 
 const steps = {
-  async "an empty coordinator says what to do"(page) {
+  async "empty coordinator shows instructions"(page) {
     await restart(page, "empty");
     await page.goto(url);
     await page.shows("No run yet");
@@ -29,18 +29,18 @@ const steps = {
     await page.click("#nav a", "Workers");
     await page.shows("No worker");
     await page.goto(`${url}#/nowhere`);
-    await page.shows("Nothing here");
+    await page.shows("Page not found");
     await restart(page, "busy");
   },
 
-  async "runs are listed, and change as they do"(page) {
+  async "list of runs updates live"(page) {
     await page.goto(`${url}#/`);
     await page.shows(FINISHED);
     await page.shows("4 runs, 2 open; 3 workers with 216 threads");
     await page.shows("403 Forbidden");
     await page.shows("148 lines");
-    const before = await tell("depths");
-    await tell("grow 3");
+    const before = await send("depths");
+    await send("grow 3");
     await page.shows(Number(before).toLocaleString("en-US"));
     await page.shows((Number(before) + 3).toLocaleString("en-US"));
     await picture("runs");
@@ -48,29 +48,29 @@ const steps = {
     await page.shows("Projected end");
   },
 
-  async "a run of ten thousand depths is smooth"(page) {
+  async "page of ten thousand depths stays responsive"(page) {
     await page.goto(`${url}#/`);
     await page.shows(FINISHED);
-    // Long tasks of the page's own, from here on.
+    // Record the longest task of the page.
     await page.evaluate(`
       window.longest = 0;
       window.observer = new PerformanceObserver((list) => {
         for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
       });
       window.observer.observe({ type: "longtask" }); true`);
-    // A page on which nothing happens: what this machine can do.
+    // Number of frames of an idle page on this machine, for comparison.
     const idle = await page.evaluate(framesIn(1500)) * 2;
-    const begun = Date.now();
+    const started = Date.now();
     await page.click("tbody a", RUNNING);
-    const depths = Number(await tell("depths"));
+    const depths = Number(await send("depths"));
     assert(depths >= 10_000, `only ${depths} depths`);
     await page.until(`document.querySelector(".well-title").textContent.startsWith("Depth ${depths.toLocaleString("en-US")},")`);
     await page.until("document.querySelectorAll('.u-wrap canvas').length === 6", "six plots");
-    const loaded = Date.now() - begun;
-    assert(loaded < 45_000, `${loaded} ms until all depths are there`);
-    console.log(`${depths} depths: there after ${loaded} ms`);
-    // While a depth comes each tenth of a second the page has time left. It is its own time that is counted, in
-    // seconds of a processor, and not what other work of the machine takes.
+    const loaded = Date.now() - started;
+    assert(loaded < 45_000, `all depths are loaded only after ${loaded} ms`);
+    console.log(`${depths} depths: loaded after ${loaded} ms`);
+    // The page is not saturated while ten depths per second arrive. This counts the page's own processor time, so other
+    // work on the machine does not matter.
     await page.send("Performance.enable", { timeDomain: "threadTicks" });
     const worked = async () => {
       const { metrics } = await page.send("Performance.getMetrics");
@@ -79,45 +79,45 @@ const steps = {
     const [before, start] = [await worked(), Date.now()];
     const frames = page.evaluate(framesIn(3000));
     for (let grown = 0; grown < 30; grown += 1) {
-      await tell("grow 1");
+      await send("grow 1");
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
     const drawn = await frames;
     const busy = (await worked() - before) / ((Date.now() - start) / 1000);
     const longest = await page.evaluate("window.longest");
-    console.log(`busy for ${Math.round(busy * 100)} % of the time; ${drawn} frames in 3 s (${idle} where nothing happens), ` +
-      `the longest task ${Math.round(longest)} ms`);
-    assert(busy < 0.6, `it is busy for ${busy} of the time`);
+    console.log(`busy for ${Math.round(busy * 100)} % of the time; ${drawn} frames in 3 s (${idle} on an idle page), ` +
+      `longest task ${Math.round(longest)} ms`);
+    assert(busy < 0.6, `the page is busy for ${busy} of the time`);
     assert(drawn > 3, `${drawn} frames in 3 s`);
   },
 
-  async "the page of a run tells all there is"(page) {
-    for (const text of ["Depth", "Best game", "Children a second", "Searched for", "Cost so far", "Cost an hour", "Projected end", "Projected cost",
-      "in 4 min to 8 min", "the last 20 depths", "c5d-2: its part of a depth", "c5d-2", "under-the-desk", "its folder cannot be written to",
-      "c5d.18xlarge, spot", "of $2.00", "Score", "Height of the best well", "Bytes stored a depth", "1 worker has no known price"]) {
+  async "page of a run shows all its data"(page) {
+    for (const text of ["Depth", "Best game", "Children per second", "Search time", "Cost so far", "Cost per hour", "Projected end", "Projected cost",
+      "in 4 min to 8 min", "the last 20 depths", "c5d-2: needs three times as long", "c5d-2", "under-the-desk", "cannot write to its scratch directory",
+      "c5d.18xlarge, spot", "of $2.00", "Evaluator score", "Height of the best well", "Bytes stored per depth", "The price of 1 worker is unknown"]) {
       await page.shows(text);
     }
-    // The children a second of the last ten depths are what the records say.
-    const [children, seconds] = (await tell("pace")).split(" ").map(Number);
+    // The speed over the last ten depths equals that of the records.
+    const [children, seconds] = (await send("speed")).split(" ").map(Number);
     const shown = await page.until("document.querySelector('.card.speed dd').textContent");
     const digits = Number(shown.replace("M", ""));
-    assert(Math.abs(digits * 1e6 - children / seconds) < 0.02 * children / seconds, `${shown}, and it is ${children / seconds}`);
-    // Over its budget: said by more than a colour.
+    assert(Math.abs(digits * 1e6 - children / seconds) < 0.02 * children / seconds, `shown: ${shown}, expected: ${children / seconds}`);
+    // Nearly used limits are highlighted.
     assert.equal(await page.evaluate("document.querySelectorAll('.budget.warn').length"), 2);
     await picture("run");
     await picture("run-whole", { whole: true });
   },
 
-  async "the best well of each depth can be looked at"(page) {
+  async "best well of each depth is shown"(page) {
     const title = () => page.evaluate("document.querySelector('.well-title').textContent");
     await page.click(".wells button", "First depth");
     await page.until("document.querySelector('.well-title').textContent.startsWith('Depth 1,')");
     await page.click(".wells button", "Next depth");
     await page.until("document.querySelector('.well-title').textContent.startsWith('Depth 2,')");
-    // It stays there while others come.
-    await tell("grow 2");
+    // The selected depth stays while new depths arrive.
+    await send("grow 2");
     await page.shows("Depth 2,");
-    // The slider, by its keys.
+    // Move the slider with the keyboard.
     await page.evaluate("document.querySelector('.wells input').focus()");
     await page.press("ArrowRight");
     await page.until("document.querySelector('.well-title').textContent.startsWith('Depth 3,')");
@@ -125,98 +125,98 @@ const steps = {
     assert.match(label, /^10 by 16 cells, \d+ filled, stack \d+ high, surface \d+ high$/);
     const link = await page.evaluate("document.querySelector('.wells a').hash");
     assert.equal(link, `#/run/${RUNNING}/game/3`);
-    // A click in a plot.
+    // Select a depth with a click in a plot.
     await page.click(".plots .u-over");
     await page.until("!document.querySelector('.well-title').textContent.startsWith('Depth 3,')");
     assert.match(await title(), /^Depth [45],\d\d\d,/);
     await page.click(".wells button", "Follow the last depth");
-    await page.until("document.querySelector('.well-title').textContent.endsWith('the last')");
+    await page.until("document.querySelector('.well-title').textContent.endsWith('last depth')");
   },
 
-  async "all depths are there as a table"(page) {
+  async "table shows all depths"(page) {
     await page.click(".depths summary");
     await page.until("document.querySelectorAll('.depths tbody tr').length > 0");
     const first = () => page.evaluate("document.querySelector('.depths tbody th').textContent");
-    assert.equal(await first(), Number(await tell("depths")).toLocaleString("en-US"));
+    assert.equal(await first(), Number(await send("depths")).toLocaleString("en-US"));
     await page.click(".depths button", "Earlier");
     await page.until("document.querySelectorAll('.depths tbody tr').length === 100");
     assert.match(await first(), /00$/);
     await page.click(".depths summary");
   },
 
-  async "what is downloaded is what is shown"(page) {
-    await page.evaluate(gatherSaved);
+  async "downloads have all depths and the run"(page) {
+    await page.evaluate(collectDownloads);
     await page.click("button", "Depths as CSV");
     const csv = await page.until("window.saved[0]");
     const rows = csv.trim().split("\n");
-    assert.equal(rows.length, Number(await tell("depths")) + 1);
-    assert.match(rows[0], /^depth,count,best,median,cut,points,well/);
+    assert.equal(rows.length, Number(await send("depths")) + 1);
+    assert.match(rows[0], /^depth,count,best_eval,median_eval,worst_eval,best_lines,best_well/);
     await page.click("button", "Run as JSON");
     assert.equal(JSON.parse(await page.until("window.saved[1]")).run, RUNNING);
   },
 
-  async "a coordinator that is away is told, and found again"(page) {
-    await tell("stop");
-    await page.until("!document.getElementById('away').hidden");
-    await page.shows("The coordinator is away since");
-    await page.shows("Trying again");
-    // Wherever on the page one is.
-    const [top, bottom] = await page.evaluate("(() => { const b = document.getElementById('away').getBoundingClientRect(); return [b.top, b.bottom]; })()");
+  async "unreachable coordinator is reported and reconnected"(page) {
+    await send("stop");
+    await page.until("!document.getElementById('offline').hidden");
+    await page.shows("The coordinator is unreachable.");
+    await page.shows("Next attempt in");
+    // The banner is visible at any scroll position.
+    const [top, bottom] = await page.evaluate("(() => { const b = document.getElementById('offline').getBoundingClientRect(); return [b.top, b.bottom]; })()");
     assert(top >= 0 && bottom < 200, `the banner is from ${top} to ${bottom}`);
-    await picture("away");
-    // What was known is still shown.
+    await picture("offline");
+    // The page still shows the last known state.
     await page.shows("Projected end");
-    await tell("start");
-    const before = Number(await tell("depths"));
-    await tell("grow 5");
-    await page.until("document.getElementById('away').hidden");
+    await send("start");
+    const before = Number(await send("depths"));
+    await send("grow 5");
+    await page.until("document.getElementById('offline').hidden");
     await page.until(`document.querySelector(".well-title").textContent.startsWith("Depth ${(before + 5).toLocaleString("en-US")},")`);
-    assert(page.expectErrors(...AWAY) > 0, "the browser has noticed nothing");
+    assert(page.expectErrors(...OFFLINE_ERRORS) > 0, "the browser has reported no error");
   },
 
-  async "a worker is drained, after a question"(page) {
+  async "worker is drained after confirmation"(page) {
     await page.click(".workers button", "Drain c5d-1");
     await page.shows("Drain c5d-1?");
     await picture("dialog");
     await page.press("Escape");
     await page.until("!document.querySelector('dialog')");
-    assert.equal(await tell("drained"), "");
+    assert.equal(await send("drained"), "");
     await page.click(".workers button", "Drain c5d-1");
-    await page.click("dialog button", "Drain it");
-    await page.shows("c5d-1 goes at the end of the depth");
-    assert.equal(await tell("drained"), "c5d-1");
+    await page.click("dialog button", "Drain");
+    await page.shows("c5d-1 exits after the current depth");
+    assert.equal(await send("drained"), "c5d-1");
     await page.until("[...document.querySelectorAll('.workers tbody tr')].some((row) => row.innerText.includes('draining'))");
     await page.click("#nav a", "Workers");
-    await page.shows("3 workers with 216 threads, $4.84 an hour, not counting 1 worker whose price is not known");
+    await page.shows("3 workers with 216 threads, $4.84 per hour, excluding 1 worker of unknown price");
     await picture("workers");
   },
 
-  async "a replay is played to its last piece"(page) {
+  async "replay is played to its last piece"(page) {
     await page.goto(`${url}#/run/${FINISHED}`);
-    await page.shows("It was ended by its budget.");
+    await page.shows("The run was stopped at its cost limit.");
     await page.click("a", "Best game");
     await page.shows("148 lines in");
     const facts = () => page.evaluate("[...document.querySelectorAll('.player .facts dd')].map((e) => e.textContent)");
-    // It is there a moment before it is drawn.
+    // The player exists a moment before its first frame.
     const pieces = await page.until("document.querySelectorAll('.player .facts dd')[1].textContent.split(' of ')[1]");
     assert.equal((await facts())[0], "S");
     await page.press("ArrowRight");
     await page.until("document.querySelectorAll('.keys .done').length === 1", "one key pressed");
-    await page.click(".player button", "Piece forward");
+    await page.click(".player button", "Next piece");
     await page.until("document.querySelectorAll('.player .facts dd')[1].textContent.startsWith('2 of')");
-    await page.click(".player button", "Key forward");
-    await page.click(".player button", "Key forward");
-    await page.click(".player button", "Key back");
+    await page.click(".player button", "Next key");
+    await page.click(".player button", "Next key");
+    await page.click(".player button", "Previous key");
     await page.until("document.querySelectorAll('.keys .done').length === 1", "one key pressed");
-    await page.click(".player button", "Piece back");
+    await page.click(".player button", "Previous piece");
     await page.until("document.querySelectorAll('.keys .done').length === 0");
     await page.press("Home");
-    // Slowly, then as fast as can be, to the end.
+    // Play slowly, then at the highest speed to the end.
     await page.click(".player button", "Play");
     await page.until("document.querySelectorAll('.player .facts dd')[3].textContent.split(' ')[0] > 3");
     await page.click(".player button", "Pause");
     await page.evaluate("(() => { const e = document.getElementById('speed'); e.value = e.max; e.dispatchEvent(new Event('input')); })()");
-    await page.shows("600 keys a second");
+    await page.shows("600 keys per second");
     await page.press("PageDown");
     for (let piece = 0; piece < 60; piece += 1) await page.press("PageDown");
     await page.until("document.querySelectorAll('.player .facts dd')[1].textContent.startsWith('6')");
@@ -229,54 +229,54 @@ const steps = {
     await page.evaluate("(() => { const e = document.querySelector('.controls > input'); e.value = 300; e.dispatchEvent(new Event('input')); })()");
     await page.until("document.querySelectorAll('.player .facts dd')[3].textContent.startsWith('300 of')");
     assert.equal(await page.evaluate("document.querySelector('a[href*=\"qntm.org\"]').rel"), "noreferrer noopener");
-    await page.evaluate(gatherSaved);
+    await page.evaluate(collectDownloads);
     await page.evaluate(`
       window.copied = null;
       Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { window.copied = text; } } });
       true`);
     await page.click("button", "Copy as Base2048");
     await page.shows("Replay copied");
-    const replay = await tell("replay");
+    const replay = await send("replay");
     assert.equal(await page.evaluate("window.copied"), replay);
-    for (const text of ["Base2048 file", "Keys as letters", "JSON with every well"]) await page.click("button", text);
+    for (const text of ["Download Base2048", "Download keys", "Download JSON"]) await page.click("button", text);
     await page.until("window.saved.length === 3");
     const [file, letters, json] = await page.evaluate("window.saved");
     assert.equal(file.trim(), replay);
     assert.match(letters.trim(), /^[LRDU]+$/);
     assert.equal(JSON.parse(json).turns.length, JSON.parse(json).pieces);
-    // The game to a depth of a run that goes on.
+    // The game to a depth of a running run.
     await page.goto(`${url}#/run/${RUNNING}/game/7`);
     await page.shows("Game to depth 7");
     await page.shows("148 lines in");
   },
 
-  async "a game that cannot be read back, or a run that is not there, is no riddle"(page) {
-    await tell("no-games");
+  async "missing game and unknown run show an error"(page) {
+    await send("no-games");
     await page.goto(`${url}#/run/${RUNNING}/game`);
-    await page.shows("The game cannot be shown: this coordinator reads games back only when a run has ended");
+    await page.shows("The game cannot be shown: this coordinator cannot read a game back before the run has ended");
     await page.click("button", "Try again");
-    await page.shows("this coordinator reads games back only when a run has ended");
+    await page.shows("this coordinator cannot read a game back before the run has ended");
     await page.goto(`${url}#/run/no-such-run/game`);
     await page.shows("there is no run");
     await page.goto(`${url}#/run/no-such-run`);
-    await page.shows("To the runs");
+    await page.shows("All runs");
     await page.shows('there is no run "no-such-run"');
-    assert(await page.evaluate("document.getElementById('away').hidden"), "the coordinator is not away");
+    assert(await page.evaluate("document.getElementById('offline').hidden"), "the coordinator is reachable");
     assert(page.expectErrors(/status of (501|404)/) >= 4);
   },
 
-  async "a run is submitted, with an estimate first"(page) {
+  async "run is submitted with an estimate"(page) {
     await page.goto(`${url}#/submit`);
     await page.shows("60 s to 3 min");
     await page.shows("$0.08 to $0.20");
     await picture("submit");
     await page.fill("#width", "many");
-    await page.shows("Give a whole number of wells");
+    await page.shows("Enter a whole number of wells");
     await page.click("button", "Submit …");
     await page.until("document.activeElement.id === 'width'");
     assert(!await page.evaluate("document.querySelector('dialog')"));
     await page.fill("#width", "1M");
-    await page.shows("No estimate: nobody knows");
+    await page.shows("No estimate: no speed is known");
     assert(page.expectErrors(/status of 400/) >= 1);
     await page.fill("#width", "250k");
     await page.fill("#maxDollars", "12.50");
@@ -284,20 +284,20 @@ const steps = {
     await page.choose("#keep", "4");
     await page.shows("60 s to 3 min");
     await page.click("button", "Submit …");
-    await page.shows("Start a run 250k wells wide?");
-    await page.shows("It ends at $12.50 or 2 hours.");
+    await page.shows("Start a run of width 250k?");
+    await page.shows("It stops at $12.50 or 2 hours.");
     await picture("submit-dialog");
-    await page.click("dialog button", "Start it");
-    await page.shows("The run is in the queue");
-    await page.until("location.hash === '#/run/patterns-250000-made-up'");
+    await page.click("dialog button", "Start");
+    await page.shows("The run is queued");
+    await page.until("location.hash === '#/run/patterns-250000-fake'");
     await page.shows("queued");
-    const { spec, keep, max_cost_micros: micros, max_seconds: seconds } = JSON.parse(await tell("submitted"));
+    const { spec, keep, max_cost_micros: micros, max_seconds: seconds } = JSON.parse(await send("submitted"));
     assert.deepEqual(JSON.parse(spec), {
       width: 250_000, well: { columns: 10, rows: 16, clear_above_bar: false }, start: "empty",
       evaluator: { kind: "patterns", quiescence: "off" },
     });
     assert.deepEqual([keep, micros, seconds], ["4", 12_500_000, 7200]);
-    // From a piece of a replay.
+    // Start from a position of a replay.
     await page.goto(`${url}#/submit`);
     await page.click("details summary");
     await page.choose("#start", "replay");
@@ -306,40 +306,40 @@ const steps = {
     await page.fill("#startReplay", "௨ටໃݹ௨ටໃݹठ");
     await page.fill("#startPiece", "5");
     await page.click("button", "Submit …");
-    await page.click("dialog button", "Start it");
-    await page.until("location.hash === '#/run/patterns-100000-made-up'");
-    assert.deepEqual(JSON.parse(JSON.parse(await tell("submitted")).spec).start, { replay: { base2048: "௨ටໃݹ௨ටໃݹठ", piece: 5 } });
+    await page.click("dialog button", "Start");
+    await page.until("location.hash === '#/run/patterns-100000-fake'");
+    assert.deepEqual(JSON.parse(JSON.parse(await send("submitted")).spec).start, { replay: { base2048: "௨ටໃݹ௨ටໃݹठ", piece: 5 } });
   },
 
-  async "a run is given another budget"(page) {
+  async "limits of an open run are changed"(page) {
     await page.goto(`${url}#/run/${RUNNING}`);
     await page.click(".head button", "Limits …");
     await page.until("document.activeElement.id === 'maxDollars'");
     assert.equal(await page.evaluate("document.activeElement.value"), "2");
     await page.fill("#maxDollars", "-3");
     await page.click("dialog button", "Change");
-    await page.shows("Give a number above 0");
+    await page.shows("Enter a number above 0");
     await page.fill("#maxDollars", "7.5");
     await page.fill("#maxHours", "");
     await picture("limits");
     await page.click("dialog button", "Change");
-    await page.shows("The limits are changed");
+    await page.shows("Limits changed");
     await page.shows("of $7.50");
-    assert.equal(await tell("limits"), "7500000 0");
+    assert.equal(await send("limits"), "7500000 0");
   },
 
-  async "a run that its budget has ended goes on with more"(page) {
+  async "run stopped at its cost limit resumes with a higher limit"(page) {
     await page.goto(`${url}#/run/${FINISHED}`);
-    await page.click(".head button", "Go on");
-    await page.shows("ended by its budget: give more of that");
+    await page.click(".head button", "Resume");
+    await page.shows("stopped at its cost limit: raise that limit");
     await page.fill("#maxDollars", "50");
-    await page.click("dialog button", "Go on");
-    await page.shows("The run is in the queue again");
-    assert.equal(JSON.parse(await tell("submitted")).max_cost_micros, 50_000_000);
+    await page.click("dialog button", "Resume");
+    await page.shows("The run is queued again");
+    assert.equal(JSON.parse(await send("submitted")).max_cost_micros, 50_000_000);
     await restart(page, "busy");
   },
 
-  async "a run is stopped, and goes on"(page) {
+  async "run is stopped and resumed"(page) {
     await page.goto(`${url}#/run/${RUNNING}`);
     await page.click(".head button", "Stop");
     await page.shows("Stop this run?");
@@ -349,14 +349,14 @@ const steps = {
     await page.click("dialog button", "Stop the run");
     await page.until("document.querySelector('h1 .chip').textContent === 'cancelled'");
     await page.until("document.getElementById('link').textContent === 'ended'");
-    await page.click(".head button", "Go on");
-    await page.click("dialog button", "Go on");
-    await page.shows("The run is in the queue again");
-    assert.equal(JSON.parse(JSON.parse(await tell("submitted")).spec).width, 1_000_000);
+    await page.click(".head button", "Resume");
+    await page.click("dialog button", "Resume");
+    await page.shows("The run is queued again");
+    assert.equal(JSON.parse(JSON.parse(await send("submitted")).spec).width, 1_000_000);
     await restart(page, "busy");
   },
 
-  async "it can be used with the keyboard, and read aloud"(page) {
+  async "pages are accessible by keyboard and screen reader"(page) {
     for (const path of ["", "#/workers", "#/submit", `#/run/${RUNNING}`, `#/run/${FINISHED}/game`]) {
       await page.goto(url + path);
       await page.until("document.querySelector('main h1')");
@@ -366,18 +366,18 @@ const steps = {
         const faults = [];
         const name = (e) => (e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent || e.alt || "").trim();
         for (const e of document.querySelectorAll("button, a[href], input, select, [role=img], [role=region], meter, progress")) {
-          if (e.checkVisibility() && name(e) === "") faults.push("without a name: " + e.outerHTML.slice(0, 120));
+          if (e.checkVisibility() && name(e) === "") faults.push("no accessible name: " + e.outerHTML.slice(0, 120));
         }
-        for (const e of document.querySelectorAll("img:not([alt])")) faults.push("without alt: " + e.outerHTML);
-        if (document.querySelectorAll("h1").length !== 1) faults.push("not one h1");
+        for (const e of document.querySelectorAll("img:not([alt])")) faults.push("no alt text: " + e.outerHTML);
+        if (document.querySelectorAll("h1").length !== 1) faults.push("expected one h1");
         for (const tag of ["header", "nav[aria-label]", "main"]) if (!document.querySelector(tag)) faults.push("no " + tag);
         const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
-        if (new Set(ids).size !== ids.length) faults.push("an id twice");
+        if (new Set(ids).size !== ids.length) faults.push("duplicate id");
         return faults;
       })()`);
       assert.deepEqual(faults, [], path);
     }
-    // From the top of the page: the link that skips, the pages, and where the focus is can be seen.
+    // From the top of the page: the skip link has a visible focus, and leads to the content.
     await page.goto(url);
     await page.shows(FINISHED);
     await page.evaluate("document.activeElement.blur()");
@@ -391,9 +391,9 @@ const steps = {
     await page.until("location.hash === '#/submit'");
   },
 
-  async "text can be told from what is behind it, light and dark"(page) {
+  async "text has enough contrast in both themes"(page) {
     for (const scheme of ["light", "dark"]) {
-      await page.likes({ "prefers-color-scheme": scheme });
+      await page.prefer({ "prefers-color-scheme": scheme });
       await page.until(`document.documentElement.dataset.theme === "${scheme}"`);
       for (const path of ["", `#/run/${RUNNING}`, `#/run/${FINISHED}/game`, "#/submit"]) {
         await page.goto(`${url}${path}`);
@@ -402,40 +402,40 @@ const steps = {
         assert.deepEqual(faults, [], `${scheme} ${path}`);
       }
     }
-    // As it usually is: the pictures of the documentation.
+    // Screenshots for the documentation, with a usual number of depths.
     await restart(page, "busy 160");
     await page.goto(url);
     for (const scheme of ["light", "dark"]) {
-      await page.likes({ "prefers-color-scheme": scheme });
+      await page.prefer({ "prefers-color-scheme": scheme });
       await page.until(`document.documentElement.dataset.theme === "${scheme}"`);
       await page.goto(`${url}#/run/${RUNNING}`);
       await page.until("document.querySelectorAll('.u-wrap canvas').length === 6");
       await picture(`run-${scheme}`);
     }
-    // The switch goes against the system, and is remembered.
-    await page.likes({ "prefers-color-scheme": "light" });
+    // The switch overrides the system's theme, and its setting persists.
+    await page.prefer({ "prefers-color-scheme": "light" });
     await page.until("document.documentElement.dataset.theme === 'light'");
-    const back = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
-    const light = await back();
+    const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
+    const light = await background();
     await page.click("#theme");
     await page.click("#theme");
     assert.equal(await page.evaluate("document.getElementById('theme').textContent"), "Dark");
-    const dark = await back();
+    const dark = await background();
     assert.notEqual(light, dark);
     await page.send("Page.reload");
     await page.until("document.getElementById('theme')?.textContent === 'Dark'");
-    assert.equal(await back(), dark);
+    assert.equal(await background(), dark);
     await page.click("#theme");
   },
 
-  async "it fits a phone"(page) {
+  async "pages fit a phone"(page) {
     await page.size(390, 844, true);
     for (const [path, name] of [["", "runs"], [`#/run/${RUNNING}`, "run"], [`#/run/${FINISHED}/game`, "player"], ["#/submit", "submit"], ["#/workers", "workers"]]) {
       await page.goto(`${url}${path}`);
       await page.until("document.querySelector('main').innerText.length > 150");
       await page.until(settled);
       const [wide, screen] = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]");
-      assert(wide <= screen, `${name} is ${wide} wide on a screen of ${screen}`);
+      assert(wide <= screen, `${name} is ${wide} px wide on a screen of ${screen} px`);
       const small = await page.evaluate(`[...document.querySelectorAll("main button, main a.button, main select")]
         .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 32).map((e) => e.outerHTML.slice(0, 90))`);
       assert.deepEqual(small, [], name);
@@ -444,25 +444,25 @@ const steps = {
     await page.size(1280, 900);
   },
 
-  async "who prefers less motion gets none"(page) {
-    await page.likes({ "prefers-reduced-motion": "reduce" });
+  async "reduced motion disables transitions"(page) {
+    await page.prefer({ "prefers-reduced-motion": "reduce" });
     await page.goto(`${url}#/run/${FINISHED}/game`);
     await page.shows("148 lines in");
     const moving = await page.evaluate("[...document.querySelectorAll('*')].filter((e) => parseFloat(getComputedStyle(e).transitionDuration) > 0).length");
     assert.equal(moving, 0);
     assert.match(await page.evaluate("document.querySelectorAll('.player .facts dd')[3].textContent"), /^0 of/);
-    await page.likes({});
+    await page.prefer({});
   },
 
-  async "with a token one signs in, and out"(page) {
-    await tell("token");
-    // The page that was open finds itself signed out.
+  async "server with a token requires sign-in"(page) {
+    await send("token");
+    // The open page shows the sign-in form.
     await page.goto(`${url}#/`);
-    await page.shows("This coordinator wants its token");
+    await page.shows("Enter the coordinator's token");
     await picture("sign-in");
     await page.fill("#token", "correct-horse-batterz");
     await page.press("Enter");
-    await page.shows("this is not the server's token");
+    await page.shows("wrong token");
     await page.fill("#token", TOKEN);
     await page.press("Enter");
     await page.shows(FINISHED);
@@ -470,12 +470,12 @@ const steps = {
     await page.goto(`${url}#/run/${RUNNING}`);
     await page.shows("Projected end");
     await page.click("#sign-out");
-    await page.shows("This coordinator wants its token");
-    page.expectErrors(/status of 401/, ...AWAY);
+    await page.shows("Enter the coordinator's token");
+    page.expectErrors(/status of 401/, ...OFFLINE_ERRORS);
   },
 };
 
-/** How many frames are drawn in a time. */
+/** Returns an expression that counts the frames drawn in this time. */
 function framesIn(ms) {
   return `new Promise((resolve) => {
     let frames = 0;
@@ -485,19 +485,19 @@ function framesIn(ms) {
   })`;
 }
 
-/** The page has what it shows. */
+/** Holds when the page has loaded its data. */
 const settled = `document.querySelector("main").innerText.length > 150 && !/Reading the game back|Waiting for the/.test(document.querySelector("main").innerText)`;
 
-/** What is saved from now on is gathered in `saved`. */
-const gatherSaved = `(() => {
+/** Collects the text of all further downloads in `saved`. */
+const collectDownloads = `(() => {
   window.saved = [];
-  if (window.gathers) return;
-  window.gathers = true;
+  if (window.collects) return;
+  window.collects = true;
   const create = URL.createObjectURL;
   URL.createObjectURL = (blob) => { blob.text().then((text) => window.saved.push(text)); return create.call(URL, blob); };
 })()`;
 
-/** Text whose contrast with what is behind it is less than 4.5 (3 where it is large). */
+/** Finds text whose contrast with its background is below 4.5, or below 3 for large text. */
 const contrastFaults = `(() => {
   const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = (text) => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = text; pen.fillRect(0, 0, 1, 1); return [...pen.getImageData(0, 0, 1, 1).data]; };

@@ -1,7 +1,7 @@
-// One page of a Chromium, for a script that is called with the program, an address, and perhaps a folder for pictures.
+// A page of Chromium for a script. The arguments are the browser, a URL, and optionally a folder for screenshots.
 //
-// Who starts the script has the servers, and is told what to do with them on standard output (`@stop`, `@start`, …);
-// each is answered with a line on standard input when it is done. HATEBEAM_STEPS has only those steps done that it names.
+// The test that starts the script runs the servers. The script sends it commands on standard output (`@stop`, `@start`, …);
+// the test answers each with a line on standard input. HATEBEAM_STEPS selects the steps whose name contains its value.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -25,11 +25,11 @@ export class Session {
     this.chromium = chromium;
     this.page = page;
     this.url = url;
-    /** Has something done, and gives the answer. */
-    this.tell = async (what) => {
-      console.log(`@${what}`);
+    /** Sends a command to the test and returns the answer. */
+    this.send = async (command) => {
+      console.log(`@${command}`);
       const { value, done } = await lines.next();
-      assert(!done, "nobody answers");
+      assert(!done, "the test does not answer");
       return value;
     };
     this.picture = async (name, options) => {
@@ -37,31 +37,31 @@ export class Session {
       mkdirSync(folder, { recursive: true });
       await page.picture(join(folder, `${name}.png`), options);
     };
-    /** What a person does, after which there must be no error that was not expected. */
+    /** Runs a step, and checks that the page has no unexpected errors and shows no undefined value. */
     this.step = async (name, work) => {
       const only = process.env.HATEBEAM_STEPS;
       if (only && !name.includes(only)) return;
-      const begun = Date.now();
+      const started = Date.now();
       try {
         await work();
         page.expectErrors();
         const text = await page.evaluate("document.body.innerText");
-        assert.doesNotMatch(text, /\b(undefined|NaN)\b|\[object |^(true|false|null)$/m, "a value that is none is shown");
+        assert.doesNotMatch(text, /\b(undefined|NaN)\b|\[object |^(true|false|null)$/m, "the page shows an undefined value");
       } catch (error) {
         await this.picture("failed").catch(() => {});
         await chromium.close();
         throw new Error(`${name}: ${error.message}`, { cause: error });
       }
-      console.log(`ok: ${name} (${Date.now() - begun} ms)`);
+      console.log(`ok: ${name} (${Date.now() - started} ms)`);
     };
   }
 
-  /** The end, if all went well. */
+  /** Ends a successful session. */
   async close() {
     await this.chromium.close();
-    assert.deepEqual([...this.page.hosts], [new URL(this.url).host], "nothing is loaded from elsewhere");
+    assert.deepEqual([...this.page.hosts], [new URL(this.url).host], "the page loads nothing from other hosts");
     console.log("@done");
-    // Nobody says anything any more.
+    // No further answers are expected.
     process.stdin.destroy();
   }
 }

@@ -1,6 +1,6 @@
-//! The dashboard in a real Chromium: `tests/browser/pages.mjs` clicks, this has the server.
+//! Tests the dashboard in Chromium. The script `tests/browser/pages.mjs` clicks; this file runs the server.
 
-use crate::made_up::{MadeUp, RECORD, estimator, settings};
+use crate::fake::{FakeCoordinator, RECORD, estimator, settings};
 use crate::support::Browser;
 use hatebeam_dashboard::{Settings, bind};
 use serde_json::json;
@@ -10,28 +10,28 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, block_in_place};
 
-/// Depths of the run that is looked at: some forty times what a run has.
+/// Number of depths of the run, about forty times as many as a real run has.
 const DEPTHS: u32 = 10_000;
 
-/// A server that can be stopped, and started again where it was.
-struct Stand {
-    made_up: MadeUp,
+/// A server that can be stopped and restarted at the same address.
+struct TestServer {
+    fake: FakeCoordinator,
     address: SocketAddr,
     token: Option<&'static str>,
     serving: Option<JoinHandle<()>>,
 }
 
-impl Stand {
+impl TestServer {
     async fn start(&mut self) {
-        let again = Settings {
+        let settings = Settings {
             listen: self.address,
             token: self.token.map(|token| token.parse().unwrap()),
             ..settings()
         };
-        // The port may be held for a moment by connections that were cut.
+        // Closed connections may hold the port for a moment.
         let mut tries = 0;
         let server = loop {
-            match bind(again.clone()).await {
+            match bind(settings.clone()).await {
                 Ok(server) => break server,
                 Err(error) if tries == 100 => panic!("{error}"),
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -43,9 +43,7 @@ impl Stand {
             .trim_end_matches('/')
             .parse()
             .unwrap();
-        self.serving = Some(tokio::spawn(
-            server.serve(self.made_up.clone(), estimator()),
-        ));
+        self.serving = Some(tokio::spawn(server.serve(self.fake.clone(), estimator())));
     }
 
     async fn stop(&mut self) {
@@ -55,40 +53,41 @@ impl Stand {
         }
     }
 
-    async fn restart(&mut self, made_up: MadeUp) {
+    async fn restart(&mut self, fake: FakeCoordinator) {
         self.stop().await;
-        self.made_up = made_up;
+        self.fake = fake;
         self.start().await;
     }
 
-    /// Does what the browser's side wants, and says what it asks for.
-    async fn obey(&mut self, order: &str) -> String {
-        let (order, number) = order.split_once(' ').unwrap_or((order, "0"));
-        match order {
+    /// Executes a command of the script and returns the answer.
+    async fn execute(&mut self, command: &str) -> String {
+        let (command, number) = command.split_once(' ').unwrap_or((command, "0"));
+        match command {
             "stop" => self.stop().await,
             "start" => self.start().await,
-            "empty" => self.restart(MadeUp::empty()).await,
+            "empty" => self.restart(FakeCoordinator::empty()).await,
             "busy" => {
                 let depths = number.parse().ok().filter(|&depths| depths > 0);
-                self.restart(MadeUp::busy(depths.unwrap_or(DEPTHS))).await;
+                self.restart(FakeCoordinator::busy(depths.unwrap_or(DEPTHS)))
+                    .await;
             }
             "token" => {
                 self.token = Some("correct-horse-battery");
-                self.restart(MadeUp::busy(10)).await;
+                self.restart(FakeCoordinator::busy(10)).await;
             }
-            "no-games" => self.made_up.world().has_games = false,
-            "grow" => (0..number.parse().unwrap()).for_each(|_| self.made_up.grow()),
-            "depths" => return self.made_up.world().depths.len().to_string(),
-            "pace" => {
-                let world = self.made_up.world();
+            "no-games" => self.fake.world().has_games = false,
+            "grow" => (0..number.parse().unwrap()).for_each(|_| self.fake.grow()),
+            "depths" => return self.fake.world().depths.len().to_string(),
+            "speed" => {
+                let world = self.fake.world();
                 let last = world.depths.iter().rev().take(10);
                 let children: u64 = last.clone().map(|depth| depth.children).sum();
                 let seconds: f64 = last.map(|depth| depth.seconds).sum();
                 return format!("{children} {seconds}");
             }
-            "drained" => return self.made_up.world().drained.join(" "),
+            "drained" => return self.fake.world().drained.join(" "),
             "submitted" => {
-                let submitted = self.made_up.world().submitted.pop().unwrap();
+                let submitted = self.fake.world().submitted.pop().unwrap();
                 return json!({
                     "spec": submitted.spec,
                     "keep": submitted.keep,
@@ -99,7 +98,7 @@ impl Stand {
             }
             "limits" => {
                 let run = self
-                    .made_up
+                    .fake
                     .world()
                     .find("patterns-1000000-5f3a9c1e")
                     .unwrap()
@@ -107,26 +106,26 @@ impl Stand {
                 return format!("{} {}", run.max_cost_micros, run.max_seconds);
             }
             "replay" => return RECORD.trim().to_owned(),
-            other => panic!("unknown order {other:?}"),
+            other => panic!("unknown command {other:?}"),
         }
         String::new()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_and_button_works_in_a_browser() {
+async fn every_page_works_in_chromium() {
     let Some(browser) = Browser::find() else {
         return;
     };
-    let mut stand = Stand {
-        made_up: MadeUp::busy(DEPTHS),
+    let mut server = TestServer {
+        fake: FakeCoordinator::busy(DEPTHS),
         address: settings().listen,
         token: None,
         serving: None,
     };
-    stand.start().await;
+    server.start().await;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/pages.mjs");
-    let url = format!("http://{}/", stand.address);
-    let mut obey = |order: &str| Handle::current().block_on(stand.obey(order));
-    block_in_place(|| browser.run(&script, &url, &mut obey));
+    let url = format!("http://{}/", server.address);
+    let mut execute = |command: &str| Handle::current().block_on(server.execute(command));
+    block_in_place(|| browser.run(&script, &url, &mut execute));
 }

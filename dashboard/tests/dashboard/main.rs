@@ -1,9 +1,9 @@
-//! The dashboard over real sockets, in front of a coordinator that was made up; and in a real browser.
+//! Tests the dashboard over real sockets and in a real browser, in front of a fake coordinator.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // also in helpers of tests
 
 mod browser;
-mod made_up;
+mod fake;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,6 +1,6 @@
-//! What is served, to whom, and what is refused.
+//! Tests what the server serves, and which requests it rejects.
 
-use crate::made_up::{FINISHED, MadeUp, RECORD, RUNNING, serve, settings};
+use crate::fake::{FINISHED, FakeCoordinator, RECORD, RUNNING, serve, settings};
 use hatebeam_dashboard::{Settings, bind};
 use hatebeam_net::Tls;
 use hatebeam_net::certs;
@@ -14,16 +14,16 @@ use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-const WORD: &str = "correct-horse-battery";
+const TOKEN: &str = "correct-horse-battery";
 
-/// An answer: its status, its headers in small letters, and its body.
-struct Answer {
+/// A response. The names of its headers are in lower case.
+struct Response {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Answer {
+impl Response {
     #[track_caller]
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{}", self.body))
@@ -40,28 +40,28 @@ impl Answer {
     }
 }
 
-/// Somebody who asks.
+/// A client with an address and headers.
 #[derive(Clone)]
-struct Caller {
+struct Client {
     address: SocketAddr,
     headers: Vec<(String, String)>,
 }
 
-impl Caller {
-    fn of(address: SocketAddr) -> Caller {
+impl Client {
+    fn of(address: SocketAddr) -> Client {
         let host = ("Host".to_owned(), address.to_string());
-        Caller {
+        Client {
             address,
             headers: vec![host],
         }
     }
 
-    /// With a header more, or another.
-    fn with(&self, name: &str, value: impl Into<String>) -> Caller {
-        let mut caller = self.clone();
-        caller.headers.retain(|(other, _)| other != name);
-        caller.headers.push((name.to_owned(), value.into()));
-        caller
+    /// Returns a client with an added or replaced header.
+    fn with(&self, name: &str, value: impl Into<String>) -> Client {
+        let mut client = self.clone();
+        client.headers.retain(|(other, _)| other != name);
+        client.headers.push((name.to_owned(), value.into()));
+        client
     }
 
     fn request(&self, method: &str, path: &str, body: &[u8]) -> Vec<u8> {
@@ -77,28 +77,28 @@ impl Caller {
         [head.as_bytes(), body].concat()
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &[u8]) -> Answer {
+    async fn send(&self, method: &str, path: &str, body: &[u8]) -> Response {
         let stream = TcpStream::connect(self.address).await.unwrap();
-        asked(stream, &self.request(method, path, body)).await
+        exchange(stream, &self.request(method, path, body)).await
     }
 
-    async fn get(&self, path: &str) -> Answer {
-        self.ask("GET", path, b"").await
+    async fn get(&self, path: &str) -> Response {
+        self.send("GET", path, b"").await
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Answer {
-        let caller = self.with("Content-Type", "application/json");
-        caller.ask("POST", path, body.to_string().as_bytes()).await
+    async fn post(&self, path: &str, body: &Value) -> Response {
+        let client = self.with("Content-Type", "application/json");
+        client.send("POST", path, body.to_string().as_bytes()).await
     }
 }
 
-async fn asked(mut stream: impl AsyncRead + AsyncWrite + Unpin, words: &[u8]) -> Answer {
-    // It may answer, and hang up, before it has heard all.
-    let _ = stream.write_all(words).await;
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer).await;
-    let answer = String::from_utf8(answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &[u8]) -> Response {
+    // The server may respond and close the connection before it has read the whole request.
+    let _ = stream.write_all(request).await;
+    let mut response = Vec::new();
+    let _ = stream.read_to_end(&mut response).await;
+    let response = String::from_utf8(response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
     let (line, fields) = head.split_once("\r\n").unwrap_or((head, ""));
     let fields = fields
@@ -108,21 +108,21 @@ async fn asked(mut stream: impl AsyncRead + AsyncWrite + Unpin, words: &[u8]) ->
             None => field.to_owned(),
         });
     let head = std::iter::once(line.to_owned()).chain(fields);
-    let is_chunked = answer
+    let is_chunked = response
         .to_ascii_lowercase()
         .contains("transfer-encoding: chunked");
-    Answer {
+    Response {
         status: status.unwrap_or(0),
         head: head.collect::<Vec<_>>().join("\n"),
         body: if is_chunked {
-            unchunked(body)
+            decode_chunks(body)
         } else {
             body.to_owned()
         },
     }
 }
 
-fn unchunked(mut body: &str) -> String {
+fn decode_chunks(mut body: &str) -> String {
     let mut whole = String::new();
     while let Some((size, rest)) = body.split_once("\r\n") {
         let size = usize::from_str_radix(size, 16).unwrap_or(0);
@@ -135,19 +135,19 @@ fn unchunked(mut body: &str) -> String {
     whole
 }
 
-/// The events of a stream, until there are so many of them.
-async fn events(caller: &Caller, path: &str, most: usize) -> Vec<(String, Value)> {
-    let mut stream = TcpStream::connect(caller.address).await.unwrap();
+/// Reads the first `count` events of a stream.
+async fn events(client: &Client, path: &str, count: usize) -> Vec<(String, Value)> {
+    let mut stream = TcpStream::connect(client.address).await.unwrap();
     stream
-        .write_all(&caller.request("GET", path, b""))
+        .write_all(&client.request("GET", path, b""))
         .await
         .unwrap();
     let mut text = String::new();
     let mut buffer = vec![0; 1 << 16];
     let read = async {
         loop {
-            let found = parsed(&text);
-            if found.len() >= most {
+            let found = parse_events(&text);
+            if found.len() >= count {
                 return found;
             }
             match stream.read(&mut buffer).await.unwrap() {
@@ -157,13 +157,13 @@ async fn events(caller: &Caller, path: &str, most: usize) -> Vec<(String, Value)
         }
     };
     let read = tokio::time::timeout(Duration::from_secs(20), read).await;
-    read.expect("the events come")
+    read.expect("the events arrive in time")
 }
 
-/// Events that are whole. The chunks they come in are taken out first.
-fn parsed(text: &str) -> Vec<(String, Value)> {
+/// Parses the complete events of a chunked response.
+fn parse_events(text: &str) -> Vec<(String, Value)> {
     let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    let whole = unchunked(body);
+    let whole = decode_chunks(body);
     let ends = whole.rfind("\n\n").unwrap_or(0);
     let events = whole[..ends].split("\n\n").filter_map(|event| {
         let name = event
@@ -180,9 +180,9 @@ fn form(width: u64) -> Value {
 }
 
 #[tokio::test]
-async fn pages_are_complete_and_strict() {
-    let (address, serving) = serve(&MadeUp::empty(), settings()).await;
-    let caller = Caller::of(address);
+async fn pages_are_served_with_security_headers() {
+    let (address, serving) = serve(&FakeCoordinator::empty(), settings()).await;
+    let client = Client::of(address);
     for (path, kind, part) in [
         ("/", "text/html; charset=utf-8", "<main"),
         ("/app.js", "text/javascript; charset=utf-8", "import"),
@@ -199,15 +199,15 @@ async fn pages_are_complete_and_strict() {
             "MIT",
         ),
     ] {
-        let answer = caller.get(path).await;
+        let response = client.get(path).await;
         assert_eq!(
-            (answer.status, answer.header("content-type")),
+            (response.status, response.header("content-type")),
             (200, Some(kind))
         );
-        assert!(answer.body.contains(part), "{path}");
-        assert_eq!(answer.header("cache-control"), Some("no-cache"));
+        assert!(response.body.contains(part), "{path}");
+        assert_eq!(response.header("cache-control"), Some("no-cache"));
     }
-    let page = caller.get("/").await;
+    let page = client.get("/").await;
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
     assert!(!policy.contains("unsafe"), "{policy}");
@@ -218,45 +218,40 @@ async fn pages_are_complete_and_strict() {
     ] {
         assert_eq!(page.header(name), Some(value));
     }
-    let runs = caller.get("/api/v1/runs").await;
+    let runs = client.get("/api/v1/runs").await;
     assert_eq!((runs.status, runs.json()), (200, json!({ "runs": [] })));
     assert_eq!(runs.header("cache-control"), Some("no-store"));
-    let nothing = caller.get("/api/v1/nothing").await;
+    let nothing = client.get("/api/v1/nothing").await;
     assert_eq!(nothing.status, 404);
     assert!(nothing.header("content-security-policy").is_some());
-    assert_eq!(caller.get("/../Cargo.toml").await.status, 404);
-    assert_eq!(caller.ask("DELETE", "/api/v1/runs", b"").await.status, 405);
+    assert_eq!(client.get("/../Cargo.toml").await.status, 404);
+    assert_eq!(client.send("DELETE", "/api/v1/runs", b"").await.status, 405);
     serving.abort();
 }
 
 #[tokio::test]
-async fn runs_workers_and_depths_are_told() {
-    let made_up = MadeUp::busy(2500);
-    let (address, serving) = serve(&made_up, settings()).await;
-    let caller = Caller::of(address);
-    let runs = caller.get("/api/v1/runs").await.json();
+async fn api_returns_runs_workers_and_depths() {
+    let fake = FakeCoordinator::busy(2500);
+    let (address, serving) = serve(&fake, settings()).await;
+    let client = Client::of(address);
+    let runs = client.get("/api/v1/runs").await.json();
     assert_eq!(runs["runs"].as_array().unwrap().len(), 4);
     assert_eq!(runs["runs"][0]["run"], RUNNING);
     assert_eq!(runs["runs"][0]["state"], "running");
-    assert_eq!(runs["runs"][2]["points"], 148);
-    // What is long is told of one run only.
+    assert_eq!(runs["runs"][2]["best_lines"], 148);
+    // The list of runs has no specifications.
     assert!(runs["runs"][0].get("spec").is_none());
-    let run = caller.get(&format!("/api/v1/runs/{RUNNING}")).await.json();
+    let run = client.get(&format!("/api/v1/runs/{RUNNING}")).await.json();
     assert_eq!(
         (&run["depth"], &run["max_dollars"]),
         (&json!(2500), &json!(2.0))
     );
     assert_eq!(run["spec"]["well"]["columns"], 10);
     let cost = run["cost"]["dollars"].as_f64().unwrap();
-    let of_depths: u64 = made_up
-        .world()
-        .depths
-        .iter()
-        .map(|d| d.cost_micros + 48)
-        .sum();
+    let of_depths: u64 = fake.world().depths.iter().map(|d| d.cost_micros + 48).sum();
     assert!((cost - of_depths as f64 / 1e6).abs() < 1e-9, "{cost}");
     assert_eq!(run["projection"]["depths"], json!([2560, 2610]));
-    let missing = caller.get("/api/v1/runs/no%20such%20run").await;
+    let missing = client.get("/api/v1/runs/no%20such%20run").await;
     assert_eq!(missing.status, 404);
     assert!(
         missing.error().contains("\"no such run\""),
@@ -268,7 +263,7 @@ async fn runs_workers_and_depths_are_told() {
     let mut pages = Vec::new();
     loop {
         let path = format!("/api/v1/runs/{RUNNING}/depths?from={from}");
-        let page = caller.get(&path).await.json();
+        let page = client.get(&path).await.json();
         let depths = page["depths"].as_array().unwrap().clone();
         pages.push(depths.len());
         for (depth, at) in depths.iter().zip(from.max(1)..) {
@@ -289,12 +284,12 @@ async fn runs_workers_and_depths_are_told() {
         ("form=1", "unknown field"),
     ] {
         let path = format!("/api/v1/runs/{RUNNING}/depths?{query}");
-        let refused = caller.get(&path).await;
+        let refused = client.get(&path).await;
         assert_eq!(refused.status, 400, "{query}");
         assert!(refused.error().contains(part), "{}", refused.body);
     }
 
-    let workers = caller.get("/api/v1/workers").await.json();
+    let workers = client.get("/api/v1/workers").await.json();
     let workers = workers["workers"].as_array().unwrap();
     assert_eq!(workers.len(), 3);
     assert_eq!(workers[0]["machine"]["dollars_per_hour"], 3.456);
@@ -303,51 +298,51 @@ async fn runs_workers_and_depths_are_told() {
 }
 
 #[tokio::test]
-async fn a_run_is_estimated_submitted_and_cancelled_and_a_worker_drained() {
-    let made_up = MadeUp::busy(3);
-    let (address, serving) = serve(&made_up, settings()).await;
-    let caller = Caller::of(address);
-    let told = caller.post("/api/v1/estimate", &form(5000)).await.json();
+async fn run_is_estimated_submitted_and_cancelled_and_worker_is_drained() {
+    let fake = FakeCoordinator::busy(3);
+    let (address, serving) = serve(&fake, settings()).await;
+    let client = Client::of(address);
+    let estimate = client.post("/api/v1/estimate", &form(5000)).await.json();
     assert_eq!(
-        (&told["workers"], &told["dollars"]),
+        (&estimate["workers"], &estimate["dollars"]),
         (&json!(3), &json!([0.08, 0.2]))
     );
-    let unknown = caller.post("/api/v1/estimate", &form(1_000_000)).await;
+    let unknown = client.post("/api/v1/estimate", &form(1_000_000)).await;
     assert_eq!(
         (unknown.status, unknown.error().as_str()),
-        (400, "nobody knows")
+        (400, "no speed is known")
     );
 
-    let submitted = caller.post("/api/v1/runs", &form(5000)).await;
+    let submitted = client.post("/api/v1/runs", &form(5000)).await;
     assert_eq!(
         (submitted.status, &submitted.json()["state"]),
         (200, &json!("queued"))
     );
-    let request = made_up.world().submitted.pop().unwrap();
+    let request = fake.world().submitted.pop().unwrap();
     assert_eq!(request.spec, "{\"width\":5000}");
     assert_eq!((request.keep.as_str(), request.shards), ("4", 0));
     assert_eq!(
         (request.max_cost_micros, request.max_seconds),
         (12_500_000, 7200)
     );
-    // What the service refuses is refused in its words.
-    let refused = caller.post("/api/v1/runs", &form(0)).await;
+    // Errors of the service keep their text.
+    let refused = client.post("/api/v1/runs", &form(0)).await;
     assert_eq!(
         (refused.status, refused.error().as_str()),
         (400, "the width is 0")
     );
 
     let path = format!("/api/v1/runs/{RUNNING}/cancel");
-    let cancelled = caller.post(&path, &json!({})).await;
+    let cancelled = client.post(&path, &json!({})).await;
     assert_eq!(cancelled.json()["state"], "cancelled");
-    let nobody = caller.post("/api/v1/runs/x/cancel", &json!({})).await;
-    assert_eq!(nobody.status, 404);
+    let unknown = client.post("/api/v1/runs/x/cancel", &json!({})).await;
+    assert_eq!(unknown.status, 404);
 
-    let drained = caller.post("/api/v1/workers/c5d-1/drain", &json!({})).await;
+    let drained = client.post("/api/v1/workers/c5d-1/drain", &json!({})).await;
     assert_eq!(drained.status, 200);
-    assert_eq!(made_up.world().drained, ["c5d-1"]);
+    assert_eq!(fake.world().drained, ["c5d-1"]);
     assert_eq!(
-        caller
+        client
             .post("/api/v1/workers/x/drain", &json!({}))
             .await
             .status,
@@ -357,11 +352,11 @@ async fn a_run_is_estimated_submitted_and_cancelled_and_a_worker_drained() {
 }
 
 #[tokio::test]
-async fn bad_bodies_are_refused_and_bounded() {
-    let made_up = MadeUp::busy(1);
-    let (address, serving) = serve(&made_up, settings()).await;
-    let caller = Caller::of(address);
-    let json_caller = caller.with("Content-Type", "application/json");
+async fn invalid_and_oversized_bodies_are_rejected() {
+    let fake = FakeCoordinator::busy(1);
+    let (address, serving) = serve(&fake, settings()).await;
+    let client = Client::of(address);
+    let json_client = client.with("Content-Type", "application/json");
     for (body, status) in [
         (&b""[..], 400),
         (b"{", 400),
@@ -372,52 +367,52 @@ async fn bad_bodies_are_refused_and_bounded() {
         (b"{\"spec\":{},\"shards\":-1}", 422),
         (&[b' '; 200_000], 413),
     ] {
-        let answer = json_caller.ask("POST", "/api/v1/runs", body).await;
-        assert_eq!(answer.status, status, "{} {}", body.len(), answer.body);
-        assert!(!answer.error().is_empty());
+        let response = json_client.send("POST", "/api/v1/runs", body).await;
+        assert_eq!(response.status, status, "{} {}", body.len(), response.body);
+        assert!(!response.error().is_empty());
     }
-    // What a form on another page could send.
+    // Types that a form on another site could send.
     for kind in [
         "text/plain",
         "application/x-www-form-urlencoded",
         "multipart/form-data",
     ] {
-        let form_caller = caller.with("Content-Type", kind);
+        let form_client = client.with("Content-Type", kind);
         for path in [
             "/api/v1/runs",
             "/api/v1/workers/c5d-1/drain",
             "/api/v1/logout",
         ] {
-            let answer = form_caller.ask("POST", path, b"{}").await;
-            assert_eq!(answer.status, 415, "{kind} {path}");
+            let response = form_client.send("POST", path, b"{}").await;
+            assert_eq!(response.status, 415, "{kind} {path}");
         }
     }
-    assert!(made_up.world().submitted.is_empty() && made_up.world().drained.is_empty());
+    assert!(fake.world().submitted.is_empty() && fake.world().drained.is_empty());
     serving.abort();
 }
 
 #[tokio::test]
-async fn films_are_of_the_result_or_read_back() {
-    let made_up = MadeUp::busy(3);
-    let (address, serving) = serve(&made_up, settings()).await;
-    let caller = Caller::of(address);
+async fn film_comes_from_result_or_is_read_back() {
+    let fake = FakeCoordinator::busy(3);
+    let (address, serving) = serve(&fake, settings()).await;
+    let client = Client::of(address);
     let film = |run: &str, query: &str| {
-        let (caller, path) = (caller.clone(), format!("/api/v1/runs/{run}/game{query}"));
-        async move { caller.get(&path).await }
+        let (client, path) = (client.clone(), format!("/api/v1/runs/{run}/game{query}"));
+        async move { client.get(&path).await }
     };
-    let told = film(FINISHED, "").await.json();
-    assert_eq!((&told["score"], &told["over"]), (&json!(148), &json!(true)));
-    assert_eq!(told["base2048"], RECORD.trim());
-    assert_eq!(told["turns"].as_array().unwrap().len(), told["pieces"]);
+    let best = film(FINISHED, "").await.json();
+    assert_eq!((&best["score"], &best["over"]), (&json!(148), &json!(true)));
+    assert_eq!(best["base2048"], RECORD.trim());
+    assert_eq!(best["turns"].as_array().unwrap().len(), best["pieces"]);
     assert_eq!(film(RUNNING, "?depth=2").await.json()["score"], 148);
-    assert_eq!(film("nobody", "").await.status, 404);
+    assert_eq!(film("unknown", "").await.status, 404);
     assert_eq!(film(RUNNING, "?depth=-2").await.status, 400);
-    // A coordinator that cannot read back says so, and still has what was.
-    made_up.world().has_games = false;
+    // A coordinator that cannot read games back still has the game of an ended run.
+    fake.world().has_games = false;
     let cannot = film(RUNNING, "").await;
     assert_eq!(cannot.status, 501);
     assert!(
-        cannot.error().contains("when a run has ended"),
+        cannot.error().contains("before the run has ended"),
         "{}",
         cannot.body
     );
@@ -426,75 +421,82 @@ async fn films_are_of_the_result_or_read_back() {
 }
 
 #[tokio::test]
-async fn changes_are_told_as_they_come() {
-    let made_up = MadeUp::busy(1500);
-    let (address, serving) = serve(&made_up, settings()).await;
-    let caller = Caller::of(address);
+async fn changes_are_streamed() {
+    let fake = FakeCoordinator::busy(1500);
+    let (address, serving) = serve(&fake, settings()).await;
+    let client = Client::of(address);
     let path = format!("/api/v1/runs/{RUNNING}/events?from=1001");
-    let growing = made_up.clone();
+    let growing = fake.clone();
     let grower = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(300)).await;
         growing.grow();
     });
-    let told = events(&caller, &path, 6).await;
+    let received = events(&client, &path, 6).await;
     grower.await.unwrap();
-    let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
-    // Workers and alerts are the same as before, and not told again.
+    let names: Vec<&str> = received.iter().map(|(name, _)| name.as_str()).collect();
+    // Unchanged workers and alerts are not sent again.
     assert_eq!(
         names,
         ["run", "depths", "workers", "alerts", "run", "depths"]
     );
-    let depths = told[1].1.as_array().unwrap();
+    let depths = received[1].1.as_array().unwrap();
     assert_eq!((depths.len(), &depths[0]["depth"]), (500, &json!(1001)));
-    assert_eq!(told[3].1[0]["worker"], "c5d-2");
-    assert_eq!(told[5].1[0]["depth"], 1501);
+    assert_eq!(received[3].1[0]["worker"], "c5d-2");
+    assert_eq!(received[5].1[0]["depth"], 1501);
 
-    // A run that is over is told whole, and then that this was all.
-    let told = events(&caller, &format!("/api/v1/runs/{FINISHED}/events"), 9).await;
-    assert_eq!(told.last().unwrap().0, "end");
-    assert_eq!(told[0].1["stopped_by"], "max-cost");
+    // The stream of an ended run has all its data and then `end`.
+    let received = events(&client, &format!("/api/v1/runs/{FINISHED}/events"), 9).await;
+    assert_eq!(received.last().unwrap().0, "end");
+    assert_eq!(received[0].1["stopped_by"], "max-cost");
 
-    let told = events(&caller, "/api/v1/events", 2).await;
+    let received = events(&client, "/api/v1/events", 2).await;
     assert_eq!(
-        (told[0].0.as_str(), told[1].0.as_str()),
+        (received[0].0.as_str(), received[1].0.as_str()),
         ("runs", "workers")
     );
-    assert_eq!(caller.get("/api/v1/runs/x/events").await.status, 404);
+    assert_eq!(client.get("/api/v1/runs/x/events").await.status, 404);
     serving.abort();
 }
 
 #[tokio::test]
-async fn streams_are_bounded_and_make_room_again() {
-    let (address, serving) = serve(&MadeUp::busy(1), settings()).await;
-    let caller = Caller::of(address);
+async fn number_of_streams_is_limited_and_closed_streams_free_their_place() {
+    let (address, serving) = serve(&FakeCoordinator::busy(1), settings()).await;
+    let client = Client::of(address);
     let mut streams = Vec::new();
     for _ in 0..64 {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let request = caller.request("GET", "/api/v1/events", b"");
+        let request = client.request("GET", "/api/v1/events", b"");
         stream.write_all(&request).await.unwrap();
         let mut first = [0; 12];
         stream.read_exact(&mut first).await.unwrap();
         assert_eq!(&first, b"HTTP/1.1 200");
         streams.push(stream);
     }
-    let refused = caller.get("/api/v1/events").await;
+    let refused = client.get("/api/v1/events").await;
     assert_eq!(refused.status, 503);
-    assert!(refused.error().contains("64 browsers"), "{}", refused.body);
-    assert_eq!(caller.get("/api/v1/runs").await.status, 200);
+    assert!(
+        refused.error().contains("64 browser tabs"),
+        "{}",
+        refused.body
+    );
+    assert_eq!(client.get("/api/v1/runs").await.status, 200);
     drop(streams);
     let begun = std::time::Instant::now();
-    while events(&caller, "/api/v1/events", 1).await.is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "no room again");
+    while events(&client, "/api/v1/events", 1).await.is_empty() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "the closed streams still count"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     serving.abort();
 }
 
 #[tokio::test]
-async fn other_sites_and_other_names_are_refused() {
-    let made_up = MadeUp::busy(1);
-    let (address, serving) = serve(&made_up, settings()).await;
-    let caller = Caller::of(address);
+async fn foreign_origins_and_host_names_are_rejected() {
+    let fake = FakeCoordinator::busy(1);
+    let (address, serving) = serve(&fake, settings()).await;
+    let client = Client::of(address);
     for host in [
         "evil.example",
         "localhost.evil.example",
@@ -502,9 +504,9 @@ async fn other_sites_and_other_names_are_refused() {
         "",
     ] {
         for path in ["/", "/api/v1/runs"] {
-            let answer = caller.with("Host", host).get(path).await;
-            assert!(matches!(answer.status, 400 | 421), "{host} {path}");
-            assert!(!answer.body.contains("patterns"), "{}", answer.body);
+            let response = client.with("Host", host).get(path).await;
+            assert!(matches!(response.status, 400 | 421), "{host} {path}");
+            assert!(!response.body.contains("patterns"), "{}", response.body);
         }
     }
     let own = format!("http://{address}");
@@ -515,19 +517,19 @@ async fn other_sites_and_other_names_are_refused() {
         "https://evil.example",
         &own.replace("http", "https"),
     ] {
-        let stranger = caller.with("Origin", origin);
-        assert_eq!(stranger.get("/api/v1/runs").await.status, 403, "{origin}");
-        let drain = stranger.post("/api/v1/workers/c5d-1/drain", &body).await;
+        let foreign = client.with("Origin", origin);
+        assert_eq!(foreign.get("/api/v1/runs").await.status, 403, "{origin}");
+        let drain = foreign.post("/api/v1/workers/c5d-1/drain", &body).await;
         assert_eq!(drain.status, 403, "{origin}");
     }
     for site in ["cross-site", "same-site"] {
-        let stranger = caller.with("Sec-Fetch-Site", site);
-        assert_eq!(stranger.get("/api/v1/runs").await.status, 403);
-        // But a link to the page is fine.
-        assert_eq!(stranger.get("/").await.status, 200);
+        let foreign = client.with("Sec-Fetch-Site", site);
+        assert_eq!(foreign.get("/api/v1/runs").await.status, 403);
+        // Other sites may link to the page.
+        assert_eq!(foreign.get("/").await.status, 200);
     }
-    assert!(made_up.world().drained.is_empty());
-    let own = caller
+    assert!(fake.world().drained.is_empty());
+    let own = client
         .with("Origin", own)
         .with("Sec-Fetch-Site", "same-origin");
     assert_eq!(
@@ -538,14 +540,14 @@ async fn other_sites_and_other_names_are_refused() {
 }
 
 #[tokio::test]
-async fn a_token_is_asked_for_everywhere_but_at_the_door() {
-    let made_up = MadeUp::busy(1);
+async fn every_call_except_sign_in_requires_the_token() {
+    let fake = FakeCoordinator::busy(1);
     let with_token = Settings {
-        token: Some(WORD.parse().unwrap()),
+        token: Some(TOKEN.parse().unwrap()),
         ..settings()
     };
-    let (address, serving) = serve(&made_up, with_token).await;
-    let caller = Caller::of(address);
+    let (address, serving) = serve(&fake, with_token).await;
+    let client = Client::of(address);
     let body = json!({});
     for path in [
         "/api/v1/runs",
@@ -556,7 +558,7 @@ async fn a_token_is_asked_for_everywhere_but_at_the_door() {
         "/api/v1/workers",
         "/api/v1/events",
     ] {
-        assert_eq!(caller.get(path).await.status, 401, "{path}");
+        assert_eq!(client.get(path).await.status, 401, "{path}");
     }
     for path in [
         "/api/v1/runs",
@@ -564,21 +566,21 @@ async fn a_token_is_asked_for_everywhere_but_at_the_door() {
         "/api/v1/runs/x/cancel",
         "/api/v1/workers/c5d-1/drain",
     ] {
-        assert_eq!(caller.post(path, &body).await.status, 401, "{path}");
+        assert_eq!(client.post(path, &body).await.status, 401, "{path}");
     }
-    assert_eq!(caller.get("/").await.status, 200);
-    let session = caller.get("/api/v1/session").await.json();
+    assert_eq!(client.get("/").await.status, 200);
+    let session = client.get("/api/v1/session").await.json();
     assert_eq!(
-        (&session["token_wanted"], &session["signed_in"]),
+        (&session["token_required"], &session["signed_in"]),
         (&json!(true), &json!(false))
     );
 
-    let bearer = caller.with("Authorization", format!("Bearer {WORD}"));
+    let bearer = client.with("Authorization", format!("Bearer {TOKEN}"));
     assert_eq!(bearer.get("/api/v1/runs").await.status, 200);
-    let wrong = caller.with("Authorization", "Bearer correct-horse-batterz");
+    let wrong = client.with("Authorization", "Bearer correct-horse-batterz");
     assert_eq!(wrong.get("/api/v1/runs").await.status, 401);
 
-    let guess = caller
+    let guess = client
         .post(
             "/api/v1/login",
             &json!({ "token": "correct-horse-batterz" }),
@@ -586,8 +588,8 @@ async fn a_token_is_asked_for_everywhere_but_at_the_door() {
         .await;
     assert_eq!((guess.status, guess.header("set-cookie")), (401, None));
     assert!(!guess.body.contains("horse"), "{}", guess.body);
-    let signed_in = caller
-        .post("/api/v1/login", &json!({ "token": WORD }))
+    let signed_in = client
+        .post("/api/v1/login", &json!({ "token": TOKEN }))
         .await;
     assert_eq!((signed_in.status, signed_in.body.as_str()), (204, ""));
     let cookie = signed_in.header("set-cookie").unwrap().to_owned();
@@ -596,39 +598,39 @@ async fn a_token_is_asked_for_everywhere_but_at_the_door() {
         "{cookie}"
     );
     let pair = cookie.split(';').next().unwrap().to_owned();
-    let member = caller.with("Cookie", pair.clone());
-    assert_eq!(member.get("/api/v1/runs").await.status, 200);
+    let signed_in_client = client.with("Cookie", pair.clone());
+    assert_eq!(signed_in_client.get("/api/v1/runs").await.status, 200);
     assert_eq!(
-        member.get("/api/v1/session").await.json()["signed_in"],
+        signed_in_client.get("/api/v1/session").await.json()["signed_in"],
         true
     );
-    // The cookie helps no other site.
-    let stranger = member.with("Origin", "http://evil.example");
+    // Another site cannot use the cookie.
+    let foreign = signed_in_client.with("Origin", "http://evil.example");
     assert_eq!(
-        stranger
+        foreign
             .post("/api/v1/workers/c5d-1/drain", &body)
             .await
             .status,
         403
     );
-    let forged = caller.with("Cookie", format!("{pair}0"));
+    let forged = client.with("Cookie", format!("{pair}0"));
     assert_eq!(forged.get("/api/v1/runs").await.status, 401);
-    let out = member.post("/api/v1/logout", &body).await;
+    let out = signed_in_client.post("/api/v1/logout", &body).await;
     assert!(out.header("set-cookie").unwrap().contains("Max-Age=0"));
-    assert_eq!(member.get("/api/v1/runs").await.status, 401);
-    assert!(made_up.world().drained.is_empty());
+    assert_eq!(signed_in_client.get("/api/v1/runs").await.status, 401);
+    assert!(fake.world().drained.is_empty());
     serving.abort();
 }
 
 #[tokio::test]
-async fn it_is_not_open_to_the_network_unless_that_is_meant() {
+async fn network_address_requires_tls_and_token_unless_allowed() {
     let open = |tls: Option<Tls>, token: Option<&str>, insecure_bind| Settings {
         listen: "0.0.0.0:0".parse().unwrap(),
         tls,
         token: token.map(|token| token.parse().unwrap()),
         insecure_bind,
     };
-    let error = bind(open(None, Some(WORD), false))
+    let error = bind(open(None, Some(TOKEN), false))
         .await
         .unwrap_err()
         .to_string();
@@ -641,10 +643,10 @@ async fn it_is_not_open_to_the_network_unless_that_is_meant() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("no token") && error.contains("--token-file"),
+        error.contains("there is no token") && error.contains("--token-file"),
         "{error}"
     );
-    bind(open(tls(), Some(WORD), false)).await.unwrap();
+    bind(open(tls(), Some(TOKEN), false)).await.unwrap();
     bind(open(None, None, true)).await.unwrap();
 
     let here = bind(settings()).await.unwrap();
@@ -674,17 +676,17 @@ fn make_certificates(dir: &std::path::Path) {
 }
 
 #[tokio::test]
-async fn with_certificates_it_is_https_and_asks_browsers_for_none() {
+async fn https_server_requires_no_client_certificate() {
     let dir = tempfile::tempdir().unwrap();
     make_certificates(dir.path());
     let with_tls = Settings {
         tls: Some(Tls::in_dir(dir.path(), "coordinator")),
-        token: Some(WORD.parse().unwrap()),
+        token: Some(TOKEN.parse().unwrap()),
         ..settings()
     };
     let server = bind(with_tls.clone()).await.unwrap();
     assert!(server.url().starts_with("https://127.0.0.1:"));
-    let (address, serving) = serve(&MadeUp::busy(1), with_tls).await;
+    let (address, serving) = serve(&FakeCoordinator::busy(1), with_tls).await;
     let mut roots = RootCertStore::empty();
     let ca = rustls::pki_types::CertificateDer::from_pem_file(dir.path().join("ca.pem")).unwrap();
     roots.add(ca).unwrap();
@@ -695,32 +697,32 @@ async fn with_certificates_it_is_https_and_asks_browsers_for_none() {
         .with_root_certificates(roots)
         .with_no_client_auth();
     let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-    let caller = Caller::of(address).with("Authorization", format!("Bearer {WORD}"));
-    let call = |name: &'static str, caller: Caller, path: &'static str| {
+    let client = Client::of(address).with("Authorization", format!("Bearer {TOKEN}"));
+    let call = |name: &'static str, client: Client, path: &'static str| {
         let connector = connector.clone();
         async move {
-            let stream = TcpStream::connect(caller.address).await.unwrap();
+            let stream = TcpStream::connect(client.address).await.unwrap();
             let name = ServerName::try_from(name).unwrap();
             let stream = connector.connect(name, stream).await.unwrap();
-            asked(stream, &caller.request("GET", path, b"")).await
+            exchange(stream, &client.request("GET", path, b"")).await
         }
     };
-    // Its certificate is good for the address of a browser that comes through a tunnel, too.
+    // The certificate is also valid for the loopback names of an SSH tunnel.
     for name in ["hatebeam", "localhost", "127.0.0.1", "::1"] {
-        let answer = call(name, caller.clone(), "/api/v1/runs").await;
-        assert_eq!(answer.status, 200, "{name}");
+        let response = call(name, client.clone(), "/api/v1/runs").await;
+        assert_eq!(response.status, 200, "{name}");
     }
-    let ask = |caller, path| call("localhost", caller, path);
-    let origin = caller.with("Origin", format!("https://{address}"));
-    assert_eq!(ask(origin, "/api/v1/runs").await.status, 200);
-    let plain = caller.with("Origin", format!("http://{address}"));
-    assert_eq!(ask(plain, "/api/v1/runs").await.status, 403);
-    // Without TLS there is no answer.
-    assert_eq!(caller.get("/api/v1/runs").await.status, 0);
+    let get = |client, path| call("localhost", client, path);
+    let origin = client.with("Origin", format!("https://{address}"));
+    assert_eq!(get(origin, "/api/v1/runs").await.status, 200);
+    let plain = client.with("Origin", format!("http://{address}"));
+    assert_eq!(get(plain, "/api/v1/runs").await.status, 403);
+    // The server does not response plain HTTP.
+    assert_eq!(client.get("/api/v1/runs").await.status, 0);
     serving.abort();
 }
 
-/// Log lines, gathered.
+/// Writer that collects log lines.
 #[derive(Clone, Default)]
 struct Lines(Arc<std::sync::Mutex<Vec<u8>>>);
 
@@ -736,7 +738,7 @@ impl std::io::Write for Lines {
 }
 
 #[test]
-fn nobody_reads_the_token_in_the_log() {
+fn log_contains_neither_token_nor_cookie() {
     let lines = Lines::default();
     let to = lines.clone();
     let logging = tracing_subscriber::fmt()
@@ -750,18 +752,18 @@ fn nobody_reads_the_token_in_the_log() {
     tracing::subscriber::with_default(logging, || {
         runtime.block_on(async {
             let with_token = Settings {
-                token: Some(WORD.parse().unwrap()),
+                token: Some(TOKEN.parse().unwrap()),
                 ..settings()
             };
-            let (address, serving) = serve(&MadeUp::busy(1), with_token).await;
-            let caller = Caller::of(address);
-            let signed_in = caller
-                .post("/api/v1/login", &json!({ "token": WORD }))
+            let (address, serving) = serve(&FakeCoordinator::busy(1), with_token).await;
+            let client = Client::of(address);
+            let signed_in = client
+                .post("/api/v1/login", &json!({ "token": TOKEN }))
                 .await;
             let cookie = signed_in.header("set-cookie").unwrap().to_owned();
-            let wrong = json!({ "token": format!("{WORD}-and-more") });
-            assert_eq!(caller.post("/api/v1/login", &wrong).await.status, 401);
-            let bearer = caller.with("Authorization", format!("Bearer {WORD}"));
+            let wrong = json!({ "token": format!("{TOKEN}-and-more") });
+            assert_eq!(client.post("/api/v1/login", &wrong).await.status, 401);
+            let bearer = client.with("Authorization", format!("Bearer {TOKEN}"));
             assert_eq!(bearer.get("/api/v1/runs").await.status, 200);
             let logged = String::from_utf8_lossy(&lines.0.lock().unwrap()).into_owned();
             assert!(logged.contains("wrong token"), "{logged}");

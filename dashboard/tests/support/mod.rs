@@ -1,4 +1,4 @@
-//! A page in a real Chromium: a script of `tests/browser` clicks, and asks its test for what only that can do.
+//! Runs a script of `tests/browser` with Node and Chromium. The script sends commands to the test that started it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long all of a script may take.
-const PATIENCE: Duration = Duration::from_secs(420);
+/// Timeout of a script.
+const TIMEOUT: Duration = Duration::from_secs(420);
 
-/// A Chromium, and a Node that speaks to it.
+/// The programs that run a script.
 pub(crate) struct Browser {
     chromium: PathBuf,
     node: PathBuf,
 }
 
-/// The first of these programs that is there.
+/// Returns the path of the first of these programs that is installed.
 fn program(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -27,28 +27,29 @@ fn program(names: &[&str]) -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// The machine's own; where it has none, that is said aloud.
+    /// Finds the programs. If one is missing, prints that the test is skipped, and returns `None`.
     pub(crate) fn find() -> Option<Browser> {
         let chromium = std::env::var_os("HATEBEAM_CHROMIUM").map(PathBuf::from);
         let chromium =
             chromium.or_else(|| program(&["chromium", "chromium-browser", "google-chrome"]));
         let (Some(chromium), Some(node)) = (chromium, program(&["node", "nodejs"])) else {
             eprintln!(
-                "skipped: the dashboard in a browser (it takes chromium and node; apt-get install chromium nodejs)"
+                "skipped: the dashboard in a browser (needs chromium and node: apt-get install chromium nodejs)"
             );
             return None;
         };
         Some(Browser { chromium, node })
     }
 
-    /// Runs a script at an address to its end. What it prints after an `@` is an order, and is answered with a line.
+    /// Runs a script for a URL until it ends. A line that starts with `@` is a command; the answer is one line on the
+    /// script's standard input.
     #[track_caller]
-    pub(crate) fn run(&self, script: &Path, url: &str, mut obey: impl FnMut(&str) -> String) {
+    pub(crate) fn run(&self, script: &Path, url: &str, mut execute: impl FnMut(&str) -> String) {
         let mut child = Command::new(&self.node)
             .arg(script)
             .arg(&self.chromium)
             .arg(url)
-            // Where pictures go, if somebody wants to look.
+            // Folder for screenshots, if one is wanted.
             .args(std::env::var_os("HATEBEAM_PICTURES"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -56,11 +57,11 @@ impl Browser {
             .unwrap();
         let mut answers = child.stdin.take().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // Whatever it waits for, it ends in time; its browser ends with it.
+        // The watchdog kills a script that exceeds the timeout; its browser ends with it.
         let (done, is_done) = mpsc::channel::<()>();
         let pid = child.id().to_string();
         let watchdog = thread::spawn(move || {
-            let late = is_done.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout);
+            let late = is_done.recv_timeout(TIMEOUT) == Err(mpsc::RecvTimeoutError::Timeout);
             late && Command::new("kill").arg(pid).status().is_ok()
         });
         let mut has_ended = false;
@@ -68,19 +69,19 @@ impl Browser {
             let line = line.unwrap();
             match line.strip_prefix('@') {
                 Some("done") => has_ended = true,
-                Some(order) => {
-                    let answer = obey(order);
-                    // One that has gone says by its exit what was wrong.
+                Some(command) => {
+                    let answer = execute(command);
+                    // If the script has ended, its exit status tells the error.
                     let _ = writeln!(answers, "{answer}");
                 }
                 None => println!("{line}"),
             }
         }
         drop(done);
-        assert!(!watchdog.join().unwrap(), "it takes too long");
+        assert!(!watchdog.join().unwrap(), "the script exceeded {TIMEOUT:?}");
         assert!(
             child.wait().unwrap().success() && has_ended,
-            "see above what went wrong"
+            "the script failed; its error is above"
         );
     }
 }

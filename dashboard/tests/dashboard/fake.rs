@@ -1,4 +1,4 @@
-//! A coordinator that was made up: its runs, their depths and their workers are whatever a test wants.
+//! A fake coordinator whose runs, depths and workers are set by the tests.
 
 use hatebeam_dashboard::{Estimate, Estimator, Server, Settings, bind};
 use hatebeam_game::{Enemy, Geometry};
@@ -15,51 +15,51 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-/// The best game known to the repository.
+/// The best game in the repository.
 pub(crate) const RECORD: &str = include_str!("../../../examples/david-and-felipe-148.txt");
 pub(crate) const RUNNING: &str = "patterns-1000000-5f3a9c1e";
 pub(crate) const FINISHED: &str = "patterns-10000-0f1e2d3c";
 pub(crate) const QUEUED: &str = "knewjade-250000-00c0ffee";
-/// Records that are given at once, as the coordinator does.
-const RECORDS: usize = 1000;
+/// Maximum number of records in a message, as in the coordinator.
+const MAX_RECORDS: usize = 1000;
 
-/// What there is.
+/// State of the fake coordinator.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) runs: Vec<v1::RunStatus>,
-    /// Of the run that is searched.
+    /// Depths of the running run.
     pub(crate) depths: Vec<v1::DepthRecord>,
     pub(crate) workers: Vec<v1::WorkerStatus>,
     pub(crate) alerts: Vec<v1::Alert>,
     pub(crate) submitted: Vec<v1::SubmitRequest>,
     pub(crate) drained: Vec<String>,
-    /// Games can be read back.
+    /// Whether games can be read back.
     pub(crate) has_games: bool,
-    /// The wells of a game, over and over, so that a depth has one that looks like it.
+    /// Wells of a real game, used in a cycle as the best wells of the depths.
     wells: Vec<String>,
 }
 
-/// The coordinator.
+/// A fake coordinator. Clones share the state.
 #[derive(Clone)]
-pub(crate) struct MadeUp {
+pub(crate) struct FakeCoordinator {
     world: Arc<Mutex<World>>,
     changes: watch::Sender<u64>,
 }
 
-impl MadeUp {
-    /// With nothing in it.
-    pub(crate) fn empty() -> MadeUp {
-        MadeUp {
+impl FakeCoordinator {
+    /// Returns a coordinator without runs and workers.
+    pub(crate) fn empty() -> FakeCoordinator {
+        FakeCoordinator {
             world: Arc::default(),
             changes: watch::Sender::new(0),
         }
     }
 
-    /// With a run that is searched and has so many depths, others that wait or are over, and workers.
-    pub(crate) fn busy(depths: u32) -> MadeUp {
-        let made_up = MadeUp::empty();
+    /// Returns a coordinator with workers, a running run with this many depths, and queued and ended runs.
+    pub(crate) fn busy(depths: u32) -> FakeCoordinator {
+        let fake = FakeCoordinator::empty();
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
-        let mut guard = made_up.world();
+        let mut guard = fake.world();
         let world = &mut *guard;
         world.wells = film.turns.iter().map(|turn| turn.well.clone()).collect();
         world.has_games = true;
@@ -68,7 +68,7 @@ impl MadeUp {
             run(QUEUED, 250_000, v1::State::Queued),
             finished(&film),
             v1::RunStatus {
-                note: "the object store has refused a write: 403 Forbidden".to_owned(),
+                note: "the object store rejected a write: 403 Forbidden".to_owned(),
                 ..run("plain-1000-deadbeef", 1000, v1::State::Failed)
             },
         ];
@@ -79,33 +79,33 @@ impl MadeUp {
                 ..worker("c5d-2", "working", Some(1_380_000))
             },
             v1::WorkerStatus {
-                note: "its folder cannot be written to".to_owned(),
+                note: "cannot write to its scratch directory".to_owned(),
                 ..worker("under-the-desk", "quarantined", None)
             },
         ];
         world.alerts = vec![v1::Alert {
             kind: "slow-worker".to_owned(),
             worker: "c5d-2".to_owned(),
-            text: "its part of a depth takes three times as long as that of the others".to_owned(),
+            text: "needs three times as long for a depth as the other workers".to_owned(),
         }];
         for _ in 0..depths {
             world.grow();
         }
         drop(guard);
-        made_up
+        fake
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
     }
 
-    /// One more depth, of which all are told.
+    /// Adds a depth and notifies all watchers.
     pub(crate) fn grow(&self) {
         self.world().grow();
-        self.tell();
+        self.notify();
     }
 
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         self.changes.send_modify(|count| *count += 1);
     }
 }
@@ -116,7 +116,7 @@ impl World {
         let at = f64::from(depth);
         let wave = (at / 40.0).sin() * 90.0;
         let cost_micros = 3500 + (wave.abs() * 10.0) as u64;
-        let points = depth * 2 / 5;
+        let lines = depth * 2 / 5;
         self.depths.push(v1::DepthRecord {
             depth,
             count: 1_000_000.min(30 * u64::from(depth).pow(4)),
@@ -124,7 +124,7 @@ impl World {
             best_eval: (at.sqrt() * 400.0 + wave) as i32,
             median_eval: (at.sqrt() * 380.0 + wave - 500.0) as i32,
             worst_eval: (at.sqrt() * 370.0 + wave - 900.0) as i32,
-            best_lines: points,
+            best_lines: lines,
             best_well: self.wells[depth as usize % self.wells.len()].clone(),
             children: 19_000_000,
             seconds: 4.1 + wave / 300.0,
@@ -135,7 +135,7 @@ impl World {
         });
         let run = &mut self.runs[0];
         run.depth = depth;
-        run.best_lines = points;
+        run.best_lines = lines;
         run.seconds += 4.1;
         run.stored_bytes += 10_400_000;
         let cost = run.cost.get_or_insert_default();
@@ -244,7 +244,7 @@ fn worker(name: &str, state: &str, micros_per_hour: Option<u64>) -> v1::WorkerSt
 }
 
 #[tonic::async_trait]
-impl Runs for MadeUp {
+impl Runs for FakeCoordinator {
     async fn submit(
         &self,
         request: Request<v1::SubmitRequest>,
@@ -254,7 +254,7 @@ impl Runs for MadeUp {
             .map_err(|error| Status::invalid_argument(error.to_string()))?;
         let width = spec["width"].as_u64().filter(|&width| width > 0);
         let width = width.ok_or_else(|| Status::invalid_argument("the width is 0"))?;
-        let name = format!("patterns-{width}-made-up");
+        let name = format!("patterns-{width}-fake");
         let run = run(&name, width, v1::State::Queued);
         let mut world = self.world();
         world.submitted.push(request);
@@ -262,7 +262,7 @@ impl Runs for MadeUp {
         let at = world.runs.len().min(1);
         world.runs.insert(at, run.clone());
         drop(world);
-        self.tell();
+        self.notify();
         Ok(Response::new(v1::SubmitResponse { run: Some(run) }))
     }
 
@@ -271,7 +271,7 @@ impl Runs for MadeUp {
         _: Request<v1::ListRequest>,
     ) -> Result<Response<v1::ListResponse>, Status> {
         let runs = self.world().runs.clone();
-        let version = "made up".to_owned();
+        let version = "fake".to_owned();
         Ok(Response::new(v1::ListResponse { runs, version }))
     }
 
@@ -283,14 +283,14 @@ impl Runs for MadeUp {
     ) -> Result<Response<Self::WatchStream>, Status> {
         let request = request.into_inner();
         self.world().find(&request.run)?;
-        let (say, stream) = mpsc::channel(4);
+        let (updates, stream) = mpsc::channel(4);
         let this = self.clone();
         tokio::spawn(async move {
             let mut changes = this.changes.subscribe();
             let mut from = request.from_depth;
             loop {
                 changes.mark_unchanged();
-                let said = {
+                let update = {
                     let mut world = this.world();
                     let Ok(run) = world.find(&request.run).cloned() else {
                         return;
@@ -301,17 +301,17 @@ impl Runs for MadeUp {
                         .iter()
                         .filter(|depth| is_first && depth.depth >= from);
                     v1::WatchResponse {
-                        depths: of_run.take(RECORDS).cloned().collect(),
+                        depths: of_run.take(MAX_RECORDS).cloned().collect(),
                         run: Some(run),
                         workers: world.workers.clone(),
                         alerts: world.alerts.clone(),
                     }
                 };
-                let is_all = said.depths.len() < RECORDS;
-                from = said.depths.last().map_or(from, |last| last.depth + 1);
-                let state = said.run.as_ref().unwrap().state();
+                let is_all = update.depths.len() < MAX_RECORDS;
+                from = update.depths.last().map_or(from, |last| last.depth + 1);
+                let state = update.run.as_ref().unwrap().state();
                 let has_ended = !matches!(state, v1::State::Queued | v1::State::Running);
-                if say.send(Ok(said)).await.is_err() || has_ended && is_all {
+                if updates.send(Ok(update)).await.is_err() || has_ended && is_all {
                     return;
                 }
                 if is_all {
@@ -334,7 +334,7 @@ impl Runs for MadeUp {
         run.max_seconds = request.max_seconds.unwrap_or(run.max_seconds);
         let run = Some(run.clone());
         drop(world);
-        self.tell();
+        self.notify();
         Ok(Response::new(v1::LimitResponse { run }))
     }
 
@@ -347,7 +347,7 @@ impl Runs for MadeUp {
         run.set_state(v1::State::Cancelled);
         let run = Some(run.clone());
         drop(world);
-        self.tell();
+        self.notify();
         Ok(Response::new(v1::CancelResponse { run }))
     }
 
@@ -373,7 +373,7 @@ impl Runs for MadeUp {
         worker.state = "draining".to_owned();
         world.drained.push(name);
         drop(guard);
-        self.tell();
+        self.notify();
         Ok(Response::new(v1::DrainResponse {}))
     }
 
@@ -396,12 +396,12 @@ impl Runs for MadeUp {
     }
 }
 
-/// Says the same of every run but one that is a million wide, of which it says nothing.
+/// Returns an estimator that fails for a width of a million and otherwise returns fixed numbers.
 pub(crate) fn estimator() -> Estimator {
     Arc::new(|request| {
         let width = request.form.spec["width"].as_f64().unwrap_or(0.0);
         if width == 1e6 {
-            return Err("nobody knows".to_owned());
+            return Err("no speed is known".to_owned());
         }
         Ok(Estimate {
             depths: [140, 190],
@@ -411,13 +411,13 @@ pub(crate) fn estimator() -> Estimator {
             stored_bytes: width * 1700.0,
             storage_dollars_per_month: 0.01,
             workers: request.workers.len() as u32,
-            judged_by: format!("{} runs made up", request.runs.len()),
+            judged_by: format!("{} fake runs", request.runs.len()),
             warnings: Vec::new(),
         })
     })
 }
 
-/// Where a test serves: anywhere on the loopback, without TLS or token.
+/// Returns settings for any free port of the loopback, without TLS and token.
 pub(crate) fn settings() -> Settings {
     Settings {
         listen: "127.0.0.1:0".parse().unwrap(),
@@ -427,14 +427,17 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// Serves it, and says where.
-pub(crate) async fn serve(made_up: &MadeUp, settings: Settings) -> (SocketAddr, JoinHandle<()>) {
+/// Serves the dashboard, and returns its address and task.
+pub(crate) async fn serve(
+    fake: &FakeCoordinator,
+    settings: Settings,
+) -> (SocketAddr, JoinHandle<()>) {
     let server: Server = bind(settings).await.unwrap();
     let url = server.url();
     let address = url.split("//").nth(1).unwrap().trim_end_matches('/');
     let address = address.parse().unwrap();
     (
         address,
-        tokio::spawn(server.serve(made_up.clone(), estimator())),
+        tokio::spawn(server.serve(fake.clone(), estimator())),
     )
 }
