@@ -104,8 +104,15 @@ impl EpochWorkers {
     /// Has the children of a depth made, and finds what survives of them in a beam of this width.
     pub(crate) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, WorkerError> {
         let mut sigmas = DEFAULT_SIGMAS;
+        let mut attempt = 0;
         loop {
-            if let Some(explored) = self.try_explore(depth, width, sigmas).await? {
+            attempt += 1;
+            let expand = v1::Expand {
+                depth,
+                attempt,
+                sigmas,
+            };
+            if let Some(explored) = self.try_explore(expand, width).await? {
                 return Ok(explored);
             }
             self.registry.metrics.all.repeats.add(1);
@@ -117,12 +124,12 @@ impl EpochWorkers {
     /// None if the workers' tables had too little room for this many standard deviations.
     async fn try_explore(
         &self,
-        depth: u32,
+        expand: v1::Expand,
         width: usize,
-        sigmas: f64,
     ) -> Result<Option<Explored>, WorkerError> {
         let began = Instant::now();
-        let expand = |_| Order::Expand(v1::Expand { depth, sigmas });
+        let depth = expand.depth;
+        let expand = |_| Order::Expand(expand);
         let expanded = |answer| match answer {
             Answer::Expanded(part) => Some(part),
             _ => None,

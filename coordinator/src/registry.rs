@@ -395,7 +395,7 @@ impl WorkerRegistry {
             Answer::Failed(failed) => {
                 let pair = || (member.name.clone(), failed.peer.clone());
                 Err(WorkerError {
-                    is_transient: failed.transient,
+                    is_transient: failed.kind() == v1::FailureKind::Unavailable,
                     unreached: (!failed.peer.is_empty()).then(pair).into_iter().collect(),
                     ..WorkerError::of(&member.name, &failed.reason)
                 })

@@ -67,6 +67,7 @@ fn good_messages() -> Vec<Vec<u8>> {
             run: "run".to_owned(),
             epoch: 3,
             depth: 7,
+            attempt: 1,
             from: "w0".to_owned(),
         }),
         batch: batch::pack(Geometry::STANDARD, &nodes(), false).into(),

@@ -39,6 +39,7 @@ fn header(run: &str, epoch: u64, depth: u32, from: &str) -> v1::SendRequest {
             run: run.to_owned(),
             epoch,
             depth,
+            attempt: 1,
             from: from.to_owned(),
         }),
         batch: Vec::new().into(),

@@ -45,6 +45,7 @@ pub(crate) struct InboundExchange {
     pub(crate) run: String,
     pub(crate) epoch: u64,
     pub(crate) depth: u32,
+    pub(crate) attempt: u32,
     pub(crate) geometry: Geometry,
     /// Nothing, before the depth is begun and after it was selected.
     pub(crate) candidates: Option<Arc<Candidates>>,
@@ -319,9 +320,9 @@ fn answer_to(
     header: &StreamHeader,
     here: &InboundExchange,
 ) -> Option<Result<(InboundExchange, Arc<Candidates>), Status>> {
-    let theirs = (header.epoch, header.depth);
+    let theirs = (header.epoch, header.depth, header.attempt);
     let refuse = |reason: String| Some(Err(Status::failed_precondition(reason)));
-    match theirs.cmp(&(here.epoch, here.depth)) {
+    match theirs.cmp(&(here.epoch, here.depth, here.attempt)) {
         std::cmp::Ordering::Greater => None,
         std::cmp::Ordering::Less => refuse(format!(
             "epoch {} depth {} is over: here it is epoch {} depth {}",
@@ -400,8 +401,8 @@ impl PeerService {
         let mut now = self.inbound.clone();
         let mut is_over = std::pin::pin!(async move {
             let other = |now: &Option<InboundExchange>| {
-                let now = now.as_ref().map(|now| (now.epoch, now.depth));
-                now != Some((inbound.epoch, inbound.depth))
+                let now = now.as_ref().map(|now| (now.epoch, now.depth, now.attempt));
+                now != Some((inbound.epoch, inbound.depth, inbound.attempt))
             };
             // If nobody says so any more, it is over as well.
             let _ = now.wait_for(other).await;

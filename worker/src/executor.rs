@@ -6,7 +6,6 @@
 
 use crate::exchange::{InboundExchange, PeerError, PeerStreams, Traffic};
 use crate::tables;
-use crate::wire::table_to_wire;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_net::{self as net, Limits, Tls};
 use hatebeam_objects::Objects;
@@ -383,6 +382,7 @@ impl Executor {
             run: order.run,
             epoch: number,
             depth,
+            attempt: 0,
             geometry,
             candidates: None,
             owned,
@@ -448,6 +448,7 @@ impl Executor {
             run: epoch.run.clone(),
             epoch: epoch.number,
             depth: order.depth,
+            attempt: order.attempt,
             from: self.name.clone(),
         };
         let (streams_to_peers, streams) = PeerStreams::open(
@@ -464,6 +465,7 @@ impl Executor {
         self.inbound.send_modify(|inbound| {
             if let Some(inbound) = inbound {
                 inbound.depth = order.depth;
+                inbound.attempt = order.attempt;
                 inbound.candidates = Some(Arc::clone(&candidates));
             }
         });
@@ -646,7 +648,12 @@ fn failed(failure: &OrderError) -> Answer {
     Answer::Failed(v1::Failed {
         reason: failure.reason.clone(),
         peer: failure.peer.clone(),
-        transient: failure.is_transient,
+        kind: match (failure.is_transient, failure.peer.is_empty()) {
+            (true, _) => v1::FailureKind::Unavailable,
+            (false, false) => v1::FailureKind::PeerUnreachable,
+            (false, true) => v1::FailureKind::Worker,
+        }
+        .into(),
     })
 }
 
@@ -668,7 +675,7 @@ async fn wait_commit(epoch: &Epoch, depth: u32) -> Result<Answer, OrderError> {
     let commit = commit.ok_or_else(|| format!("depth {depth} is not being committed"))?;
     let tables = commit.await.map_err(|_| "the commit was given up")??;
     Ok(Answer::Committed(v1::Committed {
-        tables: tables.into_iter().map(table_to_wire).collect(),
+        tables: tables.into_iter().map(v1::Table::from).collect(),
     }))
 }
 
@@ -754,7 +761,13 @@ mod tests {
 
     fn bad_orders() -> Vec<Order> {
         let prefix = |known| v1::Prefix { known, prefix: 0 };
-        let expand = |depth, sigmas| Order::Expand(v1::Expand { depth, sigmas });
+        let expand = |depth, sigmas| {
+            Order::Expand(v1::Expand {
+                depth,
+                attempt: 1,
+                sigmas,
+            })
+        };
         let count = |depth, prefixes| Order::Count(v1::Count { depth, prefixes });
         let select = |depth, ties: &[u8]| {
             Order::Select(v1::Select {
@@ -805,6 +818,7 @@ mod tests {
         }
         let expand = Order::Expand(v1::Expand {
             depth: 1,
+            attempt: 1,
             sigmas: 6.0,
         });
         assert!(

@@ -10,7 +10,6 @@ mod exchange;
 mod executor;
 mod session;
 mod tables;
-mod wire;
 
 pub use session::{MemberError, Membership, work};
 

@@ -2,7 +2,6 @@
 
 use crate::exchange::{InboundExchange, PeerService, Traffic};
 use crate::executor::{Executor, lock};
-use crate::wire::machine_to_wire;
 use hatebeam_cost::Machine;
 use hatebeam_metrics::{Registry, WorkerMetrics};
 use hatebeam_net::{self as net, Bearer, Limits, MAX_MESSAGE, Tls, Token, WireError, explain};
@@ -192,7 +191,7 @@ impl Membership {
             memory_bytes: self.memory_bytes,
             disk_free_bytes: self.disk_free(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            machine: Some(machine_to_wire(self.machine.clone())),
+            machine: Some(self.machine.clone().into()),
             started_ms: self.started_ms,
             disk_bytes: hatebeam_store::disk_bytes(&self.dir).unwrap_or(0),
         }

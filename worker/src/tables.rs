@@ -2,7 +2,6 @@
 //! store when a depth is selected.
 
 use crate::executor::{Epoch, OrderError};
-use crate::wire::table_from_wire;
 use hatebeam_metrics::WorkerMetrics;
 use hatebeam_objects::{Objects, Stored};
 use hatebeam_proto::v1;
@@ -56,7 +55,7 @@ pub(crate) async fn load(
         for table in &missing {
             let name = format!("{depth}-{}.sst", table.shard);
             let path = tables.path(&name);
-            let table = table_from_wire((*table).clone());
+            let table = hatebeam_proto::convert::read_table((*table).clone());
             let (objects, permits) = (objects.clone(), Arc::clone(&permits));
             let run = order.run.clone();
             let span = tracing::info_span!("table", shard = table.shard);

@@ -1,0 +1,201 @@
+//! Answers.
+
+use super::{MAX_FAILURE, MessageError, cut, pack_wells, read_table, unpack_wells};
+use crate::messages::{
+    Answer, AnswerKind, CutVerdict, DigitCount, Expanded, Failed, FailureKind, Histogram, Prepared,
+};
+use crate::v1;
+use hatebeam_runs::FrontierSummary;
+use hatebeam_search::{Node, NodeWell};
+
+impl TryFrom<v1::Answer> for Answer {
+    type Error = MessageError;
+
+    fn try_from(answer: v1::Answer) -> Result<Answer, MessageError> {
+        use v1::answer::Kind;
+        let kind = match answer
+            .kind
+            .ok_or_else(|| MessageError::missing("answer.kind"))?
+        {
+            Kind::Prepared(prepared) => AnswerKind::Prepared(Prepared {
+                wells: prepared.wells,
+                fetched: prepared.fetched,
+            }),
+            Kind::Expanded(expanded) => AnswerKind::Expanded(Expanded {
+                children: expanded.children,
+                sent: expanded.sent,
+                sent_bytes: expanded.sent_bytes,
+            }),
+            Kind::Counted(counted) => {
+                let histograms = counted.histograms.into_iter().map(Histogram::try_from);
+                AnswerKind::Counted(histograms.collect::<Result<_, _>>()?)
+            }
+            Kind::CutVerdict(verdict) => AnswerKind::CutVerdict(CutVerdict {
+                dropped: verdict.dropped,
+                tied: unpack_wells("cut_verdict.tied", &verdict.tied)?,
+            }),
+            Kind::Selected(selected) => AnswerKind::Selected(read_summary(&selected)?),
+            Kind::Committed(committed) => {
+                AnswerKind::Committed(committed.tables.into_iter().map(read_table).collect())
+            }
+            Kind::Halted(v1::Halted {}) => AnswerKind::Halted,
+            Kind::Failed(failed) => AnswerKind::Failed(failed.try_into()?),
+        };
+        Ok(Answer {
+            epoch: answer.epoch,
+            id: answer.id,
+            kind,
+        })
+    }
+}
+
+impl From<Answer> for v1::Answer {
+    fn from(answer: Answer) -> v1::Answer {
+        use v1::answer::Kind;
+        let kind = match answer.kind {
+            AnswerKind::Prepared(prepared) => Kind::Prepared(v1::Prepared {
+                wells: prepared.wells,
+                fetched: prepared.fetched,
+            }),
+            AnswerKind::Expanded(expanded) => Kind::Expanded(v1::Expanded {
+                children: expanded.children,
+                sent: expanded.sent,
+                sent_bytes: expanded.sent_bytes,
+            }),
+            AnswerKind::Counted(histograms) => Kind::Counted(v1::Counted {
+                histograms: histograms.into_iter().map(v1::Histogram::from).collect(),
+            }),
+            AnswerKind::CutVerdict(verdict) => Kind::CutVerdict(v1::CutVerdict {
+                dropped: verdict.dropped,
+                tied: pack_wells(&verdict.tied),
+            }),
+            AnswerKind::Selected(summary) => Kind::Selected(summary.into()),
+            AnswerKind::Committed(tables) => Kind::Committed(v1::Committed {
+                tables: tables.into_iter().map(v1::Table::from).collect(),
+            }),
+            AnswerKind::Halted => Kind::Halted(v1::Halted {}),
+            AnswerKind::Failed(failed) => Kind::Failed(failed.into()),
+        };
+        v1::Answer {
+            epoch: answer.epoch,
+            id: answer.id,
+            kind: Some(kind),
+        }
+    }
+}
+
+impl TryFrom<v1::Histogram> for Histogram {
+    type Error = MessageError;
+
+    fn try_from(histogram: v1::Histogram) -> Result<Histogram, MessageError> {
+        let bad = |reason: &str| MessageError::new("histogram.digits", reason);
+        let v1::Histogram { digits, counts } = histogram;
+        if digits.len() != counts.len() {
+            return Err(bad("there must be one for each count"));
+        }
+        if !digits.is_sorted_by(|before, after| before < after) {
+            return Err(bad("they must ascend"));
+        }
+        let count = |(digit, count)| {
+            let digit = u16::try_from(digit).map_err(|_| bad("out of range"))?;
+            Ok(DigitCount { digit, count })
+        };
+        let counts = digits.into_iter().zip(counts).map(count);
+        Ok(Histogram {
+            counts: counts.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl From<Histogram> for v1::Histogram {
+    fn from(histogram: Histogram) -> v1::Histogram {
+        let counts = histogram.counts.iter();
+        let (digits, counts) = counts
+            .map(|count| (u32::from(count.digit), count.count))
+            .unzip();
+        v1::Histogram { digits, counts }
+    }
+}
+
+fn read_summary(selected: &v1::Selected) -> Result<FrontierSummary, MessageError> {
+    let mut best = None;
+    if !selected.best_well.is_empty() {
+        let well = selected.best_well.as_slice().try_into();
+        best = Some(Node {
+            score: selected.best_well_eval,
+            well: NodeWell(well.map_err(|error| MessageError::new("selected.best_well", error))?),
+            lines: u16::try_from(selected.best_lines)
+                .map_err(|error| MessageError::new("selected.best_lines", error))?,
+            hint: u8::try_from(selected.best_well_hint)
+                .map_err(|error| MessageError::new("selected.best_well_hint", error))?,
+        });
+    }
+    Ok(FrontierSummary {
+        count: selected.count,
+        digest: selected
+            .digest
+            .parse()
+            .map_err(|error| MessageError::new("selected.digest", error))?,
+        best_eval: selected.best_eval,
+        worst_eval: selected.worst_eval,
+        best,
+    })
+}
+
+impl From<FrontierSummary> for v1::Selected {
+    fn from(summary: FrontierSummary) -> v1::Selected {
+        let best = summary.best;
+        v1::Selected {
+            count: summary.count,
+            digest: summary.digest.to_string(),
+            best_eval: summary.best_eval,
+            worst_eval: summary.worst_eval,
+            best_lines: best.map_or(0, |node| u32::from(node.lines)),
+            best_well_eval: best.map_or(0, |node| node.score),
+            best_well_hint: best.map_or(0, |node| u32::from(node.hint)),
+            best_well: best.map_or_else(Vec::new, |node| node.well.0.to_vec()),
+        }
+    }
+}
+
+impl TryFrom<v1::Failed> for Failed {
+    type Error = MessageError;
+
+    fn try_from(failed: v1::Failed) -> Result<Failed, MessageError> {
+        let kind = match failed.kind() {
+            v1::FailureKind::Unspecified => return Err(MessageError::missing("failed.kind")),
+            v1::FailureKind::BadOrder => FailureKind::BadOrder,
+            v1::FailureKind::Damaged => FailureKind::Damaged,
+            v1::FailureKind::Unavailable => FailureKind::Unavailable,
+            v1::FailureKind::PeerUnreachable => FailureKind::PeerUnreachable { peer: failed.peer },
+            v1::FailureKind::Superseded => FailureKind::Superseded,
+            v1::FailureKind::Worker => FailureKind::Worker,
+        };
+        Ok(Failed {
+            reason: cut(&failed.reason, MAX_FAILURE),
+            kind,
+        })
+    }
+}
+
+impl From<Failed> for v1::Failed {
+    fn from(failed: Failed) -> v1::Failed {
+        let mut peer = String::new();
+        let kind = match failed.kind {
+            FailureKind::BadOrder => v1::FailureKind::BadOrder,
+            FailureKind::Damaged => v1::FailureKind::Damaged,
+            FailureKind::Unavailable => v1::FailureKind::Unavailable,
+            FailureKind::PeerUnreachable { peer: unreachable } => {
+                peer = unreachable;
+                v1::FailureKind::PeerUnreachable
+            }
+            FailureKind::Superseded => v1::FailureKind::Superseded,
+            FailureKind::Worker => v1::FailureKind::Worker,
+        };
+        v1::Failed {
+            reason: cut(&failed.reason, MAX_FAILURE),
+            peer,
+            kind: kind.into(),
+        }
+    }
+}

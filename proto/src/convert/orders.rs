@@ -1,0 +1,187 @@
+//! Orders.
+
+use super::{MessageError, pack_wells, read_table, unpack_wells};
+use crate::messages::{
+    Count, Expand, Order, OrderKind, Peer, Prepare, Select, ValidateCut, WaitCommit,
+};
+use crate::v1;
+use hatebeam_runs::RunSpec;
+use hatebeam_search::{CountQuery, DIGITS};
+
+impl TryFrom<v1::Order> for Order {
+    type Error = MessageError;
+
+    fn try_from(order: v1::Order) -> Result<Order, MessageError> {
+        use v1::order::Kind;
+        let kind = match order
+            .kind
+            .ok_or_else(|| MessageError::missing("order.kind"))?
+        {
+            Kind::Prepare(prepare) => OrderKind::Prepare(Box::new(prepare.try_into()?)),
+            Kind::Expand(expand) => OrderKind::Expand(expand.try_into()?),
+            Kind::Count(count) => OrderKind::Count(count.try_into()?),
+            Kind::ValidateCut(validate) => OrderKind::ValidateCut(ValidateCut {
+                depth: validate.depth,
+                cut: validate.cut,
+                tied: validate.tied,
+            }),
+            Kind::Select(select) => OrderKind::Select(select.try_into()?),
+            Kind::WaitCommit(wait) => OrderKind::WaitCommit(WaitCommit { depth: wait.depth }),
+            Kind::Halt(v1::Halt {}) => OrderKind::Halt,
+        };
+        Ok(Order {
+            epoch: order.epoch,
+            id: order.id,
+            kind,
+        })
+    }
+}
+
+impl From<Order> for v1::Order {
+    fn from(order: Order) -> v1::Order {
+        use v1::order::Kind;
+        let kind = match order.kind {
+            OrderKind::Prepare(prepare) => Kind::Prepare((*prepare).into()),
+            OrderKind::Expand(expand) => Kind::Expand(v1::Expand {
+                depth: expand.depth,
+                attempt: expand.attempt,
+                sigmas: expand.sigmas,
+            }),
+            OrderKind::Count(count) => Kind::Count(count.into()),
+            OrderKind::ValidateCut(validate) => Kind::ValidateCut(v1::ValidateCut {
+                depth: validate.depth,
+                cut: validate.cut,
+                tied: validate.tied,
+            }),
+            OrderKind::Select(select) => Kind::Select(v1::Select {
+                depth: select.depth,
+                cut: select.cut,
+                all_ties: select.ties.is_none(),
+                ties: select.ties.map_or_else(Vec::new, |ties| pack_wells(&ties)),
+            }),
+            OrderKind::WaitCommit(wait) => Kind::WaitCommit(v1::WaitCommit { depth: wait.depth }),
+            OrderKind::Halt => Kind::Halt(v1::Halt {}),
+        };
+        v1::Order {
+            epoch: order.epoch,
+            id: order.id,
+            kind: Some(kind),
+        }
+    }
+}
+
+impl TryFrom<v1::Prepare> for Prepare {
+    type Error = MessageError;
+
+    fn try_from(prepare: v1::Prepare) -> Result<Prepare, MessageError> {
+        let spec: RunSpec = serde_json::from_str(&prepare.spec)
+            .map_err(|error| MessageError::new("prepare.spec", error))?;
+        Ok(Prepare {
+            run: prepare.run,
+            spec,
+            depth: prepare.depth,
+            owners: prepare.owners,
+            members: prepare.members.into_iter().map(Peer::from).collect(),
+            tables: prepare.tables.into_iter().map(read_table).collect(),
+        })
+    }
+}
+
+impl From<Prepare> for v1::Prepare {
+    fn from(prepare: Prepare) -> v1::Prepare {
+        v1::Prepare {
+            run: prepare.run,
+            // A specification always has a JSON form: its maps have texts as keys.
+            spec: serde_json::to_string(&prepare.spec).unwrap_or_default(),
+            depth: prepare.depth,
+            owners: prepare.owners,
+            members: prepare.members.into_iter().map(v1::Member::from).collect(),
+            tables: prepare.tables.into_iter().map(v1::Table::from).collect(),
+        }
+    }
+}
+
+impl From<v1::Member> for Peer {
+    fn from(member: v1::Member) -> Peer {
+        Peer {
+            name: member.name,
+            address: member.address,
+        }
+    }
+}
+
+impl From<Peer> for v1::Member {
+    fn from(peer: Peer) -> v1::Member {
+        v1::Member {
+            name: peer.name,
+            address: peer.address,
+        }
+    }
+}
+
+impl TryFrom<v1::Expand> for Expand {
+    type Error = MessageError;
+
+    fn try_from(expand: v1::Expand) -> Result<Expand, MessageError> {
+        if !(0.0..1e6).contains(&expand.sigmas) {
+            let reason = format!("{} is out of range", expand.sigmas);
+            return Err(MessageError::new("expand.sigmas", reason));
+        }
+        Ok(Expand {
+            depth: expand.depth,
+            attempt: expand.attempt,
+            sigmas: expand.sigmas,
+        })
+    }
+}
+
+impl TryFrom<v1::Count> for Count {
+    type Error = MessageError;
+
+    fn try_from(count: v1::Count) -> Result<Count, MessageError> {
+        let bad = |reason: &str| MessageError::new("count.prefixes", reason);
+        if !(1..=2).contains(&count.prefixes.len()) {
+            return Err(bad("there must be one or two"));
+        }
+        let query = |prefix: &v1::Prefix| {
+            let v1::Prefix { known, prefix } = *prefix;
+            let is_valid = known < DIGITS && (prefix >> (16 * known)) == 0;
+            is_valid
+                .then_some(CountQuery { known, prefix })
+                .ok_or_else(|| bad("too many digits are known"))
+        };
+        Ok(Count {
+            depth: count.depth,
+            queries: count.prefixes.iter().map(query).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl From<Count> for v1::Count {
+    fn from(count: Count) -> v1::Count {
+        let prefix = |query: &CountQuery| v1::Prefix {
+            known: query.known,
+            prefix: query.prefix,
+        };
+        v1::Count {
+            depth: count.depth,
+            prefixes: count.queries.iter().map(prefix).collect(),
+        }
+    }
+}
+
+impl TryFrom<v1::Select> for Select {
+    type Error = MessageError;
+
+    fn try_from(select: v1::Select) -> Result<Select, MessageError> {
+        let ties = unpack_wells("select.ties", &select.ties)?;
+        if select.all_ties && !ties.is_empty() {
+            return Err(MessageError::new("select.ties", "all ties survive already"));
+        }
+        Ok(Select {
+            depth: select.depth,
+            cut: select.cut,
+            ties: (!select.all_ties).then_some(ties),
+        })
+    }
+}
