@@ -11,6 +11,7 @@
 //! | lost answer | [`After::Fail`] with [`Call::unavailable`]: the write was applied |
 //! | late write | [`Before::Late`]: the caller gives up, the write is applied afterwards |
 //! | stale read or list | [`Before::Stale`] |
+//! | ignored condition | [`Before::Unconditional`] |
 //!
 //! Transient errors are attempted again inside [`Objects`] as with S3: at most [`Options::max_attempts`]
 //! attempts, with waits that grow from [`Options::first_wait`]. The waits use tokio's clock and draw their
@@ -170,6 +171,9 @@ pub enum Before {
     /// A read sees the store as it was before this number of changes, [`Memory::HISTORY`](crate::Memory::HISTORY)
     /// at most. A write proceeds.
     Stale(usize),
+    /// A conditional write is applied whatever its condition, as on a server that ignores conditions. Any other
+    /// operation proceeds.
+    Unconditional,
 }
 
 /// What happens on the way back.

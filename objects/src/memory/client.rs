@@ -99,6 +99,9 @@ impl Client {
                 return std::future::pending().await;
             }
             Before::Stale(changes) if !is_write => apply(&mut self.memory.before_changes(changes)),
+            Before::Unconditional => self
+                .memory
+                .with(|contents| contents.ignoring_conditions(apply)),
             Before::Stale(_) | Before::Proceed => self.memory.with(apply),
         };
         match plan.after(call, result.as_ref().map(|_| ())).await {

@@ -251,6 +251,22 @@ async fn stale_reads_and_lists_miss_the_last_changes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn unconditional_write_is_applied_whatever_its_condition() {
+    let pair = Pair::new();
+    pair.direct.put("key", Bytes::from("old")).await.unwrap();
+    pair.before([Before::Unconditional]);
+    let write = pair
+        .faulty
+        .put_if("key", Bytes::from("new"), &Condition::Absent);
+    write.await.unwrap();
+    assert_eq!(pair.direct.get("key").await.unwrap().0, "new");
+    let write = pair
+        .faulty
+        .put_if("key", Bytes::from("newer"), &Condition::Absent);
+    assert!(write.await.unwrap_err().is_changed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn deletion_of_a_prefix_can_fail_in_the_middle() {
     let pair = Pair::new();
     for n in 0..5 {
