@@ -20,6 +20,8 @@ pub struct Stats {
     pub bytes_out: u64,
     /// Requests sent to a server, including retries. The server bills these.
     pub requests: u64,
+    /// Requests among them that delete, which are free. One request can delete 1,000 objects.
+    pub delete_requests: u64,
     /// Retries: requests sent again and bodies continued after a failure.
     pub retries: u64,
     /// Operations that failed. A missing object and a condition that does not hold do not count.
@@ -29,9 +31,9 @@ pub struct Stats {
 impl Stats {
     /// Returns the billed requests: those that write or list, and those that read. Deletions are free.
     pub fn charged(&self) -> (u64, u64) {
-        let reads = self.gets.min(self.requests);
-        let free = self.gets.saturating_add(self.deletes);
-        (self.requests.saturating_sub(free), reads)
+        let billed = self.requests.saturating_sub(self.delete_requests);
+        let reads = self.gets.min(billed);
+        (billed - reads, reads)
     }
 }
 
@@ -47,6 +49,7 @@ pub(crate) struct Counters {
     /// Operations that requests were sent for. Amazon's client may send several requests for one.
     pub(crate) operations: AtomicU64,
     pub(crate) requests: AtomicU64,
+    pub(crate) delete_requests: AtomicU64,
     /// Retries by this crate, not by Amazon's client.
     pub(crate) again: AtomicU64,
     pub(crate) errors: AtomicU64,
@@ -72,8 +75,33 @@ impl Counters {
             bytes_in: read(&self.bytes_in),
             bytes_out: read(&self.bytes_out),
             requests,
+            delete_requests: read(&self.delete_requests),
             retries: again + requests.saturating_sub(operations),
             errors: read(&self.errors),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_requests_that_delete_are_free() {
+        let stats = Stats {
+            gets: 3,
+            deletes: 2000,
+            requests: 13,
+            delete_requests: 2,
+            ..Stats::default()
+        };
+        assert_eq!(stats.charged(), (8, 3));
+        // A folder sends no requests.
+        let folder = Stats {
+            requests: 0,
+            delete_requests: 0,
+            ..stats
+        };
+        assert_eq!(folder.charged(), (0, 0));
     }
 }

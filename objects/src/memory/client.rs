@@ -71,6 +71,9 @@ impl Client {
     ) -> Result<T, ObjectError> {
         count(&self.counters.operations, 1);
         count(&self.counters.requests, 1);
+        if call.operation == Operation::Delete {
+            count(&self.counters.delete_requests, 1);
+        }
         let Some(plan) = &self.plan else {
             return self.memory.with(apply);
         };

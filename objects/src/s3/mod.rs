@@ -328,6 +328,15 @@ fn credentials(options: &Options, http: SharedHttpClient) -> ProfileFileCredenti
     provider.build()
 }
 
+/// Whether a request deletes several objects: `POST /bucket?delete`.
+fn is_multi_object_delete(method: &str, uri: &str) -> bool {
+    let query = uri.split_once('?').map_or("", |(_, query)| query);
+    method == "POST"
+        && query
+            .split('&')
+            .any(|part| part.split('=').next() == Some("delete"))
+}
+
 /// Counts requests and their operations, and notes the server's clock.
 #[derive(Debug)]
 struct Observe(Arc<Counters>);
@@ -348,11 +357,15 @@ impl Intercept for Observe {
 
     fn read_before_attempt(
         &self,
-        _: &BeforeTransmitInterceptorContextRef<'_>,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         count(&self.0.requests, 1);
+        let request = context.request();
+        if request.method() == "DELETE" || is_multi_object_delete(request.method(), request.uri()) {
+            count(&self.0.delete_requests, 1);
+        }
         Ok(())
     }
 

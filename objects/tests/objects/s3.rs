@@ -31,6 +31,25 @@ async fn moto_conforms() {
     }
 }
 
+#[tokio::test]
+async fn deletions_are_not_billed() {
+    let Some(server) = Server::moto() else { return };
+    let objects = Objects::open(&server.location("a"), &server.options())
+        .await
+        .unwrap();
+    for n in 0..5 {
+        let key = format!("depth/{n}");
+        objects.put(&key, Bytes::from("x")).await.unwrap();
+    }
+    objects.delete("depth/0").await.unwrap();
+    objects.get("depth/1").await.unwrap();
+    assert_eq!(objects.delete_prefix("depth").await.unwrap(), 4);
+    // Five writes and a list; a read; a deletion and one of four objects.
+    let stats = objects.stats();
+    assert_eq!(stats.charged(), (6, 1));
+    assert_eq!((stats.requests, stats.delete_requests), (9, 2));
+}
+
 /// Garage accepts conditions and ignores them. If this test fails, a newer version may honour them.
 #[tokio::test(flavor = "multi_thread")]
 async fn garage_conforms_except_for_conditions() {
