@@ -21,13 +21,13 @@ pub enum ObjectError {
     Location {
         /// The location.
         location: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The options are invalid.
     #[error("invalid options of the object store: {reason}")]
     Options {
-        /// What is wrong with them.
+        /// The reason.
         reason: String,
     },
     /// The key is invalid.
@@ -35,7 +35,7 @@ pub enum ObjectError {
     Key {
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// No object has the key.
@@ -85,7 +85,7 @@ pub enum ObjectError {
         store: String,
         /// The key or prefix.
         key: String,
-        /// What is wrong with them.
+        /// The reason.
         reason: String,
     },
     /// All attempts failed for transient reasons. A write may have been applied nevertheless.
@@ -115,7 +115,7 @@ pub enum ObjectError {
         store: String,
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The operating system failed.

@@ -3,9 +3,9 @@
 //! A write goes to a temporary file in `.tmp`, which is then renamed, so that a reader never sees half an object.
 //! Three steps must not interleave with those of other writers: the check and the rename of a conditional write,
 //! the removal of folders that a deletion leaves empty, and the creation of folders for a new object. A lock on
-//! the file `.lock` separates them, also between processes. An unconditional write only adds folders and files,
-//! so it holds the lock shared, for the time of a rename. Conditional writes and deletions hold it exclusively.
-//! The operating system releases the lock of a process that dies.
+//! the file `.lock` separates them, also between processes. Unconditional writes do not disturb each other, so they
+//! hold the lock shared, for the time of a rename. Conditional writes and deletions hold it exclusively. The
+//! operating system releases the lock of a process that dies.
 
 use crate::checksum::Stored;
 use crate::error::ObjectError;
@@ -30,7 +30,7 @@ pub(crate) struct Folder {
 }
 
 /// Mode of the lock.
-enum Hold {
+enum LockMode {
     Shared,
     Exclusive,
 }
@@ -72,7 +72,7 @@ impl Folder {
     }
 
     /// Waits for the lock. It is held until the returned file is dropped.
-    fn lock(&self, hold: Hold) -> Result<File, ObjectError> {
+    fn lock(&self, mode: LockMode) -> Result<File, ObjectError> {
         let path = self.root.join(".lock");
         let locked = File::options()
             .create(true)
@@ -80,9 +80,9 @@ impl Folder {
             .write(true)
             .open(&path)
             .and_then(|file| {
-                match hold {
-                    Hold::Shared => file.lock_shared()?,
-                    Hold::Exclusive => file.lock()?,
+                match mode {
+                    LockMode::Shared => file.lock_shared()?,
+                    LockMode::Exclusive => file.lock()?,
                 }
                 Ok(file)
             });
@@ -167,7 +167,7 @@ impl Folder {
     }
 
     fn put_temporary(&self, temporary: Temporary, key: &str) -> Result<(), ObjectError> {
-        let lock = self.lock(Hold::Shared)?;
+        let lock = self.lock(LockMode::Shared)?;
         self.rename(temporary, key)?;
         // Release the lock before waiting for the disk: writers that always share it would keep exclusive
         // holders out.
@@ -182,7 +182,7 @@ impl Folder {
         condition: &Condition,
     ) -> Result<Version, ObjectError> {
         let temporary = self.written(bytes)?;
-        let _lock = self.lock(Hold::Exclusive)?;
+        let _lock = self.lock(LockMode::Exclusive)?;
         let found = match self.get(key) {
             Ok((_, version)) => Some(version),
             Err(error) if error.is_not_found() => None,
@@ -208,7 +208,7 @@ impl Folder {
     pub(crate) fn put_file(&self, key: &str, from: &Path) -> Result<Stored, ObjectError> {
         let mut source = File::open(from).map_err(ObjectError::io(from))?;
         let (temporary, mut file) = self.temporary()?;
-        let stored = copy((&mut source, from), (&mut file, temporary.path()))?;
+        let stored = copy(&mut source, from, &mut file, temporary.path())?;
         file.sync_all().map_err(ObjectError::io(temporary.path()))?;
         self.put_temporary(temporary, key)?;
         Ok(stored)
@@ -244,7 +244,7 @@ impl Folder {
 
     pub(crate) fn delete(&self, key: &str) -> Result<(), ObjectError> {
         let path = self.path(key);
-        let _lock = self.lock(Hold::Exclusive)?;
+        let _lock = self.lock(LockMode::Exclusive)?;
         match fs::remove_file(&path) {
             Ok(()) => self.prune(&path),
             Err(error) => match self.failed(key)(error) {
@@ -269,7 +269,7 @@ impl Folder {
         let path = self.path(prefix);
         let removed = self.root.join(".tmp").join(Random::default().name());
         {
-            let _lock = self.lock(Hold::Exclusive)?;
+            let _lock = self.lock(LockMode::Exclusive)?;
             if !path.is_dir() {
                 return Ok(0);
             }

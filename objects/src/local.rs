@@ -67,8 +67,10 @@ impl Drop for Temporary {
 
 /// Copies the rest of a file.
 pub(crate) fn copy(
-    (from, from_path): (&mut File, &Path),
-    (to, to_path): (&mut File, &Path),
+    from: &mut File,
+    from_path: &Path,
+    to: &mut File,
+    to_path: &Path,
 ) -> Result<Stored, ObjectError> {
     let mut summing = Summing::new();
     let mut piece = vec![0; PIECE_BYTES];

@@ -115,13 +115,7 @@ fn measure(nodes: &[Node], setting: &Setting) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let width = match std::env::args().nth(1) {
-        Some(text) => text.parse()?,
-        None => 200_000,
-    };
-    let nodes = frontier(width)?;
-    println!("{} wells of depth {DEPTH}", nodes.len());
+fn settings() -> Vec<Setting> {
     let own = || Setting {
         name: "settings of the store",
         zstd: Some((1, 0)),
@@ -130,7 +124,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         filter: Some(Filter::Ribbon(10.0)),
         entry: Entry::Whole,
     };
-    for setting in [
+    vec![
         own(),
         Setting {
             name: "no compression",
@@ -197,7 +191,17 @@ fn main() -> Result<(), Box<dyn Error>> {
             entry: Entry::NoHint,
             ..own()
         },
-    ] {
+    ]
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let width = match std::env::args().nth(1) {
+        Some(text) => text.parse()?,
+        None => 200_000,
+    };
+    let nodes = frontier(width)?;
+    println!("{} wells of depth {DEPTH}", nodes.len());
+    for setting in settings() {
         measure(&nodes, &setting)?;
     }
     Ok(())

@@ -11,7 +11,8 @@ use thiserror::Error;
 ///
 /// | the caller can | variants |
 /// |---|---|
-/// | correct its input | `DoesNotFit`, `NotNext`, `BadRecord`, `Unsorted`, `DuplicateWell`, `ReadOnly`, `NoDepth`, `NoWell` |
+/// | correct its input | `DoesNotFit`, `NotNext`, `BadRecord`, `Unsorted`, `DuplicateWell`, `ReadOnly` |
+/// | ask for another depth or well | `NoDepth`, `NoWell` |
 /// | choose another folder | `Exists`, `NoRun` |
 /// | free space, or use another disk | `DiskFull` |
 /// | update the program | `Newer` |
@@ -76,7 +77,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The tables of a depth are missing or not what was written.
@@ -86,7 +87,7 @@ pub enum StoreError {
         depth: u32,
         /// The table, if it is known.
         file: Option<PathBuf>,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The tables of a depth are elsewhere, such as in an object store, and cannot be read from there.
@@ -126,7 +127,7 @@ pub enum StoreError {
     BadRecord {
         /// The depth.
         depth: u32,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The wells of a shard are not in ascending order.

@@ -176,7 +176,7 @@ async fn conditional_write_with_lost_answer_recognises_its_own_write() {
         (Operation::Head, 1),
     ];
     assert_eq!(pair.script.calls(), [put, put].concat());
-    // Another writer's object is no success.
+    // The object of another writer is a conflict.
     let current = pair.direct.get("key").await.unwrap().1;
     pair.before([Before::Fail(unavailable())]);
     let mut other = Box::pin(pair.faulty.put_if("key", Bytes::from("mine"), &condition));

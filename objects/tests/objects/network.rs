@@ -255,7 +255,7 @@ async fn conditional_write_in_conflict_is_retried() {
     assert!(put().await.unwrap_err().is_changed());
 }
 
-/// Parts of an upload that nobody completes cost money.
+/// The parts of an incomplete upload cost money.
 #[tokio::test]
 async fn cancelled_upload_is_aborted() {
     let Some(server) = Server::moto() else { return };

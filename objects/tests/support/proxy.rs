@@ -152,7 +152,8 @@ async fn forward(mut client: TcpStream, server: SocketAddr, state: Arc<Mutex<Sta
 async fn answer(mut client: TcpStream, status: u16, code: &str) {
     let xml = format!("<Error><Code>{code}</Code><Message>Injected by a test.</Message></Error>");
     let answer = format!(
-        "HTTP/1.1 {status} Fault\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{xml}",
+        "HTTP/1.1 {status} Fault\r\nContent-Type: application/xml\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{xml}",
         xml.len()
     );
     if client.write_all(answer.as_bytes()).await.is_ok() {
