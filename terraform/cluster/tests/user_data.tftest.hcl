@@ -1,4 +1,4 @@
-# Renders user data and outputs with every variable set. The Rust tests in cli/tests/deploy read them from this run and
+# Renders user data and outputs with every variable set. The Rust tests in tests/deploy read them from this run and
 # check them with the program.
 
 mock_provider "aws" {
