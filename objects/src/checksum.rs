@@ -9,7 +9,7 @@ use std::str::FromStr;
 ///
 /// It detects faults of disks, memory and networks. It does not protect against an attacker, who could write
 /// another manifest as well. It runs at tens of gigabytes a second; SHA-256 runs at one or two and would limit
-/// uploads. It misses one damaged object in 2⁶⁴, a CRC-32 one in 2³². S3 computes the same checksum of its own
+/// uploads. It misses one damaged object in 2⁶⁴; a CRC-32 misses one in 2³². S3 computes the same checksum of its own
 /// objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Checksum(pub u64);

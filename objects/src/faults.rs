@@ -1,7 +1,7 @@
 //! Faults on the way to a store in memory.
 //!
 //! A simulation implements [`FaultPlan`] and opens its stores with [`Objects::with_faults`]. The plan is asked
-//! before and after every attempt of every operation, and decides what the caller meets:
+//! before and after every attempt of every operation, and chooses the fault:
 //!
 //! | fault | how |
 //! |---|---|
@@ -73,18 +73,18 @@ use std::time::Duration;
 /// The future that a hook of a [`FaultPlan`] returns.
 pub type Hook<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Decides which faults the operations of one [`Objects`](crate::Objects) and its clones meet.
+/// Chooses the faults of the operations of one [`Objects`](crate::Objects) and its clones.
 ///
 /// Each client of a simulation has a plan of its own, so that a plan can cut off one of them. Both hooks do
 /// nothing by default.
 pub trait FaultPlan: Send + Sync {
-    /// Is asked before an attempt reaches the store.
+    /// Chooses the fault before an attempt reaches the store.
     fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
         let _ = call;
         Box::pin(std::future::ready(Before::Proceed))
     }
 
-    /// Is asked after the store has done its part, with what the store answers. It is not asked if
+    /// Chooses the fault after the store has handled an attempt and answered. Not called if
     /// [`before`](FaultPlan::before) kept the attempt from the store.
     fn after<'a>(
         &'a self,
@@ -181,6 +181,6 @@ pub enum Before {
 pub enum After {
     /// The caller gets the store's answer.
     Deliver,
-    /// The caller gets this error, although the store has done its part.
+    /// The caller gets this error, although the store has handled the attempt.
     Fail(ObjectError),
 }

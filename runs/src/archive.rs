@@ -202,3 +202,44 @@ impl ReadableRun for Archive {
         &self.start
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_missing_or_wrong_objects_are_damage() {
+        let (store, key) = ("s3://bucket", "runs/a/frontier/7/1");
+        let text = str::to_owned;
+        let unavailable = ObjectError::Unavailable {
+            store: text(store),
+            key: text(key),
+            reason: text("SlowDown"),
+        };
+        let denied = ObjectError::Denied {
+            store: text(store),
+            key: text(key),
+            reason: text("AccessDenied"),
+        };
+        for (error, transient) in [(unavailable, true), (denied, false)] {
+            let error = failed(7, Path::new("7-0.sst"), ManifestError::Object(error));
+            assert!(
+                matches!(error, StoreError::Unavailable { depth: 7, .. }),
+                "{error}"
+            );
+            assert_eq!(error.is_transient(), transient, "{error}");
+        }
+        let missing = ManifestError::Object(ObjectError::NotFound {
+            store: text(store),
+            key: text(key),
+        });
+        let wrong = ManifestError::Damaged(text("the checksum is wrong"));
+        for error in [missing, wrong] {
+            let error = failed(7, Path::new("7-0.sst"), error);
+            assert!(
+                matches!(error, StoreError::DamagedDepth { depth: 7, .. }),
+                "{error}"
+            );
+        }
+    }
+}

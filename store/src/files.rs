@@ -42,7 +42,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Creates a folder or removes everything in it.
+/// Creates a folder, or empties it if it exists.
 pub(crate) fn empty_dir(dir: &Path) -> Result<(), StoreError> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -199,7 +199,7 @@ impl Records {
         Ok(())
     }
 
-    /// Removes the records of all other depths atomically.
+    /// Atomically removes the records of all depths that `keeps` rejects.
     pub(crate) fn retain(&mut self, keeps: impl Fn(u32) -> bool) -> Result<(), StoreError> {
         let kept: Vec<DepthRecord> = self
             .list

@@ -299,7 +299,7 @@ pub(crate) fn write_one(
     })
 }
 
-/// Removes all tables from a folder for tables being written.
+/// Removes all tables from a folder of tables that RocksDB did not ingest.
 pub(crate) fn discard(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;

@@ -24,7 +24,7 @@ fn options(seed: u64) -> Options {
     }
 }
 
-/// Meets the scripted faults one after the other, an attempt each; then none.
+/// Injects the scripted faults, one per attempt, and none afterwards.
 #[derive(Default)]
 struct Script {
     before: Mutex<VecDeque<Before>>,
@@ -127,7 +127,7 @@ async fn transient_failures_are_retried_with_growing_waits_up_to_the_limit() {
     pair.before([Before::Fail(unavailable()), Before::Fail(unavailable())]);
     let begin = Instant::now();
     pair.faulty.put("key", Bytes::from("1")).await.unwrap();
-    // Between half and all of 100 ms + 200 ms.
+    // The waits are between half and all of 100 ms and 200 ms.
     let waited = begin.elapsed().as_millis();
     assert!((150..=302).contains(&waited), "{waited}");
     let attempts = [1, 2, 3].map(|attempt| (Operation::Put, attempt));
@@ -287,7 +287,7 @@ async fn deletion_of_a_prefix_can_fail_in_the_middle() {
     assert_eq!(pair.faulty.delete_prefix("depth").await.unwrap(), 3);
 }
 
-/// Meets faults at random: one attempt in eight fails before it reaches the store, one in eight after.
+/// Injects random faults: one attempt in eight fails before it reaches the store, one in eight afterwards.
 struct Dice {
     state: Mutex<u64>,
     log: Mutex<Vec<String>>,
