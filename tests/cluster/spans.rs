@@ -57,7 +57,7 @@ fn log_lines_say_of_what_they_are() {
     let w0 = rig.workers["w0"].log();
     for (message, expected) in [
         ("expanded", &["run", "epoch", "depth"][..]),
-        ("table written", &["run", "epoch", "depth", "table"]),
+        ("wrote table", &["run", "epoch", "depth", "table"]),
         ("tables are in the object store", &["run", "epoch", "depth"]),
     ] {
         let found = lines(&w0, message);
