@@ -7,7 +7,7 @@ import { bytes, count, dollars, number, range, rough, short, wells } from "./for
 import { call } from "./live.js";
 
 const EVALUATORS = [
-  ["patterns", "patterns: learned tables; finds the best games"],
+  ["patterns", "patterns: learned tables; best results"],
   ["knewjade", "knewjade: weighted sum of features; twice as fast"],
   ["plain", "plain: holes and lines; for comparison"],
   ["plain-holes", "plain-holes: holes only; for comparison"],

@@ -83,7 +83,7 @@ impl Film {
         Film::of_game(Game::new(geometry, Rules::default(), enemy), &keys)
     }
 
-    /// Plays a game that has just begun with these keys.
+    /// Presses these keys in a game that has just begun.
     ///
     /// # Errors
     /// [`FilmError::TooLong`].
@@ -170,8 +170,8 @@ mod tests {
         Film::of(replay, Enemy::Hatetris, Geometry::STANDARD).unwrap()
     }
 
-    /// Returns the rows after a turn as a player computes them that does not know the rules: it fills the cells at the end
-    /// of the path, and removes full rows if no cell is above the bar.
+    /// Computes the rows after a turn like a player that does not know the rules: fills the cells at the end of the path, and
+    /// removes full rows if no cell is above the bar.
     fn rows_after(film: &Film, turn: &FilmTurn) -> Vec<u16> {
         let well = Well::from_hex(Geometry::STANDARD, &turn.well).unwrap();
         let mut rows = vec![0; film.above];

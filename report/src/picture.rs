@@ -22,8 +22,10 @@ const MARGIN: usize = 32;
 const CAPTION: usize = 16;
 /// Size of a cell of the last well.
 const BIG: usize = 18;
-/// Width and height of the plot.
-const PLOT: (usize, usize) = (560, 200);
+/// Width of the plot.
+const PLOT_WIDTH: usize = 560;
+/// Height of the plot.
+const PLOT_HEIGHT: usize = 200;
 
 /// Letters of the pieces, in the order of the colours.
 const LETTERS: &str = "SZOILJT";
@@ -76,7 +78,7 @@ pub fn picture(film: &Film, about: &str) -> String {
         }
         place_piece(film, turn, &mut grid, film.turns.get(index + 1));
     }
-    let width = MARGIN * 2 - GAP + (in_a_row * column).max(PLOT.0 + 300);
+    let width = MARGIN * 2 - GAP + (in_a_row * column).max(PLOT_WIDTH + 300);
     let height = head + drawn.div_ceil(in_a_row) * line + MARGIN;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
@@ -129,8 +131,8 @@ fn draw_summary(text: &mut String, film: &Film, about: &str) {
     );
     let (most, lines) = (film.pieces.max(1), film.score.max(1));
     let point = |pieces: usize, score: u32| {
-        let x = pieces as f64 / most as f64 * PLOT.0 as f64;
-        let y = (1.0 - f64::from(score) / f64::from(lines)) * PLOT.1 as f64;
+        let x = pieces as f64 / most as f64 * PLOT_WIDTH as f64;
+        let y = (1.0 - f64::from(score) / f64::from(lines)) * PLOT_HEIGHT as f64;
         (x, y)
     };
     let mut line = String::new();
@@ -146,10 +148,10 @@ fn draw_summary(text: &mut String, film: &Film, about: &str) {
          <path class=\"l\" d=\"{line}L{x:.1} {y:.1}\"/><text x=\"{}\" y=\"{}\" class=\"e\">piece {}</text>\
          <text x=\"6\" y=\"10\" style=\"text-anchor:start\">{} lines</text></g>",
         MARGIN + 140,
-        PLOT.1,
-        PLOT.0,
-        PLOT.0,
-        PLOT.1 + CAPTION,
+        PLOT_HEIGHT,
+        PLOT_WIDTH,
+        PLOT_WIDTH,
+        PLOT_HEIGHT + CAPTION,
         film.pieces,
         film.score,
     );

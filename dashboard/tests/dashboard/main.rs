@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // also in helpers of tests
 
+mod access;
+mod api;
 mod browser;
+mod client;
 mod fake;
-mod server;
 #[path = "../support/mod.rs"]
 mod support;

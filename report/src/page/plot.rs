@@ -3,8 +3,10 @@
 use super::escaped;
 use std::fmt::Write as _;
 
-/// Width and height of a plot.
-const SIZE: (f64, f64) = (460.0, 260.0);
+/// Width of a plot. `script.js` repeats the horizontal sizes.
+const WIDTH: f64 = 460.0;
+/// Height of a plot.
+const HEIGHT: f64 = 260.0;
 /// Margins for the labels.
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 12.0;
@@ -28,7 +30,8 @@ pub(super) struct Plot {
 }
 
 /// Returns about five round numbers within a range.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
+fn ticks(range: &Range) -> Vec<f64> {
+    let (low, high) = (range.low, range.high);
     let span = (high - low).max(1e-9);
     let rough = span / 5.0;
     let power = 10f64.powf(rough.log10().floor());
@@ -65,78 +68,89 @@ fn short(value: f64) -> String {
 
 /// A frame with axes, which maps values to coordinates.
 struct Frame {
-    x: (f64, f64),
-    y: (f64, f64),
+    x: Range,
+    y: Range,
+}
+
+/// The values that an axis covers.
+struct Range {
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    /// Returns the position of a value in the range: 0 for the lowest value, 1 for the highest.
+    fn share(&self, value: f64) -> f64 {
+        (value - self.low) / (self.high - self.low).max(1e-9)
+    }
 }
 
 impl Frame {
     fn x(&self, value: f64) -> f64 {
-        let part = (value - self.x.0) / (self.x.1 - self.x.0).max(1e-9);
-        LEFT + part * (SIZE.0 - LEFT - RIGHT)
+        LEFT + self.x.share(value) * (WIDTH - LEFT - RIGHT)
     }
 
     fn y(&self, value: f64) -> f64 {
-        let part = (value - self.y.0) / (self.y.1 - self.y.0).max(1e-9);
-        SIZE.1 - BOTTOM - part * (SIZE.1 - TOP - BOTTOM)
+        HEIGHT - BOTTOM - self.y.share(value) * (HEIGHT - TOP - BOTTOM)
     }
 
     fn begin(&self, page: &mut String, title: &str, below: &str) {
         let _ = writeln!(
             page,
             "<svg class=\"plot\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">",
-            SIZE.0,
-            SIZE.1,
+            WIDTH,
+            HEIGHT,
             escaped(title)
         );
-        for tick in ticks(self.y.0, self.y.1) {
+        for tick in ticks(&self.y) {
             let y = self.y(tick);
             let _ = writeln!(
                 page,
                 "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/><text class=\"y\" x=\"{}\" \
                  y=\"{:.1}\">{}</text>",
-                SIZE.0 - RIGHT,
+                WIDTH - RIGHT,
                 LEFT - 6.0,
                 y + 4.0,
                 short(tick)
             );
         }
-        for tick in ticks(self.x.0, self.x.1) {
+        for tick in ticks(&self.x) {
             let _ = writeln!(
                 page,
                 "<text class=\"x\" x=\"{:.1}\" y=\"{}\">{}</text>",
                 self.x(tick),
-                SIZE.1 - BOTTOM + 16.0,
+                HEIGHT - BOTTOM + 16.0,
                 short(tick)
             );
         }
         let _ = writeln!(
             page,
             "<text class=\"x\" x=\"{}\" y=\"{}\">{}</text>",
-            LEFT + (SIZE.0 - LEFT - RIGHT) / 2.0,
-            SIZE.1 - 3.0,
+            LEFT + (WIDTH - LEFT - RIGHT) / 2.0,
+            HEIGHT - 3.0,
             escaped(below)
         );
     }
 }
 
 /// Returns the range of the values. It starts at 0 if the lowest value is positive and below half the highest.
-fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+fn range(values: impl Iterator<Item = f64>) -> Range {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
     });
     if !low.is_finite() || !high.is_finite() {
-        return (0.0, 1.0);
+        return Range {
+            low: 0.0,
+            high: 1.0,
+        };
     }
     let low = if low > 0.0 && low < high / 2.0 {
         0.0
     } else {
         low
     };
-    if high - low > 1e-9 {
-        (low, high)
-    } else {
-        (low, low + 1.0)
-    }
+    let high = if high - low > 1e-9 { high } else { low + 1.0 };
+    Range { low, high }
 }
 
 impl Plot {
@@ -145,7 +159,10 @@ impl Plot {
         let all = || self.series.iter().flat_map(|series| &series.points);
         let last = all().map(|(x, _)| *x).fold(first, f64::max);
         let frame = Frame {
-            x: (first, last.max(first + 1.0)),
+            x: Range {
+                low: first,
+                high: last.max(first + 1.0),
+            },
             y: range(all().map(|(_, y)| *y)),
         };
         let _ = writeln!(
@@ -193,11 +210,14 @@ pub(super) fn histogram(page: &mut String, scores: &[i32], median: i32, scale: f
     }
     let most = bars.iter().copied().max().unwrap_or(1);
     let frame = Frame {
-        x: (
-            f64::from(low) / scale,
-            f64::from(high).max(f64::from(low) + scale) / scale,
-        ),
-        y: (0.0, most as f64),
+        x: Range {
+            low: f64::from(low) / scale,
+            high: f64::from(high).max(f64::from(low) + scale) / scale,
+        },
+        y: Range {
+            low: 0.0,
+            high: most as f64,
+        },
     };
     page.push_str("<figure class=\"card wide\">\n");
     frame.begin(
@@ -205,11 +225,11 @@ pub(super) fn histogram(page: &mut String, scores: &[i32], median: i32, scale: f
         "Distribution of scores",
         "score; left end: cut, line: median",
     );
-    let width = (SIZE.0 - LEFT - RIGHT) / BARS as f64;
+    let width = (WIDTH - LEFT - RIGHT) / BARS as f64;
     let mut path = String::new();
     for (index, count) in bars.iter().enumerate() {
         let (x, y) = (LEFT + index as f64 * width, frame.y(*count as f64));
-        let height = SIZE.1 - BOTTOM - y;
+        let height = HEIGHT - BOTTOM - y;
         let _ = write!(
             path,
             "M{x:.1} {y:.1}h{:.1}v{height:.1}h-{:.1}z",
@@ -221,7 +241,7 @@ pub(super) fn histogram(page: &mut String, scores: &[i32], median: i32, scale: f
         page,
         "<path class=\"bars\" d=\"{path}\"/><path class=\"median\" d=\"M{:.1} {TOP}V{}\"/></svg></figure>",
         frame.x(f64::from(median) / scale),
-        SIZE.1 - BOTTOM
+        HEIGHT - BOTTOM
     );
 }
 
@@ -231,6 +251,7 @@ mod tests {
 
     #[test]
     fn ticks_are_few_round_numbers() {
+        let ticks = |low, high| ticks(&Range { low, high });
         assert_eq!(ticks(0.0, 10.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         assert_eq!(ticks(0.0, 1.0).len(), 6);
         for (low, high) in [(0.0, 0.0), (-5.0, 1e12), (3.0, 3.1), (-1e9, -1.0)] {
