@@ -27,7 +27,7 @@ EventKind does not fit into half of --memory goes to files in --scratch that are
 however it ends. Ten columns and six rows take seconds, seven rows some minutes, 3 GB of memory or disk;
 each row more takes some thirty times as much.
 
-With --json one object: best_score, longest (pieces, the fatal one not counted), widest, levels (the wells
+With --json one object: best_lines, longest (pieces, the fatal one not counted), widest, levels (the wells
 after 0, 1, 2 ... pieces), best_replay, longest_replay (Base2048), seconds, peak_rss_bytes,
 stored_bytes (all levels), scratch_bytes (the most there was in files).
 
@@ -64,7 +64,7 @@ struct Report {
     width: usize,
     height: usize,
     enemy: &'static str,
-    best_score: u32,
+    best_lines: u32,
     longest: usize,
     widest: u64,
     levels: Vec<u64>,
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<()> {
         width: game.geometry.width(),
         height: game.geometry.height(),
         enemy: game.enemy.name(),
-        best_score: solution.best_lines,
+        best_lines: solution.best_lines,
         longest: solution.longest.len() - 1,
         widest: solution.levels.iter().copied().max().unwrap_or(0),
         best_replay: replay(&game, &solution.best, "best").context("the best game")?,
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &SolveArgs) -> anyhow::Result<()> {
     output::print(&format_args!(
         "\nbest score  {}\nlongest     {} pieces\nwidest      {} wells\nwells       {}\ntime        {}\n\
          memory      {}\nput aside   {}\nin files    {}\nbest        {}\nlongest     {}\n",
-        report.best_score,
+        report.best_lines,
         report.longest,
         report.widest,
         report.levels.iter().sum::<u64>(),

@@ -1,6 +1,7 @@
 //! Where runs are kept: a folder with `runs/`, a folder a run, and `replays/`, what removed runs had found.
 
 use anyhow::{Context, bail};
+use hatebeam_runs::{NameError, find_by_name};
 use hatebeam_store::list_runs;
 use std::path::{Path, PathBuf};
 
@@ -64,24 +65,16 @@ impl State {
             return std::path::absolute(path).with_context(|| run.to_owned());
         }
         let runs = list_runs(&self.runs());
-        if let Some(exact) = runs.iter().find(|summary| summary.name == run) {
-            return Ok(exact.dir.clone());
-        }
-        let mut matching = runs.iter().filter(|summary| summary.name.starts_with(run));
-        match (matching.next(), matching.next()) {
-            (Some(one), None) if !run.is_empty() => Ok(one.dir.clone()),
-            (Some(one), Some(other)) => bail!(
-                "{run} can be {} or {}: give more of the name",
-                one.name,
-                other.name
-            ),
-            _ if path.is_dir() && !run.is_empty() => {
+        match find_by_name(&runs, |summary| &summary.name, run) {
+            Ok(found) => Ok(found.dir.clone()),
+            Err(NameError::Unknown(_)) if path.is_dir() && !run.is_empty() => {
                 std::path::absolute(path).with_context(|| run.to_owned())
             }
-            _ => bail!(
-                "there is no run {run:?} in {}; `hatebeam runs` lists them",
+            Err(error @ NameError::Unknown(_)) => bail!(
+                "{error} in {}; `hatebeam runs` lists them",
                 self.runs().display()
             ),
+            Err(error) => Err(error.into()),
         }
     }
 }

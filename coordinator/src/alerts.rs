@@ -25,9 +25,8 @@ pub(crate) fn alerts(
     lost: &[(String, String)],
     cost: Option<&Cost>,
 ) -> Vec<v1::Alert> {
-    let is_open = matches!(run.state(), v1::State::Queued | v1::State::Running);
     let mut all = Vec::new();
-    if !is_open {
+    if !run.is_open() {
         return all;
     }
     if !run.note.is_empty() {
@@ -35,8 +34,8 @@ pub(crate) fn alerts(
     }
     let has_budget = run.max_cost_micros > 0 || run.max_seconds > 0;
     if let Some(cost) = cost.filter(|_| has_budget) {
-        if let Some((limit, share)) = cost.share().filter(|(_, share)| *share >= WARN_AT) {
-            let (limit, percent) = (limit.name(), share * 100.0);
+        if let Some(used) = cost.used_share().filter(|used| used.share >= WARN_AT) {
+            let (limit, percent) = (used.limit, used.share * 100.0);
             let text = format!("{percent:.0} % of --{limit} is spent");
             all.push(alert("budget", "", text));
         }

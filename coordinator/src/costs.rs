@@ -3,12 +3,11 @@
 use crate::registry::WorkerRegistry;
 use crate::wire::machine_to_wire;
 use hatebeam_cost::{
-    ActiveProcess, Budget, Machine, MachineUsage, ObjectStorePrices, StoppedBy, UsageLedger,
-    once_a_machine,
+    ActiveProcess, Machine, MachineUsage, Micros, ObjectStorePrices, UsageLedger, one_per_machine,
 };
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
-use hatebeam_runs::Manifest;
+use hatebeam_runs::{Limits, Manifest, UsedShare};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -150,91 +149,87 @@ impl CostTracker {
         Cost {
             ledger: is_open.unwrap_or_else(|| manifest.ledger.clone()),
             prices: self.prices,
-            budget: manifest.budget,
+            limits: manifest.limits,
             stored_bytes: manifest.stored_bytes(),
             present,
         }
     }
 
     /// What all machines that are here cost in an hour, and how many of them have no price.
-    pub(crate) fn per_hour(&self) -> (u64, u32) {
+    pub(crate) fn per_hour(&self) -> (Micros, u32) {
         per_hour(&self.present())
     }
 }
 
-fn per_hour(present: &[ActiveProcess]) -> (u64, u32) {
-    let machines = once_a_machine(present, |one| one.machine.id.as_str());
-    let price = |one: &&ActiveProcess| one.machine.micros_per_hour;
+fn per_hour(present: &[ActiveProcess]) -> (Micros, u32) {
+    let machines = one_per_machine(present, |one| one.machine.id.as_str());
+    let price = |one: &&ActiveProcess| one.machine.price_per_hour;
     let priced = machines.iter().filter_map(price);
     let unpriced = machines.iter().filter(|one| price(one).is_none());
-    (priced.fold(0, u64::saturating_add), unpriced.count() as u32)
+    (priced.sum(), unpriced.count() as u32)
 }
 
 /// What a run has cost, and the machines that are here for it.
 pub(crate) struct Cost {
     pub(crate) ledger: UsageLedger,
     prices: ObjectStorePrices,
-    budget: Budget,
+    limits: Limits,
     stored_bytes: u64,
     present: Vec<ActiveProcess>,
 }
 
 impl Cost {
-    /// Millionths of a dollar.
-    pub(crate) fn micros(&self) -> u64 {
-        self.ledger.micros(&self.prices)
+    /// Total cost.
+    pub(crate) fn total(&self) -> Micros {
+        self.ledger.cost(&self.prices)
     }
 
-    /// Machines, requests, storage.
-    pub(crate) fn parts(&self) -> [u64; 3] {
+    /// Cost of machines, requests and storage.
+    pub(crate) fn parts(&self) -> [Micros; 3] {
         [
-            self.ledger.machine_micros(),
-            self.ledger.request_micros(&self.prices),
-            self.ledger.storage_micros(&self.prices),
+            self.ledger.machine_cost(),
+            self.ledger.request_cost(&self.prices),
+            self.ledger.storage_cost(&self.prices),
         ]
     }
 
-    /// What the machines that are here cost in an hour.
-    pub(crate) fn per_hour(&self) -> u64 {
+    /// Hourly price of the machines that are present.
+    pub(crate) fn per_hour(&self) -> Micros {
         per_hour(&self.present).0
     }
 
-    /// Machines that were here and whose price is not known.
+    /// Number of used machines whose price is not known.
     pub(crate) fn unpriced(&self) -> u32 {
-        let unpriced = |charge: &&MachineUsage| charge.machine.micros_per_hour.is_none();
-        self.ledger.machines.iter().filter(unpriced).count() as u32
+        self.ledger.unpriced()
     }
 
-    /// How much of the budget is spent, if there is one, and of which limit.
-    pub(crate) fn share(&self) -> Option<(StoppedBy, f64)> {
-        self.budget.share(self.micros(), self.ledger.milliseconds)
+    /// Used share of the limit that is nearest, if there is one.
+    pub(crate) fn used_share(&self) -> Option<UsedShare> {
+        let time = Duration::from_millis(self.ledger.milliseconds);
+        self.limits.used_share(self.total(), time)
     }
 
     pub(crate) fn to_wire(&self) -> v1::Cost {
-        let [machine_micros, request_micros, storage_micros] = self.parts();
-        let here = |charge: &MachineUsage| {
-            let is_same = |one: &ActiveProcess| match charge.machine.id.as_str() {
-                "" => one.name == charge.name && one.started_ms == charge.started_ms,
-                id => one.machine.id == id,
-            };
-            self.present.iter().any(is_same)
-        };
-        let machine = |charge: &MachineUsage| v1::MachineCost {
-            name: charge.name.clone(),
-            machine: Some(machine_to_wire(charge.machine.clone())),
-            milliseconds: charge.milliseconds,
-            micros: charge.micros().unwrap_or(0),
-            active: here(charge),
+        let [machine, request, storage] = self.parts();
+        let machine_cost = |usage: &MachineUsage| v1::MachineCost {
+            name: usage.name.clone(),
+            machine: Some(machine_to_wire(usage.machine.clone())),
+            milliseconds: usage.milliseconds,
+            micros: usage.cost().unwrap_or_default().0,
+            active: self
+                .present
+                .iter()
+                .any(|process| usage.is_machine_of(process)),
         };
         v1::Cost {
-            micros: self.micros(),
-            machine_micros,
-            request_micros,
-            storage_micros,
-            micros_per_hour: self.per_hour(),
+            micros: self.total().0,
+            machine_micros: machine.0,
+            request_micros: request.0,
+            storage_micros: storage.0,
+            micros_per_hour: self.per_hour().0,
             unpriced: self.unpriced(),
-            machines: self.ledger.machines.iter().map(machine).collect(),
-            storage_micros_per_month: self.prices.month(self.stored_bytes),
+            machines: self.ledger.machines.iter().map(machine_cost).collect(),
+            storage_micros_per_month: self.prices.storage_per_month(self.stored_bytes).0,
         }
     }
 }

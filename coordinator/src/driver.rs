@@ -15,13 +15,14 @@ use crate::queue::RunQueue;
 use crate::registry::{Member, WorkerError, WorkerRegistry};
 use crate::results::{self, ReadError, read_back};
 use crate::wire::{table_from_wire, table_to_wire};
-use hatebeam_cost::StoppedBy;
+use hatebeam_cost::Micros;
 use hatebeam_notify::EventKind;
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_runs::SpecError;
 use hatebeam_runs::{
-    Depth, ManifestError, State, Table, VersionedManifest, collect_garbage, first_record,
+    CommittedDepth, DepthWork, EndReason, ManifestError, Retention, RunState, Table, Usage,
+    VersionedManifest, collect_garbage, first_record,
 };
 use hatebeam_store::DepthRecord;
 use std::convert::Infallible;
@@ -114,8 +115,8 @@ impl<E: Into<DriverError>> From<E> for Broken {
 
 /// What an epoch came to.
 enum EpochEnd {
-    /// No well of the last depth has a child that is alive, or a limit is reached.
-    Over(Option<StoppedBy>),
+    /// The search is complete, or a limit is reached.
+    Over(EndReason),
     /// Somebody stopped it.
     Cancelled,
     /// Others have come, somebody wants to go, or something is wished.
@@ -188,15 +189,15 @@ impl RunDriver {
     pub(crate) async fn run(&mut self) -> Result<(), DriverError> {
         if self.kept.manifest.depths.is_empty() {
             let record = first_record(&self.kept.manifest.spec)?;
-            self.kept.manifest.depths.push(Depth {
+            self.kept.manifest.depths.push(CommittedDepth {
                 record,
                 sent: 0,
                 sent_bytes: 0,
                 tables: None,
-                cost_micros: 0,
+                cost: Micros::ZERO,
             });
         }
-        self.kept.manifest.state = State::Running;
+        self.kept.manifest.state = RunState::Running;
         self.kept.manifest.note = String::new();
         self.notifier.started(&self.kept.manifest);
         let mut failures = Failures::default();
@@ -204,7 +205,7 @@ impl RunDriver {
             self.apply_pending().await?;
             let members = match self.workers().await {
                 Ok(members) => members,
-                Err(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
+                Err(EpochEnd::Over(end)) => return self.finish(end).await,
                 Err(EpochEnd::Cancelled) => return self.cancelled().await,
                 Err(EpochEnd::WorkersChanged) => continue,
             };
@@ -217,7 +218,7 @@ impl RunDriver {
             let ended = self.epoch(&workers).instrument(span).await;
             self.kept.manifest.seconds = self.worked;
             match ended {
-                Ok(EpochEnd::Over(stopped_by)) => return self.finish(stopped_by).await,
+                Ok(EpochEnd::Over(end)) => return self.finish(end).await,
                 Ok(EpochEnd::Cancelled) => {
                     workers.halt().await;
                     return self.cancelled().await;
@@ -290,11 +291,11 @@ impl RunDriver {
         }
     }
 
-    /// Millionths of a dollar that the run has cost so far.
-    fn spent(&self) -> u64 {
+    /// Cost of the run so far.
+    fn spent(&self) -> Micros {
         let costs = &self.queue.costs;
         let ledger = costs.ledger(&self.kept.manifest.name);
-        ledger.map_or(0, |ledger| ledger.micros(&costs.prices))
+        ledger.map_or(Micros::ZERO, |ledger| ledger.cost(&costs.prices))
     }
 
     /// Tells of those of a workers that are gone, though nobody has waited for them.
@@ -320,7 +321,7 @@ impl RunDriver {
         if let Some(ledger) = self.queue.costs.ledger(&self.kept.manifest.name) {
             self.kept.manifest.ledger = ledger;
         }
-        if self.kept.manifest.state != State::Running {
+        if self.kept.manifest.state != RunState::Running {
             self.kept.manifest.ledger.close();
         }
         self.kept.save().await?;
@@ -377,7 +378,7 @@ impl RunDriver {
                 return Err(EpochEnd::Cancelled);
             }
             if let Some(limit) = self.limit() {
-                return Err(EpochEnd::Over(Some(limit)));
+                return Err(EpochEnd::Over(limit));
             }
             self.registry.release(&[]);
             let members = self.registry.members();
@@ -409,20 +410,17 @@ impl RunDriver {
     }
 
     /// The limit that is reached, or that one more depth like the last would break.
-    fn limit(&self) -> Option<StoppedBy> {
+    fn limit(&self) -> Option<EndReason> {
         let manifest = &self.kept.manifest;
         let last = manifest.last()?;
-        if manifest
-            .max_depth
-            .is_some_and(|max| last.record.depth >= max)
-        {
-            return Some(StoppedBy::MaxDepth);
-        }
-        let ledger = self.queue.costs.ledger(&manifest.name)?;
-        let spent = ledger.micros(&self.queue.costs.prices);
-        let depth_millis = (last.record.seconds * 1e3) as u64;
-        let next = (last.cost_micros, depth_millis);
-        manifest.budget.broken_by(spent, ledger.milliseconds, next)
+        let ledger = self.queue.costs.ledger(&manifest.name).unwrap_or_default();
+        manifest.limits.exceeded_by(&Usage {
+            depth: last.record.depth,
+            cost: ledger.cost(&self.queue.costs.prices),
+            depth_cost: last.cost,
+            time: Duration::from_millis(ledger.milliseconds),
+            depth_time: Duration::try_from_secs_f64(last.record.seconds).unwrap_or_default(),
+        })
     }
 
     /// Searches with a workers for as long as that stays the same.
@@ -463,14 +461,18 @@ impl RunDriver {
             self.worked = worked + began.elapsed().as_secs_f64();
             self.kept.manifest.seconds = self.worked;
             if whole.count == 0 {
-                return Ok(EpochEnd::Over(None));
+                return Ok(EpochEnd::Over(EndReason::Over));
             }
             let geometry = self.kept.manifest.spec.well.geometry();
             let geometry = geometry.map_err(SpecError::from)?;
-            let of = (depth, explored.median);
-            let seconds = started.elapsed().as_secs_f64();
+            let work = DepthWork {
+                depth,
+                median_eval: explored.median,
+                children: explored.children,
+                seconds: started.elapsed().as_secs_f64(),
+            };
             pending = Some(Pending {
-                record: whole.record(geometry, of, explored.children, seconds),
+                record: whole.record(geometry, work),
                 sent: explored.sent,
                 sent_bytes: explored.sent_bytes,
                 tables: workers.tables(depth),
@@ -485,10 +487,10 @@ impl RunDriver {
         let manifest = &self.kept.manifest;
         if manifest.stop_requested {
             Some(EpochEnd::Cancelled)
-        } else if manifest.max_depth.is_some_and(|max| depth >= max) {
-            Some(EpochEnd::Over(Some(StoppedBy::MaxDepth)))
+        } else if manifest.limits.max_depth.is_some_and(|max| depth >= max) {
+            Some(EpochEnd::Over(EndReason::MaxDepth))
         } else if let Some(limit) = self.limit() {
-            Some(EpochEnd::Over(Some(limit)))
+            Some(EpochEnd::Over(limit))
         } else if !self.registry.are_workers_unchanged(&workers.members) {
             Some(EpochEnd::WorkersChanged)
         } else {
@@ -594,15 +596,10 @@ impl RunDriver {
         );
         let (children, seconds) = (record.children, record.seconds);
         let spent = self.spent();
-        let before: u64 = self
-            .kept
-            .manifest
-            .depths
-            .iter()
-            .map(|depth| depth.cost_micros)
-            .sum();
-        self.kept.manifest.depths.push(Depth {
-            cost_micros: spent.saturating_sub(before),
+        let depths = self.kept.manifest.depths.iter();
+        let before: Micros = depths.map(|depth| depth.cost).sum();
+        self.kept.manifest.depths.push(CommittedDepth {
+            cost: spent.saturating_sub(before),
             record,
             sent: pending.sent,
             sent_bytes: pending.sent_bytes,
@@ -636,18 +633,19 @@ impl RunDriver {
     /// Says once that the budget runs out.
     fn warn_of_the_budget(&mut self) {
         let cost = self.queue.costs.cost(&self.kept.manifest);
-        let Some((limit, share)) = cost.share() else {
+        let Some(used) = cost.used_share() else {
             return;
         };
-        if share >= WARN_AT && !std::mem::replace(&mut self.has_warned, true) {
+        if used.share >= WARN_AT && !std::mem::replace(&mut self.has_warned, true) {
+            let (limit, share) = (used.limit, used.share);
             tracing::warn!(limit = limit.name(), share, "the budget runs out");
             self.tell_of_the_budget(limit, "the budget runs out");
         }
     }
 
-    fn tell_of_the_budget(&self, limit: StoppedBy, text: &str) {
+    fn tell_of_the_budget(&self, limit: EndReason, text: &str) {
         let cost = self.queue.costs.cost(&self.kept.manifest);
-        let share = cost.share().map_or(0.0, |(_, share)| share);
+        let share = cost.used_share().map_or(0.0, |used| used.share);
         let what = EventKind::Budget {
             limit: limit.name().to_owned(),
             percent: (share * 100.0) as u32,
@@ -681,7 +679,7 @@ impl RunDriver {
             .notifier
             .stage(&self.kept.manifest, EventKind::Cancelled {})
             .await;
-        self.kept.manifest.state = State::Cancelled;
+        self.kept.manifest.state = RunState::Cancelled;
         self.kept.manifest.stop_requested = false;
         self.save().await?;
         self.notifier.deliver(owed);
@@ -689,10 +687,10 @@ impl RunDriver {
     }
 
     /// Reads the best game back, from the object store, and leaves its files there.
-    async fn finish(&mut self, stopped_by: Option<StoppedBy>) -> Result<(), DriverError> {
-        self.kept.manifest.stopped_by = stopped_by;
-        if let Some(limit @ (StoppedBy::MaxCost | StoppedBy::MaxHours)) = stopped_by {
-            self.tell_of_the_budget(limit, "one more depth would break the limit");
+    async fn finish(&mut self, end: EndReason) -> Result<(), DriverError> {
+        self.kept.manifest.end = Some(end);
+        if matches!(end, EndReason::MaxCost | EndReason::MaxHours) {
+            self.tell_of_the_budget(end, "one more depth would break the limit");
         }
         let manifest = self.kept.manifest.clone();
         self.queue
@@ -701,21 +699,21 @@ impl RunDriver {
             Ok(read) => {
                 let (tables, bytes) = read.fetched;
                 let left = results::leave(&self.objects, &manifest, read, SystemTime::now());
-                let outcome = left.await?;
+                let result = left.await?;
                 tracing::info!(
                     run = manifest.name,
-                    score = outcome.score,
-                    pieces = outcome.pieces,
-                    lookups = outcome.lookups,
+                    score = result.lines,
+                    pieces = result.pieces,
+                    lookups = result.lookups,
                     tables,
                     bytes,
                     "the best game is read back"
                 );
-                self.kept.manifest.outcome = Some(outcome);
+                self.kept.manifest.result = Some(result);
                 self.kept.manifest.note = String::new();
             }
             Err(ReadError::Manifest(error)) => return Err(error.into()),
-            Err(error @ ReadError::Game(_)) if manifest.keep != hatebeam_runs::Keep::All => {
+            Err(error @ ReadError::Game(_)) if manifest.keep != Retention::All => {
                 self.kept.manifest.note = format!("the best game was not kept: {error}");
             }
             Err(error) => return Err(DriverError::Game(error.whole())),
@@ -727,15 +725,15 @@ impl RunDriver {
             }
             Err(error) => tracing::warn!(%error, "what nothing leads to stays"),
         }
-        let outcome = self.kept.manifest.outcome.as_ref();
+        let result = self.kept.manifest.result.as_ref();
         let finished = EventKind::Finished {
-            end: manifest.ended_by().to_owned(),
-            pieces: outcome.map(|outcome| outcome.pieces),
-            replay: outcome.map(|outcome| outcome.replay.clone()),
-            files: outcome.map_or_else(Vec::new, |outcome| outcome.files.clone()),
+            end: end.name().to_owned(),
+            pieces: result.map(|result| result.pieces),
+            replay: result.map(|result| result.replay.clone()),
+            files: result.map_or_else(Vec::new, |result| result.files.clone()),
         };
         let owed = self.notifier.stage(&self.kept.manifest, finished).await;
-        self.kept.manifest.state = State::Finished;
+        self.kept.manifest.state = RunState::Finished;
         self.kept.manifest.stop_requested = false;
         self.save().await?;
         self.notifier.deliver(owed);

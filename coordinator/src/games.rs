@@ -84,12 +84,12 @@ impl Games {
             )));
         }
         let is_best = depth == 0;
-        if let Some(outcome) = manifest.outcome.as_ref().filter(|_| is_best) {
+        if let Some(result) = manifest.result.as_ref().filter(|_| is_best) {
             return Ok(v1::GameResponse {
-                replay: outcome.replay.clone(),
-                score: outcome.score,
-                pieces: outcome.pieces,
-                depth: outcome.depth,
+                replay: result.replay.clone(),
+                score: result.lines,
+                pieces: result.pieces,
+                depth: result.depth,
             });
         }
         // What a depth's best well is does not change; which depth has the best, with each that comes.
@@ -181,8 +181,8 @@ fn status(manifest: &Manifest, error: &ReadError) -> Status {
 mod tests {
     use super::*;
     use hatebeam_objects::Options;
-    use hatebeam_runs::{Depth, Outcome, first_record};
-    use hatebeam_runs::{Keep, RunSpec, Start, WellSpec};
+    use hatebeam_runs::{CommittedDepth, GameResult, first_record};
+    use hatebeam_runs::{Retention, RunSpec, Start, WellSpec};
     use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
     use tonic::Code;
 
@@ -201,17 +201,17 @@ mod tests {
                 quiescence: Quiescence::Off,
             },
         };
-        let mut manifest = Manifest::new("r".to_owned(), spec, Keep::Last, 1, 0);
+        let mut manifest = Manifest::new("r".to_owned(), spec, Retention::Last, 1, 0);
         for depth in 0..depths {
             let mut record = first_record(&manifest.spec).unwrap();
             record.depth = depth;
             record.kept = depth + 1 == depths;
-            manifest.depths.push(Depth {
+            manifest.depths.push(CommittedDepth {
                 record,
                 sent: 0,
                 sent_bytes: 0,
                 tables: None,
-                cost_micros: 0,
+                cost: Default::default(),
             });
         }
         manifest
@@ -253,8 +253,8 @@ mod tests {
         assert!(games.find(&("r".to_owned(), 0, 0)).is_none());
         // Of a run that has ended it is known.
         let mut ended = manifest(3);
-        ended.outcome = Some(Outcome {
-            score: 9,
+        ended.result = Some(GameResult {
+            lines: 9,
             pieces: 40,
             replay: "x".to_owned(),
             lookups: 1,

@@ -33,7 +33,7 @@ use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::MembersServer;
 use hatebeam_proto::v1::runs_server::RunsServer;
-use hatebeam_runs::{ManifestError, State, VersionedManifest, list_manifests};
+use hatebeam_runs::{ManifestError, RunState, VersionedManifest, list_manifests};
 use lease::{BEAT, Lease, LeaseError};
 use metrics::Metrics;
 use notifier::Notifier;
@@ -168,10 +168,10 @@ pub async fn coordinate(
     let (registry, queue) = observed(&settings);
     let costs = Arc::clone(&queue.costs);
     let there = list_manifests(&settings.objects, conditional).await;
-    for (name, kept) in there.map_err(CoordinatorError::Runs)? {
-        match kept {
+    for listed in there.map_err(CoordinatorError::Runs)? {
+        match listed.manifest {
             Ok(kept) => queue.put(&kept.manifest),
-            Err(error) => tracing::warn!(run = name, %error, "the run is passed over"),
+            Err(error) => tracing::warn!(run = listed.name, %error, "the run is passed over"),
         }
     }
     let (notifier, forgetting) = Notifier::new(&settings.notifications, &settings.objects);
@@ -451,7 +451,7 @@ async fn mark_failed(
     let owed = notifier
         .stage(&kept.manifest, EventKind::Failed { reason })
         .await;
-    kept.manifest.state = State::Failed;
+    kept.manifest.state = RunState::Failed;
     kept.manifest.note = error.to_string();
     kept.save().await?;
     notifier.deliver(owed);

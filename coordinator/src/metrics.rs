@@ -25,7 +25,7 @@ impl Metrics {
     pub(crate) fn show(&self, queue: &RunQueue, registry: &WorkerRegistry) {
         let runs = queue.statuses();
         for (state, gauge) in self.all.runs.iter() {
-            let is_so = |run: &&v1::RunStatus| state_of(run) == state;
+            let is_so = |run: &&v1::RunStatus| run.state().name() == state;
             gauge.set(runs.iter().filter(is_so).count() as u64);
         }
         let workers = queue.workers();
@@ -36,7 +36,7 @@ impl Metrics {
         let slow = workers.iter().filter(|worker| worker.slow).count();
         self.all.workers_slow.set(slow as u64);
         let (per_hour, unpriced) = queue.costs.per_hour();
-        self.all.per_hour.set_f64(dollars(per_hour));
+        self.all.per_hour.set_f64(per_hour.dollars());
         self.all.unpriced.set(u64::from(unpriced));
         let Some(manifest) = queue.searched() else {
             return;
@@ -47,16 +47,16 @@ impl Metrics {
         };
         self.run.info.set(vec![
             ("run", run.name.clone()),
-            ("state", state_of(run).to_owned()),
+            ("state", run.state().name().to_owned()),
         ]);
         self.run.depth.set(u64::from(run.depth));
         self.run.width.set(run.width);
         let costs = queue.costs.cost(&manifest).parts();
-        for ((_, gauge), micros) in self.run.cost.iter().zip(costs) {
-            gauge.set_f64(dollars(micros));
+        for ((_, gauge), cost) in self.run.cost.iter().zip(costs) {
+            gauge.set_f64(cost.dollars());
         }
-        let budget = manifest.budget.max_cost_micros.unwrap_or(0);
-        self.run.budget.set_f64(dollars(budget));
+        let budget = manifest.limits.max_cost.unwrap_or_default();
+        self.run.budget.set_f64(budget.dollars());
         let wells = manifest.last().map_or(0, |last| last.record.count);
         self.run.wells.set(wells);
         self.run.best_lines.set(u64::from(run.best_lines));
@@ -65,19 +65,5 @@ impl Metrics {
         let (expanded, parents) = registry.progress(manifest.epoch);
         self.run.depth_wells.set(parents);
         self.run.depth_wells_expanded.set(expanded);
-    }
-}
-
-fn dollars(micros: u64) -> f64 {
-    micros as f64 / 1e6
-}
-
-fn state_of(run: &v1::RunStatus) -> &'static str {
-    match run.state() {
-        v1::State::Running => "running",
-        v1::State::Finished => "finished",
-        v1::State::Cancelled => "cancelled",
-        v1::State::Failed => "failed",
-        v1::State::Queued | v1::State::Unspecified => "queued",
     }
 }

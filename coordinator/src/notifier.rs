@@ -7,7 +7,7 @@
 
 use hatebeam_notify::{Event, EventKind, Events};
 use hatebeam_objects::Objects;
-use hatebeam_runs::{Manifest, State};
+use hatebeam_runs::Manifest;
 use hatebeam_store::DepthRecord;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,9 +45,7 @@ pub(crate) struct Notifier {
 /// The last depth that counts, and the most lines of any game.
 fn standing(manifest: &Manifest) -> (u32, u32) {
     let depth = manifest.last().map_or(0, |last| last.record.depth);
-    let records = manifest.depths.iter().map(|depth| &depth.record);
-    let lines = records.map(|record| record.best_lines).max();
-    (depth, u32::from(lines.unwrap_or(0)))
+    (depth, manifest.best_lines())
 }
 
 fn key(run: &str) -> String {
@@ -130,9 +128,9 @@ impl Notifier {
         self.events.as_ref()?;
         let (depth, lines) = standing(manifest);
         let score = manifest
-            .outcome
+            .result
             .as_ref()
-            .map_or(lines, |outcome| outcome.score);
+            .map_or(lines, |result| result.lines);
         let event = Event::new(&manifest.name, (depth, score), what, SystemTime::now());
         let text = serde_json::to_vec(&event).unwrap_or_default();
         if let Err(error) = self.objects.put(&key(&manifest.name), text.into()).await {
@@ -181,8 +179,7 @@ impl Notifier {
                 continue;
             };
             // Of a run that goes on it was written too early: the coordinator died before the run had ended.
-            let has_ended = manifest(&event.run)
-                .is_some_and(|run| !matches!(run.state, State::Queued | State::Running));
+            let has_ended = manifest(&event.run).is_some_and(|run| !run.is_open());
             if has_ended {
                 self.deliver(Some(event));
             }

@@ -3,33 +3,14 @@
 use crate::alerts::alerts;
 use crate::costs::{Cost, CostTracker};
 use crate::registry::WorkerRegistry;
-use hatebeam_cost::{Budget, StoppedBy};
+use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
-use hatebeam_runs::{Depth, Manifest, State};
-use hatebeam_runs::{ProgressEstimator, Projection};
+use hatebeam_runs::{
+    CommittedDepth, EndReason, Limits, Manifest, ProgressEstimator, Projection, RunState,
+};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-
-/// Where a run stops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
-    pub(crate) max_depth: Option<u32>,
-    pub(crate) budget: Budget,
-}
-
-impl Limits {
-    pub(crate) fn of(manifest: &Manifest) -> Limits {
-        Limits {
-            max_depth: manifest.max_depth,
-            budget: manifest.budget,
-        }
-    }
-
-    pub(crate) fn put(self, manifest: &mut Manifest) {
-        (manifest.max_depth, manifest.budget) = (self.max_depth, self.budget);
-    }
-}
 
 /// What clients update of a run that is open. It counts when the manifest says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,11 +25,11 @@ impl RunUpdate {
     /// Writes down what is wished, and gives what there was.
     pub(crate) fn put(self, manifest: &mut Manifest) -> RunUpdate {
         let before = RunUpdate {
-            limits: Some(Limits::of(manifest)),
+            limits: Some(manifest.limits),
             stop_requested: Some(manifest.stop_requested),
         };
         if let Some(limits) = self.limits {
-            limits.put(manifest);
+            manifest.limits = limits;
         }
         if let Some(stop_requested) = self.stop_requested {
             manifest.stop_requested = stop_requested;
@@ -58,8 +39,7 @@ impl RunUpdate {
 
     /// Whether it is written down.
     pub(crate) fn is_in(self, manifest: &Manifest) -> bool {
-        self.limits
-            .is_none_or(|limits| limits == Limits::of(manifest))
+        self.limits.is_none_or(|limits| limits == manifest.limits)
             && self
                 .stop_requested
                 .is_none_or(|stop_requested| stop_requested == manifest.stop_requested)
@@ -123,7 +103,7 @@ impl RunQueue {
 
     /// Takes note of what the manifest of a run says now.
     pub(crate) fn put(&self, manifest: &Manifest) {
-        if manifest.state == State::Running {
+        if manifest.state == RunState::Running {
             *self.last_searched() = Some(manifest.name.clone());
         }
         let mut runs = self.runs();
@@ -192,10 +172,10 @@ impl RunQueue {
         let open = runs
             .values()
             .map(|entry| &entry.manifest)
-            .filter(|manifest| matches!(manifest.state, State::Queued | State::Running));
+            .filter(|manifest| manifest.is_open());
         let next = open.min_by_key(|manifest| {
             (
-                manifest.state != State::Running,
+                manifest.state != RunState::Running,
                 manifest.submitted_ms,
                 manifest.name.clone(),
             )
@@ -221,22 +201,21 @@ impl RunQueue {
         let manifest = &entry.manifest;
         let last = manifest.last().map(|last| &last.record);
         let (expanded, parents) = match manifest.state {
-            State::Running => self.registry.progress(manifest.epoch),
+            RunState::Running => self.registry.progress(manifest.epoch),
             _ => (0, 0),
         };
         let state = match manifest.state {
-            State::Queued => v1::State::Queued,
-            State::Running => v1::State::Running,
-            State::Finished => v1::State::Finished,
-            State::Cancelled => v1::State::Cancelled,
-            State::Failed => v1::State::Failed,
+            RunState::Queued => v1::State::Queued,
+            RunState::Running => v1::State::Running,
+            RunState::Finished => v1::State::Finished,
+            RunState::Cancelled => v1::State::Cancelled,
+            RunState::Failed => v1::State::Failed,
         };
         let cost = self.costs.cost(manifest);
         let projection = match manifest.state {
-            State::Running => projection(manifest),
+            RunState::Running => projection(manifest),
             _ => None,
         };
-        let best = manifest.depths.iter().map(|depth| depth.record.best_lines);
         v1::RunStatus {
             name: manifest.name.clone(),
             state: state.into(),
@@ -244,7 +223,7 @@ impl RunQueue {
             width: manifest.spec.width,
             shards: manifest.shards,
             depth: last.map_or(0, |last| last.depth),
-            best_lines: u32::from(best.max().unwrap_or(0)),
+            best_lines: manifest.best_lines(),
             expanded,
             parents,
             epoch: manifest.epoch,
@@ -254,19 +233,23 @@ impl RunQueue {
                 true => manifest.note.clone(),
                 false => entry.note.clone(),
             },
-            result: manifest.outcome.as_ref().map(|outcome| v1::Result {
-                score: outcome.score,
-                pieces: outcome.pieces,
-                replay: outcome.replay.clone(),
-                lookups: outcome.lookups,
-                keyframe_seconds: outcome.seconds,
+            result: manifest.result.as_ref().map(|result| v1::Result {
+                score: result.lines,
+                pieces: result.pieces,
+                replay: result.replay.clone(),
+                lookups: result.lookups,
+                keyframe_seconds: result.seconds,
             }),
             submitted_ms: manifest.submitted_ms,
-            max_depth: manifest.max_depth.unwrap_or(0),
+            max_depth: manifest.limits.max_depth.unwrap_or(0),
             cost: Some(cost.to_wire()),
-            max_cost_micros: manifest.budget.max_cost_micros.unwrap_or(0),
-            max_seconds: manifest.budget.max_seconds.unwrap_or(0),
-            stopped_by: manifest.stopped_by.map_or("", StoppedBy::name).to_owned(),
+            max_cost_micros: manifest.limits.max_cost.map_or(0, |max| max.0),
+            max_seconds: manifest.limits.max_time.map_or(0, |max| max.as_secs()),
+            stopped_by: manifest
+                .end
+                .filter(|end| end.is_limit())
+                .map_or("", EndReason::name)
+                .to_owned(),
             projection: projection.map(|projection| to_wire(&projection, &cost)),
         }
     }
@@ -298,14 +281,16 @@ impl RunQueue {
     pub(crate) fn workers(&self) -> Vec<v1::WorkerStatus> {
         let epoch = {
             let runs = self.runs();
-            let running = runs.values().find(|e| e.manifest.state == State::Running);
+            let running = runs
+                .values()
+                .find(|e| e.manifest.state == RunState::Running);
             running.map_or(0, |entry| entry.manifest.epoch)
         };
         self.registry.statuses(epoch)
     }
 }
 
-fn record_to_wire(depth: &Depth) -> v1::DepthRecord {
+fn record_to_wire(depth: &CommittedDepth) -> v1::DepthRecord {
     let record = &depth.record;
     v1::DepthRecord {
         depth: record.depth,
@@ -322,13 +307,13 @@ fn record_to_wire(depth: &Depth) -> v1::DepthRecord {
         kept: record.kept,
         sent: depth.sent,
         sent_bytes: depth.sent_bytes,
-        cost_micros: depth.cost_micros,
+        cost_micros: depth.cost.0,
     }
 }
 
 /// Where a run may end.
 fn projection(manifest: &Manifest) -> Option<Projection> {
-    let mut pace = ProgressEstimator::new(&manifest.spec, manifest.max_depth);
+    let mut pace = ProgressEstimator::new(&manifest.spec, manifest.limits.max_depth);
     let skipped = manifest
         .depths
         .len()
@@ -340,10 +325,9 @@ fn projection(manifest: &Manifest) -> Option<Projection> {
 }
 
 fn to_wire(projection: &Projection, cost: &Cost) -> v1::Projection {
-    let spent = cost.micros();
     let until = |seconds: f64| {
-        let more = cost.per_hour() as f64 / 3600.0 * seconds;
-        spent.saturating_add(more as u64)
+        let more = cost.per_hour().0 as f64 / 3600.0 * seconds;
+        cost.total().saturating_add(Micros(more as u64)).0
     };
     v1::Projection {
         depth_low: projection.depths.0,

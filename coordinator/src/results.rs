@@ -1,8 +1,8 @@
 //! The best game of a run, read back from the object store, and the files that are left there of it.
 
 use hatebeam_objects::Objects;
-use hatebeam_report::{End, Film, Format, date, known_stem, stem};
-use hatebeam_runs::{Archive, Manifest, ManifestError, Outcome};
+use hatebeam_report::{Film, Format, date, known_stem, stem};
+use hatebeam_runs::{Archive, GameResult, Manifest, ManifestError};
 use hatebeam_runs::{BestGame, GameError, ShowError, best_game, game_through};
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -98,7 +98,7 @@ pub(crate) async fn leave(
     manifest: &Manifest,
     read: ReadBack,
     now: SystemTime,
-) -> Result<Outcome, ManifestError> {
+) -> Result<GameResult, ManifestError> {
     let prefix = manifest.prefix();
     let width = manifest.spec.width;
     let there = objects.list(&format!("{prefix}/replays")).await;
@@ -111,7 +111,7 @@ pub(crate) async fn leave(
         .filter_map(|entry| entry.key.rsplit('/').next());
     let stem =
         known_stem(&read.film, width, names).unwrap_or_else(|| stem(&read.film, width, &date(now)));
-    let facts = manifest.facts(End::of(manifest.ended_by()))?;
+    let facts = manifest.facts()?;
     let ReadBack { film, game, .. } = read;
     let replay = film.base2048.clone();
     let texts = tokio::task::spawn_blocking(move || {
@@ -132,8 +132,8 @@ pub(crate) async fn leave(
         }
     }
     let since = now.duration_since(UNIX_EPOCH);
-    Ok(Outcome {
-        score: game.score,
+    Ok(GameResult {
+        lines: game.score,
         pieces: game.wells.len() as u32,
         replay,
         lookups: game.lookups,

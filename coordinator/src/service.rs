@@ -2,16 +2,17 @@
 
 use crate::costs::now_ms;
 use crate::games::Games;
-use crate::queue::{Limits, RunQueue, RunUpdate};
+use crate::queue::{RunQueue, RunUpdate};
 use crate::registry::{OrderStream, WorkerRegistry};
-use hatebeam_cost::{Budget, StoppedBy};
+use hatebeam_cost::Micros;
 use hatebeam_objects::{Objects, check_key};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::Members;
 use hatebeam_proto::v1::runs_server::Runs;
-use hatebeam_runs::{Keep, RunSpec};
-use hatebeam_runs::{Manifest, ManifestError, State, VersionedManifest};
-use hatebeam_search::MAX_SHARDS;
+use hatebeam_runs::{
+    Limits, Manifest, ManifestError, Retention, RunSpec, RunState, VersionedManifest,
+};
+use hatebeam_search::{MAX_SHARDS, ShardLayout};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,11 +41,6 @@ const GO_ON: RunUpdate = RunUpdate {
     limits: None,
     stop_requested: Some(false),
 };
-/// Shards of a run, unless somebody says otherwise: enough for some tens of workers.
-const SHARDS: u64 = 64;
-/// Wells of a shard at most, unless somebody says otherwise.
-const SHARD_WELLS: u64 = 1 << 20;
-
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) registry: Arc<WorkerRegistry>,
@@ -88,24 +84,21 @@ impl Runs for Service {
         let spec: RunSpec = serde_json::from_str(&request.spec)
             .map_err(|error| bad(format!("the specification cannot be read: {error}")))?;
         spec.check().map_err(|error| bad(error.to_string()))?;
-        let keep: Keep = match request.keep.as_str() {
-            "" => Keep::All,
-            keep => keep.parse().map_err(bad)?,
+        let keep: Retention = match request.keep.as_str() {
+            "" => Retention::All,
+            keep => keep
+                .parse()
+                .map_err(|error| bad(format!("keep: {error}")))?,
         };
         let shards = match request.shards {
-            0 => spec
-                .width
-                .div_ceil(SHARD_WELLS)
-                .clamp(SHARDS, MAX_SHARDS as u64) as u32,
+            0 => ShardLayout::default_shards(spec.width),
             shards if shards as usize <= MAX_SHARDS => shards,
             shards => return Err(bad(format!("{shards} shards: at most {MAX_SHARDS} can be"))),
         };
         let limits = Limits {
             max_depth: limit(request.max_depth),
-            budget: Budget {
-                max_cost_micros: limit(request.max_cost_micros),
-                max_seconds: limit(request.max_seconds),
-            },
+            max_cost: limit(request.max_cost_micros).map(Micros),
+            max_time: limit(request.max_seconds).map(Duration::from_secs),
         };
         let name = spec.name();
         check_key(&name).map_err(|error| bad(error.to_string()))?;
@@ -115,14 +108,14 @@ impl Runs for Service {
                     "there is another run {name} with another specification"
                 )));
             }
-            if asks_for_other_limits(&there, limits) {
+            if there.is_open() && limits.differ_from(&there.limits) {
                 return Err(Status::failed_precondition(format!(
                     "run {name} goes on with other limits; `hatebeam limit {name}` changes them"
                 )));
             }
             if goes_on(&there, limits) {
                 self.reopen(&name, limits).await?;
-            } else if is_open(&there) && (there.stop_requested || self.queue.has_update(&name)) {
+            } else if there.is_open() && (there.stop_requested || self.queue.has_update(&name)) {
                 self.fulfil(&name, GO_ON).await?;
             }
         } else {
@@ -132,7 +125,7 @@ impl Runs for Service {
                 )));
             }
             let mut manifest = Manifest::new(name.clone(), spec, keep, shards, now_ms());
-            limits.put(&mut manifest);
+            manifest.limits = limits;
             let kept = VersionedManifest::create(&self.objects, manifest, self.conditional).await;
             let kept = kept.map_err(|error| in_the_store(&error))?;
             tracing::info!(run = name, "submitted");
@@ -178,7 +171,7 @@ impl Runs for Service {
                 from = depths
                     .last()
                     .map_or(from, |last| last.depth.saturating_add(1));
-                let has_ended = !matches!(run.state(), v1::State::Queued | v1::State::Running);
+                let has_ended = !run.is_open();
                 let workers = queue.workers();
                 let message = v1::WatchResponse {
                     alerts: queue.alerts(&run, &workers),
@@ -205,7 +198,7 @@ impl Runs for Service {
     ) -> Result<Response<v1::CancelResponse>, Status> {
         let name = request.into_inner().run;
         let manifest = self.queue.manifest(&name).ok_or_else(|| no_run(&name))?;
-        if is_open(&manifest) {
+        if manifest.is_open() {
             self.fulfil(&name, STOP).await?;
         }
         let run = self.queue.status(&name);
@@ -219,7 +212,7 @@ impl Runs for Service {
         let request = request.into_inner();
         let name = request.run.as_str();
         let manifest = self.queue.manifest(name).ok_or_else(|| no_run(name))?;
-        let limits = changed(Limits::of(&manifest), &request);
+        let limits = changed(manifest.limits, &request);
         let update = RunUpdate {
             limits: Some(limits),
             ..RunUpdate::default()
@@ -266,7 +259,7 @@ impl Service {
     /// Waits until what is wished of a run is written down; whether it is, as one that has ended has no updates.
     async fn fulfil(&self, name: &str, update: RunUpdate) -> Result<bool, Status> {
         let mut changes = self.queue.changes();
-        let is_there = |manifest: Arc<Manifest>| is_open(&manifest);
+        let is_there = |manifest: Arc<Manifest>| manifest.is_open();
         if self.queue.manifest(name).is_some_and(is_there) {
             self.queue.update(name, update);
         }
@@ -274,7 +267,7 @@ impl Service {
             loop {
                 changes.mark_unchanged();
                 match self.queue.manifest(name) {
-                    Some(now) if !is_open(&now) => {
+                    Some(now) if !now.is_open() => {
                         self.queue.take_update(name);
                         return Ok(false);
                     }
@@ -301,7 +294,7 @@ impl Service {
         let waits = self
             .queue
             .manifest(name)
-            .is_some_and(|manifest| manifest.state == State::Queued);
+            .is_some_and(|manifest| manifest.state == RunState::Queued);
         if !waits || self.queue.next().as_deref() == Some(name) {
             return Ok(());
         }
@@ -317,19 +310,18 @@ impl Service {
     }
 
     fn open(&self) -> usize {
-        let is_open =
-            |run: &&v1::RunStatus| matches!(run.state(), v1::State::Queued | v1::State::Running);
-        self.queue.statuses().iter().filter(is_open).count()
+        let statuses = self.queue.statuses();
+        statuses.iter().filter(|run| run.is_open()).count()
     }
 
     /// Puts a run that was stopped or failed into the queue again.
     async fn reopen(&self, name: &str, limits: Limits) -> Result<(), Status> {
         let kept = VersionedManifest::load(&self.objects, name, self.conditional).await;
         let mut kept = kept.map_err(|error| in_the_store(&error))?;
-        kept.manifest.state = State::Queued;
+        kept.manifest.state = RunState::Queued;
         kept.manifest.note = String::new();
-        limits.put(&mut kept.manifest);
-        kept.manifest.stopped_by = None;
+        kept.manifest.limits = limits;
+        kept.manifest.end = None;
         kept.manifest.stop_requested = false;
         self.queue.take_update(name);
         kept.save().await.map_err(|error| in_the_store(&error))?;
@@ -338,54 +330,28 @@ impl Service {
     }
 }
 
-fn is_open(manifest: &Manifest) -> bool {
-    matches!(manifest.state, State::Queued | State::Running)
-}
-
 /// 0 is no limit.
 fn limit<T: Default + PartialOrd>(limit: T) -> Option<T> {
     (limit > T::default()).then_some(limit)
 }
 
-/// Limits with what is asked for in place of what there was.
+/// Returns the limits after a request to change some of them.
 fn changed(limits: Limits, asked: &v1::LimitRequest) -> Limits {
-    let Limits { max_depth, budget } = limits;
+    let micros = asked.max_cost_micros;
+    let seconds = asked.max_seconds;
     Limits {
-        max_depth: asked.max_depth.map_or(max_depth, limit),
-        budget: Budget {
-            max_cost_micros: asked.max_cost_micros.map_or(budget.max_cost_micros, limit),
-            max_seconds: asked.max_seconds.map_or(budget.max_seconds, limit),
-        },
+        max_depth: asked.max_depth.map_or(limits.max_depth, limit),
+        max_cost: micros.map_or(limits.max_cost, |max| limit(max).map(Micros)),
+        max_time: seconds.map_or(limits.max_time, |max| limit(max).map(Duration::from_secs)),
     }
 }
 
-/// Whether a run is open, and somebody who submits it again names limits that it does not have.
-fn asks_for_other_limits(there: &Manifest, limits: Limits) -> bool {
-    let Limits { max_depth, budget } = limits;
-    let differs = |asked: Option<u64>, has: Option<u64>| asked.is_some() && asked != has;
-    let has = there.budget;
-    is_open(there)
-        && (differs(max_depth.map(u64::from), there.max_depth.map(u64::from))
-            || differs(budget.max_cost_micros, has.max_cost_micros)
-            || differs(budget.max_seconds, has.max_seconds))
-}
-
-/// Whether a run that is submitted again, with these limits, is searched on.
+/// Returns whether a run that is submitted again, with these limits, continues.
 fn goes_on(there: &Manifest, limits: Limits) -> bool {
-    let Limits { max_depth, budget } = limits;
-    let is_more = |now: Option<u64>, then: Option<u64>| now.is_none_or(|now| Some(now) > then);
-    match (there.state, there.stopped_by) {
-        (State::Cancelled | State::Failed, _) => true,
-        (State::Finished, Some(StoppedBy::MaxDepth)) => {
-            is_more(max_depth.map(u64::from), there.max_depth.map(u64::from))
-        }
-        (State::Finished, Some(StoppedBy::MaxCost)) => {
-            is_more(budget.max_cost_micros, there.budget.max_cost_micros)
-        }
-        (State::Finished, Some(StoppedBy::MaxHours)) => {
-            is_more(budget.max_seconds, there.budget.max_seconds)
-        }
-        (State::Finished, None) | (State::Queued | State::Running, _) => false,
+    match (there.state, there.end) {
+        (RunState::Cancelled | RunState::Failed, _) => true,
+        (RunState::Finished, Some(end)) => limits.allow_more_than(&there.limits, end),
+        (RunState::Finished, None) | (RunState::Queued | RunState::Running, _) => false,
     }
 }
 

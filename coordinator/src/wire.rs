@@ -1,6 +1,6 @@
 //! Conversions between the coordinator's own types and the messages of the protocol.
 
-use hatebeam_cost::{MAX_MICROS, MAX_TEXT, Machine};
+use hatebeam_cost::{MAX_PRICE, MAX_TEXT, Machine, Micros};
 use hatebeam_proto::v1;
 use hatebeam_runs::Table;
 
@@ -38,7 +38,7 @@ pub(crate) fn machine_to_wire(machine: Machine) -> v1::Machine {
         region: machine.region,
         zone: machine.zone,
         id: machine.id,
-        micros_per_hour: machine.micros_per_hour,
+        micros_per_hour: machine.price_per_hour.map(|price| price.0),
         price_from: machine.price_from,
     }
 }
@@ -55,9 +55,10 @@ pub(crate) fn machine_from_wire(machine: Option<&v1::Machine>) -> Machine {
         region: text(&machine.region),
         zone: text(&machine.zone),
         id: text(&machine.id),
-        micros_per_hour: machine
+        price_per_hour: machine
             .micros_per_hour
-            .filter(|micros| *micros <= MAX_MICROS),
+            .map(Micros)
+            .filter(|price| *price <= MAX_PRICE),
         price_from: text(&machine.price_from),
     }
 }

@@ -1,9 +1,11 @@
-//! What a run on rented machines costs: the usage of machines, requests and storage, in whole numbers, and the
-//! budget that limits it.
+//! Costs of a run on rented machines: the usage of machines, requests and storage, in whole numbers, and prices.
 
 mod ledger;
+mod machine;
+mod money;
+mod prices;
 
-pub use ledger::{
-    ActiveProcess, Budget, MAX_MICROS, MAX_TEXT, Machine, MachineUsage, ObjectStorePrices,
-    StoppedBy, UsageLedger, once_a_machine,
-};
+pub use ledger::{MachineUsage, UsageLedger};
+pub use machine::{ActiveProcess, MAX_PRICE, MAX_TEXT, Machine, one_per_machine};
+pub use money::{Micros, NotDollars};
+pub use prices::ObjectStorePrices;

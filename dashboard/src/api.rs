@@ -5,7 +5,7 @@ use crate::error::ApiError;
 use crate::events;
 use crate::form::{Estimate, EstimateRequest, Estimator, LimitsForm, RunForm};
 use crate::game;
-use crate::view::{DepthView, RunLine, RunView, WorkerView, is_open};
+use crate::view::{DepthView, RunLine, RunView, WorkerView};
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -390,7 +390,7 @@ async fn game<R: Runs>(
 ) -> Result<Json<Film>, ApiError> {
     let snapshot = watch_once(&app, &name, u32::MAX).await?;
     let run = run_of(&snapshot, &name)?;
-    let result = run.result.as_ref().filter(|_| depth == 0 && !is_open(run));
+    let result = run.result.as_ref().filter(|_| depth == 0 && !run.is_open());
     let replay = match result {
         Some(result) => result.replay.clone(),
         None => read_back(&app, &name, depth).await?,

@@ -13,22 +13,6 @@ fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-fn state(state: v1::State) -> &'static str {
-    match state {
-        v1::State::Unspecified => "unknown",
-        v1::State::Queued => "queued",
-        v1::State::Running => "running",
-        v1::State::Finished => "finished",
-        v1::State::Cancelled => "cancelled",
-        v1::State::Failed => "failed",
-    }
-}
-
-/// Whether a run is queued or running.
-pub(crate) fn is_open(run: &v1::RunStatus) -> bool {
-    matches!(run.state(), v1::State::Queued | v1::State::Running)
-}
-
 /// A run in the list of runs.
 #[derive(Serialize)]
 pub(crate) struct RunLine<'a> {
@@ -54,7 +38,7 @@ impl<'a> RunLine<'a> {
         let result = run.result.as_ref();
         RunLine {
             run: &run.name,
-            state: state(run.state()),
+            state: run.state().name(),
             width: run.width,
             depth: run.depth,
             max_depth: run.max_depth,

@@ -2,6 +2,7 @@
 
 use crate::numbers::grouped;
 use hatebeam_game::Geometry;
+use hatebeam_search::DepthRecord;
 
 /// Facts about a run.
 #[derive(Clone, Debug)]
@@ -18,76 +19,12 @@ pub struct Facts {
     pub spec: String,
     /// Size of the wells.
     pub geometry: Geometry,
-    /// Whether the run has ended, and why.
-    pub end: End,
+    /// How the search ended, in words, or that it did not end yet.
+    pub end: &'static str,
     /// Committed depths, ascending.
-    pub depths: Vec<DepthFacts>,
-    /// Digest of the last committed depth.
-    pub digest: String,
-    /// Size of the stored tables.
-    pub stored_bytes: u64,
+    pub depths: Vec<DepthRecord>,
     /// Scores of a whole depth, if they are available; or the reason why they cannot be read.
     pub scores: Option<Result<Scores, String>>,
-}
-
-/// Whether a run has ended, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// The run is in progress, or can be resumed.
-    Open,
-    /// The search is complete: every game is over after the last depth.
-    Over,
-    /// The limit with this name, such as `max-depth`, stopped the run.
-    Stopped(String),
-}
-
-impl End {
-    /// Returns the end with this name: `over`, or the name of the limit that stopped the run.
-    pub fn of(name: &str) -> End {
-        match name {
-            "over" => End::Over,
-            limit => End::Stopped(limit.to_owned()),
-        }
-    }
-
-    /// Returns the end in words.
-    pub fn words(&self) -> String {
-        match self {
-            End::Open => "not finished".to_owned(),
-            End::Over => "searched to the end".to_owned(),
-            End::Stopped(limit) => match limit.as_str() {
-                "max-depth" => "stopped at its depth limit".to_owned(),
-                "max-cost" => "stopped at its cost limit".to_owned(),
-                "max-hours" => "stopped at its time limit".to_owned(),
-                other => format!("stopped: {other}"),
-            },
-        }
-    }
-}
-
-/// Facts about a committed depth. The fields `*_eval` are scores of the evaluator.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DepthFacts {
-    /// Number of pieces placed.
-    pub depth: u32,
-    /// Number of wells.
-    pub count: u64,
-    /// Highest score.
-    pub best_eval: i32,
-    /// Median of the scores.
-    pub median_eval: i32,
-    /// Lowest score: the cut.
-    pub worst_eval: i32,
-    /// Most lines cleared by any game of this depth.
-    pub best_lines: u32,
-    /// Height of the stack of the game with the most lines.
-    pub height: usize,
-    /// Number of distinct children, summed over the parents.
-    pub children: u64,
-    /// Duration in seconds.
-    pub seconds: f64,
-    /// Size of the stored tables.
-    pub bytes: u64,
 }
 
 /// Distribution of the scores of a depth.
@@ -109,7 +46,12 @@ impl Facts {
     /// Returns the most lines cleared by any game of the run.
     pub fn lines(&self) -> u32 {
         let lines = self.depths.iter().map(|depth| depth.best_lines);
-        lines.max().unwrap_or(0)
+        lines.max().map_or(0, u32::from)
+    }
+
+    /// Returns the size of the stored tables.
+    pub fn stored_bytes(&self) -> u64 {
+        self.depths.iter().map(|depth| depth.bytes).sum()
     }
 
     /// Describes the search in words.

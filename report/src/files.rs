@@ -123,7 +123,6 @@ pub fn known_stem<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::End;
     use hatebeam_game::{Enemy, Geometry, decode};
 
     const RECORD: &str = include_str!("../../examples/david-and-felipe-148.txt");
@@ -140,10 +139,8 @@ mod tests {
             quiescence: "off",
             spec: "{}".to_owned(),
             geometry: Geometry::STANDARD,
-            end: End::Over,
+            end: "searched to the end",
             depths: Vec::new(),
-            digest: String::new(),
-            stored_bytes: 0,
             scores: None,
         }
     }

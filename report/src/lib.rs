@@ -11,7 +11,7 @@ mod numbers;
 mod page;
 mod picture;
 
-pub use facts::{DepthFacts, End, Facts, Scores};
+pub use facts::{Facts, Scores};
 pub use files::{Format, UnknownFormat, known_stem, stem};
 pub use film::{Film, FilmError, FilmTurn, MAX_KEYS};
 pub use numbers::{bytes, date, duration, grouped};

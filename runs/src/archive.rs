@@ -1,8 +1,11 @@
 //! A run in the object store, read by look-ups: whatever became of the machines that searched it.
 
-use crate::manifest::{Manifest, ManifestError, Table, first_node};
+use crate::error::ManifestError;
+use crate::manifest::Manifest;
 use crate::read_back::ReadableRun;
+use crate::record::first_node;
 use crate::spec::StartingPosition;
+use crate::table::Table;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_search::{Node, NodeWell};

@@ -4,32 +4,51 @@
 
 #[cfg(feature = "objects")]
 mod archive;
+mod end;
+#[cfg(feature = "objects")]
+mod error;
 #[cfg(feature = "objects")]
 mod garbage;
+mod limits;
 #[cfg(feature = "objects")]
 mod manifest;
+mod names;
 mod progress;
 mod read_back;
+mod record;
 mod repair;
-mod results;
+mod retention;
 mod run;
+mod show;
 mod spec;
 mod summary;
+#[cfg(feature = "objects")]
+mod table;
+#[cfg(feature = "objects")]
+mod versioned;
 
 #[cfg(feature = "objects")]
 pub use archive::Archive;
+pub use end::{EndReason, RunState, end_in_words};
+#[cfg(feature = "objects")]
+pub use error::ManifestError;
 #[cfg(feature = "objects")]
 pub use garbage::collect_garbage;
+pub use limits::{Limits, Usage, UsedShare};
 #[cfg(feature = "objects")]
-pub use manifest::{
-    Depth, Expected, Manifest, ManifestError, Outcome, RUNS, State, Table, VersionedManifest,
-    first_node, first_record, list_manifests,
-};
+pub use manifest::{CommittedDepth, GameResult, Manifest, RUNS};
+pub use names::{NameError, find_by_name};
 pub use progress::{ProgressEstimator, Projection, likely_depths};
 pub use read_back::{
     BestGame, GameError, GameTo, ReadableRun, best_game, bring_to_end, game_through, game_to,
 };
-pub use results::ShowError;
-pub use run::{End, Keep, MAX_GAP, Observer, Run, RunError, Settings, record};
+pub use record::{DepthWork, first_node, first_record, record_of};
+pub use retention::{MAX_GAP, NotRetention, Retention};
+pub use run::{Observer, Run, RunError, Settings};
+pub use show::ShowError;
 pub use spec::{MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
 pub use summary::FrontierSummary;
+#[cfg(feature = "objects")]
+pub use table::{Table, TableList};
+#[cfg(feature = "objects")]
+pub use versioned::{ListedRun, VersionedManifest, list_manifests};

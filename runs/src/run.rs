@@ -4,121 +4,29 @@
 //! commit begins: the search is at most one depth ahead of the disk. A depth counts once its record is
 //! on the disk; whatever happens, at most the depth after the last record is searched again.
 
+use crate::end::EndReason;
+use crate::limits::{Limits, Usage};
+use crate::record::record_of;
+use crate::retention::Retention;
 use crate::spec::{RunSpec, SpecError, StartingPosition};
-use crate::summary::FrontierSummary;
-use hatebeam_game::{Emulator, Geometry};
+use hatebeam_game::Emulator;
 use hatebeam_search::{Cancelled, Frontier, Node, NodeWell, ShardLayout, Step, WeightError};
 use hatebeam_store::{DepthRecord, RunStore, StoreError};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// The most depths from one that is kept to the next: to get over as many, a look-up back has to try
-/// some five wells for each depth in between, one inside the other.
-pub const MAX_GAP: u32 = 6;
-
-/// Which depths' wells stay on the disk. Written `all`, `last` or a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub enum Keep {
-    /// All: any game can be read back by one look-up a depth.
-    All,
-    /// Every so many, 2 to [`MAX_GAP`]: reading back has to search in between.
-    Every(u32),
-    /// The last alone, so that the run can be resumed: no game can be read back.
-    Last,
-}
-
-impl fmt::Display for Keep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Keep::All => write!(f, "all"),
-            Keep::Every(every) => write!(f, "{every}"),
-            Keep::Last => write!(f, "last"),
-        }
-    }
-}
-
-impl From<Keep> for String {
-    fn from(keep: Keep) -> String {
-        keep.to_string()
-    }
-}
-
-impl TryFrom<String> for Keep {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Keep, String> {
-        text.parse()
-    }
-}
-
-impl FromStr for Keep {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Keep, String> {
-        match text {
-            "all" | "1" => Ok(Keep::All),
-            "last" => Ok(Keep::Last),
-            _ => match text.parse() {
-                Ok(every) if (2..=MAX_GAP).contains(&every) => Ok(Keep::Every(every)),
-                _ => Err(format!(
-                    "{text} is not all, last, or a number from 2 to {MAX_GAP}"
-                )),
-            },
-        }
-    }
-}
-
-impl Keep {
-    /// The part of all depths that stays, roughly.
-    pub fn part(self, depths: u32) -> f64 {
-        match self {
-            Keep::All => 1.0,
-            Keep::Every(every) => 1.0 / f64::from(every),
-            Keep::Last => 2.0 / f64::from(depths.max(2)),
-        }
-    }
-
-    /// Whether the wells of a depth stay, once the next depth is committed.
-    pub fn keeps(self, depth: u32, first: u32) -> bool {
-        match self {
-            Keep::All => true,
-            Keep::Every(every) => depth == first || depth.is_multiple_of(every),
-            Keep::Last => false,
-        }
-    }
-}
-
-/// How a run is searched: nothing here changes a frontier.
+/// How a run is searched. Nothing here changes a frontier.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Threads that search, and that write.
+    /// Number of threads that search and that write.
     pub threads: usize,
-    /// The depth at which to stop, pieces before the start counted.
-    pub max_depth: Option<u32>,
-    /// Seconds that it may be searched, those of before it was resumed counted: it stops before a depth that
-    /// would take more, if it took as long as the last.
-    pub max_seconds: Option<f64>,
-}
-
-/// Why a search came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// No well of the last depth has a child that is alive.
-    Over,
-    /// It has reached [`Settings::max_depth`].
-    MaxDepth,
-    /// It has come to [`Settings::max_seconds`].
-    MaxSeconds,
-    /// It was told to stop.
-    Interrupted,
+    /// Limits of the run. The cost limit does not apply: a run on one machine has no price.
+    pub limits: Limits,
 }
 
 /// Who is told how a search goes on. All calls come from the thread that searches.
@@ -170,7 +78,7 @@ pub struct Run {
     spec: RunSpec,
     start: StartingPosition,
     emulator: Emulator,
-    keep: Keep,
+    keep: Retention,
     store: RunStore,
 }
 
@@ -179,7 +87,7 @@ pub struct Run {
 #[serde(deny_unknown_fields)]
 struct PersistedSpec {
     search: RunSpec,
-    keep: Keep,
+    keep: Retention,
 }
 
 impl Run {
@@ -189,13 +97,17 @@ impl Run {
     /// # Errors
     /// [`RunError::OtherSpec`] if another run lies there; else what checking the specification and
     /// opening the store may meet.
-    pub fn open_or_create(dir: &Path, spec: &RunSpec, keep: Option<Keep>) -> Result<Run, RunError> {
+    pub fn open_or_create(
+        dir: &Path,
+        spec: &RunSpec,
+        keep: Option<Retention>,
+    ) -> Result<Run, RunError> {
         spec.check()?;
         let store = match RunStore::open(dir) {
             Err(StoreError::NoRun { .. }) => {
                 let said = PersistedSpec {
                     search: spec.clone(),
-                    keep: keep.unwrap_or(Keep::All),
+                    keep: keep.unwrap_or(Retention::All),
                 };
                 let said = serde_json::to_value(said).map_err(|source| unreadable(dir, source))?;
                 RunStore::create(dir, spec.emulator()?.geometry(), &said)?
@@ -217,7 +129,7 @@ impl Run {
     ///
     /// # Errors
     /// As for [`Run::open_or_create`], and [`StoreError::NoRun`].
-    pub fn open(dir: &Path, keep: Option<Keep>) -> Result<Run, RunError> {
+    pub fn open(dir: &Path, keep: Option<Retention>) -> Result<Run, RunError> {
         Run::of_store(RunStore::open(dir)?, keep)
     }
 
@@ -229,7 +141,7 @@ impl Run {
         Run::of_store(RunStore::open_read_only(dir)?, None)
     }
 
-    fn of_store(store: RunStore, keep: Option<Keep>) -> Result<Run, RunError> {
+    fn of_store(store: RunStore, keep: Option<Retention>) -> Result<Run, RunError> {
         let said: PersistedSpec = serde_json::from_value(store.spec().clone())
             .map_err(|source| unreadable(store.dir(), source))?;
         Ok(Run {
@@ -242,7 +154,7 @@ impl Run {
     }
 
     /// Which wells stay on the disk.
-    pub fn keep(&self) -> Keep {
+    pub fn keep(&self) -> Retention {
         self.keep
     }
 
@@ -282,23 +194,25 @@ impl Run {
         settings: &Settings,
         cancel: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(Run, End), RunError> {
+    ) -> Result<(Run, EndReason), RunError> {
         let threads = settings.threads.max(1);
         let step = Step::new(&self.emulator, self.spec.evaluator, self.layout(), threads)?;
         let mut frontier = Arc::new(self.head(threads, observer)?);
         let mut commit: Option<Commit> = None;
         let records = self.store.depths();
-        let before: f64 = records.iter().map(|record| record.seconds).sum();
-        let mut last = records.last().map_or(0.0, |record| record.seconds);
+        let before = seconds(records.iter().map(|record| record.seconds).sum());
+        let mut last = seconds(records.last().map_or(0.0, |record| record.seconds));
         let mut store = Some(self.store);
         let started = Instant::now();
         let end = loop {
-            let until = before + started.elapsed().as_secs_f64() + last;
-            if settings.max_seconds.is_some_and(|max| until > max) {
-                break End::MaxSeconds;
-            }
-            if settings.max_depth.is_some_and(|max| frontier.depth >= max) {
-                break End::MaxDepth;
+            let usage = Usage {
+                depth: frontier.depth,
+                time: before + started.elapsed(),
+                depth_time: last,
+                ..Usage::default()
+            };
+            if let Some(limit) = settings.limits.exceeded_by(&usage) {
+                break limit;
             }
             let begun = Instant::now();
             let expanded = Arc::new(AtomicU64::new(0));
@@ -310,23 +224,23 @@ impl Run {
             }
             let (next, stats) = match next {
                 Ok(next) => next,
-                Err(Cancelled) => break End::Interrupted,
+                Err(Cancelled) => break EndReason::Interrupted,
             };
             if next.is_empty() {
-                break End::Over;
+                break EndReason::Over;
             }
             let Some(free) = store.take() else {
                 unreachable!("the commit before it was finished");
             };
             frontier = Arc::new(next);
             let geometry = self.emulator.geometry();
-            let (seconds, children) = (begun.elapsed().as_secs_f64(), stats.children);
-            last = seconds;
+            last = begun.elapsed();
+            let (seconds, children) = (last.as_secs_f64(), stats.children);
             commit = Some(Commit::begin(
                 (free, span),
                 Arc::clone(&frontier),
                 (threads, self.keep),
-                move |frontier| record(geometry, frontier, children, seconds),
+                move |frontier| record_of(geometry, frontier, children, seconds),
             ));
         };
         if let Some(commit) = commit {
@@ -374,7 +288,7 @@ impl Run {
         let frontier = self.first();
         let geometry = self.emulator.geometry();
         let shards: Vec<&[Node]> = frontier.shards.iter().map(Vec::as_slice).collect();
-        let record = record(geometry, &frontier, 0, 0.0);
+        let record = record_of(geometry, &frontier, 0, 0.0);
         self.store.commit(record, &shards, threads)?;
         Ok(frontier)
     }
@@ -396,6 +310,11 @@ impl Run {
     }
 }
 
+/// The duration that a record has in seconds.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
 fn unreadable(dir: &Path, source: serde_json::Error) -> RunError {
     RunError::UnreadableSpec {
         dir: dir.display().to_string(),
@@ -414,7 +333,7 @@ impl Commit {
     fn begin(
         (mut store, span): (RunStore, tracing::Span),
         frontier: Arc<Frontier>,
-        (threads, keep): (usize, Keep),
+        (threads, keep): (usize, Retention),
         record: impl FnOnce(&Frontier) -> DepthRecord + Send + 'static,
     ) -> Commit {
         let inside = span.clone();
@@ -458,7 +377,7 @@ fn commit(
     record: DepthRecord,
     shards: &[&[Node]],
     threads: usize,
-    keep: Keep,
+    keep: Retention,
 ) -> Result<DepthRecord, StoreError> {
     let depth = record.depth;
     store.commit(record.clone(), shards, threads)?;
@@ -471,21 +390,4 @@ fn commit(
         store.drop_tables(before)?;
     }
     Ok(store.depths().last().cloned().unwrap_or(record))
-}
-
-/// What there is to say of a frontier.
-pub fn record(geometry: Geometry, frontier: &Frontier, children: u64, seconds: f64) -> DepthRecord {
-    let mut scores: Vec<i32> = frontier.nodes().map(|node| node.score).collect();
-    let middle = scores.len() / 2;
-    let median = match scores.is_empty() {
-        true => 0,
-        false => *scores.select_nth_unstable(middle).1,
-    };
-    drop(scores);
-    FrontierSummary::of(frontier.nodes()).record(
-        geometry,
-        (frontier.depth, median),
-        children,
-        seconds,
-    )
 }

@@ -1,22 +1,22 @@
-//! What there is to say of a frontier, or of a part of one.
+//! A summary of a frontier, or of a part of one.
 
+use crate::record::DepthWork;
 use hatebeam_game::Geometry;
-use hatebeam_search::{Digest, Node};
-use hatebeam_store::DepthRecord;
+use hatebeam_search::{DepthRecord, Digest, Node};
 use std::cmp::Ordering;
 
-/// What there is to say of a part of a frontier. Parts can be joined in any order.
+/// Summary of a part of a frontier. Parts can be joined in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontierSummary {
-    /// Wells.
+    /// Number of wells.
     pub count: u64,
-    /// Of the nodes.
+    /// Digest of the nodes.
     pub digest: Digest,
-    /// The greatest score; the least number of its kind without a node.
+    /// Highest score; [`i32::MIN`] without nodes.
     pub best_eval: i32,
-    /// The least score; the greatest number of its kind without a node.
+    /// Lowest score; [`i32::MAX`] without nodes.
     pub worst_eval: i32,
-    /// The node with the most lines, then the greatest score, then the first well.
+    /// The node with the most lines; of these the one with the highest score, then the first by well.
     pub best: Option<Node>,
 }
 
@@ -33,11 +33,11 @@ impl Default for FrontierSummary {
 }
 
 impl FrontierSummary {
-    /// Of these nodes.
+    /// Returns the summary of these nodes.
     pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> FrontierSummary {
-        let mut part = FrontierSummary::default();
+        let mut summary = FrontierSummary::default();
         for node in nodes {
-            part.join(&FrontierSummary {
+            summary.join(&FrontierSummary {
                 count: 1,
                 digest: Digest::of([node]),
                 best_eval: node.score,
@@ -45,7 +45,7 @@ impl FrontierSummary {
                 best: Some(*node),
             });
         }
-        part
+        summary
     }
 
     /// Adds another part of the same frontier.
@@ -60,32 +60,31 @@ impl FrontierSummary {
             .max_by(by_lines);
     }
 
-    /// The record of a depth that this is all of.
-    pub fn record(
-        &self,
-        geometry: Geometry,
-        (depth, median_eval): (u32, i32),
-        children: u64,
-        seconds: f64,
-    ) -> DepthRecord {
+    /// Returns the record of the depth whose whole frontier this summarizes.
+    pub fn record(&self, geometry: Geometry, work: DepthWork) -> DepthRecord {
         let well = self.best.and_then(|node| node.well.unpack(geometry).ok());
+        let (best_eval, worst_eval) = match self.count {
+            0 => (0, 0),
+            _ => (self.best_eval, self.worst_eval),
+        };
         DepthRecord {
-            depth,
+            depth: work.depth,
             count: self.count,
             digest: self.digest.to_string(),
-            best_eval: if self.count == 0 { 0 } else { self.best_eval },
-            median_eval,
-            worst_eval: if self.count == 0 { 0 } else { self.worst_eval },
+            best_eval,
+            median_eval: work.median_eval,
+            worst_eval,
             best_lines: self.best.map_or(0, |node| node.lines),
             best_well: well.map_or_else(String::new, |well| well.to_hex(geometry)),
-            children,
-            seconds,
+            children: work.children,
+            seconds: work.seconds,
             bytes: 0,
             kept: true,
         }
     }
 }
 
+/// Orders nodes by lines, then by score, then by well.
 fn by_lines(a: &Node, b: &Node) -> Ordering {
     (a.lines, a.score)
         .cmp(&(b.lines, b.score))

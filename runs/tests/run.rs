@@ -4,8 +4,8 @@
 
 use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
 use hatebeam_runs::{
-    End, GameError, Keep, Observer, Run, RunError, RunSpec, Settings, SpecError, Start, WellSpec,
-    best_game, game_to,
+    EndReason, GameError, Limits, Observer, Retention, Run, RunError, RunSpec, Settings, SpecError,
+    Start, WellSpec, best_game, game_to,
 };
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 use hatebeam_store::{DepthRecord, StoreError};
@@ -13,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 fn spec(width: u64) -> RunSpec {
     RunSpec {
@@ -63,21 +64,20 @@ impl Observer for Notes {
 fn settings(threads: usize) -> Settings {
     Settings {
         threads,
-        max_depth: None,
-        max_seconds: None,
+        limits: Limits::default(),
     }
 }
 
-fn search(run: Run, settings: &Settings, notes: &mut Notes) -> (Run, End) {
+fn search(run: Run, settings: &Settings, notes: &mut Notes) -> (Run, EndReason) {
     let cancel = Arc::clone(&notes.cancel);
     run.search(settings, &cancel, notes).unwrap()
 }
 
 /// Searches to the end.
-fn to_end(dir: &Path, spec: &RunSpec, keep: Keep, threads: usize) -> Run {
+fn to_end(dir: &Path, spec: &RunSpec, keep: Retention, threads: usize) -> Run {
     let run = Run::open_or_create(dir, spec, Some(keep)).unwrap();
     let (run, end) = search(run, &settings(threads), &mut Notes::default());
-    assert_eq!(end, End::Over);
+    assert_eq!(end, EndReason::Over);
     run
 }
 
@@ -99,7 +99,7 @@ fn tables(dir: &Path) -> Vec<PathBuf> {
 #[test]
 fn threads_and_what_is_kept_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let reference = to_end(&folder.path().join("1"), &spec(600), Keep::All, 1);
+    let reference = to_end(&folder.path().join("1"), &spec(600), Retention::All, 1);
     let game = best_game(&reference).unwrap();
     assert!(game.score > 5, "{}", game.score);
     let record = play(
@@ -111,11 +111,11 @@ fn threads_and_what_is_kept_change_nothing() {
     assert!(record.is_finished());
     assert_eq!(record.score, game.score);
     for (name, keep, threads) in [
-        ("2", Keep::All, 2),
-        ("8", Keep::All, 8),
-        ("every 2nd", Keep::Every(2), 2),
-        ("every 5th", Keep::Every(5), 2),
-        ("last", Keep::Last, 2),
+        ("2", Retention::All, 2),
+        ("8", Retention::All, 8),
+        ("every 2nd", Retention::Every(2), 2),
+        ("every 5th", Retention::Every(5), 2),
+        ("last", Retention::Last, 2),
     ] {
         let dir = folder.path().join(name);
         let run = to_end(&dir, &spec(600), keep, threads);
@@ -123,11 +123,11 @@ fn threads_and_what_is_kept_change_nothing() {
         let depths = run.store().depths();
         let kept = depths.iter().filter(|record| record.kept).count();
         match keep {
-            Keep::All => assert_eq!(kept, depths.len()),
-            Keep::Every(every) => assert!(kept <= depths.len() / every as usize + 3),
-            Keep::Last => assert_eq!(kept, 1),
+            Retention::All => assert_eq!(kept, depths.len()),
+            Retention::Every(every) => assert!(kept <= depths.len() / every as usize + 3),
+            Retention::Last => assert_eq!(kept, 1),
         }
-        if keep == Keep::Last {
+        if keep == Retention::Last {
             let error = best_game(&run).unwrap_err();
             assert!(
                 matches!(error, GameError::Store(StoreError::Dropped { .. })),
@@ -144,17 +144,17 @@ fn threads_and_what_is_kept_change_nothing() {
 #[test]
 fn an_interrupted_run_goes_on_as_if_nothing_had_been() {
     let folder = tempfile::tempdir().unwrap();
-    let reference = to_end(&folder.path().join("whole"), &spec(600), Keep::All, 2);
+    let reference = to_end(&folder.path().join("whole"), &spec(600), Retention::All, 2);
     let dir = folder.path().join("parts");
     let mut interruptions = 0;
     loop {
         let run = Run::open_or_create(&dir, &spec(600), None).unwrap();
         let (run, end) = search(run, &settings(2), &mut Notes::stopping_after(7));
-        if end == End::Over {
+        if end == EndReason::Over {
             assert_eq!(digests(&run), digests(&reference));
             break;
         }
-        assert_eq!(end, End::Interrupted);
+        assert_eq!(end, EndReason::Interrupted);
         interruptions += 1;
     }
     assert!(interruptions > 4, "{interruptions}");
@@ -163,40 +163,44 @@ fn an_interrupted_run_goes_on_as_if_nothing_had_been() {
 #[test]
 fn a_run_can_stop_at_a_depth_and_go_on() {
     let folder = tempfile::tempdir().unwrap();
-    let reference = to_end(&folder.path().join("whole"), &spec(200), Keep::All, 2);
+    let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
     for (max_depth, last) in [(0, 0), (10, 10), (10, 10), (5, 10)] {
         let run = Run::open_or_create(&dir, &spec(200), None).unwrap();
         let settings = Settings {
             threads: 2,
-            max_depth: Some(max_depth),
-            max_seconds: None,
+            limits: Limits {
+                max_depth: Some(max_depth),
+                ..Limits::default()
+            },
         };
         let (run, end) = search(run, &settings, &mut Notes::default());
-        assert_eq!(end, End::MaxDepth);
+        assert_eq!(end, EndReason::MaxDepth);
         assert_eq!(run.store().depths().last().unwrap().depth, last);
         // The game is brought to its end from there, with a line where there is one to be had.
         assert!(best_game(&run).unwrap().score <= 2);
     }
-    let run = to_end(&dir, &spec(200), Keep::All, 2);
+    let run = to_end(&dir, &spec(200), Retention::All, 2);
     assert_eq!(digests(&run), digests(&reference));
 }
 
 #[test]
 fn a_run_can_stop_when_its_time_is_over_and_go_on() {
     let folder = tempfile::tempdir().unwrap();
-    let reference = to_end(&folder.path().join("whole"), &spec(200), Keep::All, 2);
+    let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
     let mut before = 0;
     for max_seconds in [0.0, 0.05, 0.05, 0.1] {
         let run = Run::open_or_create(&dir, &spec(200), None).unwrap();
         let settings = Settings {
             threads: 2,
-            max_depth: None,
-            max_seconds: Some(max_seconds),
+            limits: Limits {
+                max_time: Some(Duration::from_secs_f64(max_seconds)),
+                ..Limits::default()
+            },
         };
         let (run, end) = search(run, &settings, &mut Notes::default());
-        assert_eq!(end, End::MaxSeconds);
+        assert_eq!(end, EndReason::MaxHours);
         let depths = run.store().depths();
         // The first depth is not known to take any time.
         assert!(depths.len() >= before.max(1), "{max_seconds}");
@@ -206,7 +210,7 @@ fn a_run_can_stop_when_its_time_is_over_and_go_on() {
         before = depths.len();
         best_game(&run).unwrap();
     }
-    let run = to_end(&dir, &spec(200), Keep::All, 2);
+    let run = to_end(&dir, &spec(200), Retention::All, 2);
     assert!(run.store().depths().len() > before);
     assert_eq!(digests(&run), digests(&reference));
 }
@@ -214,13 +218,13 @@ fn a_run_can_stop_when_its_time_is_over_and_go_on() {
 #[test]
 fn damaged_wells_are_searched_again() {
     let folder = tempfile::tempdir().unwrap();
-    let reference = to_end(&folder.path().join("whole"), &spec(300), Keep::All, 2);
+    let reference = to_end(&folder.path().join("whole"), &spec(300), Retention::All, 2);
     let dir = folder.path().join("damaged");
     // The last depth; the last three; all of them.
     for count in [1, 3, usize::MAX] {
         let run = Run::open_or_create(&dir, &spec(300), None).unwrap();
         let (run, end) = search(run, &settings(2), &mut Notes::stopping_after(12));
-        assert_eq!(end, End::Interrupted);
+        assert_eq!(end, EndReason::Interrupted);
         let last = run.store().depths().last().unwrap().depth;
         drop(run);
         for path in tables(&dir).iter().rev().take(count) {
@@ -236,7 +240,7 @@ fn damaged_wells_are_searched_again() {
         let found = digests(&run);
         assert_eq!(found, digests(&reference)[..found.len()]);
     }
-    let run = to_end(&dir, &spec(300), Keep::All, 2);
+    let run = to_end(&dir, &spec(300), Retention::All, 2);
     assert_eq!(digests(&run), digests(&reference));
     assert_eq!(best_game(&run).unwrap(), best_game(&reference).unwrap());
 }
@@ -257,7 +261,10 @@ fn damage(dir: &Path, depths: &[u32]) {
 #[test]
 fn damaged_depths_in_the_middle_are_made_anew() {
     let folder = tempfile::tempdir().unwrap();
-    for (at, keep) in [Keep::All, Keep::Every(3)].into_iter().enumerate() {
+    for (at, keep) in [Retention::All, Retention::Every(3)]
+        .into_iter()
+        .enumerate()
+    {
         let dir = folder.path().join(at.to_string());
         let whole = to_end(&dir, &spec(300), keep, 2);
         let (expected, game) = (digests(&whole), best_game(&whole).unwrap());
@@ -303,7 +310,12 @@ fn a_run_may_start_from_a_replay_or_a_well() {
         base2048: encode(&keys, Encoding::Base2048),
         piece: piece as u32,
     };
-    let run = to_end(&folder.path().join("replay"), &from_replay, Keep::All, 2);
+    let run = to_end(
+        &folder.path().join("replay"),
+        &from_replay,
+        Retention::All,
+        2,
+    );
     assert_eq!(run.store().depths()[0].depth, piece as u32 - 1);
     let game = best_game(&run).unwrap();
     assert!(game.score >= turn.score);
@@ -317,7 +329,7 @@ fn a_run_may_start_from_a_replay_or_a_well() {
     from_well.start = Start::Well {
         hex: turn.well.to_hex(Geometry::STANDARD),
     };
-    let run = to_end(&folder.path().join("well"), &from_well, Keep::All, 2);
+    let run = to_end(&folder.path().join("well"), &from_well, Retention::All, 2);
     let of_well = best_game(&run).unwrap();
     assert_eq!(of_well.score + turn.score, game.score);
     assert_eq!(of_well.wells[0], turn.well);
@@ -335,7 +347,7 @@ fn a_run_may_start_from_a_replay_or_a_well() {
 #[test]
 fn any_well_of_any_depth_can_be_read_back() {
     let folder = tempfile::tempdir().unwrap();
-    for keep in [Keep::All, Keep::Every(4)] {
+    for keep in [Retention::All, Retention::Every(4)] {
         let dir = folder.path().join(keep.to_string());
         let run = to_end(&dir, &spec(200), keep, 2);
         let mut children = Children::new();

@@ -10,6 +10,7 @@ mod evaluator;
 mod features;
 mod node;
 mod patterns;
+mod record;
 mod step;
 
 pub use evaluator::{
@@ -17,8 +18,9 @@ pub use evaluator::{
 };
 pub use features::{Features, LANES, count as count_features};
 pub use node::{Digest, Node, NodeWell, WELL_BYTES};
+pub use record::DepthRecord;
 pub use step::{
     Cancelled, Candidates, ChildSink, CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES,
-    DIGITS, Exchange, Frontier, MAX_SHARDS, Owner, ShardLayout, SortBuffer, Step, StepStats, Ties,
-    retry_sigmas,
+    DIGITS, Exchange, Frontier, MAX_SHARDS, MIN_SHARDS, Owner, REMOTE_BATCH, SHARD_WELLS,
+    ShardLayout, SortBuffer, Step, StepStats, TABLE_WELLS, Ties, retry_sigmas,
 };

@@ -9,9 +9,8 @@
 //! nearest kept table.
 
 use crate::error::{StoreError, hex_of};
-use crate::records::DepthRecord;
 use hatebeam_game::{Backward, Geometry, Parent, Well};
-use hatebeam_search::{Node, NodeWell};
+use hatebeam_search::{DepthRecord, Node, NodeWell};
 use std::collections::HashSet;
 
 /// A source of the wells of a run.

@@ -7,44 +7,10 @@
 
 use crate::error::StoreError;
 use crate::files::{sync_dir, write_whole};
-use serde::{Deserialize, Serialize};
+use hatebeam_search::DepthRecord;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// The record of a committed depth.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct DepthRecord {
-    /// The depth: the number of pieces placed.
-    pub depth: u32,
-    /// Number of wells in the frontier.
-    pub count: u64,
-    /// The [`Digest`](hatebeam_search::Digest) of the nodes in hex.
-    pub digest: String,
-    /// Greatest score of the evaluator.
-    #[serde(rename = "best_score")]
-    pub best_eval: i32,
-    /// Median of the evaluator's scores.
-    #[serde(rename = "median_score")]
-    pub median_eval: i32,
-    /// Least score of the evaluator.
-    #[serde(rename = "worst_score")]
-    pub worst_eval: i32,
-    /// Greatest number of lines cleared.
-    #[serde(rename = "best_game_score")]
-    pub best_lines: u16,
-    /// A well with the greatest number of lines cleared, in the format of
-    /// [`Well::to_hex`](hatebeam_game::Well::to_hex).
-    pub best_well: String,
-    /// Number of children generated for the frontier.
-    pub children: u64,
-    /// Duration of the search of this depth in seconds.
-    pub seconds: f64,
-    /// Size of the tables in bytes. The store sets it.
-    pub bytes: u64,
-    /// Whether the tables exist. The store sets it.
-    pub kept: bool,
-}
 
 const BEFORE_SUM: &str = "{\"sum\":\"";
 const AFTER_SUM: &str = "\",\"record\":";

@@ -64,15 +64,15 @@ fn a_run_ends_with_a_replay_that_verifies() {
     for (line, depth) in depths.iter().zip(1..) {
         assert_eq!(line["depth"], depth);
         assert!(line["wells"].as_u64().unwrap() <= 500);
-        assert!(line["cut"].as_i64() <= line["median"].as_i64());
-        assert!(line["median"].as_i64() <= line["best"].as_i64());
+        assert!(line["worst_eval"].as_i64() <= line["median_eval"].as_i64());
+        assert!(line["median_eval"].as_i64() <= line["best_eval"].as_i64());
         assert!(line["children"].as_u64() >= line["wells"].as_u64());
     }
     assert_eq!(depths.last().unwrap()["digest"], summary["digest"]);
     for number in ["children", "peak_rss_bytes", "stored_bytes"] {
         assert!(summary[number].as_u64().unwrap() > 0, "{number}");
     }
-    let score = summary["best_score"].to_string();
+    let score = summary["best_lines"].to_string();
     let replay = summary["replay"].as_str().unwrap();
     run(&["replay", "verify", replay, "--expect-score", &score]).silent_results();
     let kept = summary["replay_file"].as_str().unwrap();
@@ -92,7 +92,7 @@ fn a_person_is_told_what_happens() {
     let state = state("person");
     let told = with_state(&["run", "--width", "300"], &state);
     assert_eq!(told.code, 0);
-    for word in ["memory", "free", "points", "median", "elapsed"] {
+    for word in ["memory", "free", "lines", "median", "elapsed"] {
         assert!(told.err.contains(word), "{word}: {}", told.err);
     }
     for word in [
@@ -238,7 +238,7 @@ fn a_run_leaves_its_game_in_every_form_and_once() {
     let (_, summary) = search(&state, "200");
     let says = format!(
         "{:05}-lines-{:04}-pieces-200-wide-20",
-        summary["best_score"].as_u64().unwrap(),
+        summary["best_lines"].as_u64().unwrap(),
         summary["pieces"].as_u64().unwrap()
     );
     let endings = ["txt", "raw.txt", "json", "svg", "html"];
@@ -250,7 +250,7 @@ fn a_run_leaves_its_game_in_every_form_and_once() {
         );
         assert_eq!(Path::new(file).parent(), Some(folder.as_path()));
     }
-    let score = summary["best_score"].to_string();
+    let score = summary["best_lines"].to_string();
     run(&[
         "replay",
         "verify",
@@ -302,7 +302,7 @@ fn a_run_tells_what_happens_to_it() {
         (&"finished".into(), &"over".into())
     );
     for (told, known) in [
-        ("score", "best_score"),
+        ("score", "best_lines"),
         ("pieces", "pieces"),
         ("replay", "replay"),
     ] {
@@ -451,7 +451,7 @@ fn a_run_may_start_in_a_game_and_have_another_size() {
         "-q",
     ];
     let (_, summary) = json(with_state(&from, &state));
-    assert!(summary["best_score"].as_u64().unwrap() > 100);
+    assert!(summary["best_lines"].as_u64().unwrap() > 100);
     let replay = summary["replay"].as_str().unwrap();
     run(&["replay", "verify", replay]).silent_results();
     let small = [
@@ -467,7 +467,7 @@ fn a_run_may_start_in_a_game_and_have_another_size() {
     ];
     let (_, summary) = json(with_state(&small, &state));
     let replay = summary["replay"].as_str().unwrap();
-    let score = summary["best_score"].to_string();
+    let score = summary["best_lines"].to_string();
     run(&[
         "replay",
         "verify",

@@ -7,7 +7,7 @@ use serde_json::Value;
 fn a_small_well_is_solved() {
     let solved = run(&["solve", "--width", "8", "--height", "5", "--json"]).silent_results();
     let solved: Value = serde_json::from_str(&solved).unwrap();
-    assert_eq!(solved["best_score"], 3);
+    assert_eq!(solved["best_lines"], 3);
     assert_eq!(solved["longest"], 13);
     assert_eq!(solved["widest"], 12380);
     assert_eq!(solved["levels"].as_array().unwrap().len(), 14);
@@ -33,7 +33,7 @@ fn a_small_well_is_solved() {
 fn a_best_game_without_lines_has_a_replay_too() {
     let solved = run(&["solve", "--width", "4", "--height", "3", "--json"]).silent_results();
     let solved: Value = serde_json::from_str(&solved).unwrap();
-    assert_eq!(solved["best_score"], 0);
+    assert_eq!(solved["best_lines"], 0);
     let replay = solved["best_replay"].as_str().unwrap();
     run(&["replay", "verify", replay, "--width", "4", "--height", "3"]).results();
 }

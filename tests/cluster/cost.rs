@@ -176,7 +176,7 @@ fn a_budget_ends_a_run_within_a_depth_and_a_greater_one_has_it_go_on() {
     let dollars = watched.end["cost"]["dollars"].as_f64().unwrap();
     assert!((2.0..4.5).contains(&dollars), "{}", watched.end);
     let replay = watched.end["replay"].as_str().unwrap();
-    let score = watched.end["best_score"].to_string();
+    let score = watched.end["best_lines"].to_string();
     let mut verify = hatebeam();
     verify.args(["replay", "verify", "--expect-score", &score, replay]);
     assert!(verify.output().unwrap().status.success(), "{replay}");

@@ -105,6 +105,7 @@ fn a_run_is_submitted_followed_and_played_in_the_dashboard() {
         "run",
         "state",
         "depth",
+        "best_lines",
         "shards",
         "stored_bytes",
         "replay",

@@ -195,7 +195,7 @@ fn assert_run(coordinator: &Scrape, watched: &Watched) {
         ("run_width_wells", 2000.0),
         (
             "run_best_lines",
-            watched.end["best_score"].as_f64().unwrap(),
+            watched.end["best_lines"].as_f64().unwrap(),
         ),
         ("run_children_total", sum_of(&watched.depths, "children")),
         // The first record is the start, which nobody searched.

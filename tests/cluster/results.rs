@@ -49,7 +49,7 @@ fn what_a_run_leaves_in_the_store_is_brought_home() {
     let watched = rig.watch();
     rig.workers.clear();
     rig.coordinator = None;
-    let (score, pieces) = (&watched.end["best_score"], &watched.end["pieces"]);
+    let (score, pieces) = (&watched.end["best_lines"], &watched.end["pieces"]);
     let folder = run_folder(&rig, &run);
     let (stem, stored) = files(&folder.join("replays"));
     let (score, pieces) = (score.as_u64().unwrap(), pieces.as_u64().unwrap());
@@ -273,10 +273,10 @@ fn those_who_want_to_know_are_told() {
     let mut best = 0;
     let mut expected = Vec::new();
     for record in watched.depths.values() {
-        let points = record["points"].as_u64().unwrap();
-        if points > best {
-            best = points;
-            expected.push((record["depth"].as_u64().unwrap(), points));
+        let lines = record["best_lines"].as_u64().unwrap();
+        if lines > best {
+            best = lines;
+            expected.push((record["depth"].as_u64().unwrap(), lines));
         }
     }
     let scores: Vec<(u64, u64)> = events
@@ -297,7 +297,7 @@ fn those_who_want_to_know_are_told() {
     let end = events.iter().find(is("finished")).unwrap();
     assert_eq!(
         (&end["score"], &end["end"]),
-        (&watched.end["best_score"], &"over".into())
+        (&watched.end["best_lines"], &"over".into())
     );
     assert_eq!(end["replay"], watched.end["replay"]);
     let run = run_folder(&rig, end["run"].as_str().unwrap());

@@ -319,12 +319,18 @@ impl Watched {
             let found = self.depths.get(depth);
             let found = found.unwrap_or_else(|| panic!("no depth {depth}: {:?}", self.end));
             for key in [
-                "digest", "wells", "points", "best", "median", "cut", "children",
+                "digest",
+                "wells",
+                "best_lines",
+                "best_eval",
+                "median_eval",
+                "worst_eval",
+                "children",
             ] {
                 assert_eq!(found[key], expected[key], "{key} of depth {depth}");
             }
         }
-        for key in ["best_score", "pieces", "replay", "depth"] {
+        for key in ["best_lines", "pieces", "replay", "depth"] {
             assert_eq!(self.end[key], alone.end[key], "{key}");
         }
     }

@@ -31,7 +31,7 @@ fn a_run_is_read_back_from_the_store_alone() {
     let listed = json(&["runs", "--store", &store]);
     assert_eq!(listed["run"], run.as_str());
     assert_eq!(listed["state"], "finished");
-    assert_eq!(listed["best_score"], alone.end["best_score"]);
+    assert_eq!(listed["best_lines"], alone.end["best_lines"]);
     // Its frontiers, one by one, by the beginning of its name.
     let shown = json(&["runs", "show", &run[..12], "--store", &store]);
     let frontiers = shown["depths"].as_array().unwrap();

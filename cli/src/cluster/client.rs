@@ -3,15 +3,15 @@
 use super::say::{RunJson, cost_text, print_json, run_text, worker_lines, worker_text};
 use super::{TlsArgs, block_on};
 use crate::output::{self, Failure};
-use crate::rent::micros;
 use crate::run::{Screen, SpecArgs, parse_hours, spec_of};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::ArgGroup;
+use hatebeam_cost::Micros;
 use hatebeam_dashboard::WorkerView;
 use hatebeam_net::{self as wire, Bearer, Limits, MAX_MESSAGE, explain};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_client::RunsClient;
-use hatebeam_runs::{Keep, Observer, ProgressEstimator, RunSpec};
+use hatebeam_runs::{NameError, Observer, ProgressEstimator, Retention, RunSpec, find_by_name};
 use hatebeam_store::DepthRecord;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -113,13 +113,13 @@ pub(crate) struct SubmitArgs {
     /// What it may cost at most, in dollars: before a depth that would cost more it is stopped, and its best game
     /// read back. Submitted again with more it goes on
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
-    max_cost: Option<f64>,
+    max_cost: Option<Micros>,
     /// How many hours it may be worked on or wait for workers at most, likewise
     #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
     max_hours: Option<f64>,
     /// Of which depths the wells stay in the object store: all; a number N for every Nth, 2 to 6; or last
     #[arg(long, value_name = "DEPTHS", default_value = "all")]
-    keep: Keep,
+    keep: Retention,
     /// How many shards a depth has, 1 to 4096: many more than workers [default: 64, or one a million wells]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
@@ -134,9 +134,9 @@ pub(crate) struct SubmitArgs {
     json: bool,
 }
 
-fn parse_dollars(text: &str) -> Result<f64, String> {
+fn parse_dollars(text: &str) -> Result<Micros, String> {
     match text.parse() {
-        Ok(dollars) if (1e-6..=1e9).contains(&dollars) => Ok(dollars),
+        Ok(dollars) if dollars > Micros::ZERO => Ok(dollars),
         _ => Err("give dollars from 0.000001 to 1000000000".to_owned()),
     }
 }
@@ -199,7 +199,7 @@ pub(crate) struct LimitArgs {
     max_depth: Option<u32>,
     /// What it may cost at most, all told, in dollars, or none
     #[arg(long, value_name = "DOLLARS")]
-    #[arg(value_parser = |text: &str| or_none(text, |text| parse_dollars(text).map(micros)))]
+    #[arg(value_parser = |text: &str| or_none(text, |text| parse_dollars(text).map(|max| max.0)))]
     max_cost: Option<u64>,
     /// How many hours it may be worked on or wait for workers at most, all told, or none
     #[arg(long, value_name = "HOURS")]
@@ -309,19 +309,11 @@ pub(super) async fn find(client: &mut Client, run: Option<&str>) -> anyhow::Resu
         let found = running.or(queued).or(all.first()).cloned();
         return found.context("there is no run; `hatebeam submit` makes one");
     };
-    if let Some(exact) = all.iter().find(|status| status.name == run) {
-        return Ok(exact.clone());
-    }
-    let mut matching = all.iter().filter(|status| status.name.starts_with(run));
-    match (matching.next(), matching.next()) {
-        (Some(one), None) => Ok(one.clone()),
-        (Some(one), Some(other)) => bail!(
-            "{run} can be {} or {}: give more of the name",
-            one.name,
-            other.name
-        ),
-        _ => bail!("there is no run {run:?}; `hatebeam status` lists them"),
-    }
+    let found = find_by_name(&all, |status| &status.name, run);
+    found.cloned().map_err(|error| match error {
+        NameError::Unknown(_) => anyhow!("{error}; `hatebeam status` lists them"),
+        error => error.into(),
+    })
 }
 
 /// Runs `hatebeam submit`.
@@ -334,7 +326,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> anyhow::Result<()> {
             shards: args.shards,
             keep: args.keep.to_string(),
             max_depth: args.max_depth,
-            max_cost_micros: args.max_cost.map_or(0, micros),
+            max_cost_micros: args.max_cost.map_or(0, |max| max.0),
             max_seconds: args.max_hours.map_or(0, seconds),
         };
         let submitted = client.submit(call(request)).await.map_err(failed)?;
@@ -485,9 +477,7 @@ async fn until_ended(
                                     from_depth = last.depth.saturating_add(1);
                                 }
                                 show(&message)?;
-                                let ended = message.run.filter(|run| {
-                                    !matches!(run.state(), v1::State::Queued | v1::State::Running)
-                                });
+                                let ended = message.run.filter(|run| !run.is_open());
                                 if let Some(run) = ended {
                                     return Ok(run);
                                 }
@@ -521,7 +511,7 @@ async fn follow(args: &ClientArgs, run: &str, json: bool, quiet: bool) -> anyhow
             Screen::new(json, quiet, pace, 0)
         });
         for record in &message.depths {
-            screen.cost(record.cost_micros as f64 / 1e6);
+            screen.cost(Micros(record.cost_micros).dollars());
             screen.committed(&record_of(record));
         }
         expanded.store(run.expanded, Ordering::Relaxed);

@@ -9,9 +9,8 @@ use anyhow::{Context, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_game::Encoding;
 use hatebeam_proto::v1;
-use hatebeam_report::{End, Facts, Film, Format, date, known_stem, stem};
-use hatebeam_runs::RunSpec;
-use hatebeam_runs::{Manifest, Outcome, State};
+use hatebeam_report::{Facts, Film, Format, date, known_stem, stem};
+use hatebeam_runs::{GameResult, Manifest, RunSpec, end_in_words};
 use hatebeam_store::write_whole;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -22,7 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tonic::Request;
 
 pub(crate) const REPLAYS_EXAMPLES: &str = "\
-`list` and `pull` need no coordinator: all is in the object store. EventKind is brought is played through the exact
+`list` and `pull` need no coordinator: all is in the object store. What is brought is played through the exact
 rules first, and refused if it has not the score it should have. `so-far` asks the coordinator for the best game
 of a run that goes on.
 
@@ -146,7 +145,7 @@ fn format_parser(formats: &[Format]) -> impl TypedValueParser<Value = Format> + 
 #[derive(Serialize)]
 struct Line<'a> {
     run: &'a str,
-    best_eval: u32,
+    best_lines: u32,
     pieces: u32,
     width: u64,
     /// By UTC; none if it was not written down.
@@ -167,32 +166,32 @@ pub(crate) fn replays(args: &ReplaysArgs) -> anyhow::Result<()> {
 /// The runs that have a replay, the best first.
 async fn finished(store: &StoreArgs) -> anyhow::Result<Vec<Manifest>> {
     let mut found = manifests(&store.open().await?).await?;
-    found.retain(|manifest| manifest.outcome.is_some());
+    found.retain(|manifest| manifest.result.is_some());
     found.sort_by_key(|manifest| {
-        let score = manifest.outcome.as_ref().map_or(0, |outcome| outcome.score);
+        let score = manifest.result.as_ref().map_or(0, |result| result.lines);
         (Reverse(score), manifest.name.clone())
     });
     Ok(found)
 }
 
 /// When a run ended.
-fn ended(outcome: &Outcome) -> Option<SystemTime> {
-    let since = Duration::from_millis(outcome.ended_ms);
+fn ended(result: &GameResult) -> Option<SystemTime> {
+    let since = Duration::from_millis(result.ended_ms);
     UNIX_EPOCH
         .checked_add(since)
-        .filter(|_| outcome.ended_ms > 0)
+        .filter(|_| result.ended_ms > 0)
 }
 
 fn line(manifest: &Manifest) -> Option<Line<'_>> {
-    let outcome = manifest.outcome.as_ref()?;
+    let result = manifest.result.as_ref()?;
     Some(Line {
         run: &manifest.name,
-        best_eval: outcome.score,
-        pieces: outcome.pieces,
+        best_lines: result.lines,
+        pieces: result.pieces,
         width: manifest.spec.width,
-        date: ended(outcome).map(date),
-        replay: &outcome.replay,
-        files: &outcome.files,
+        date: ended(result).map(date),
+        replay: &result.replay,
+        files: &result.files,
     })
 }
 
@@ -208,7 +207,7 @@ fn list(args: &ListArgs) -> anyhow::Result<()> {
             text,
             "{:<10}  {:>6} lines  {:>6} pieces  {:>11} wide  {}",
             line.date.as_deref().unwrap_or("-"),
-            line.best_eval,
+            line.best_lines,
             line.pieces,
             line.width,
             line.run
@@ -247,20 +246,13 @@ impl Game {
     /// The best game of a run that has ended. All its files are made here, from the replay once it is checked:
     /// so nothing that lies in the object store is taken on trust, and older runs have them too.
     fn of(manifest: &Manifest) -> anyhow::Result<Game> {
-        let outcome = manifest.outcome.as_ref().context("the run has no replay")?;
-        let end = match manifest.state {
-            State::Finished => End::of(manifest.ended_by()),
-            _ => End::Open,
-        };
-        let facts = manifest.facts(end)?;
-        let mut game = Game::checked(&manifest.spec, facts, &outcome.replay, outcome.score)?;
-        let names = outcome
-            .files
-            .iter()
-            .filter_map(|key| key.rsplit('/').next());
+        let result = manifest.result.as_ref().context("the run has no replay")?;
+        let facts = manifest.facts()?;
+        let mut game = Game::checked(&manifest.spec, facts, &result.replay, result.lines)?;
+        let names = result.files.iter().filter_map(|key| key.rsplit('/').next());
         game.stem = match (
             known_stem(&game.film, game.facts.width, names),
-            ended(outcome),
+            ended(result),
         ) {
             (Some(known), _) => known,
             (None, Some(ended)) => stem(&game.film, game.facts.width, &date(ended)),
@@ -297,7 +289,7 @@ impl Game {
 fn pull(args: &PullArgs) -> anyhow::Result<()> {
     let found = block_on(finished(&args.store))?;
     let manifest = match &args.run {
-        Some(run) => named(found, run)?,
+        Some(run) => named(&found, run)?,
         None => found
             .into_iter()
             .next()
@@ -331,7 +323,7 @@ fn so_far(args: &SoFarArgs) -> anyhow::Result<()> {
         Ok((run, game.into_inner()))
     })?;
     let spec: RunSpec = serde_json::from_str(&run.spec).context("the run's specification")?;
-    let facts = spec.facts(&run.name, std::iter::empty(), End::Open)?;
+    let facts = spec.facts(&run.name, Vec::new(), end_in_words(None))?;
     output::note(format_args!(
         "run {}, through depth {}",
         run.name, game.depth

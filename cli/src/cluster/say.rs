@@ -2,21 +2,11 @@
 
 use crate::output::{self, count};
 use crate::run::screen::bytes;
+use hatebeam_cost::Micros;
 use hatebeam_dashboard::{CostView, ProjectionView};
 use hatebeam_proto::v1;
 use serde::Serialize;
 use std::fmt::Write as _;
-
-pub(super) fn state_name(state: v1::State) -> &'static str {
-    match state {
-        v1::State::Unspecified => "unknown",
-        v1::State::Queued => "queued",
-        v1::State::Running => "running",
-        v1::State::Finished => "finished",
-        v1::State::Cancelled => "cancelled",
-        v1::State::Failed => "failed",
-    }
-}
 
 /// What `--json` prints of a run.
 #[derive(Serialize)]
@@ -26,7 +16,8 @@ pub(super) struct RunJson<'a> {
     width: u64,
     shards: u32,
     depth: u32,
-    points: u32,
+    /// Lines of the best game: of the one that was read back, or else of the best of all depths so far.
+    best_lines: u32,
     epoch: u64,
     seconds: f64,
     stored_bytes: u64,
@@ -37,7 +28,6 @@ pub(super) struct RunJson<'a> {
     max_dollars: Option<f64>,
     max_hours: Option<f64>,
     projection: Option<ProjectionView<'a>>,
-    best_eval: Option<u32>,
     pieces: Option<u32>,
     replay: Option<&'a str>,
     lookups: Option<u64>,
@@ -49,11 +39,11 @@ impl<'a> RunJson<'a> {
         let result = run.result.as_ref();
         RunJson {
             run: &run.name,
-            state: state_name(run.state()),
+            state: run.state().name(),
             width: run.width,
             shards: run.shards,
             depth: run.depth,
-            points: run.best_lines,
+            best_lines: result.map_or(run.best_lines, |result| result.score),
             epoch: run.epoch,
             seconds: run.seconds,
             stored_bytes: run.stored_bytes,
@@ -64,7 +54,6 @@ impl<'a> RunJson<'a> {
             max_dollars: (run.max_cost_micros > 0).then(|| dollars(run.max_cost_micros)),
             max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
             projection: run.projection.as_ref().map(ProjectionView::of),
-            best_eval: result.map(|result| result.score),
             pieces: result.map(|result| result.pieces),
             replay: result.map(|result| result.replay.as_str()),
             lookups: result.map(|result| result.lookups),
@@ -74,7 +63,7 @@ impl<'a> RunJson<'a> {
 }
 
 fn dollars(micros: u64) -> f64 {
-    micros as f64 / 1e6
+    Micros(micros).dollars()
 }
 
 /// What a run has cost, may cost and will cost; nothing where no price is known and no budget set.
@@ -137,7 +126,7 @@ pub(super) fn run_text(run: &v1::RunStatus) -> String {
     let mut text = format!(
         "{}  {}  depth {}  {} lines  {:.0} s  {} MB",
         run.name,
-        state_name(run.state()),
+        run.state().name(),
         run.depth,
         run.best_lines,
         run.seconds,

@@ -57,7 +57,7 @@ pub(crate) struct DemoArgs {
 struct Ended {
     state: String,
     note: String,
-    best_eval: Option<u32>,
+    best_lines: Option<u32>,
     replay: Option<String>,
 }
 
@@ -146,7 +146,7 @@ fn tell(ended: &Ended, file: &Path) -> anyhow::Result<bool> {
     if ended.state != "finished" {
         bail!("the run is {}: {}", ended.state, ended.note);
     }
-    let (Some(replay), Some(score)) = (&ended.replay, ended.best_eval) else {
+    let (Some(replay), Some(score)) = (&ended.replay, ended.best_lines) else {
         output::note("the run has no game");
         return Ok(false);
     };

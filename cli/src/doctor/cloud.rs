@@ -29,9 +29,9 @@ fn known(machine: &Machine) -> Check {
         kind, market, zone, ..
     } = machine;
     let found = format!("{kind}, {market}, in {zone}");
-    match machine.micros_per_hour {
-        Some(micros) => {
-            let dollars = micros as f64 / 1e6;
+    match machine.price_per_hour {
+        Some(price) => {
+            let dollars = price.dollars();
             let from = &machine.price_from;
             Check::ok(NAME, format!("{found}, ${dollars:.2} an hour ({from})"))
         }

@@ -8,10 +8,10 @@ use super::machines::{Instance, Prices};
 use super::model::{Beam, Inputs, Machine, depth};
 use super::{machine_of, unnamed};
 use hatebeam_coordinator::ObjectStorePrices;
-use hatebeam_cost::once_a_machine;
+use hatebeam_cost::one_per_machine;
 use hatebeam_dashboard::{Estimate, EstimateRequest};
 use hatebeam_proto::v1;
-use hatebeam_runs::{Keep, RunSpec, likely_depths};
+use hatebeam_runs::{Retention, RunSpec, likely_depths};
 
 /// The machine that is reckoned with where there is no worker yet.
 const USUAL: &str = "c5d.18xlarge";
@@ -46,9 +46,9 @@ pub(crate) fn estimate(
     let spec: RunSpec = serde_json::from_value(request.form.spec.clone())
         .map_err(|error| format!("the specification cannot be read: {error}"))?;
     spec.check().map_err(|error| error.to_string())?;
-    let keep: Keep = match request.form.keep.as_str() {
-        "" => Keep::All,
-        keep => keep.parse()?,
+    let keep: Retention = match request.form.keep.as_str() {
+        "" => Retention::All,
+        keep => keep.parse().map_err(|error| format!("keep: {error}"))?,
     };
     let prices = Prices::load().map_err(|error| format!("{error:#}"))?;
     let inputs = Inputs {
@@ -71,17 +71,15 @@ pub(crate) fn estimate(
     let dollars = machines
         .dollars_per_hour
         .map(|rate| [0, 1].map(|at| rate / 3600.0 * seconds[at] + puts * f64::from(depths[at])));
-    let stored_bytes = spec.width as f64
-        * inputs.bytes_per_well
-        * f64::from(depths[1])
-        * keep.part(depths[1]).min(1.0);
+    let stored_bytes =
+        spec.width as f64 * inputs.bytes_per_well * f64::from(depths[1]) * keep.share(depths[1]);
     Ok(Estimate {
         depths,
         seconds,
         dollars,
         dollars_per_hour: machines.dollars_per_hour,
         stored_bytes,
-        storage_dollars_per_month: rates.month(stored_bytes as u64) as f64 / 1e6,
+        storage_dollars_per_month: rates.storage_per_month(stored_bytes as u64).dollars(),
         workers: u32::try_from(request.workers.len()).unwrap_or(u32::MAX),
         judged_by: speed.judged_by,
         warnings,
@@ -114,7 +112,7 @@ fn machines(
             dollars_per_hour: Some(usual.on_demand),
         });
     }
-    let workers = once_a_machine(workers, |worker| {
+    let workers = one_per_machine(workers, |worker| {
         worker.machine.as_ref().map_or("", |machine| &machine.id)
     });
     let known = |worker: &v1::WorkerStatus| -> Option<Instance> {

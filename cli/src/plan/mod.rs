@@ -12,7 +12,7 @@ use crate::machine::available_memory;
 use crate::output::{self, count};
 use crate::run::screen::{bytes, duration};
 use crate::run::{kind_parser, parse_wells, quiescence_parser};
-use hatebeam_runs::Keep;
+use hatebeam_runs::Retention;
 use hatebeam_search::{EvaluatorKind, Quiescence};
 use machines::Instance;
 pub(crate) use machines::{Market, Prices};
@@ -74,7 +74,7 @@ pub(crate) struct PlanArgs {
     depths: u32,
     /// Of which depths the wells stay in the object store: all; a number N for every Nth, 2 to 6; or last
     #[arg(long, value_name = "DEPTHS", default_value = "all")]
-    keep: Keep,
+    keep: Retention,
     /// How machines are paid for
     #[arg(long, value_name = "MARKET", default_value = "on-demand")]
     market: Market,
@@ -296,7 +296,7 @@ fn report(args: &PlanArgs) -> anyhow::Result<Report> {
         ));
     }
     let stored_bytes =
-        args.width as f64 * inputs.bytes_per_well * depths * args.keep.part(args.depths).min(1.0);
+        args.width as f64 * inputs.bytes_per_well * depths * args.keep.share(args.depths);
     Ok(Report {
         width: args.width,
         shards: beam.shards,
@@ -366,7 +366,7 @@ fn seconds(value: f64) -> String {
     }
 }
 
-fn text(report: &Report, keep: Keep) -> String {
+fn text(report: &Report, keep: Retention) -> String {
     let instance = &report.instance;
     let mut text = format!(
         "{} wells wide, {}, {}, {}\n{}: {}, {}, {} GiB, {} Gbit/s; ",

@@ -5,7 +5,7 @@ mod metadata;
 
 use crate::plan::{Market, Prices, parse_price};
 pub(crate) use hatebeam_cost::Machine;
-use hatebeam_cost::ObjectStorePrices;
+use hatebeam_cost::{Micros, ObjectStorePrices};
 #[cfg(feature = "s3")]
 pub(crate) use metadata::{Metadata, may_be_here};
 
@@ -51,7 +51,7 @@ impl RentArgs {
             kind = machine.kind,
             market = machine.market,
             zone = machine.zone,
-            dollars_per_hour = machine.micros_per_hour.map(|micros| micros as f64 / 1e6),
+            dollars_per_hour = machine.price_per_hour.map(Micros::dollars),
             price = machine.price_from,
             "the machine"
         );
@@ -67,8 +67,11 @@ impl RentArgs {
             machine.market = market.name().to_owned();
         }
         let listed = prices.find(&machine.kind).ok();
-        (machine.micros_per_hour, machine.price_from) = match (self.price_per_hour, listed) {
-            (Some(dollars), _) => (Some(micros(dollars)), "told by --price-per-hour".to_owned()),
+        (machine.price_per_hour, machine.price_from) = match (self.price_per_hour, listed) {
+            (Some(dollars), _) => (
+                Some(Micros::from_dollars(dollars)),
+                "told by --price-per-hour".to_owned(),
+            ),
             (None, Some(listed)) => {
                 let is_spot = machine.market == Market::Spot.name();
                 let dollars = if is_spot {
@@ -77,17 +80,12 @@ impl RentArgs {
                     listed.on_demand
                 };
                 let table = format!("the table of {} for {}", prices.as_of, prices.region);
-                (Some(micros(dollars)), table)
+                (Some(Micros::from_dollars(dollars)), table)
             }
             (None, None) => (None, String::new()),
         };
         machine
     }
-}
-
-/// Dollars as millionths of a dollar.
-pub(crate) fn micros(dollars: f64) -> u64 {
-    (dollars * 1e6).round() as u64
 }
 
 /// What the object store charges: AWS what its list says, a folder or a server of one's own nothing.
@@ -100,7 +98,7 @@ pub(crate) fn rates(is_of_aws: bool) -> anyhow::Result<ObjectStorePrices> {
     Ok(ObjectStorePrices {
         nanos_per_write: nanos_each(s3.dollars_per_1000_puts),
         nanos_per_read: nanos_each(s3.dollars_per_1000_gets),
-        micros_per_gb_month: micros(s3.dollars_per_gb_month),
+        per_gb_month: Micros::from_dollars(s3.dollars_per_gb_month),
     })
 }
 
@@ -124,16 +122,22 @@ mod tests {
 
     #[test]
     fn what_is_told_goes_before_what_is_found() {
-        assert_eq!(told(None, None, None).micros_per_hour, Some(1_380_000));
+        assert_eq!(
+            told(None, None, None).price_per_hour,
+            Some(Micros(1_380_000))
+        );
         let on_demand = told(None, None, Some(Market::OnDemand));
-        assert_eq!(on_demand.micros_per_hour, Some(3_456_000));
+        assert_eq!(on_demand.price_per_hour, Some(Micros(3_456_000)));
         assert!(on_demand.price_from.starts_with("the table of 20"));
         let other = told(None, Some("c5d.9xlarge"), None);
-        assert_eq!(other.micros_per_hour, Some(690_000));
-        assert_eq!(told(Some(0.5), None, None).micros_per_hour, Some(500_000));
+        assert_eq!(other.price_per_hour, Some(Micros(690_000)));
+        assert_eq!(
+            told(Some(0.5), None, None).price_per_hour,
+            Some(Micros(500_000))
+        );
         let unknown = told(None, Some("my own"), None);
         assert_eq!(
-            (unknown.micros_per_hour, unknown.price_from.as_str()),
+            (unknown.price_per_hour, unknown.price_from.as_str()),
             (None, "")
         );
     }
@@ -143,6 +147,6 @@ mod tests {
         assert_eq!(rates(false).unwrap(), ObjectStorePrices::default());
         let s3 = rates(true).unwrap();
         assert_eq!((s3.nanos_per_write, s3.nanos_per_read), (5000, 400));
-        assert_eq!(s3.micros_per_gb_month, 23_000);
+        assert_eq!(s3.per_gb_month, Micros(23_000));
     }
 }

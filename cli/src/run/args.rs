@@ -7,7 +7,7 @@ use crate::logs::{LogFormat, Logs, SpanArgs};
 use crate::metrics::MetricsArgs;
 use crate::state::StateArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hatebeam_runs::{Keep, MAX_WIDTH};
+use hatebeam_runs::{MAX_WIDTH, Retention};
 use hatebeam_search::{EvaluatorKind, Quiescence};
 use std::path::PathBuf;
 use tracing::level_filters::LevelFilter;
@@ -23,10 +23,10 @@ says of which depths). It ends where no well has a child that is alive; the best
 played through the exact rules, printed, and put into the run's folder `replays`: as text for the original
 game, as letters, as JSON with every well, as a picture, and with the plots of the run as an HTML report.
 
-Columns: points are lines cleared in the best game; best, median and cut are the evaluator's scores (in
+Columns: lines are those of the best game; best, median and cut are the evaluator's scores (in
 units of 1/256 of a weight) of the first, the middle and the last well kept.
 
-With --json a line for each depth, then one for the run, whose `best_eval` is the game's, in lines.
+With --json a line for each depth, then one for the run, whose `best_lines` are those of the game.
 
 Evaluators: `patterns` is a sum over learned tables, and scores most; `knewjade` is a sum of features with
 weights; `plain` and `plain-holes` are simpler ones to compare with.
@@ -138,7 +138,7 @@ pub(crate) struct HowArgs {
     /// Of which depths the wells stay on the disk: all; a number N for every Nth, 2 to 6; or last, with
     /// which no game can be read back [default: all, or what the run was begun with]
     #[arg(long, value_name = "DEPTHS")]
-    pub(crate) keep: Option<Keep>,
+    pub(crate) keep: Option<Retention>,
     /// Start even where memory or disk seem too small for it
     #[arg(long)]
     pub(crate) ignore_limits: bool,

@@ -4,8 +4,8 @@
 use crate::output;
 use crate::runs::scores;
 use anyhow::Context;
-use hatebeam_report::{End, Film, Format, date, known_stem, stem};
-use hatebeam_runs::{BestGame, Run};
+use hatebeam_report::{Film, Format, date, known_stem, stem};
+use hatebeam_runs::{BestGame, EndReason, Run, end_in_words};
 use hatebeam_store::write_whole;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,14 @@ pub(super) fn keep_game(
     run: &Run,
     name: &str,
     game: &BestGame,
-    end: End,
+    end: EndReason,
 ) -> anyhow::Result<Vec<PathBuf>> {
     let folder = run.store().dir().join(REPLAYS);
     fs::create_dir_all(&folder)
         .with_context(|| format!("cannot keep replays in {}", folder.display()))?;
     let film = run.spec().film(&game.keys)?;
-    let mut facts = run.spec().facts(name, run.store().depths().iter(), end)?;
+    let depths = run.store().depths().to_vec();
+    let mut facts = run.spec().facts(name, depths, end_in_words(Some(end)))?;
     facts.scores = scores(run);
     let stem = stem_in(&folder, &film, facts.width);
     let mut files = Vec::new();

@@ -26,7 +26,8 @@ use anyhow::{Context, bail};
 use args::HowArgs;
 use hatebeam_game::{Encoding, Geometry, encode};
 use hatebeam_runs::{
-    End, GameError, Keep, ProgressEstimator, Run, RunError, Settings, Start, best_game,
+    EndReason, GameError, Limits, ProgressEstimator, Retention, Run, RunError, Settings, Start,
+    best_game, end_in_words,
 };
 use hatebeam_store::{StoreError, free_bytes};
 use keep::keep_game;
@@ -50,10 +51,10 @@ const DEPTHS: u32 = 300;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Summary {
     run: String,
-    /// `over`, `max-depth` or `interrupted`.
-    end: String,
+    end: EndReason,
     /// Lines of the best game; `None` if it was not read back.
-    best_eval: Option<u32>,
+    #[serde(alias = "best_score")]
+    best_lines: Option<u32>,
     /// Its pieces.
     pieces: Option<usize>,
     /// The last depth.
@@ -138,7 +139,7 @@ fn check_limits(
     width: u64,
     start: u32,
     how: &HowArgs,
-    keep: Option<Keep>,
+    keep: Option<Retention>,
     state: &State,
 ) -> anyhow::Result<()> {
     let memory = width * MEMORY.0 + MEMORY.1;
@@ -146,9 +147,10 @@ fn check_limits(
         .max_depth
         .map_or(DEPTHS, |max| max.saturating_sub(start))
         .max(1);
-    let disk =
-        |keep: Keep| (width as f64 * WELL_ON_DISK * f64::from(depths) * keep.part(depths)) as u64;
-    let keep = keep.unwrap_or(Keep::All);
+    let disk = |keep: Retention| {
+        (width as f64 * WELL_ON_DISK * f64::from(depths) * keep.share(depths)) as u64
+    };
+    let keep = keep.unwrap_or(Retention::All);
     let free = free_bytes(state.root())?;
     if !how.is_quiet() && !how.json {
         output::note(format_args!(
@@ -173,9 +175,14 @@ fn check_limits(
         );
     }
     if disk(keep) > free {
-        let thriftier = [Keep::Every(2), Keep::Every(4), Keep::Every(6), Keep::Last]
-            .into_iter()
-            .find(|&other| other.part(depths) < keep.part(depths) && disk(other) <= free);
+        let thriftier = [
+            Retention::Every(2),
+            Retention::Every(4),
+            Retention::Every(6),
+            Retention::Last,
+        ]
+        .into_iter()
+        .find(|&other| other.share(depths) < keep.share(depths) && disk(other) <= free);
         let way_out = thriftier.map_or(String::new(), |keep| {
             format!("--keep {keep} takes {}; ", bytes(disk(keep)))
         });
@@ -202,8 +209,13 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
     );
     let settings = Settings {
         threads,
-        max_depth: how.max_depth,
-        max_seconds: how.max_hours.map(|hours| hours * 3600.0),
+        limits: Limits {
+            max_depth: how.max_depth,
+            max_cost: None,
+            max_time: how
+                .max_hours
+                .map(|hours| Duration::from_secs_f64(hours * 3600.0)),
+        },
     };
     let name = name_of(run.store().dir());
     // A run that is over has nothing to search.
@@ -212,7 +224,7 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
         .result()
         .map(|result| serde_json::from_value::<Summary>(result.clone()));
     if let Some(Ok(summary)) = before
-        && summary.end == "over"
+        && summary.end == EndReason::Over
     {
         return tell(&run, &summary, how);
     }
@@ -258,7 +270,7 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
     #[cfg(feature = "cluster")]
     tell_end(&hooks, &ended);
     let (mut run, end, summary) = ended?;
-    if end == End::Interrupted {
+    if end == EndReason::Interrupted {
         if how.json {
             print_json(&summary)?;
         } else {
@@ -271,9 +283,9 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
     }
     tracing::info!(
         run = name,
-        score = summary.best_eval,
+        score = summary.best_lines,
         depth = summary.depth,
-        end = summary.end,
+        end = summary.end.name(),
         "search ends"
     );
     run.store_mut().finish(&serde_json::to_value(&summary)?)?;
@@ -282,17 +294,17 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
 
 /// Tells those who want to know how a run ended.
 #[cfg(feature = "cluster")]
-fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, End, Summary)>) {
+fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, EndReason, Summary)>) {
     use hatebeam_notify::EventKind;
     match ended {
         Err(error) => hooks.tell(EventKind::Failed {
             reason: format!("{error:#}"),
         }),
-        Ok((_, End::Interrupted, _)) => hooks.tell(EventKind::Cancelled {}),
+        Ok((_, EndReason::Interrupted, _)) => hooks.tell(EventKind::Cancelled {}),
         Ok((run, _, summary)) => {
-            let score = summary.best_eval.unwrap_or_else(|| most_lines(run));
+            let score = summary.best_lines.unwrap_or_else(|| most_lines(run));
             let what = EventKind::Finished {
-                end: summary.end.clone(),
+                end: summary.end.name().to_owned(),
                 pieces: summary.pieces.map(|pieces| pieces as u32),
                 replay: summary.replay.clone(),
                 files: summary
@@ -326,7 +338,7 @@ fn name_of(dir: &Path) -> String {
 /// The same as [`summarise`]; if a depth turns out to be damaged, all that are damaged are made anew.
 fn summarise_mended(
     run: &mut Run,
-    (end, threads): (End, usize),
+    (end, threads): (EndReason, usize),
     name: &str,
     cancel: &AtomicBool,
 ) -> anyhow::Result<Summary> {
@@ -346,9 +358,9 @@ fn summarise_mended(
 }
 
 /// Works out what there is to say of a run, and leaves the files of its best game.
-fn summarise(run: &Run, end: End, name: &str) -> anyhow::Result<Summary> {
+fn summarise(run: &Run, end: EndReason, name: &str) -> anyhow::Result<Summary> {
     let started = std::time::Instant::now();
-    let game = if end == End::Interrupted {
+    let game = if end == EndReason::Interrupted {
         None
     } else {
         match best_game(run) {
@@ -359,22 +371,16 @@ fn summarise(run: &Run, end: End, name: &str) -> anyhow::Result<Summary> {
     let replay = game
         .as_ref()
         .map(|game| encode(&game.keys, Encoding::Base2048));
-    let ended_by = match end {
-        End::Over => "over",
-        End::MaxDepth => "max-depth",
-        End::MaxSeconds => "max-hours",
-        End::Interrupted => "interrupted",
-    };
     let files = match &game {
-        Some(game) => keep_game(run, name, game, hatebeam_report::End::of(ended_by))?,
+        Some(game) => keep_game(run, name, game, end)?,
         None => Vec::new(),
     };
     let depths = run.store().depths();
     let last = depths.last().context("the run has no depth")?;
     Ok(Summary {
         run: name.to_owned(),
-        end: ended_by.to_owned(),
-        best_eval: game.as_ref().map(|game| game.score),
+        end,
+        best_lines: game.as_ref().map(|game| game.score),
         pieces: game.as_ref().map(|game| game.wells.len()),
         depth: last.depth,
         digest: last.digest.clone(),
@@ -412,7 +418,7 @@ fn tell(run: &Run, summary: &Summary, how: &HowArgs) -> anyhow::Result<()> {
 fn text(run: &Run, summary: &Summary) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("{name:<9} {value}\n"));
-    match (&summary.best_eval, &summary.pieces) {
+    match (&summary.best_lines, &summary.pieces) {
         (Some(score), Some(pieces)) => line(
             "score",
             format!(
@@ -432,12 +438,7 @@ fn text(run: &Run, summary: &Summary) -> String {
             ),
         ),
     }
-    let why = match summary.end.as_str() {
-        "over" => "no well has a child that is alive",
-        "max-depth" => "the depth to stop at",
-        "max-hours" => "the time that it may take",
-        _ => "it was interrupted",
-    };
+    let why = end_in_words(Some(summary.end));
     line("depth", format!("{}: {why}", summary.depth));
     line("digest", summary.digest.clone());
     line("children", summary.children.to_string());

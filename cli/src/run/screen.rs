@@ -25,10 +25,10 @@ const HEAD_EVERY: u32 = 40;
 struct DepthLine<'a> {
     depth: u32,
     wells: u64,
-    points: u16,
-    best: i32,
-    median: i32,
-    cut: i32,
+    best_lines: u16,
+    best_eval: i32,
+    median_eval: i32,
+    worst_eval: i32,
     children: u64,
     children_per_second: f64,
     seconds: f64,
@@ -124,7 +124,7 @@ impl Screen {
         }
         self.shown = Some(Instant::now());
         if self.rows.is_multiple_of(HEAD_EVERY) {
-            self.line(" depth       wells  points       best     median        cut  Mchild/s    stored     depth    elapsed");
+            self.line(" depth       wells   lines       best     median        cut  Mchild/s    stored     depth    elapsed");
         }
         self.rows += 1;
         self.line(&format!(
@@ -179,10 +179,10 @@ impl Observer for Screen {
             let line = DepthLine {
                 depth: record.depth,
                 wells: record.count,
-                points: record.best_lines,
-                best: record.best_eval,
-                median: record.median_eval,
-                cut: record.worst_eval,
+                best_lines: record.best_lines,
+                best_eval: record.best_eval,
+                median_eval: record.median_eval,
+                worst_eval: record.worst_eval,
                 children: record.children,
                 children_per_second: record.children as f64 / record.seconds.max(1e-9),
                 seconds: record.seconds,

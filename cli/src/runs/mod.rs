@@ -167,7 +167,7 @@ struct Line {
     /// `over`, or as far as it is.
     end: String,
     depth: Option<u32>,
-    points: u16,
+    best_lines: u16,
     width: Option<u64>,
     stored_bytes: u64,
     folder: String,
@@ -185,7 +185,7 @@ fn line(dir: &Path, name: &str) -> Option<Line> {
         run: name.to_owned(),
         end: end.unwrap_or_else(|| "cannot be read".to_owned()),
         depth: depths.last().map(|record| record.depth),
-        points: depths
+        best_lines: depths
             .iter()
             .map(|record| record.best_lines)
             .max()
@@ -224,7 +224,7 @@ fn list(args: &ListArgs) -> anyhow::Result<()> {
     let longest = lines.iter().map(|line| line.run.len()).max().unwrap_or(0);
     let mut text = format!(
         "{:<longest$}  {:>6}  {:>6}  {:>9}  end\n",
-        "run", "points", "depth", "stored"
+        "run", "lines", "depth", "stored"
     );
     for line in &lines {
         let depth = line.depth.map_or("-".to_owned(), |depth| depth.to_string());
@@ -232,7 +232,7 @@ fn list(args: &ListArgs) -> anyhow::Result<()> {
         let _ = writeln!(
             text,
             "{:<longest$}  {:>6}  {depth:>6}  {stored:>9}  {}",
-            line.run, line.points, line.end
+            line.run, line.best_lines, line.end
         );
     }
     output::print(&text)
@@ -308,7 +308,7 @@ fn text(run: &Run, dir: &Path) -> String {
 /// A row a depth.
 pub(crate) fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &'a DepthRecord>) {
     text.push_str(
-        "\n depth       wells  points       best     median        cut  Mchild/s     bytes      time\n",
+        "\n depth       wells   lines       best     median        cut  Mchild/s     bytes      time\n",
     );
     for record in records {
         let kept = match record.kept {

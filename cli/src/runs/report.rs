@@ -3,8 +3,8 @@
 use crate::output;
 use crate::state::StateArgs;
 use anyhow::Context;
-use hatebeam_report::{End, Scores, page};
-use hatebeam_runs::{Run, best_game};
+use hatebeam_report::{Scores, page};
+use hatebeam_runs::{EndReason, Run, best_game, end_in_words};
 use hatebeam_store::write_whole;
 use std::path::PathBuf;
 
@@ -28,8 +28,8 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<()> {
     let dir = args.state.state()?.find(&args.run)?;
     let run = Run::open_read_only(&dir).with_context(|| dir.display().to_string())?;
     let name = dir.file_name().unwrap_or_default().to_string_lossy();
-    let records = run.store().depths().iter();
-    let mut facts = run.spec().facts(&name, records, end(&run))?;
+    let depths = run.store().depths().to_vec();
+    let mut facts = run.spec().facts(&name, depths, end_in_words(end(&run)))?;
     facts.scores = scores(&run);
     let film = best_game(&run)
         .map_err(anyhow::Error::from)
@@ -47,10 +47,10 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<()> {
 }
 
 /// What a run came to, as its result says.
-fn end(run: &Run) -> End {
-    let result = run.store().result();
-    let end = result.and_then(|result| result["end"].as_str());
-    end.map_or(End::Open, End::of)
+fn end(run: &Run) -> Option<EndReason> {
+    run.store().result()?["end"]
+        .as_str()
+        .and_then(EndReason::from_name)
 }
 
 /// The scores of the last depth that is kept and has as many wells as may be.

@@ -3,11 +3,11 @@
 
 mod plot;
 
-use crate::facts::{DepthFacts, Facts, Scores};
+use crate::facts::{Facts, Scores};
 use crate::film::Film;
 use crate::numbers::{bytes, duration};
 use hatebeam_game::{Geometry, Well};
-use hatebeam_search::SCALE;
+use hatebeam_search::{DepthRecord, SCALE};
 use plot::{Plot, Series, histogram};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -62,7 +62,7 @@ fn head(page: &mut String, facts: &Facts, film: Option<&Film>) {
         "<h1>{}</h1>\n<p class=\"lead\">{score} lines: {}; {}.</p>",
         escaped(&facts.run),
         escaped(&facts.about()),
-        escaped(&facts.end.words()),
+        escaped(facts.end),
     );
     page.push_str("<table class=\"facts\">\n");
     let mut row = |name: &str, value: &str| {
@@ -70,12 +70,12 @@ fn head(page: &mut String, facts: &Facts, film: Option<&Film>) {
     };
     if let Some(last) = depths.last() {
         row("Last depth", &last.depth.to_string());
-        row("Digest of the last depth", &facts.digest);
+        row("Digest of the last depth", &last.digest);
     }
     row("Children", &children.to_string());
     let time = Duration::from_secs_f64(seconds.clamp(0.0, 1e12));
     row("Search time", &duration(time));
-    row("Stored", &bytes(facts.stored_bytes));
+    row("Stored", &bytes(facts.stored_bytes()));
     row("Specification", &facts.spec);
     page.push_str("</table>\n");
     if let Some(film) = film {
@@ -99,7 +99,10 @@ fn plots(page: &mut String, facts: &Facts) {
     }
     let first = f64::from(depths[0].depth);
     page.push_str("<h2>By depth</h2>\n<div class=\"plots\">\n");
-    for plot in score_plots(depths).iter().chain(&resource_plots(depths)) {
+    for plot in score_plots(facts.geometry, depths)
+        .iter()
+        .chain(&resource_plots(depths))
+    {
         plot.draw(page, first);
     }
     page.push_str("</div>\n");
@@ -108,8 +111,8 @@ fn plots(page: &mut String, facts: &Facts) {
 /// Computes a value of every depth, and keeps at most [`MOST_POINTS`] of them and the last one.
 fn series(
     name: &'static str,
-    depths: &[DepthFacts],
-    mut value: impl FnMut(&DepthFacts) -> f64,
+    depths: &[DepthRecord],
+    mut value: impl FnMut(&DepthRecord) -> f64,
 ) -> Series {
     let step = depths.len().div_ceil(MOST_POINTS).max(1);
     let points = depths
@@ -124,7 +127,7 @@ fn series(
 }
 
 /// Returns the plots of the wells: lines, evaluator scores and stack height.
-fn score_plots(depths: &[DepthFacts]) -> [Plot; 3] {
+fn score_plots(geometry: Geometry, depths: &[DepthRecord]) -> [Plot; 3] {
     let scaled = |eval: i32| f64::from(eval) / SCALE;
     [
         Plot {
@@ -146,13 +149,16 @@ fn score_plots(depths: &[DepthFacts]) -> [Plot; 3] {
         Plot {
             title: "Stack height of the best game",
             unit: "rows",
-            series: vec![series("height", depths, |record| record.height as f64)],
+            series: vec![series("height", depths, |record| {
+                let well = Well::from_hex(geometry, &record.best_well);
+                well.map_or(0.0, |well| well.stack_height() as f64)
+            })],
         },
     ]
 }
 
 /// Returns the plots of the work: number of wells, time and storage.
-fn resource_plots(depths: &[DepthFacts]) -> [Plot; 5] {
+fn resource_plots(depths: &[DepthRecord]) -> [Plot; 5] {
     let mut total = 0.0;
     let total_time = series("seconds", depths, |record| {
         total += record.seconds;

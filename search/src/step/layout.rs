@@ -2,10 +2,14 @@
 
 use crate::node::NodeWell;
 
-/// Wells of width that a table is made for: it then fits a second-level cache.
-const TABLE_WIDTH: usize = 16_384;
-/// The most shards a frontier is divided into.
+/// Wells of width for each table in memory, which then fits a second-level cache.
+pub const TABLE_WELLS: usize = 16_384;
+/// Maximum number of shards of a frontier.
 pub const MAX_SHARDS: usize = 4096;
+/// Minimum number of shards of a run in a cluster, unless its user chose one: enough for some tens of workers.
+pub const MIN_SHARDS: usize = 64;
+/// Maximum number of wells in a shard of such a run.
+pub const SHARD_WELLS: u64 = 1 << 20;
 
 /// How the wells of a frontier are divided. A shard is what has one owner and one table on disk; it
 /// is divided further into tables of a size that a core's cache holds. Both by the upper bits of the
@@ -30,8 +34,14 @@ impl ShardLayout {
         ShardLayout {
             width,
             shards,
-            tables: shards * (width / shards / TABLE_WIDTH).max(least),
+            tables: shards * (width / shards / TABLE_WELLS).max(least),
         }
+    }
+
+    /// Returns the number of shards of a run in a cluster, unless its user chose one.
+    pub fn default_shards(width: u64) -> u32 {
+        let shards = width.div_ceil(SHARD_WELLS);
+        shards.clamp(MIN_SHARDS as u64, MAX_SHARDS as u64) as u32
     }
 
     /// As one machine divides it by itself: a shard a file.

@@ -25,7 +25,7 @@ mod layout;
 
 pub use candidates::{Candidates, SortBuffer};
 pub use cut::{CountQuery, Cut, CutSearch, DIGIT_VALUES, DIGITS, Ties};
-pub use layout::{MAX_SHARDS, ShardLayout};
+pub use layout::{MAX_SHARDS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
 
 use crate::evaluator::{Evaluator, EvaluatorSpec, WeightError};
 use crate::node::{Digest, Node, NodeWell};
@@ -94,7 +94,7 @@ const CHUNK: usize = 256;
 /// Children that are handed to a shard at a time.
 const BATCH: usize = 64;
 /// Children that are sent to a peer at a time.
-const REMOTE_BATCH: usize = 256;
+pub const REMOTE_BATCH: usize = 256;
 /// Chunks after which a thread looks again for the least floor of all, for each that many tables: the
 /// look then costs nothing beside the work.
 const TABLES_A_LOOK: usize = 4096;

@@ -3,9 +3,8 @@
 use super::{RunStore, TABLES, open_db};
 use crate::error::StoreError;
 use crate::files::sync_dir;
-use crate::records::DepthRecord;
 use crate::table;
-use hatebeam_search::{Digest, Node};
+use hatebeam_search::{DepthRecord, Digest, Node};
 use rocksdb::{IngestExternalFileOptions, LiveFile};
 
 impl RunStore {

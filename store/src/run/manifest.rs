@@ -10,8 +10,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The format of runs that this version writes.
-pub const FORMAT: u64 = 1;
+/// Format of the runs that this version writes. It reads format 1 as well, in which a record calls `best_eval`
+/// `best_score` and `best_lines` `best_game_score`.
+pub const FORMAT: u64 = 2;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
@@ -42,6 +43,15 @@ impl Manifest {
             spec: spec.clone(),
             result: None,
         })
+    }
+
+    /// Marks a run of an older format as one of the current format, before records of that format follow the old ones.
+    pub(super) fn upgrade(&mut self, dir: &Path) -> Result<(), StoreError> {
+        if self.format == FORMAT {
+            return Ok(());
+        }
+        self.format = FORMAT;
+        self.write(dir)
     }
 
     pub(super) fn read(dir: &Path) -> Result<(Manifest, Geometry), StoreError> {

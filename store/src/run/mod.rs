@@ -20,9 +20,10 @@ pub use manifest::FORMAT;
 
 use crate::error::StoreError;
 use crate::files::{bytes_below, empty_dir, sync_dir};
-use crate::records::{DepthRecord, Records};
+use crate::records::Records;
 use crate::table;
 use hatebeam_game::Geometry;
+use hatebeam_search::DepthRecord;
 use manifest::{MANIFEST, Manifest};
 use rocksdb::{Cache, DB, Options};
 use rustix::fs::{FlockOperation, flock};
@@ -107,7 +108,8 @@ impl RunStore {
         // Before the lock, so that no lock file appears in a folder without a run.
         Manifest::read(dir)?;
         let lock = take_lock(dir)?;
-        let (manifest, geometry) = Manifest::read(dir)?;
+        let (mut manifest, geometry) = Manifest::read(dir)?;
+        manifest.upgrade(dir)?;
         let records = Records::read(&dir.join(DEPTHS))?;
         records.trim()?;
         empty_dir(&dir.join(TABLES))?;

@@ -3,10 +3,9 @@
 use super::{RunStore, open_db_read_only};
 use crate::error::StoreError;
 use crate::path::Lookup;
-use crate::records::DepthRecord;
 use crate::table::{self, Key};
 use hatebeam_game::Geometry;
-use hatebeam_search::{Digest, Node, NodeWell};
+use hatebeam_search::{DepthRecord, Digest, Node, NodeWell};
 use rocksdb::{Cache, DB, ReadOptions};
 use std::path::PathBuf;
 

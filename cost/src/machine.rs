@@ -1,0 +1,53 @@
+//! Rented machines, and the processes that run on them.
+
+use crate::money::Micros;
+use serde::{Deserialize, Serialize};
+
+/// Maximum length of each text that describes a machine, in characters.
+pub const MAX_TEXT: usize = 128;
+/// Highest price of a machine: a million dollars an hour.
+pub const MAX_PRICE: Micros = Micros(1_000_000_000_000);
+
+/// A rented machine. Unknown texts are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Kind, such as `c5d.18xlarge`.
+    pub kind: String,
+    /// `spot` or `on-demand`.
+    pub market: String,
+    /// Region.
+    pub region: String,
+    /// Availability zone.
+    pub zone: String,
+    /// Identifier that the provider gave the machine.
+    pub id: String,
+    /// Price of an hour, if it is known.
+    #[serde(rename = "micros_per_hour")]
+    pub price_per_hour: Option<Micros>,
+    /// Where the price comes from, in words.
+    pub price_from: String,
+}
+
+/// A process that works on a run now, and its machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActiveProcess {
+    /// Name of the process.
+    pub name: String,
+    /// When it started, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// Its machine.
+    pub machine: Machine,
+}
+
+/// Returns one item for each rented machine, because two workers on one machine rent it once. `id` returns the
+/// identifier of an item's machine. Items without an identifier count as one machine each.
+pub fn one_per_machine<T>(items: &[T], id: impl Fn(&T) -> &str) -> Vec<&T> {
+    let mut chosen: Vec<&T> = Vec::new();
+    for item in items {
+        if id(item).is_empty() || chosen.iter().all(|other| id(other) != id(item)) {
+            chosen.push(item);
+        }
+    }
+    chosen
+}

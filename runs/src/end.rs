@@ -1,0 +1,143 @@
+//! State of a run, and why a search ended.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// State of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Waits in the queue.
+    Queued,
+    /// Is searched, or was when its coordinator stopped.
+    Running,
+    /// The search has ended and the best game was read back.
+    Finished,
+    /// A user stopped the run.
+    Cancelled,
+    /// The run cannot continue.
+    Failed,
+}
+
+impl RunState {
+    /// All states.
+    pub const ALL: [RunState; 5] = [
+        RunState::Queued,
+        RunState::Running,
+        RunState::Finished,
+        RunState::Cancelled,
+        RunState::Failed,
+    ];
+
+    /// Returns the name, as in JSON and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RunState::Queued => "queued",
+            RunState::Running => "running",
+            RunState::Finished => "finished",
+            RunState::Cancelled => "cancelled",
+            RunState::Failed => "failed",
+        }
+    }
+
+    /// Returns whether the run is queued or running.
+    pub const fn is_open(self) -> bool {
+        matches!(self, RunState::Queued | RunState::Running)
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// Every game is over after the last depth: no well has a child that is alive.
+    Over,
+    /// The depth limit was reached.
+    MaxDepth,
+    /// One more depth would exceed the cost limit.
+    MaxCost,
+    /// One more depth would exceed the time limit.
+    MaxHours,
+    /// A user stopped the search.
+    Interrupted,
+}
+
+impl EndReason {
+    /// All reasons.
+    pub const ALL: [EndReason; 5] = [
+        EndReason::Over,
+        EndReason::MaxDepth,
+        EndReason::MaxCost,
+        EndReason::MaxHours,
+        EndReason::Interrupted,
+    ];
+
+    /// Returns the name, as in JSON. The name of a limit is that of the option that sets it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EndReason::Over => "over",
+            EndReason::MaxDepth => "max-depth",
+            EndReason::MaxCost => "max-cost",
+            EndReason::MaxHours => "max-hours",
+            EndReason::Interrupted => "interrupted",
+        }
+    }
+
+    /// Returns the reason with this name.
+    pub fn from_name(name: &str) -> Option<EndReason> {
+        EndReason::ALL.into_iter().find(|end| end.name() == name)
+    }
+
+    /// Returns whether a limit ended the search, so that the run can be continued with a higher one.
+    pub const fn is_limit(self) -> bool {
+        matches!(
+            self,
+            EndReason::MaxDepth | EndReason::MaxCost | EndReason::MaxHours
+        )
+    }
+
+    /// Describes the end in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            EndReason::Over => "searched to the end",
+            EndReason::MaxDepth => "stopped at its depth limit",
+            EndReason::MaxCost => "stopped at its cost limit",
+            EndReason::MaxHours => "stopped at its time limit",
+            EndReason::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Describes in words how a search ended, or that it did not end yet.
+pub fn end_in_words(end: Option<EndReason>) -> &'static str {
+    end.map_or("not finished", EndReason::words)
+}
+
+impl fmt::Display for EndReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_files() {
+        for end in EndReason::ALL {
+            assert_eq!(serde_json::to_value(end).unwrap(), end.name());
+            assert_eq!(EndReason::from_name(end.name()), Some(end));
+        }
+        for state in RunState::ALL {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+        }
+        assert_eq!(EndReason::from_name("tired"), None);
+    }
+}

@@ -1,0 +1,222 @@
+//! Limits of a run.
+
+use crate::end::EndReason;
+use hatebeam_cost::Micros;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Limits of a run. The search stops before a depth that would exceed one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Depth at which the search stops, pieces before the start included.
+    pub max_depth: Option<u32>,
+    /// Maximum cost.
+    #[serde(rename = "max_cost_micros")]
+    pub max_cost: Option<Micros>,
+    /// Maximum time of searching and of waiting for workers, including the time before the run was resumed.
+    #[serde(rename = "max_seconds", with = "seconds")]
+    pub max_time: Option<Duration>,
+}
+
+/// What a run has used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Last depth.
+    pub depth: u32,
+    /// Cost of the run.
+    pub cost: Micros,
+    /// Cost of the last depth alone.
+    pub depth_cost: Micros,
+    /// Time of the run.
+    pub time: Duration,
+    /// Time of the last depth alone.
+    pub depth_time: Duration,
+}
+
+/// Used share of a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UsedShare {
+    /// The limit.
+    pub limit: EndReason,
+    /// Used share: 1 is all of it.
+    pub share: f64,
+}
+
+impl Limits {
+    /// Returns the limit that is reached, or that one more depth like the last would exceed.
+    pub fn exceeded_by(&self, usage: &Usage) -> Option<EndReason> {
+        let next_cost = usage.cost.saturating_add(usage.depth_cost);
+        let next_time = usage.time.saturating_add(usage.depth_time);
+        if self.max_depth.is_some_and(|max| usage.depth >= max) {
+            Some(EndReason::MaxDepth)
+        } else if self
+            .max_cost
+            .is_some_and(|max| usage.cost >= max || next_cost > max)
+        {
+            Some(EndReason::MaxCost)
+        } else if self
+            .max_time
+            .is_some_and(|max| usage.time >= max || next_time > max)
+        {
+            Some(EndReason::MaxHours)
+        } else {
+            None
+        }
+    }
+
+    /// Returns the used share of the cost limit or of the time limit, whichever is greater. `None` without these limits.
+    pub fn used_share(&self, cost: Micros, time: Duration) -> Option<UsedShare> {
+        let used = |limit, used: f64, max: f64| UsedShare {
+            limit,
+            share: used / max.max(f64::MIN_POSITIVE),
+        };
+        let cost = self
+            .max_cost
+            .map(|max| used(EndReason::MaxCost, cost.dollars(), max.dollars()));
+        let time = self
+            .max_time
+            .map(|max| used(EndReason::MaxHours, time.as_secs_f64(), max.as_secs_f64()));
+        let shares = cost.into_iter().chain(time);
+        shares.max_by(|a, b| a.share.total_cmp(&b.share))
+    }
+
+    /// Returns whether these limits set one that differs from `current`. Limits that are not set do not count.
+    pub fn differ_from(&self, current: &Limits) -> bool {
+        fn differs<T: PartialEq>(asked: Option<T>, current: Option<T>) -> bool {
+            asked.is_some() && asked != current
+        }
+        differs(self.max_depth, current.max_depth)
+            || differs(self.max_cost, current.max_cost)
+            || differs(self.max_time, current.max_time)
+    }
+
+    /// Returns whether a run that `end` ended under the limits `before` can continue under these.
+    pub fn allow_more_than(&self, before: &Limits, end: EndReason) -> bool {
+        fn is_more<T: PartialOrd>(now: Option<T>, before: Option<T>) -> bool {
+            match (now, before) {
+                (None, _) => true,
+                (Some(now), Some(before)) => now > before,
+                (Some(_), None) => true,
+            }
+        }
+        match end {
+            EndReason::MaxDepth => is_more(self.max_depth, before.max_depth),
+            EndReason::MaxCost => is_more(self.max_cost, before.max_cost),
+            EndReason::MaxHours => is_more(self.max_time, before.max_time),
+            EndReason::Over => false,
+            EndReason::Interrupted => true,
+        }
+    }
+}
+
+/// A duration as a number of seconds.
+mod seconds {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let whole = time.filter(|time| time.subsec_nanos() == 0);
+        match whole {
+            // Whole seconds stay whole numbers.
+            Some(time) => time.as_secs().serialize(serializer),
+            None => time.map(|time| time.as_secs_f64()).serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let seconds = Option::<f64>::deserialize(deserializer)?;
+        let time = seconds.map(Duration::try_from_secs_f64).transpose();
+        time.map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn limits() -> Limits {
+        Limits {
+            max_depth: Some(100),
+            max_cost: Some(Micros(1_000_000)),
+            max_time: Some(60 * SECOND),
+        }
+    }
+
+    #[test]
+    fn search_stops_before_a_depth_that_exceeds_a_limit() {
+        let used = |depth, [cost, depth_cost]: [u64; 2], [time, depth_time]: [u32; 2]| {
+            limits().exceeded_by(&Usage {
+                depth,
+                cost: Micros(cost),
+                depth_cost: Micros(depth_cost),
+                time: time * SECOND,
+                depth_time: depth_time * SECOND,
+            })
+        };
+        assert_eq!(used(99, [500_000, 400_000], [30, 20]), None);
+        assert_eq!(
+            used(99, [700_000, 400_000], [30, 20]),
+            Some(EndReason::MaxCost)
+        );
+        assert_eq!(used(99, [1_000_000, 0], [0, 0]), Some(EndReason::MaxCost));
+        assert_eq!(used(99, [0, 0], [50, 20]), Some(EndReason::MaxHours));
+        assert_eq!(used(100, [0, 0], [0, 0]), Some(EndReason::MaxDepth));
+        let usage = Usage {
+            depth: u32::MAX,
+            cost: Micros(u64::MAX),
+            ..Usage::default()
+        };
+        assert_eq!(Limits::default().exceeded_by(&usage), None);
+    }
+
+    #[test]
+    fn used_share_is_that_of_the_nearest_limit() {
+        let share = |cost, seconds| {
+            let used = limits().used_share(Micros(cost), seconds * SECOND);
+            used.map(|used| (used.limit, used.share))
+        };
+        assert_eq!(share(800_000, 30), Some((EndReason::MaxCost, 0.8)));
+        assert_eq!(share(100_000, 57), Some((EndReason::MaxHours, 0.95)));
+        assert_eq!(Limits::default().used_share(Micros(1), SECOND), None);
+    }
+
+    #[test]
+    fn limits_are_compared_with_those_of_before() {
+        let more = Limits {
+            max_cost: Some(Micros(2_000_000)),
+            ..limits()
+        };
+        assert!(more.differ_from(&limits()));
+        assert!(!Limits::default().differ_from(&limits()));
+        assert!(more.allow_more_than(&limits(), EndReason::MaxCost));
+        assert!(!more.allow_more_than(&limits(), EndReason::MaxDepth));
+        assert!(!limits().allow_more_than(&more, EndReason::MaxCost));
+        assert!(Limits::default().allow_more_than(&limits(), EndReason::MaxHours));
+        assert!(!Limits::default().allow_more_than(&limits(), EndReason::Over));
+    }
+
+    #[test]
+    fn limits_are_read_as_they_were_written() {
+        let odd = Limits {
+            max_time: Some(Duration::from_millis(360)),
+            ..limits()
+        };
+        for limits in [limits(), odd, Limits::default()] {
+            let text = serde_json::to_string(&limits).unwrap();
+            assert_eq!(serde_json::from_str::<Limits>(&text).unwrap(), limits);
+        }
+        let text = serde_json::to_string(&limits()).unwrap();
+        let expected = r#"{"max_depth":100,"max_cost_micros":1000000,"max_seconds":60}"#;
+        assert_eq!(text, expected);
+        let negative = r#"{"max_depth":null,"max_cost_micros":null,"max_seconds":-1}"#;
+        assert!(serde_json::from_str::<Limits>(negative).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! Runs by abbreviated name.
+
+use thiserror::Error;
+
+/// Why an abbreviated name does not name a run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NameError {
+    /// No name begins with the text.
+    #[error("there is no run {0:?}")]
+    Unknown(String),
+    /// More than one name begins with the text.
+    #[error("{wanted} can be {first} or {second}: give more of the name")]
+    Ambiguous {
+        /// The text.
+        wanted: String,
+        /// A name that begins with it.
+        first: String,
+        /// Another one.
+        second: String,
+    },
+}
+
+/// Returns the run with the name `wanted`, or else the only one whose name begins with it.
+///
+/// # Errors
+/// [`NameError`], also for an empty text.
+pub fn find_by_name<'a, T>(
+    runs: &'a [T],
+    name: impl Fn(&T) -> &str,
+    wanted: &str,
+) -> Result<&'a T, NameError> {
+    if let Some(exact) = runs.iter().find(|run| name(run) == wanted) {
+        return Ok(exact);
+    }
+    let mut matching = runs.iter().filter(|run| name(run).starts_with(wanted));
+    match (matching.next(), matching.next()) {
+        (Some(only), None) if !wanted.is_empty() => Ok(only),
+        (Some(first), Some(second)) => Err(NameError::Ambiguous {
+            wanted: wanted.to_owned(),
+            first: name(first).to_owned(),
+            second: name(second).to_owned(),
+        }),
+        _ => Err(NameError::Unknown(wanted.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_name_runs_if_they_are_unique() {
+        let runs = ["patterns-10-a", "patterns-10", "plain-7"];
+        let find = |wanted| find_by_name(&runs, |run| run, wanted);
+        assert_eq!(find("pl"), Ok(&"plain-7"));
+        assert_eq!(find("patterns-10"), Ok(&"patterns-10"));
+        let error = find("patterns").unwrap_err().to_string();
+        let expected = "patterns can be patterns-10-a or patterns-10: give more of the name";
+        assert_eq!(error, expected);
+        for unknown in ["plain-77", "knewjade"] {
+            assert_eq!(find(unknown), Err(NameError::Unknown(unknown.to_owned())));
+        }
+        let single = find_by_name(&["a"], |run| run, "");
+        assert_eq!(single, Err(NameError::Unknown(String::new())));
+    }
+}

@@ -1,0 +1,72 @@
+//! Records of depths.
+
+use crate::spec::{RunSpec, SpecError, StartingPosition};
+use crate::summary::FrontierSummary;
+use hatebeam_game::Geometry;
+use hatebeam_search::{DepthRecord, Frontier, Node, NodeWell, ShardLayout};
+
+/// Returns the node that a search begins with.
+///
+/// # Errors
+/// [`SpecError::Geometry`].
+pub fn first_node(spec: &RunSpec, start: &StartingPosition) -> Result<Node, SpecError> {
+    Ok(Node {
+        score: 0,
+        well: NodeWell::pack(spec.well.geometry()?, start.well()),
+        lines: start.lines,
+        hint: 0,
+    })
+}
+
+/// Returns the record of a run's first depth.
+///
+/// # Errors
+/// [`SpecError`] if the specification cannot be searched.
+pub fn first_record(spec: &RunSpec) -> Result<DepthRecord, SpecError> {
+    let start = spec.check()?;
+    let frontier = Frontier::new(
+        start.depth(),
+        [first_node(spec, &start)?],
+        ShardLayout::new(1, 1),
+    );
+    Ok(record_of(spec.well.geometry()?, &frontier, 0, 0.0))
+}
+
+/// Returns the record of a frontier that was made from `children` children in `seconds`.
+pub fn record_of(
+    geometry: Geometry,
+    frontier: &Frontier,
+    children: u64,
+    seconds: f64,
+) -> DepthRecord {
+    let mut scores: Vec<i32> = frontier.nodes().map(|node| node.score).collect();
+    let middle = scores.len() / 2;
+    let median_eval = if scores.is_empty() {
+        0
+    } else {
+        *scores.select_nth_unstable(middle).1
+    };
+    drop(scores);
+    FrontierSummary::of(frontier.nodes()).record(
+        geometry,
+        DepthWork {
+            depth: frontier.depth,
+            median_eval,
+            children,
+            seconds,
+        },
+    )
+}
+
+/// Facts about a depth that are not in the [summary](FrontierSummary) of its frontier.
+#[derive(Clone, Copy, Debug)]
+pub struct DepthWork {
+    /// The depth.
+    pub depth: u32,
+    /// Median of the scores.
+    pub median_eval: i32,
+    /// Number of distinct children, summed over the parents.
+    pub children: u64,
+    /// Duration in seconds.
+    pub seconds: f64,
+}

@@ -1,0 +1,118 @@
+//! Which depths of a run keep their tables.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Largest distance between two kept depths. To cross a gap, a look-up back tries about five wells for each depth in
+/// it, nested.
+pub const MAX_GAP: u32 = 6;
+
+/// Which depths keep their tables. As text: `all`, `last` or a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Retention {
+    /// All depths: every game can be read back by one look-up a depth.
+    All,
+    /// Every Nth depth, 2 to [`MAX_GAP`]: reading back searches in between.
+    Every(u32),
+    /// The last depth alone, so that the run can be resumed: no game can be read back.
+    Last,
+}
+
+/// Text that is not a retention rule.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0:?} is not a retention rule: give all, last, or a number from 2 to {MAX_GAP}")]
+pub struct NotRetention(String);
+
+impl fmt::Display for Retention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Retention::All => f.pad("all"),
+            Retention::Every(every) => every.fmt(f),
+            Retention::Last => f.pad("last"),
+        }
+    }
+}
+
+impl From<Retention> for String {
+    fn from(keep: Retention) -> String {
+        keep.to_string()
+    }
+}
+
+impl TryFrom<String> for Retention {
+    type Error = NotRetention;
+
+    fn try_from(text: String) -> Result<Retention, NotRetention> {
+        text.parse()
+    }
+}
+
+impl FromStr for Retention {
+    type Err = NotRetention;
+
+    fn from_str(text: &str) -> Result<Retention, NotRetention> {
+        match text {
+            "all" | "1" => Ok(Retention::All),
+            "last" => Ok(Retention::Last),
+            _ => match text.parse() {
+                Ok(every) if (2..=MAX_GAP).contains(&every) => Ok(Retention::Every(every)),
+                _ => Err(NotRetention(text.to_owned())),
+            },
+        }
+    }
+}
+
+impl Retention {
+    /// Returns the approximate share of `depths` depths that is kept, at most 1.
+    pub fn share(self, depths: u32) -> f64 {
+        match self {
+            Retention::All => 1.0,
+            Retention::Every(every) => 1.0 / f64::from(every),
+            Retention::Last => 2.0 / f64::from(depths.max(2)),
+        }
+    }
+
+    /// Returns whether a depth keeps its tables after the next depth is committed. `first` is the run's first depth.
+    pub fn keeps(self, depth: u32, first: u32) -> bool {
+        match self {
+            Retention::All => true,
+            Retention::Every(every) => depth == first || depth.is_multiple_of(every),
+            Retention::Last => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_parsed_and_shown() {
+        for (text, keep) in [
+            ("all", Retention::All),
+            ("2", Retention::Every(2)),
+            ("6", Retention::Every(6)),
+            ("last", Retention::Last),
+        ] {
+            assert_eq!(text.parse(), Ok(keep));
+            assert_eq!(keep.to_string(), text);
+        }
+        assert_eq!("1".parse(), Ok(Retention::All));
+        for text in ["", "0", "7", "-2", "first", "2.5"] {
+            assert!(text.parse::<Retention>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn first_depth_and_every_nth_are_kept() {
+        let kept = |keep: Retention| -> Vec<u32> {
+            (3..10).filter(|&depth| keep.keeps(depth, 3)).collect()
+        };
+        assert_eq!(kept(Retention::Every(4)), [3, 4, 8]);
+        assert_eq!(kept(Retention::All), Vec::from_iter(3..10));
+        assert_eq!(kept(Retention::Last), [0; 0]);
+    }
+}

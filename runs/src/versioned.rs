@@ -1,0 +1,144 @@
+//! A manifest together with its version in the object store.
+
+use crate::error::ManifestError;
+use crate::manifest::{Manifest, RUNS};
+use crate::table::{Table, TableList};
+use bytes::Bytes;
+use hatebeam_objects::{Condition, Objects, Stored, Version};
+
+/// A manifest and the version it has in the object store.
+///
+/// Each write is conditional on that version. If two coordinators write, one of them gets
+/// [`ManifestError::Superseded`] and stops.
+#[derive(Debug)]
+pub struct VersionedManifest {
+    objects: Objects,
+    /// Whether the store supports conditional writes.
+    conditional: bool,
+    version: Option<Version>,
+    /// The manifest, which the owner changes and saves.
+    pub manifest: Manifest,
+}
+
+impl VersionedManifest {
+    fn key(name: &str) -> String {
+        format!("{RUNS}/{name}/manifest.json")
+    }
+
+    /// Reads a run's manifest.
+    ///
+    /// # Errors
+    /// [`ManifestError`]; [`ManifestError::is_not_found`] if there is no such run.
+    pub async fn load(
+        objects: &Objects,
+        name: &str,
+        conditional: bool,
+    ) -> Result<VersionedManifest, ManifestError> {
+        let (bytes, version) = objects.get(&VersionedManifest::key(name)).await?;
+        Ok(VersionedManifest {
+            objects: objects.clone(),
+            conditional,
+            version: Some(version),
+            manifest: Manifest::parse(&bytes)?,
+        })
+    }
+
+    /// Writes the manifest of a new run.
+    ///
+    /// # Errors
+    /// [`ManifestError::Superseded`] if the run exists.
+    pub async fn create(
+        objects: &Objects,
+        manifest: Manifest,
+        conditional: bool,
+    ) -> Result<VersionedManifest, ManifestError> {
+        let mut created = VersionedManifest {
+            objects: objects.clone(),
+            conditional,
+            version: None,
+            manifest,
+        };
+        created.save().await?;
+        Ok(created)
+    }
+
+    /// Replaces the version that was last read or written.
+    ///
+    /// # Errors
+    /// [`ManifestError::Superseded`] if the store has another version.
+    pub async fn save(&mut self) -> Result<(), ManifestError> {
+        let key = VersionedManifest::key(&self.manifest.name);
+        let text = Bytes::from(to_json(&self.manifest)?);
+        if !self.conditional {
+            self.objects.put(&key, text).await?;
+            return Ok(());
+        }
+        let condition = match &self.version {
+            Some(version) => Condition::Is(version.clone()),
+            None => Condition::Absent,
+        };
+        match self.objects.put_if(&key, text, &condition).await {
+            Ok(version) => {
+                self.version = Some(version);
+                Ok(())
+            }
+            Err(error) if error.is_changed() => Err(ManifestError::Superseded {
+                run: self.manifest.name.clone(),
+            }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes the list of a depth's tables. It counts once a saved manifest names it.
+    ///
+    /// # Errors
+    /// Errors of the object store.
+    pub async fn put_tables(
+        &self,
+        depth: u32,
+        tables: &[Table],
+    ) -> Result<TableList, ManifestError> {
+        let text = to_json(&tables)?;
+        let key = format!("tables/{depth:05}-{}.json", self.manifest.epoch);
+        let stored = Stored::of(&text);
+        let whole = format!("{}/{key}", self.manifest.prefix());
+        self.objects.put(&whole, Bytes::from(text)).await?;
+        Ok(TableList {
+            key,
+            bytes: stored.bytes,
+            checksum: stored.checksum.to_string(),
+        })
+    }
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>, ManifestError> {
+    serde_json::to_vec(value).map_err(|error| ManifestError::Damaged(error.to_string()))
+}
+
+/// A run in a list: its name, and its manifest or the reason why that cannot be read.
+#[derive(Debug)]
+pub struct ListedRun {
+    /// Name of the run.
+    pub name: String,
+    /// The manifest.
+    pub manifest: Result<VersionedManifest, ManifestError>,
+}
+
+/// Lists the runs in an object store.
+///
+/// # Errors
+/// [`ManifestError::Object`] if the runs cannot be listed.
+pub async fn list_manifests(
+    objects: &Objects,
+    conditional: bool,
+) -> Result<Vec<ListedRun>, ManifestError> {
+    let mut runs = Vec::new();
+    for name in objects.list_dirs(RUNS).await? {
+        let manifest = VersionedManifest::load(objects, &name, conditional).await;
+        // A folder without a manifest is a run that was removed in part.
+        if !matches!(&manifest, Err(error) if error.is_not_found()) {
+            runs.push(ListedRun { name, manifest });
+        }
+    }
+    Ok(runs)
+}
