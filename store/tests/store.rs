@@ -398,7 +398,7 @@ fn foreign_folders_are_not_touched() {
     let manifest = dir.join("manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     for (from, to, expected) in [
-        ("\"format\": 1", "\"format\": 2", "format 2"),
+        ("\"format\": 2", "\"format\": 3", "format 3"),
         ("\"format\"", "\"form\"", "names no format"),
         ("\"width\": 10", "\"width\": 99", "damaged"),
         ("{", "", "damaged"),
