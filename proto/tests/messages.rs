@@ -19,7 +19,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn machine() -> impl Strategy<Value = Machine> {
-    let price = prop::option::of(0..=hatebeam_cost::MAX_MICROS);
+    let price = prop::option::of(0..=hatebeam_cost::MAX_PRICE.0);
     (text(), text(), text(), text(), price).prop_map(|(kind, zone, id, price_from, price)| {
         Machine {
             kind,
@@ -27,7 +27,7 @@ fn machine() -> impl Strategy<Value = Machine> {
             region: String::new(),
             zone,
             id,
-            micros_per_hour: price,
+            price_per_hour: price.map(hatebeam_cost::Micros),
             price_from,
         }
     })
@@ -445,7 +445,7 @@ fn long_texts_are_cut_and_impossible_prices_dropped() {
         ..v1::Hello::default()
     });
     assert_eq!(hello.machine.kind.chars().count(), hatebeam_cost::MAX_TEXT);
-    assert_eq!(hello.machine.micros_per_hour, None);
+    assert_eq!(hello.machine.price_per_hour, None);
     let leaving = Leaving::from(v1::Leaving {
         reason: long.clone(),
     });

@@ -6,7 +6,7 @@ use crate::messages::{
     Welcome,
 };
 use crate::v1;
-use hatebeam_cost::{MAX_MICROS, MAX_TEXT, Machine};
+use hatebeam_cost::{MAX_PRICE, MAX_TEXT, Machine, Micros};
 use std::time::Duration;
 
 impl TryFrom<v1::FromWorker> for FromWorker {
@@ -113,7 +113,7 @@ impl From<Hello> for v1::Hello {
     }
 }
 
-/// Reads a machine: texts are cut to [`MAX_TEXT`] characters, a price above [`MAX_MICROS`] is dropped.
+/// Reads a machine: texts are cut to [`MAX_TEXT`] characters, a price above [`MAX_PRICE`] is dropped.
 fn read_machine(machine: v1::Machine) -> Machine {
     Machine {
         kind: cut(&machine.kind, MAX_TEXT),
@@ -121,9 +121,10 @@ fn read_machine(machine: v1::Machine) -> Machine {
         region: cut(&machine.region, MAX_TEXT),
         zone: cut(&machine.zone, MAX_TEXT),
         id: cut(&machine.id, MAX_TEXT),
-        micros_per_hour: machine
+        price_per_hour: machine
             .micros_per_hour
-            .filter(|&micros| micros <= MAX_MICROS),
+            .map(Micros)
+            .filter(|price| *price <= MAX_PRICE),
         price_from: cut(&machine.price_from, MAX_TEXT),
     }
 }
@@ -136,7 +137,7 @@ impl From<Machine> for v1::Machine {
             region: machine.region,
             zone: machine.zone,
             id: machine.id,
-            micros_per_hour: machine.micros_per_hour,
+            micros_per_hour: machine.price_per_hour.map(|price| price.0),
             price_from: machine.price_from,
         }
     }
