@@ -119,6 +119,33 @@ fn included(file: &str, text: &str) -> BTreeSet<String> {
     found
 }
 
+/// Folders of the workspace's crates.
+fn members() -> Vec<String> {
+    let manifest = read("Cargo.toml");
+    let members = manifest
+        .split_once("members = [")
+        .and_then(|(_, rest)| rest.split_once(']'));
+    let (members, _) = members.unwrap();
+    let names = members.split('"').skip(1).step_by(2).map(str::to_owned);
+    let names: Vec<String> = names.collect();
+    assert!(names.len() >= 9, "{names:?}");
+    names
+}
+
+/// The build context has no tests, and Cargo refuses a manifest that declares a test whose default path does not
+/// exist.
+#[test]
+fn declared_tests_have_a_path() {
+    for member in members() {
+        let manifest = read(&format!("{member}/Cargo.toml"));
+        for target in manifest.split("\n[[test]]\n").skip(1) {
+            let (target, _) = target.split_once("\n[").unwrap_or((target, ""));
+            let has_path = target.lines().any(|line| line.starts_with("path = "));
+            assert!(has_path, "{member}/Cargo.toml: [[test]] {target}");
+        }
+    }
+}
+
 #[test]
 fn build_context_contains_all_sources() {
     let ignored = read("deploy/docker/Dockerfile.dockerignore");
@@ -126,17 +153,10 @@ fn build_context_contains_all_sources() {
         .lines()
         .filter(|line| !line.starts_with('#'))
         .collect();
-    let manifest = read("Cargo.toml");
-    let members = manifest
-        .split_once("members = [")
-        .and_then(|(_, rest)| rest.split_once(']'));
-    let (members, _) = members.unwrap();
-    let crates: Vec<&str> = members.split('"').skip(1).step_by(2).collect();
-    assert!(crates.len() >= 9, "{crates:?}");
     let mut needed: BTreeSet<String> = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT"]
         .map(str::to_owned)
         .into();
-    for member in crates {
+    for member in members() {
         needed.insert(format!("{member}/Cargo.toml"));
         for file in files_below(&format!("{member}/src"), "") {
             if file.ends_with(".rs") {
