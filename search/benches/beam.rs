@@ -1,6 +1,7 @@
-//! `cargo bench -p hatebeam-search`: what scoring a child and a step of the beam cost on one thread,
-//! with the parts of a step beside the whole. `-- --width N` sets the beam's width (250,000), `-- --step
-//! EVALUATOR` runs its step alone, without quiescence.
+//! `cargo bench -p hatebeam-search`: time per child of scoring and of a whole step of the beam, on one thread.
+//!
+//! `-- --width N` sets the width of the beam [default: 250,000]. `-- --step EVALUATOR` runs only the step with this
+//! evaluator, without quiescence.
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
@@ -91,7 +92,7 @@ fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
         let start = Instant::now();
         let (next, stats) = step
             .run(&frontier, &cancel, &progress)
-            .expect("nobody stops it");
+            .expect("the step is not cancelled");
         if frontier.depth >= 20 {
             children += stats.children;
             seconds += start.elapsed().as_secs_f64();
@@ -99,7 +100,7 @@ fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
         last = std::mem::replace(&mut frontier, next);
     }
     let whole = seconds * 1e9 / children as f64;
-    // Expanding and scoring alone, on the last frontier but one.
+    // Only expanding and scoring, on the last frontier but one.
     let mut evaluator = Evaluator::new(&emulator, &spec).expect("weights are good");
     let (mut out, mut scores, mut made) = (Children::new(), Vec::new(), 0);
     let start = Instant::now();

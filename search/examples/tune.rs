@@ -1,13 +1,13 @@
-//! Looks for better weights: changes some at random, runs beams of several widths to their end, and
-//! keeps what lasts longer on the whole.
+//! Tunes the weights: changes some at random, runs beams of several widths to their end, and keeps the change if the games
+//! are longer in total.
 //!
 //! ```text
 //! cargo run --release -p hatebeam-search --example tune -- MINUTES SEED QUIESCENCE WIDTH... [NAME=VALUE...]
 //! ```
 //!
-//! How long a game lasts in a beam is a chaotic function of the weights: one width tells little, and
-//! the sum over some widths somewhat more. What is kept must also do better at widths between those
-//! that were given. Each success is printed, with the points at all widths.
+//! The length of a game is a chaotic function of the weights. One width gives little information, the sum over several
+//! widths gives more. A change is kept only if it is no worse at the given widths and better together with widths
+//! 1/8 greater. Each success is printed with the lines at all widths.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
@@ -18,10 +18,10 @@ use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-/// The most pieces of a game: far beyond what any of these weights reach.
+/// Maximum number of pieces of a game. None of these weights comes near it.
 const MAX_PIECES: u32 = 5000;
 
-/// By how much a weight is changed at a time, roughly.
+/// Approximate size of a change to a weight.
 fn step_of(name: &str) -> f64 {
     match name {
         "score" => 150.0,
@@ -32,7 +32,7 @@ fn step_of(name: &str) -> f64 {
     }
 }
 
-/// Points and pieces of a beam's best game.
+/// Number of lines of a beam's best game, and number of pieces of its longest game.
 fn beam(spec: EvaluatorSpec, width: usize, threads: usize) -> Result<(u16, u32), Box<dyn Error>> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     let step = Step::new(&emulator, spec, ShardLayout::local(width), threads)?;
@@ -45,11 +45,11 @@ fn beam(spec: EvaluatorSpec, width: usize, threads: usize) -> Result<(u16, u32),
     let mut frontier = Frontier::new(0, [root], ShardLayout::local(width));
     let mut best = 0;
     while !frontier.is_empty() && frontier.depth < MAX_PIECES {
-        let points = frontier.nodes().map(|node| node.lines).max();
-        best = best.max(points.unwrap_or(0));
+        let lines = frontier.nodes().map(|node| node.lines).max();
+        best = best.max(lines.unwrap_or(0));
         let (next, _) = step
             .run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0))
-            .map_err(|_| "nobody stops it")?;
+            .map_err(|_| "the step was cancelled")?;
         frontier = next;
     }
     Ok((best, frontier.depth))
@@ -61,27 +61,31 @@ struct Tuner {
 }
 
 impl Tuner {
-    /// Pieces on the average, and the points of each width.
-    fn judge(&self, weights: &Value, widths: &[usize]) -> Result<(f64, Vec<u16>), Box<dyn Error>> {
+    /// Mean number of pieces, and the number of lines for each width.
+    fn evaluate(
+        &self,
+        weights: &Value,
+        widths: &[usize],
+    ) -> Result<(f64, Vec<u16>), Box<dyn Error>> {
         let spec = EvaluatorSpec {
             kind: EvaluatorKind::Knewjade,
             weights: serde_json::from_value(weights.clone())?,
             quiescence: self.quiescence,
         };
-        let (mut pieces, mut points) = (0, Vec::new());
+        let (mut pieces, mut lines) = (0, Vec::new());
         for &width in widths {
             let (best, depth) = beam(spec, width, self.threads)?;
             pieces += depth;
-            points.push(best);
+            lines.push(best);
         }
-        Ok((f64::from(pieces) / widths.len() as f64, points))
+        Ok((f64::from(pieces) / widths.len() as f64, lines))
     }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [minutes, seed, quiescence, rest @ ..] = args.as_slice() else {
-        return Err("give MINUTES SEED QUIESCENCE WIDTH... [NAME=VALUE...]".into());
+        return Err("usage: tune MINUTES SEED QUIESCENCE WIDTH... [NAME=VALUE...]".into());
     };
     let time = Duration::from_secs_f64(60.0 * minutes.parse::<f64>()?);
     let mut state = seed.parse::<u64>()? | 1;
@@ -99,27 +103,27 @@ fn main() -> Result<(), Box<dyn Error>> {
             None => widths.push(text.parse::<usize>()?),
         }
     }
-    // The second half is asked only where the first was no worse.
+    // These widths are searched only if the result at the given widths is no worse.
     let between: Vec<usize> = widths.iter().map(|width| width * 9 / 8).collect();
     let tuner = Tuner {
         quiescence: *Quiescence::ALL
             .iter()
             .find(|mode| mode.name() == quiescence)
-            .ok_or("no such quiescence")?,
+            .ok_or("unknown quiescence: use off, single or forced")?,
         threads: std::thread::available_parallelism()?.get(),
     };
     let names: Vec<String> = weights
         .as_object()
-        .ok_or("weights are a table")?
+        .ok_or("the weights are not an object")?
         .keys()
         .cloned()
         .collect();
-    let (mut first, mut points) = tuner.judge(&weights, &widths)?;
-    let (mut second, more) = tuner.judge(&weights, &between)?;
-    points.extend(more);
-    println!("{first:.1} {second:.1} {points:?} {weights}");
-    let begun = Instant::now();
-    while begun.elapsed() < time {
+    let (mut first, mut lines) = tuner.evaluate(&weights, &widths)?;
+    let (mut second, more) = tuner.evaluate(&weights, &between)?;
+    lines.extend(more);
+    println!("{first:.1} {second:.1} {lines:?} {weights}");
+    let start = Instant::now();
+    while start.elapsed() < time {
         let mut changed = weights.clone();
         for _ in 0..1 + (3.0 * random()) as usize {
             let name = &names[(random() * names.len() as f64) as usize % names.len()];
@@ -127,16 +131,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             let value = changed[name].as_f64().unwrap_or(0.0) + change;
             changed[name] = ((value * 10.0).round() / 10.0).into();
         }
-        let (here, mut points) = tuner.judge(&changed, &widths)?;
-        if here < first {
+        let (new_first, mut lines) = tuner.evaluate(&changed, &widths)?;
+        if new_first < first {
             continue;
         }
-        let (there, more) = tuner.judge(&changed, &between)?;
-        points.extend(more);
-        if here + there > first + second {
-            (first, second, weights) = (here, there, changed);
-            let seconds = begun.elapsed().as_secs();
-            println!("{seconds} s: {first:.1} {second:.1} {points:?} {weights}");
+        let (new_second, more) = tuner.evaluate(&changed, &between)?;
+        lines.extend(more);
+        if new_first + new_second > first + second {
+            (first, second, weights) = (new_first, new_second, changed);
+            let seconds = start.elapsed().as_secs();
+            println!("{seconds} s: {first:.1} {second:.1} {lines:?} {weights}");
         }
     }
     Ok(())

@@ -1,13 +1,13 @@
-//! Endgame: the most lines that can still be had from a well, by exhaustive depth-first search.
+//! Endgame: the maximum number of lines that a game can still clear from a well, by exhaustive depth-first search.
 //!
-//! Under HATETRIS Mild a well settles the piece that comes, so that the most lines still to be had
-//! depend on the well alone: the greatest, over its children, of the lines on the way and what is to
-//! be had from there. Wells that were searched to the end are kept in a table of fixed size, whole well
-//! and all; where it is full, what took least work to find gives way. A smaller table makes the search
-//! slower and never wrong.
+//! Under HATETRIS Mild the well determines the piece, so the *value* of a well, which is this maximum, depends only on
+//! the well. It is the maximum, over the children, of the lines cleared on the way to the child plus the value of the
+//! child. A table of fixed size stores the values of wells that were searched completely. It stores whole wells, so
+//! it never confuses two of them. In a full bucket, the value that took the least work is replaced. A smaller table
+//! makes the search slower, but never wrong.
 //!
-//! A well that comes back on its own way is not entered again: HATETRIS has a rule against profiting
-//! from it. What was found below such a place may hang on the way there, and is neither kept nor called
+//! A well that repeats on the path is not searched again, because the loop rule of HATETRIS prevents the player from
+//! profiting from it. Values found below may then depend on the path. They are not stored and do not count as
 //! proven.
 
 use crate::node::NodeWell;
@@ -17,59 +17,73 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// When a search gives up.
+/// Limits of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndgameLimits {
-    /// Wells expanded at most. The same limit gives the same answer.
+    /// Maximum number of wells to expand. The same limit gives the same result.
     pub nodes: Option<u64>,
-    /// The time at which to stop. What is found by then depends on the machine.
+    /// The time at which the search stops. The result depends on the speed of the machine.
     pub deadline: Option<Instant>,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndgameResult {
-    /// The most lines found.
+    /// Maximum number of lines found.
     pub lines: u32,
-    /// A game that has them: the wells after the one searched from. It may have to be brought to its
-    /// end from the last of them.
+    /// A game that clears these lines: the wells after the first one. The game may not be over in the last of them.
     pub wells: Vec<Well>,
-    /// Whether no game has more.
+    /// Whether the maximum is proven.
     pub proven: bool,
 }
 
-/// A search with its table, which later searches of the same endgame profit from.
+/// A search with its table, which speeds up later searches.
 pub struct Endgame {
     emulator: Emulator,
     table: Table,
     nodes: u64,
 }
 
-/// A well on the way.
+/// A child, and the lines cleared on the way to it.
+#[derive(Clone, Copy)]
+struct Child {
+    well: Well,
+    lines: u32,
+}
+
+/// A well on the path of the search.
 struct Frame {
     well: Well,
     key: NodeWell,
-    /// Lines on the way from the well before.
+    /// Lines cleared on the way from the previous well.
     lines: u32,
-    /// Children to be searched, the most promising last.
-    rest: Vec<(Well, u32)>,
-    /// The most lines found from here, and the child they begin with, with the lines on the way to it.
+    /// Children that are not searched yet, the most promising last.
+    rest: Vec<Child>,
+    /// Maximum number of lines found from here.
     best: u32,
-    best_child: Option<(Well, u32)>,
-    /// Whether something below hangs on the way here.
-    tainted: bool,
-    /// Nodes expanded before this one.
-    begun: u64,
+    /// The child on the way to these lines.
+    best_child: Option<Child>,
+    /// Whether a value below depends on the path to this well.
+    depends_on_path: bool,
+    /// Number of nodes expanded before this one.
+    nodes_before: u64,
 }
 
-/// The wells before the root of a search that was stopped, and the child its best lines begin with.
+/// The value of a well.
+struct Value {
+    lines: u32,
+    /// Whether the value is the same for every path to the well.
+    proven: bool,
+}
+
+/// The best path of a search that was stopped.
 struct Stopped {
     wells: Vec<Well>,
     lines: u32,
 }
 
 impl Endgame {
-    /// A search with a table of at most so many bytes.
+    /// Creates a search with a table of at most `table_bytes` bytes.
     pub fn new(emulator: &Emulator, table_bytes: u64) -> Endgame {
         Endgame {
             emulator: emulator.clone(),
@@ -78,12 +92,12 @@ impl Endgame {
         }
     }
 
-    /// How many wells were expanded so far.
+    /// Number of wells expanded so far.
     pub fn nodes(&self) -> u64 {
         self.nodes
     }
 
-    /// The most lines from this well on, with a game that has them.
+    /// Finds the maximum number of lines from this well, and a game that clears them.
     pub fn search(
         &mut self,
         well: &Well,
@@ -96,23 +110,23 @@ impl Endgame {
             cancel,
         };
         match self.value(well, &limits) {
-            Ok((lines, is_clean)) => {
-                let (wells, found) = self.line(well, &limits);
+            Ok(value) => {
+                let found = self.best_game(well, &limits);
                 EndgameResult {
-                    // Where the table forgot too much, the line may be a worse one.
-                    lines: found,
-                    proven: is_clean && found == lines,
-                    wells,
+                    // The game may be worse than the value if values on its way were replaced in the table.
+                    proven: value.proven && found.lines == value.lines,
+                    ..found
                 }
             }
             Err(Stopped { mut wells, lines }) => {
-                let (more, found) = match wells.last() {
-                    Some(&last) => self.line(&last, &limits),
-                    None => (Vec::new(), 0),
-                };
-                wells.extend(more);
+                let mut total = lines;
+                if let Some(&last) = wells.last() {
+                    let found = self.best_game(&last, &limits);
+                    wells.extend(found.wells);
+                    total += found.lines;
+                }
                 EndgameResult {
-                    lines: lines + found,
+                    lines: total,
                     wells,
                     proven: false,
                 }
@@ -120,16 +134,14 @@ impl Endgame {
         }
     }
 
+    /// Expands a well.
     fn frame(&mut self, children: &mut Children, well: &Well, lines: u32) -> Frame {
         self.emulator.expand(well, children);
-        let begun = self.nodes;
+        let nodes_before = self.nodes;
         self.nodes += 1;
-        let mut rest: Vec<(Well, u32)> = children
-            .iter()
-            .map(|(child, lines)| (*child, u32::from(lines)))
-            .collect();
-        // Lines first; then low stacks, and few holes in them.
-        rest.sort_by_cached_key(|(well, lines)| {
+        let mut rest: Vec<Child> = children_of(children).collect();
+        // The most promising children have the most lines, then the lowest stack, then the fewest holes.
+        rest.sort_by_cached_key(|Child { well, lines }| {
             let worse = (well.stack_height(), holes(well), *well);
             Reverse((Reverse(*lines), worse))
         });
@@ -140,105 +152,121 @@ impl Endgame {
             rest,
             best: 0,
             best_child: None,
-            tainted: false,
-            begun,
+            depends_on_path: false,
+            nodes_before,
         }
     }
 
-    /// The most lines from a well, and whether that is so whatever came before it.
-    fn value(&mut self, well: &Well, limits: &Bounds) -> Result<(u32, bool), Stopped> {
+    /// Finds the value of a well.
+    fn value(&mut self, well: &Well, limits: &Bounds) -> Result<Value, Stopped> {
         let geometry = self.emulator.geometry();
-        if let Some(value) = self.table.get(&NodeWell::pack(geometry, well)) {
-            return Ok((value, true));
+        if let Some(lines) = self.table.get(&NodeWell::pack(geometry, well)) {
+            let proven = true;
+            return Ok(Value { lines, proven });
         }
         let mut children = Children::new();
-        let mut on_the_way: HashSet<Well> = HashSet::from([*well]);
+        let mut on_path: HashSet<Well> = HashSet::from([*well]);
         let mut frames = vec![self.frame(&mut children, well, 0)];
         loop {
             let Some(frame) = frames.last_mut() else {
-                unreachable!("the root is left by returning");
+                unreachable!("the loop returns when it pops the root");
             };
-            if let Some((child, lines)) = frame.rest.pop() {
-                if on_the_way.contains(&child) {
-                    frame.tainted = true;
+            if let Some(child) = frame.rest.pop() {
+                if on_path.contains(&child.well) {
+                    frame.depends_on_path = true;
                     continue;
                 }
-                if let Some(value) = self.table.get(&NodeWell::pack(geometry, &child)) {
-                    frame.take(&child, lines, value);
+                if let Some(value) = self.table.get(&NodeWell::pack(geometry, &child.well)) {
+                    frame.improve(child, value);
                     continue;
                 }
                 if limits.is_reached(self.nodes) {
-                    return Err(stopped(&frames));
+                    return Err(best_so_far(&frames));
                 }
-                on_the_way.insert(child);
-                let next = self.frame(&mut children, &child, lines);
+                on_path.insert(child.well);
+                let next = self.frame(&mut children, &child.well, child.lines);
                 frames.push(next);
                 continue;
             }
             let Some(done) = frames.pop() else {
-                unreachable!("it was just looked at");
+                unreachable!("the stack has a last frame");
             };
-            if !done.tainted {
-                self.table.put(done.key, done.best, self.nodes - done.begun);
+            if !done.depends_on_path {
+                let work = self.nodes - done.nodes_before;
+                self.table.put(done.key, done.best, work);
             }
-            on_the_way.remove(&done.well);
+            on_path.remove(&done.well);
             let Some(parent) = frames.last_mut() else {
-                return Ok((done.best, !done.tainted));
+                return Ok(Value {
+                    lines: done.best,
+                    proven: !done.depends_on_path,
+                });
             };
-            parent.tainted |= done.tainted;
-            parent.take(&done.well, done.lines, done.best);
+            parent.depends_on_path |= done.depends_on_path;
+            let Frame { well, lines, .. } = done;
+            parent.improve(Child { well, lines }, done.best);
         }
     }
 
-    /// A game from a well that has the most lines, as far as the table tells or a search finds, and its
-    /// lines.
-    fn line(&mut self, well: &Well, limits: &Bounds) -> (Vec<Well>, u32) {
+    /// Follows the children with the greatest values, which come from the table or from a new search. The result is
+    /// not marked as proven.
+    fn best_game(&mut self, well: &Well, limits: &Bounds) -> EndgameResult {
         let geometry = self.emulator.geometry();
         let mut children = Children::new();
         let (mut wells, mut total, mut well) = (Vec::new(), 0, *well);
         let mut seen = HashSet::from([well]);
         loop {
             self.emulator.expand(&well, &mut children);
-            let next: Vec<(Well, u32)> = children
-                .iter()
-                .map(|(child, lines)| (*child, u32::from(lines)))
-                .filter(|(child, _)| !seen.contains(child))
+            let next: Vec<Child> = children_of(&children)
+                .filter(|child| !seen.contains(&child.well))
                 .collect();
             let mut best: Option<(u32, Reverse<Well>, u32)> = None;
-            for (child, lines) in next {
-                let known = self.table.get(&NodeWell::pack(geometry, &child));
-                let value =
-                    known.or_else(|| self.value(&child, limits).ok().map(|(value, _)| value));
+            for Child { well, lines } in next {
+                let known = self.table.get(&NodeWell::pack(geometry, &well));
+                let value = known.or_else(|| self.value(&well, limits).ok().map(|v| v.lines));
                 if let Some(value) = value {
-                    best = best.max(Some((lines + value, Reverse(child), lines)));
+                    best = best.max(Some((lines + value, Reverse(well), lines)));
                 }
             }
             match best {
-                // With no line to be had any more there is nothing to choose.
                 Some((1.., Reverse(child), lines)) => {
                     total += lines;
                     wells.push(child);
                     seen.insert(child);
                     well = child;
                 }
-                _ => return (wells, total),
+                // No more lines are possible.
+                _ => {
+                    return EndgameResult {
+                        lines: total,
+                        wells,
+                        proven: false,
+                    };
+                }
             }
         }
     }
 }
 
 impl Frame {
-    fn take(&mut self, child: &Well, lines: u32, value: u32) {
-        if lines + value > self.best {
-            self.best = lines + value;
-            self.best_child = Some((*child, lines));
+    /// Records the value of a child if it is the best one so far.
+    fn improve(&mut self, child: Child, value: u32) {
+        if child.lines + value > self.best {
+            self.best = child.lines + value;
+            self.best_child = Some(child);
         }
     }
 }
 
-/// The best that was found by the time of stopping: some way on the stack, and from its end a child
-/// that was searched to the end.
-fn stopped(frames: &[Frame]) -> Stopped {
+fn children_of(children: &Children) -> impl Iterator<Item = Child> {
+    children.iter().map(|(well, lines)| Child {
+        well: *well,
+        lines: u32::from(lines),
+    })
+}
+
+/// The best result when the search stops: a part of the path, and a completely searched child of its last well.
+fn best_so_far(frames: &[Frame]) -> Stopped {
     let mut before = 0;
     let mut best: Option<(u32, usize)> = None;
     for (at, frame) in frames.iter().enumerate() {
@@ -248,18 +276,18 @@ fn stopped(frames: &[Frame]) -> Stopped {
         }
     }
     let at = best.map_or(0, |(_, at)| at);
-    let way = &frames[1..=at];
-    let mut wells: Vec<Well> = way.iter().map(|frame| frame.well).collect();
-    let mut lines: u32 = way.iter().map(|frame| frame.lines).sum();
-    // The caller follows what is to be had from there.
-    if let Some((child, on_the_way)) = frames[at].best_child {
-        lines += on_the_way;
-        wells.push(child);
+    let path = &frames[1..=at];
+    let mut wells: Vec<Well> = path.iter().map(|frame| frame.well).collect();
+    let mut lines: u32 = path.iter().map(|frame| frame.lines).sum();
+    // The caller continues from this child.
+    if let Some(child) = frames[at].best_child {
+        lines += child.lines;
+        wells.push(child.well);
     }
     Stopped { wells, lines }
 }
 
-/// Empty cells below filled ones.
+/// Number of empty cells below filled ones.
 fn holes(well: &Well) -> u32 {
     let mut cover = 0;
     let mut holes = 0;
@@ -270,6 +298,7 @@ fn holes(well: &Well) -> u32 {
     holes
 }
 
+/// The limits of a search, with absolute numbers of nodes.
 struct Bounds<'a> {
     nodes: Option<u64>,
     deadline: Option<Instant>,
@@ -281,7 +310,7 @@ impl Bounds<'_> {
         if self.nodes.is_some_and(|limit| nodes >= limit) {
             return true;
         }
-        // The clock is looked at now and then.
+        // Reads the clock only once per 256 nodes.
         nodes.is_multiple_of(256)
             && (self.cancel.load(Ordering::Relaxed)
                 || self
@@ -290,7 +319,7 @@ impl Bounds<'_> {
     }
 }
 
-/// Wells whose value is known.
+/// Values of wells.
 struct Table {
     slots: Vec<Slot>,
 }
@@ -299,11 +328,11 @@ struct Table {
 struct Slot {
     key: NodeWell,
     value: u16,
-    /// The logarithm of the nodes it took; 0 where the slot is free.
+    /// One plus the binary logarithm of the number of nodes expanded to find the value. 0 if the slot is free.
     work: u8,
 }
 
-/// Slots that a well may be in.
+/// Number of slots in which a well may be stored.
 const BUCKET: usize = 4;
 
 impl Table {

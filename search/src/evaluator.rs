@@ -1,49 +1,47 @@
-//! What a well is worth.
+//! The evaluators, which score wells.
 //!
-//! Scores are integers, the greater the better, so that no processor and no order of additions can
-//! change a frontier. Weights are decimals in files and on the command line; inside they are
-//! multiples of 1/256, rounded to the nearest.
+//! Scores are integers, so they do not depend on the processor or on the order of additions. A greater score is better.
+//! Weights are decimal numbers in files and on the command line. Here they are rounded to multiples of 1/256.
 
 use crate::features::{self, Features, LANES, Rows};
-use crate::patterns::Patterns;
+use crate::patterns::{ALL_PIECES, Patterns, S_AND_Z};
 use hatebeam_game::{Children, Clears, Emulator, MAX_HEIGHT, SimdLevel, Well};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Scores are in units of one over this.
+/// Number of score units per unit of weight.
 pub const SCALE: f64 = 256.0;
 
-/// The most wells looked at for one quiescence.
-const MAX_QUIET_NODES: u32 = 256;
+/// Maximum number of further wells that quiescence scores for one child.
+const MAX_QUIESCENCE_NODES: u32 = 256;
 
-/// The weights of a sum that is *minimised*: what is bad counts positive.
+/// The weights of a sum that the search *minimises*, so bad features have positive weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Weights {
-    /// A hole: [`Features::holes`].
+    /// Weight of a hole: [`Features::holes`].
     pub holes: f64,
-    /// An enclosed hole: [`Features::enclosed`].
+    /// Weight of an enclosed hole: [`Features::enclosed`].
     pub enclosed: f64,
-    /// A line with enclosed holes: [`Features::enclosed_lines`].
+    /// Weight of a line with enclosed holes: [`Features::enclosed_lines`].
     pub enclosed_lines: f64,
-    /// A row that the surface is higher: [`Features::surface_height`].
+    /// Weight of a row of the surface height: [`Features::surface_height`].
     pub surface_height: f64,
-    /// A row that the stack is higher: [`Features::stack_height`]. Not among the published ones.
+    /// Weight of a row of the stack height: [`Features::stack_height`]. Not a published feature.
     pub stack_height: f64,
-    /// A row that neighbouring columns differ by: [`Features::bumpiness`]. Not among the published
-    /// ones.
+    /// Weight of a row of height difference between neighbouring columns: [`Features::bumpiness`]. Not a published
+    /// feature.
     pub bumpiness: f64,
-    /// A run of empty cells in a row that can be cleared: [`Features::gaps`]. Not among the published
-    /// ones.
+    /// Weight of a run of empty cells in a row that can be cleared: [`Features::gaps`]. Not a published feature.
     pub gaps: f64,
-    /// A cell that differs from the one above it: [`Features::steps`]. Not among the published ones.
+    /// Weight of a cell that differs from the one above it: [`Features::steps`]. Not a published feature.
     pub steps: f64,
-    /// A piece that can clear a line: [`hatebeam_game::Clears::pieces`].
+    /// Weight of a piece that can clear a line: [`hatebeam_game::Clears::pieces`].
     pub erasability: f64,
-    /// The same, counted once more for S and Z, which HATETRIS gives most. Not among the published
-    /// ones.
+    /// Additional weight of S and Z if they can clear a line. HATETRIS gives these pieces most often. Not a published
+    /// feature.
     pub erasability_sz: f64,
-    /// A point of the game.
+    /// Weight of a cleared line.
     pub score: f64,
 }
 
@@ -70,22 +68,22 @@ impl Default for Weights {
     }
 }
 
-/// Which evaluator, as a run specification names it.
+/// The evaluator in a run specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvaluatorKind {
-    /// All features, holes counted only above the lowest row of the surface.
+    /// All features with [`Weights`]. Holes count only from the lowest row of the surface upwards.
     Knewjade,
-    /// `holes + 2 enclosed - 1,000,000 lines`, holes counted everywhere.
+    /// `holes + 2 enclosed - 1,000,000 lines`. Holes count in all rows.
     Plain,
-    /// The same without the lines.
+    /// `holes + 2 enclosed`. Holes count in all rows.
     PlainHoles,
-    /// Learned tables of small patterns: scores far more than the others at the same width.
+    /// Learned tables of small patterns. At the same width, its games have far more lines than the others'.
     Patterns,
 }
 
 impl EvaluatorKind {
-    /// All of them.
+    /// All evaluators.
     pub const ALL: [EvaluatorKind; 4] = [
         EvaluatorKind::Knewjade,
         EvaluatorKind::Plain,
@@ -93,7 +91,7 @@ impl EvaluatorKind {
         EvaluatorKind::Patterns,
     ];
 
-    /// The name in a run specification.
+    /// Name in a run specification.
     pub const fn name(self) -> &'static str {
         match self {
             EvaluatorKind::Knewjade => "knewjade",
@@ -104,25 +102,25 @@ impl EvaluatorKind {
     }
 }
 
-/// Whether a child is worth the best that it can reach by clearing lines in a row.
+/// Whether the score of a child is the best score that it can reach by clearing lines with consecutive pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quiescence {
-    /// It is worth what it is.
+    /// The score is that of the child itself.
     Off,
-    /// By the first piece that can clear exactly one line and no more, whichever piece comes. Hopes
-    /// for too much: the enemy gives such a piece only where it must.
+    /// Clears lines with the piece of [`Clears::single`], even if the enemy would give another one. Too optimistic,
+    /// because the enemy gives such a piece only if it must.
     Single,
-    /// The same, but only in wells where each of the seven pieces can clear a line, so that the enemy
-    /// cannot help it.
+    /// Like [`Quiescence::Single`], but only in wells in which each of the seven pieces can clear a line, so the enemy
+    /// cannot prevent it.
     Forced,
 }
 
 impl Quiescence {
-    /// All of them.
+    /// All settings.
     pub const ALL: [Quiescence; 3] = [Quiescence::Off, Quiescence::Single, Quiescence::Forced];
 
-    /// The name in a run specification.
+    /// Name in a run specification.
     pub const fn name(self) -> &'static str {
         match self {
             Quiescence::Off => "off",
@@ -131,7 +129,8 @@ impl Quiescence {
         }
     }
 
-    fn goes_on(self, clears: Clears) -> bool {
+    /// Whether to continue from a well with these pieces.
+    fn continues(self, clears: Clears) -> bool {
         match self {
             Quiescence::Off => false,
             Quiescence::Single => clears.single().is_some(),
@@ -140,39 +139,34 @@ impl Quiescence {
     }
 }
 
-/// An evaluator as a run specification has it.
+/// The specification of an evaluator, as it is part of a run specification.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluatorSpec {
-    /// Which features.
+    /// The kind of evaluator.
     pub kind: EvaluatorKind,
-    /// Weights; used by `knewjade` alone.
+    /// Weights. Only `knewjade` uses them.
     #[serde(default)]
     pub weights: Weights,
-    /// Whether it looks further where lines can be cleared.
+    /// Whether to look ahead at wells in which lines can be cleared.
     pub quiescence: Quiescence,
 }
 
-/// Why weights cannot be used.
+/// Error for a weight out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("the weight of {name} is {value}: it must be a number from -{limit} to {limit}")]
 pub struct WeightError {
-    /// The feature.
+    /// Name of the feature.
     pub name: &'static str,
-    /// Its weight.
+    /// The weight.
     pub value: f64,
-    /// The greatest.
+    /// Maximum absolute value of a weight.
     pub limit: f64,
 }
 
-/// All seven pieces in [`hatebeam_game::Clears::pieces`].
-const ALL_PIECES: u8 = 0x7f;
-/// S and Z there.
-const S_AND_Z: u8 = 0b11;
-
 /// Weights in fixed point.
 #[derive(Clone, Copy, Debug)]
-struct Fixed {
+struct FixedWeights {
     holes: i32,
     enclosed: i32,
     enclosed_lines: i32,
@@ -184,16 +178,17 @@ struct Fixed {
     erasability: i32,
     erasability_sz: i32,
     score: i32,
-    everywhere: bool,
+    /// Whether to use [`Features::all`] instead of the counts above the surface.
+    all_rows: bool,
 }
 
-/// The greatest weight, by size: with it, the features of no well bring the sum near the limit of 32
-/// bits, and 2,047 points still fit (more are cut off there).
+/// Maximum absolute value of a weight. With this value, the features of any well keep the sum far from the limit of
+/// 32 bits, and there is still room for 2,047 lines (the sum saturates at more).
 const MAX_WEIGHT: f64 = 4096.0;
 
-impl Fixed {
-    fn new(spec: &EvaluatorSpec) -> Result<Fixed, WeightError> {
-        let plain = |score| Fixed {
+impl FixedWeights {
+    fn new(spec: &EvaluatorSpec) -> Result<FixedWeights, WeightError> {
+        let plain = |score| FixedWeights {
             holes: -1,
             enclosed: -2,
             score,
@@ -205,9 +200,9 @@ impl Fixed {
             steps: 0,
             erasability: 0,
             erasability_sz: 0,
-            everywhere: true,
+            all_rows: true,
         };
-        // A point must outweigh all holes: at most 3 × 256 of them.
+        // A line must outweigh all holes, which count at most 3 × 256.
         match spec.kind {
             EvaluatorKind::Plain => return Ok(plain(1_000_000)),
             // Patterns have weights of their own.
@@ -222,7 +217,7 @@ impl Fixed {
             Ok(-(value * SCALE).round() as i32)
         };
         let weights = &spec.weights;
-        Ok(Fixed {
+        Ok(FixedWeights {
             holes: fixed("holes", weights.holes)?,
             enclosed: fixed("enclosed", weights.enclosed)?,
             enclosed_lines: fixed("enclosed_lines", weights.enclosed_lines)?,
@@ -234,7 +229,7 @@ impl Fixed {
             erasability: fixed("erasability", weights.erasability)?,
             erasability_sz: fixed("erasability_sz", weights.erasability_sz)?,
             score: fixed("score", weights.score)?,
-            everywhere: false,
+            all_rows: false,
         })
     }
 
@@ -242,10 +237,10 @@ impl Fixed {
         self.erasability != 0 || self.erasability_sz != 0
     }
 
-    /// What a well is worth but for the pieces that can clear lines.
+    /// The score of a well without the part of the pieces that can clear lines.
     #[inline]
     fn sum(&self, features: &Features, lines: u16) -> i32 {
-        let [holes, enclosed, enclosed_lines] = if self.everywhere {
+        let [holes, enclosed, enclosed_lines] = if self.all_rows {
             features.all
         } else {
             [features.holes, features.enclosed, features.enclosed_lines]
@@ -261,28 +256,30 @@ impl Fixed {
         part.saturating_add(self.score.saturating_mul(i32::from(lines)))
     }
 
-    /// What the pieces that can clear lines add.
+    /// The part of the score that depends on the pieces that can clear lines.
     #[inline]
-    fn of_clears(&self, clears: Clears) -> i32 {
+    fn clears_score(&self, clears: Clears) -> i32 {
         self.erasability * clears.pieces.count_ones() as i32
             + self.erasability_sz * (clears.pieces & S_AND_Z).count_ones() as i32
     }
 }
 
-/// A well to be judged, for the child `root` of a batch.
+/// Data of a well that is to be scored.
 #[derive(Clone, Copy)]
 struct Pending {
+    /// Index of the child in the batch whose score this well contributes to.
     root: u32,
     lines: u16,
 }
 
-/// Scores batches of wells. One a thread: it has buffers of its own.
+/// Scores batches of wells. Each thread needs its own evaluator, because it contains buffers.
 pub struct Evaluator {
     emulator: Emulator,
     level: SimdLevel,
-    weights: Fixed,
+    weights: FixedWeights,
     patterns: Option<&'static Patterns>,
-    most_of_clears: i32,
+    /// Maximum of `clears_score`.
+    max_clears_score: i32,
     quiescence: Quiescence,
     children: Children,
     features: [Features; LANES],
@@ -291,30 +288,31 @@ pub struct Evaluator {
     pending: Vec<Pending>,
     next_wells: Vec<Well>,
     next: Vec<Pending>,
-    seen: Vec<u32>,
+    /// Number of further wells that quiescence has added, by child.
+    added: Vec<u32>,
 }
 
 impl Evaluator {
-    /// An evaluator of wells of the emulator's geometry.
+    /// Creates an evaluator for wells of the emulator's geometry.
     ///
     /// # Errors
-    /// [`WeightError`] if a weight is not a number or too great.
+    /// [`WeightError`] if a weight is not a number or out of range.
     pub fn new(emulator: &Emulator, spec: &EvaluatorSpec) -> Result<Evaluator, WeightError> {
         let level = emulator.level();
         assert!(
             SimdLevel::available().any(|has| has == level),
-            "an emulator exists only at a level the processor has"
+            "an emulator exists only at a SIMD level of this processor"
         );
-        let weights = Fixed::new(spec)?;
+        let weights = FixedWeights::new(spec)?;
         let patterns = (spec.kind == EvaluatorKind::Patterns).then(Patterns::standard);
         Ok(Evaluator {
             emulator: emulator.clone(),
             level,
             weights,
             patterns,
-            most_of_clears: most_of_clears(|clears| match patterns {
-                Some(patterns) => patterns.of_clears(clears),
-                None => weights.of_clears(clears),
+            max_clears_score: max_clears_score(|clears| match patterns {
+                Some(patterns) => patterns.clears_score(clears),
+                None => weights.clears_score(clears),
             }),
             quiescence: spec.quiescence,
             children: Children::new(),
@@ -324,19 +322,19 @@ impl Evaluator {
             pending: Vec::new(),
             next_wells: Vec::new(),
             next: Vec::new(),
-            seen: Vec::new(),
+            added: Vec::new(),
         })
     }
 
-    /// The scores of `wells`, each with the game's score so far, into `out` (emptied first).
+    /// Replaces the contents of `out` with the scores of `wells`. `lines` has the number of lines cleared so far for each
+    /// well.
     pub fn score(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
         self.score_from(i32::MIN, wells, lines, out);
     }
 
-    /// The same where only scores of `floor` and more matter: what is worth less may be given as
-    /// [`i32::MIN`], which is less work.
+    /// Like [`Evaluator::score`], but a score below `floor` may be returned as [`i32::MIN`], which saves work.
     pub fn score_from(&mut self, floor: i32, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
-        // With quiescence even the worst may come to something.
+        // With quiescence, a bad child may still reach a good well.
         let floor = match self.quiescence {
             Quiescence::Off => floor,
             _ => i32::MIN,
@@ -344,8 +342,8 @@ impl Evaluator {
         assert_eq!(wells.len(), lines.len(), "one number of lines per well");
         out.clear();
         out.resize(wells.len(), i32::MIN);
-        self.seen.clear();
-        self.seen.resize(wells.len(), 0);
+        self.added.clear();
+        self.added.resize(wells.len(), 0);
         self.wells.clear();
         self.wells.extend_from_slice(wells);
         self.pending.clear();
@@ -355,8 +353,8 @@ impl Evaluator {
                 .zip(0..)
                 .map(|(&lines, root)| Pending { root, lines }),
         );
-        // Breadth first, so that features are always counted for many wells at a time. What becomes
-        // of one child does not depend on the others in the batch.
+        // Breadth first, so features are always counted for many wells at a time. The score of a child does not depend
+        // on the other children in the batch.
         while !self.wells.is_empty() {
             self.score_generation(floor, out);
             std::mem::swap(&mut self.wells, &mut self.next_wells);
@@ -379,15 +377,14 @@ impl Evaluator {
                 &mut self.features,
                 &mut self.open,
             );
-            let judged = wells.iter().zip(pending).zip(&self.features);
-            for (lane, ((well, at), features)) in judged.enumerate() {
+            let batch = wells.iter().zip(pending).zip(&self.features);
+            for (lane, ((well, pending), features)) in batch.enumerate() {
                 let mut score = match self.patterns {
-                    Some(patterns) => patterns.sum(well, &self.open, lane, features, at.lines),
-                    None => self.weights.sum(features, at.lines),
+                    Some(patterns) => patterns.sum(well, &self.open, lane, features, pending.lines),
+                    None => self.weights.sum(features, pending.lines),
                 };
-                // Which pieces can clear a line is half of the work: it is asked only where the answer
-                // could matter.
-                if score.saturating_add(self.most_of_clears) < floor {
+                // Finding the pieces that can clear a line is half of the work, so it is skipped if it cannot matter.
+                if score.saturating_add(self.max_clears_score) < floor {
                     continue;
                 }
                 if wants_clears {
@@ -395,35 +392,34 @@ impl Evaluator {
                     let lowest = usize::from(features.surface_height);
                     let clears = self.emulator.clears(well, lowest, quiet);
                     score = score.saturating_add(match self.patterns {
-                        Some(patterns) => patterns.of_clears(clears),
-                        None => self.weights.of_clears(clears),
+                        Some(patterns) => patterns.clears_score(clears),
+                        None => self.weights.clears_score(clears),
                     });
-                    if self.quiescence.goes_on(clears) {
-                        let seen = &mut self.seen[at.root as usize];
-                        for (child, lines) in self.children.iter() {
-                            if *seen < MAX_QUIET_NODES {
-                                *seen += 1;
-                                self.next_wells.push(*child);
-                                self.next.push(Pending {
-                                    root: at.root,
-                                    lines: at.lines.saturating_add(u16::from(lines)),
-                                });
-                            }
+                    if self.quiescence.continues(clears) {
+                        let added = &mut self.added[pending.root as usize];
+                        let room = MAX_QUIESCENCE_NODES - *added;
+                        for (child, lines) in self.children.iter().take(room as usize) {
+                            *added += 1;
+                            self.next_wells.push(*child);
+                            self.next.push(Pending {
+                                root: pending.root,
+                                lines: pending.lines.saturating_add(u16::from(lines)),
+                            });
                         }
                     }
                 }
-                let best = &mut out[at.root as usize];
+                let best = &mut out[pending.root as usize];
                 *best = (*best).max(score);
             }
         }
     }
 }
 
-/// The most that any set of clearing pieces adds.
-fn most_of_clears(of_clears: impl Fn(Clears) -> i32) -> i32 {
+/// Maximum of `clears_score` over all sets of pieces.
+fn max_clears_score(clears_score: impl Fn(Clears) -> i32) -> i32 {
     let sets = (0..=ALL_PIECES).flat_map(|pieces| {
         let several = (0..=ALL_PIECES).filter(move |several| several & !pieces == 0);
         several.map(move |several| Clears { pieces, several })
     });
-    sets.map(of_clears).max().unwrap_or(0)
+    sets.map(clears_score).max().unwrap_or(0)
 }

@@ -1,53 +1,53 @@
-//! What is counted in a well, for thirty-two wells at a time.
+//! Counts the features of wells, for thirty-two wells at a time.
 //!
-//! *Open* cells are the empty cells with a path of empty cells to the row above the bar; they are the
-//! *surface* that a game can still reach. Terms as [`Features`] has them.
+//! *Open* cells are the empty cells with a path of empty cells to the row above the bar. Together they are the
+//! *surface*, the part of the well that a game can still reach. All other empty cells are *enclosed*.
 //!
-//! Wells are transposed, one array of 32 lanes a row, so that plain loops over lanes become vector
-//! instructions: the whole is compiled for each kind of processor and chosen at run time. A test
-//! compares it with a version that follows the definitions cell by cell.
+//! Wells are transposed into one array of 32 lanes per row, so the compiler turns plain loops over lanes into vector
+//! instructions. The code is compiled once per SIMD level, and the level is chosen at run time. A test compares it
+//! with a version that follows the definitions cell by cell.
 
 use hatebeam_game::{Geometry, MAX_HEIGHT, SimdLevel, Well};
 
-/// Wells that are looked at together.
+/// Number of wells that are processed together.
 pub const LANES: usize = 32;
 
-/// What is counted in a well.
+/// The features of a well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Empty cells with a filled cell somewhere above them in the same column, in rows that are not
-    /// below the lowest open cell.
+    /// Number of holes: empty cells with a filled cell anywhere above them in the same column. Rows below the lowest open
+    /// cell do not count.
     pub holes: u16,
-    /// Empty cells that are not open, in the same rows.
+    /// Number of enclosed cells. Rows below the lowest open cell do not count.
     pub enclosed: u16,
-    /// Rows with such a cell.
+    /// Number of rows with an enclosed cell. Rows below the lowest open cell do not count.
     pub enclosed_lines: u16,
-    /// The lowest row with an open cell, 0 the bottom: how high the surface is.
+    /// Height of the surface: the lowest row with an open cell, where 0 is the bottom row.
     pub surface_height: u16,
-    /// By how many rows the heights of neighbouring columns differ, added up.
+    /// Sum of the height differences between neighbouring columns, in rows.
     pub bumpiness: u16,
-    /// The rows up to the topmost filled cell.
+    /// Number of rows up to the topmost filled cell.
     pub stack_height: u16,
-    /// Runs of empty cells in rows below the top of the stack that have no enclosed cell.
+    /// Number of runs of empty cells in rows of the stack without an enclosed cell.
     pub gaps: u16,
-    /// Cells that differ from the one above them, in rows up to the top of the stack.
+    /// Number of cells that differ from the cell above them, in rows of the stack.
     pub steps: u16,
-    /// Holes and enclosed cells in all rows, and rows with enclosed cells.
+    /// The counts of [`Features::holes`], [`Features::enclosed`] and [`Features::enclosed_lines`] in all rows.
     pub all: [u16; 3],
 }
 
 type Lane = [u16; LANES];
 
-/// The same row of thirty-two wells.
+/// The rows of thirty-two wells. Each entry contains the same row of all wells.
 pub(crate) type Rows = [Lane; MAX_HEIGHT];
 
-/// Counts for all of `wells` (at most [`LANES`]), in their order.
+/// Counts the features of `wells` (at most [`LANES`]) into `out`, in the same order.
 pub fn count(level: SimdLevel, geometry: Geometry, wells: &[Well], out: &mut [Features; LANES]) {
     count_open(level, geometry, wells, out, &mut [[0; LANES]; MAX_HEIGHT]);
 }
 
-/// The same, and which cells are open: a bit a column, by row and well. A row of a well that has
-/// columns less than 16 has no bits for the others.
+/// Like [`count`], and puts the open cells into `open`: one bit per column, by row and well. Bits beyond the width are
+/// zero.
 pub(crate) fn count_open(
     level: SimdLevel,
     geometry: Geometry,
@@ -84,8 +84,7 @@ fn compiled(
     }
     match level {
         SimdLevel::Portable => count_lanes(rows, geometry, out, open),
-        // SAFETY: an emulator has a level only where the processor has its instructions; the caller
-        // got it from one, and it is asserted where an evaluator is made.
+        // SAFETY: a level from an emulator is supported by the processor, and `Evaluator::new` asserts it.
         SimdLevel::Avx2 => unsafe { avx2(rows, geometry, out, open) },
         // SAFETY: as above.
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(rows, geometry, out, open) },
@@ -103,7 +102,7 @@ fn compiled(
     count_lanes(rows, geometry, out, open);
 }
 
-/// `f` of each lane.
+/// Evaluates an expression for each lane.
 macro_rules! lanes {
     ($($name:ident),* => $value:expr) => {{
         let mut result = [0u16; LANES];
@@ -117,11 +116,11 @@ macro_rules! lanes {
     }};
 }
 
-/// All cells of `empty`'s runs that `seed`, a part of `empty`, touches.
+/// Extends `seed`, a subset of `empty`, to all cells in the same horizontal runs of `empty`.
 #[inline(always)]
 fn fill(seed: &Lane, empty: &Lane) -> Lane {
     lanes!(seed, empty => {
-        // To the left a carry runs through; to the right four doubling steps reach sixteen columns.
+        // Upwards, the carry of an addition passes through a run. Downwards, four doubling steps cover sixteen columns.
         let up = seed | (empty & !(empty.wrapping_add(seed)));
         let mut all = up;
         let mut through = empty;
@@ -136,6 +135,7 @@ fn fill(seed: &Lane, empty: &Lane) -> Lane {
     })
 }
 
+/// Counts the set bits of each lane.
 #[inline(always)]
 fn ones(lane: &Lane) -> Lane {
     lanes!(lane => {
@@ -146,11 +146,11 @@ fn ones(lane: &Lane) -> Lane {
     })
 }
 
+/// Finds the empty and the open cells.
 #[inline(always)]
-fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], open: &mut Rows) {
+fn find_open(rows: &Rows, geometry: Geometry, empty: &mut Rows, open: &mut Rows) {
     let full = geometry.full_row();
     let height = geometry.height();
-    let mut empty = [[0u16; LANES]; MAX_HEIGHT];
     let mut above = [full; LANES];
     for y in (0..height).rev() {
         let row = &rows[y];
@@ -160,7 +160,7 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], ope
         open[y] = fill(&seed, here);
         above = open[y];
     }
-    // Up and down until nothing changes: passages that rise are rare.
+    // Repeats upwards and downwards until nothing changes. Passages that lead upwards are rare.
     loop {
         let mut changed = [0u16; LANES];
         for y in 1..height {
@@ -179,13 +179,20 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], ope
             open[y] = fill(&seed, here);
         }
     }
+}
+
+#[inline(always)]
+fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], open: &mut Rows) {
+    let height = geometry.height();
+    let mut empty = [[0u16; LANES]; MAX_HEIGHT];
+    find_open(rows, geometry, &mut empty, open);
     let mut cover = [0u16; LANES];
     let mut totals = [[0u16; LANES]; 3];
     let mut surface = [[0u16; LANES]; 3];
     let mut lowest = [height as u16; LANES];
     let (mut bumps, mut high) = ([0u16; LANES], [0u16; LANES]);
     let (mut gaps, mut steps, mut over) = ([0u16; LANES], [0u16; LANES], [0u16; LANES]);
-    let inner = full >> 1;
+    let inner = geometry.full_row() >> 1;
     for y in (0..height).rev() {
         let (row, here, reached) = (&rows[y], &empty[y], &open[y]);
         let covered = lanes!(cover, here => cover & here);
@@ -202,12 +209,12 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], ope
             let (total, count) = (&totals[kind], &counts[kind]);
             let sum = lanes!(total, count => total + count);
             let kept = &surface[kind];
-            // What is in or above the lowest row with an open cell so far.
+            // The count from the lowest row with an open cell so far upwards.
             surface[kind] = lanes!(kept, sum, is_open => (kept & !is_open) | (sum & is_open));
             totals[kind] = sum;
         }
         cover = lanes!(cover, row => cover | row);
-        // In each row, neighbours of which just one is under the top of its column.
+        // In each row, pairs of neighbouring columns of which exactly one reaches this row.
         let bump = lanes!(cover => (cover ^ (cover >> 1)) & inner);
         let bump = ones(&bump);
         bumps = lanes!(bumps, bump => bumps + bump);

@@ -1,8 +1,4 @@
-//! The search: what a well is worth, one step of a beam on one machine, and searches that leave
-//! nothing out.
-//!
-//! Nothing here knows where frontiers are kept or who asked for them: no files but a complete search's
-//! own scratch, no network, no RocksDB.
+#![doc = include_str!("../README.md")]
 
 pub mod complete;
 pub mod endgame;

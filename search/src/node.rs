@@ -1,13 +1,12 @@
-//! What a frontier is made of.
+//! The entries of a frontier.
 
 use hatebeam_game::{Geometry, PackedWell, Well, WellError};
 use std::fmt;
 
-/// The bytes of a packed well that a [`Node`] has room for: a 10 × 16 well, or any of at most 160
-/// cells.
+/// Number of bytes for a packed well in a [`Node`]. Enough for any well of at most 160 cells, such as 10 × 16.
 pub const WELL_BYTES: usize = 20;
 
-/// Odd numbers without a pattern.
+/// Odd constants for hashing, with random-looking bits.
 pub(crate) const ODD: [u64; 4] = [
     0x9e37_79b9_7f4a_7c15,
     0xbf58_476d_1ce4_e5b9,
@@ -15,14 +14,14 @@ pub(crate) const ODD: [u64; 4] = [
     0xd6e8_feb8_6659_fd93,
 ];
 
-/// The two halves of the product, mixed.
+/// The exclusive or of the two halves of the product.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// A well of at most 160 cells in its packed form ([`Well::pack`]), filled up with zeros.
+/// A well of at most 160 cells in its packed form ([`Well::pack`]), padded with zeros.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct NodeWell(pub [u8; WELL_BYTES]);
@@ -33,7 +32,7 @@ impl NodeWell {
         geometry.packed_len() <= WELL_BYTES
     }
 
-    /// Packs a well. The geometry must [fit](NodeWell::fits).
+    /// Packs a well. Its geometry must [fit](NodeWell::fits).
     #[inline]
     pub fn pack(geometry: Geometry, well: &Well) -> NodeWell {
         let packed: PackedWell = well.pack(geometry);
@@ -42,25 +41,25 @@ impl NodeWell {
         NodeWell(bytes)
     }
 
-    /// A 64-bit hash of the packed form, the same everywhere: shards are named by its upper half and
-    /// ties broken by its lower one.
+    /// A 64-bit hash of the packed form, the same on every machine. Its upper half selects the shard, its lower half
+    /// breaks ties.
     #[inline]
     pub fn hash(&self) -> u64 {
         let [a, b, c] = self.words();
         fold(fold(a ^ ODD[0], b ^ ODD[1]) ^ ODD[2], c ^ ODD[3])
     }
 
-    /// The bytes as little-endian words, the last with the upper half empty.
+    /// The bytes as little-endian words. The upper half of the last word is zero.
     #[inline]
     fn words(&self) -> [u64; 3] {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| self.0[at + i]));
         [word(0), word(8), word(12) >> 32]
     }
 
-    /// Unpacks and checks it.
+    /// Unpacks and checks the well.
     ///
     /// # Errors
-    /// What [`Well::unpack`] says of bytes that are no live well.
+    /// Those of [`Well::unpack`], if the bytes are not a live well.
     #[inline]
     pub fn unpack(&self, geometry: Geometry) -> Result<Well, WellError> {
         Well::unpack(geometry, &self.0[..geometry.packed_len()])
@@ -77,23 +76,23 @@ impl fmt::Debug for NodeWell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Node {
-    /// What the search judges it by: the greater, the better.
+    /// Score of the evaluator. Greater is better.
     pub score: i32,
     /// The well.
     pub well: NodeWell,
-    /// Lines cleared since the run's first well, those before it included.
+    /// Number of lines cleared since the start of the game, including those before the run's first well.
     pub lines: u16,
-    /// The parent hint: the lowest byte of [`Well::hash`] of the parent that the best path came
-    /// from. It singles out one of the well's few parents nearly always, and costs nothing when a
-    /// child is made, where the parent's place among all parents would cost a search backwards.
+    /// The parent hint: the lowest byte of [`Well::hash`] of the parent on the best path. It nearly always identifies
+    /// one of the few parents of the well. It costs nothing when a child is made, whereas the index of the parent
+    /// among all parents would cost a backward search.
     pub hint: u8,
 }
 
 const _: () = assert!(size_of::<Node>() == 28);
 
-/// A digest of a set of nodes, the same in whatever order and however divided they come.
+/// A digest of a set of nodes. It does not depend on their order or on how they are divided into parts.
 ///
-/// The sum modulo 2^128 of a 128-bit mix of each node, all its fields included.
+/// It is the sum, modulo 2^128, of a 128-bit hash of all fields of each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Digest(pub u128);
 
@@ -122,7 +121,7 @@ impl Digest {
         digest
     }
 
-    /// Adds another part of the same set.
+    /// Adds the digest of another part of the set.
     pub fn join(&mut self, other: Digest) {
         self.0 = self.0.wrapping_add(other.0);
     }

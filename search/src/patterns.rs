@@ -1,45 +1,49 @@
-//! What small pieces of a well are worth: a sum over learned tables.
+//! The score of small patterns in a well: a sum over learned tables.
 //!
-//! The weights are for the logarithm of the odds that a well of a frontier has a descendant in the
-//! frontiers 6, 12 and 20 pieces later. They were found by running beams, each with the weights that
-//! the beams before it gave, and by logistic regression on their frontiers and on a sample of what
-//! these left out.
+//! The weights approximate the logarithm of the odds that a well of a frontier has a descendant in the frontiers 6, 12 and
+//! 20 pieces later. They were learned by logistic regression on the frontiers of beams and on a sample of the wells
+//! that the beams dropped. Each beam used the weights learned from the beams before it.
 //!
-//! The tables are for the standard well's ten columns. Of a wider well the first ten are looked at;
-//! columns that a narrower one lacks are empty and not open, the same in all its wells.
+//! The tables have the ten columns of the standard well. In a wider well, only the first ten columns count. In a narrower
+//! well, the missing columns count as empty and not open, which is the same in all its wells.
 
 use crate::features::{Features, Rows};
 use hatebeam_game::{Clears, MAX_HEIGHT, Well};
 use std::sync::LazyLock;
 
-/// The columns the tables are made for.
+/// Number of columns that the tables are made for.
 const COLUMNS: usize = 10;
 const FULL: u16 = (1 << COLUMNS) - 1;
 const ROWS: usize = 1 << COLUMNS;
-/// Windows of two rows and five columns.
+/// Number of positions of a window of two rows and five columns.
 const PAIRS: usize = COLUMNS - 5 + 1;
 const PAIR: usize = 1 << (2 * 5);
-/// Windows of three rows and four columns.
+/// Number of positions of a window of three rows and four columns.
 const TRIPLES: usize = COLUMNS - 4 + 1;
 const TRIPLE: usize = 1 << (3 * 4);
-/// Plain counts, in the order of [`Patterns::sum`].
+/// Number of plain counts. [`Patterns::sum`] has their order.
 const COUNTS: usize = 8;
-/// Counts of pieces that can clear lines, in the order of [`Patterns::of_clears`].
+/// Number of counts of pieces that can clear lines. [`Patterns::clears_score`] has their order.
 const CLEARS: usize = 5;
 
-/// Learned weights, in units of one over 256.
+/// All seven pieces in [`Clears::pieces`].
+pub(crate) const ALL_PIECES: u8 = 0x7f;
+/// S and Z in [`Clears::pieces`].
+pub(crate) const S_AND_Z: u8 = 0b11;
+
+/// Learned weights, in units of 1/256.
 pub(crate) struct Patterns {
     counts: [i32; COUNTS],
     clears: [i32; CLEARS],
     /// By the height of the stack.
     stack: [i32; MAX_HEIGHT + 1],
-    /// By the row, if all its empty cells are open.
+    /// By the value of the row, for rows without enclosed cells.
     clean: Box<[i16; ROWS]>,
-    /// By how far the row is below the top of the stack, and by the row.
+    /// By the distance of the row from the top of the stack, and by the value of the row.
     rows: Box<[[i16; ROWS]; MAX_HEIGHT]>,
-    /// By the window's first column, and by the cells of the upper and of the lower row.
+    /// By the first column of the window, and by the cells of its upper and lower row.
     pairs: Box<[[i16; PAIR]; PAIRS]>,
-    /// The same for three rows, a cell that is not open being as good as filled.
+    /// By the first column of the window, and by the cells of its three rows. Here enclosed cells count as filled.
     triples: Box<[[i16; TRIPLE]; TRIPLES]>,
 }
 
@@ -48,26 +52,26 @@ static STANDARD: LazyLock<Patterns> =
 
 fn table<const N: usize>(next: &mut impl FnMut() -> i16) -> Box<[i16; N]> {
     let all: Box<[i16]> = (0..N).map(|_| next()).collect();
-    all.try_into().expect("it has this length")
+    all.try_into().expect("the table has this length")
 }
 
 fn tables<const N: usize, const M: usize>(next: &mut impl FnMut() -> i16) -> Box<[[i16; N]; M]> {
     let all: Box<[[i16; N]]> = (0..M).map(|_| *table(next)).collect();
-    all.try_into().expect("it has this length")
+    all.try_into().expect("the list of tables has this length")
 }
 
 impl Patterns {
-    /// The weights that come with the program.
+    /// The weights that are compiled into the program.
     pub(crate) fn standard() -> &'static Patterns {
         &STANDARD
     }
 
-    /// Weights as they are in the file: little-endian numbers of 16 bits.
+    /// Reads weights from a file of little-endian 16-bit numbers.
     fn read(bytes: &[u8]) -> Patterns {
         let (numbers, rest) = bytes.as_chunks::<2>();
         let mut numbers = numbers.iter().map(|&two| i16::from_le_bytes(two));
-        let mut next = || numbers.next().expect("the file has all tables");
-        // In the file the game's score comes after the pieces that can clear lines.
+        let mut next = || numbers.next().expect("the file contains all tables");
+        // In the file, the weight of a line comes after the weights of the pieces that can clear lines.
         let first: [i32; COUNTS + CLEARS] = std::array::from_fn(|_| i32::from(next()));
         let patterns = Patterns {
             counts: std::array::from_fn(|at| {
@@ -82,15 +86,13 @@ impl Patterns {
         };
         assert!(
             numbers.next().is_none() && rest.is_empty(),
-            "nothing is left"
+            "the file contains nothing else"
         );
         patterns
     }
 
-    /// What the pieces that can clear lines add.
-    pub(crate) fn of_clears(&self, clears: Clears) -> i32 {
-        const ALL_PIECES: u8 = 0x7f;
-        const S_AND_Z: u8 = 0b11;
+    /// The part of the score that depends on the pieces that can clear lines.
+    pub(crate) fn clears_score(&self, clears: Clears) -> i32 {
         let counts: [u16; CLEARS] = [
             clears.pieces.count_ones() as u16,
             u16::from(clears.pieces == ALL_PIECES),
@@ -104,7 +106,8 @@ impl Patterns {
             .sum()
     }
 
-    /// What a well is worth but for that, the greater the better; `open` and `lane` say which cells are open.
+    /// The score of a well without the part of the pieces that can clear lines. The open cells of the well are in lane
+    /// `lane` of `open`.
     #[inline]
     pub(crate) fn sum(
         &self,

@@ -1,6 +1,6 @@
-//! Whole trees against the published ones and against a search that keeps everything in a set.
+//! Compares complete searches with published trees and with a brute force that keeps each level in a set.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 use hatebeam_game::{
     Children, Emulator, Enemy, Geometry, Piece, Rules, Well, play, replay_of_wells,
@@ -31,17 +31,23 @@ fn resources(threads: usize) -> Resources {
 
 fn solved_with(game: GameTree, resources: &Resources) -> Result<Solution, SolveError> {
     let cancel = AtomicBool::new(false);
-    let mut told = Vec::new();
-    let mut tell = |level: usize, wells: u64| {
-        assert_eq!(level, told.len());
-        told.push(wells);
+    let mut levels = Vec::new();
+    let mut on_level = |level: usize, wells: u64| {
+        assert_eq!(level, levels.len());
+        levels.push(wells);
     };
-    let solution = solve(game, resources, &cancel, &Progress::default(), &mut tell)?;
-    assert_eq!(told, solution.levels);
+    let solution = solve(
+        game,
+        resources,
+        &cancel,
+        &Progress::default(),
+        &mut on_level,
+    )?;
+    assert_eq!(levels, solution.levels);
     assert!(solution.bytes > 0);
     // A game without pieces would have no replay.
     assert!(solution.best.len() > 1);
-    // How well differences are coded depends on where sections are cut.
+    // The size of the encoded differences depends on the ranges, and so on threads and memory.
     Ok(Solution {
         bytes: 0,
         scratch_bytes: 0,
@@ -53,7 +59,7 @@ fn solved(game: GameTree) -> Solution {
     solved_with(game, &resources(2)).unwrap()
 }
 
-/// Each level as a set.
+/// The number of wells in each level, found with a set per level.
 fn brute_force(game: GameTree) -> Vec<u64> {
     let emulator = Emulator::new(game.geometry, game.rules);
     let mut children = Children::new();
@@ -80,7 +86,7 @@ fn brute_force(game: GameTree) -> Vec<u64> {
     counts
 }
 
-/// Plays a game's wells by the exact rules: its lines.
+/// Plays the wells of a game by the exact rules and returns its number of lines.
 fn played(game: GameTree, wells: &[Well]) -> u32 {
     let GameTree {
         geometry,
@@ -101,7 +107,7 @@ struct SmallWells {
 }
 
 #[test]
-fn small_wells_are_as_published() {
+fn small_wells_match_the_published_table() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../game/tests/vectors/small_wells.json"
@@ -131,7 +137,7 @@ fn small_wells_are_as_published() {
 }
 
 #[test]
-fn levels_are_those_of_the_brute_force() {
+fn levels_match_the_brute_force() {
     for (width, height) in [(4, 3), (5, 4), (7, 4), (9, 4), (16, 3), (8, 5), (16, 2)] {
         let game = game(width, height);
         assert_eq!(solved(game).levels, brute_force(game), "{width} x {height}");
@@ -139,7 +145,7 @@ fn levels_are_those_of_the_brute_force() {
     for (width, height) in [(5, 4), (6, 3), (10, 2), (10, 3)] {
         for enemy in [Enemy::Mild, Enemy::Burgiel, Enemy::Lovetris] {
             if (width, enemy) == (5, Enemy::Lovetris) {
-                continue; // has no end
+                continue; // this game need not end
             }
             let mut game = game(width, height);
             game.enemy = enemy;
@@ -152,14 +158,13 @@ fn levels_are_those_of_the_brute_force() {
 }
 
 #[test]
-fn neither_threads_nor_memory_change_anything() {
+fn solution_does_not_depend_on_threads_and_memory() {
     let game = game(10, 5);
     let expected = solved(game);
     for threads in [1, 8] {
         assert_eq!(solved_with(game, &resources(threads)).unwrap(), expected);
     }
-    // As little as is allowed, in total and a thread. That what is put into files comes back is
-    // tested where limits can be lower still.
+    // The minimum memory in total, and per thread. Unit tests use still lower limits and check scratch files.
     for threads in [2, 300] {
         let tight = Resources {
             threads,
@@ -171,7 +176,7 @@ fn neither_threads_nor_memory_change_anything() {
 }
 
 #[test]
-fn a_game_without_end_is_an_error() {
+fn endless_game_is_an_error() {
     let mut shallow = game(4, 3);
     shallow.rules.clear_above_bar = true;
     let with_enemy = |enemy, width| GameTree {
@@ -191,22 +196,26 @@ fn a_game_without_end_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_an_error() {
-    let mut forgetful = game(10, 4);
-    forgetful.enemy = Enemy::Brzustowski;
-    let error = solved_with(forgetful, &resources(1)).unwrap_err();
+fn unsupported_search_is_an_error() {
+    let mut brzustowski = game(10, 4);
+    brzustowski.enemy = Enemy::Brzustowski;
+    let error = solved_with(brzustowski, &resources(1)).unwrap_err();
     assert!(matches!(error, SolveError::Enemy(_)), "{error}");
     let error = solved_with(game(10, 16), &resources(1)).unwrap_err();
     assert!(
         matches!(error, SolveError::TooLarge { cells: 160 }),
         "{error}"
     );
-    let mut poor = resources(1);
-    poor.memory = 1000;
-    let error = solved_with(game(10, 4), &poor).unwrap_err();
+    let mut too_little = resources(1);
+    too_little.memory = 1000;
+    let error = solved_with(game(10, 4), &too_little).unwrap_err();
     assert!(matches!(error, SolveError::Memory(1000)), "{error}");
-    let error = check_scratch(Path::new("/nowhere/at/all")).unwrap_err();
-    assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+    let error = check_scratch(Path::new("/missing/folder")).unwrap_err();
+    assert!(error.to_string().contains("/missing/folder"), "{error}");
+}
+
+#[test]
+fn cancelled_search_is_an_error() {
     let (cancel, progress) = (AtomicBool::new(true), Progress::default());
     let stopped = solve(
         game(10, 6),

@@ -1,6 +1,6 @@
-//! The endgame against whole trees, whatever its table and limits.
+//! Compares the endgame search with whole trees, for several table sizes and limits.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::endgame::{Endgame, EndgameLimits, EndgameResult};
@@ -13,7 +13,7 @@ fn search(endgame: &mut Endgame, well: &Well, limits: EndgameLimits) -> EndgameR
     endgame.search(well, &limits, &AtomicBool::new(false))
 }
 
-/// Checks that the wells are a game with these lines.
+/// Checks that the wells are a game with this number of lines.
 fn check(emulator: &Emulator, from: &Well, outcome: &EndgameResult) {
     let mut children = Children::new();
     let (mut well, mut total) = (*from, 0);
@@ -26,7 +26,7 @@ fn check(emulator: &Emulator, from: &Well, outcome: &EndgameResult) {
     assert_eq!(total, outcome.lines);
 }
 
-/// The same by recursion and a table of everything.
+/// The value of a well, found by recursion with an unlimited table.
 fn value(emulator: &Emulator, well: &Well, known: &mut HashMap<Well, u32>) -> u32 {
     if let Some(value) = known.get(well) {
         return *value;
@@ -43,7 +43,7 @@ fn value(emulator: &Emulator, well: &Well, known: &mut HashMap<Well, u32>) -> u3
 }
 
 #[test]
-fn whole_games_are_as_published() {
+fn whole_games_match_the_published_table() {
     #[derive(Deserialize)]
     struct SmallWells {
         real_rules: BTreeMap<String, (u32, u32, u64)>,
@@ -66,7 +66,7 @@ fn whole_games_are_as_published() {
 }
 
 #[test]
-fn neither_table_nor_order_change_the_value() {
+fn value_does_not_depend_on_table_size_and_order() {
     let geometry = Geometry::new(8, 4).unwrap();
     let emulator = Emulator::new(geometry, Rules::default());
     let mut known = HashMap::new();
@@ -85,7 +85,7 @@ fn neither_table_nor_order_change_the_value() {
 }
 
 #[test]
-fn a_search_that_is_stopped_has_a_game_all_the_same() {
+fn stopped_search_returns_a_valid_game() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     for nodes in [1, 100, 20_000] {
         let limits = EndgameLimits {

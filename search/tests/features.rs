@@ -1,7 +1,7 @@
-//! The features against a version that follows their definitions cell by cell.
+//! Compares the features with a version that follows their definitions cell by cell.
 
-#![allow(clippy::needless_range_loop)] // cells are spoken of by their coordinates
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::needless_range_loop)] // cells have coordinates
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{Features, LANES, count_features};
@@ -79,7 +79,7 @@ fn by_definition(geometry: Geometry, well: &Well) -> Features {
     }
 }
 
-/// Wells of random play, by a generator of its own.
+/// Wells of random play.
 fn wells(geometry: Geometry, count: usize) -> Vec<Well> {
     let emulator = Emulator::new(geometry, Rules::default());
     let mut children = Children::new();
@@ -113,7 +113,7 @@ fn check(geometry: Geometry, wells: &[Well]) {
 }
 
 #[test]
-fn features_are_those_of_the_definitions() {
+fn features_match_their_definitions() {
     check(Geometry::STANDARD, &wells(Geometry::STANDARD, 100_000));
     for (width, height) in [(4, 4), (5, 16), (6, 3), (15, 10), (16, 10), (10, 2)] {
         let geometry = Geometry::new(width, height).unwrap();
@@ -122,8 +122,8 @@ fn features_are_those_of_the_definitions() {
 }
 
 #[test]
-fn features_of_wells_with_caves_are_those_of_the_definitions() {
-    // Random cells make passages that go up and down as no game's do.
+fn features_of_wells_with_caves_match_their_definitions() {
+    // Random cells make winding passages that no game has.
     let mut state = 88_172_645_463_325_252u64;
     let mut random = || {
         state ^= state << 13;

@@ -1,6 +1,6 @@
-//! The learned tables against a version that looks at wells cell by cell.
+//! Compares the evaluator with learned tables with a version that works cell by cell.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
@@ -27,7 +27,7 @@ fn open_cells(well: &Well) -> Vec<[bool; 10]> {
     open
 }
 
-/// The number that these cells make, the first of them the lowest bit.
+/// These cells as a number. The first cell is the lowest bit.
 fn number(cells: impl Iterator<Item = bool>) -> usize {
     cells
         .enumerate()
@@ -69,7 +69,7 @@ fn by_definition(file: &[i32], emulator: &Emulator, well: &Well, points: u16) ->
     let top = (0..16)
         .rfind(|&y| (0..10).any(|x| filled(x, y)))
         .map_or(0, |y| y + 1);
-    // Above the stack all is as if empty and open.
+    // All cells above the stack count as empty and open.
     let shut = |x: usize, y: usize| y < top && !open[y][x];
     let mut sum: i32 = weights
         .iter()
@@ -98,7 +98,7 @@ fn by_definition(file: &[i32], emulator: &Emulator, well: &Well, points: u16) ->
 }
 
 #[test]
-fn patterns_are_those_of_the_file() {
+fn scores_match_the_tables_in_the_file() {
     let bytes = include_bytes!("../src/patterns.bin");
     let file: Vec<i32> = bytes
         .chunks(2)
@@ -111,7 +111,7 @@ fn patterns_are_those_of_the_file() {
         state ^= state << 17;
         state
     };
-    // Random play, and random cells for passages that no game makes.
+    // Wells of random play, and wells with random cells, whose passages no game has.
     let play = Emulator::new(GEOMETRY, Rules::default());
     let mut children = Children::new();
     let mut wells = vec![Well::EMPTY];

@@ -1,12 +1,12 @@
-//! The step against a brute force that keeps every child, and against itself with other threads, SIMD
-//! levels and room.
+//! Compares the step with a brute force that keeps every child, and with itself for other numbers of threads, SIMD
+//! levels, table sizes, shards and machines.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Cancelled, Candidates, ChildSink, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES, Digest, Evaluator,
-    EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Node, NodeWell, Owner, Quiescence,
+    Cancelled, Candidates, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES, Digest,
+    Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Node, NodeWell, Owner, Quiescence,
     ShardLayout, SortBuffer, Step, Ties, Weights,
 };
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ fn step(step: &Step, frontier: &Frontier) -> Frontier {
         .0
 }
 
-/// All children of all wells, merged and sorted in full.
+/// The best children, found by merging and sorting all of them.
 fn brute_force(
     emulator: &Emulator,
     spec: &EvaluatorSpec,
@@ -82,7 +82,7 @@ fn sorted(frontier: &Frontier) -> Vec<Node> {
 }
 
 #[test]
-fn a_step_is_the_brute_force() {
+fn step_matches_the_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     for kind in EvaluatorKind::ALL {
         for quiescence in [Quiescence::Off, Quiescence::Forced] {
@@ -108,9 +108,9 @@ fn a_step_is_the_brute_force() {
     }
 }
 
-/// What is left of a full table may be just as many wells as are wanted, or one more, or one less.
+/// Many widths, so that some full tables keep exactly the required number of wells, one more, or one less.
 #[test]
-fn a_step_of_any_width_is_the_brute_force() {
+fn step_of_any_width_matches_the_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = spec(EvaluatorKind::Knewjade, Quiescence::Off);
     for width in (1..=300).step_by(7) {
@@ -125,7 +125,7 @@ fn a_step_of_any_width_is_the_brute_force() {
 }
 
 #[test]
-fn threads_instructions_and_room_change_nothing() {
+fn digest_does_not_depend_on_threads_simd_level_and_room() {
     let spec = spec(EvaluatorKind::Knewjade, Quiescence::Forced);
     let digests = |level: SimdLevel, threads: usize, sigmas: f64| {
         let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
@@ -155,12 +155,12 @@ fn threads_instructions_and_room_change_nothing() {
         assert_eq!(digests(level, 2, 8.0).0, expected, "{level}");
     }
     let (tight, repeats) = digests(best, 2, -3.0);
-    assert!(repeats > 0, "no depth was done twice");
+    assert!(repeats > 0, "no depth was repeated");
     assert_eq!(tight, expected);
 }
 
 #[test]
-fn a_step_can_be_stopped() {
+fn step_can_be_cancelled() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = spec(EvaluatorKind::Plain, Quiescence::Off);
     let fast = Step::new(&emulator, spec, ShardLayout::local(10), 1).unwrap();
@@ -170,7 +170,7 @@ fn a_step_can_be_stopped() {
 }
 
 #[test]
-fn weights_out_of_range_are_refused() {
+fn weight_out_of_range_is_an_error() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     for bad in [f64::NAN, f64::INFINITY, -1e9] {
         let mut spec = spec(EvaluatorKind::Knewjade, Quiescence::Off);
@@ -180,10 +180,11 @@ fn weights_out_of_range_are_refused() {
     }
 }
 
-/// Machines that own shards and hand each other children, in one process.
+/// The connection of one machine of a [`Cluster`] to the others.
 struct Mesh<'a> {
-    /// What each has.
+    /// The candidates of each machine.
     all: &'a [Candidates],
+    /// The machine that sends.
     from: usize,
 }
 
@@ -201,79 +202,112 @@ impl ChildSink for Mesh<'_> {
     }
 }
 
+/// Machines in one process that own shards and send each other children.
+struct Cluster {
+    step: Step,
+    layout: ShardLayout,
+    /// The frontier of each machine.
+    frontiers: Vec<Frontier>,
+}
+
+impl Cluster {
+    fn new(emulator: &Emulator, spec: EvaluatorSpec, layout: ShardLayout, machines: usize) -> Self {
+        let first_owner = layout.shard_of(&root().well) % machines;
+        let frontier = |machine| Frontier::new(0, (machine == first_owner).then(root), layout);
+        Cluster {
+            step: Step::new(emulator, spec, layout, 2).unwrap(),
+            layout,
+            frontiers: (0..machines).map(frontier).collect(),
+        }
+    }
+
+    /// Makes the next frontier and returns its digest.
+    fn advance(&mut self) -> Digest {
+        let machines = self.frontiers.len();
+        let all: Vec<Candidates> = (0..machines)
+            .map(|_| Candidates::new(self.layout, DEFAULT_SIGMAS))
+            .collect();
+        for machine in 0..machines {
+            self.expand(machine, &all);
+        }
+        let cut = self.cut(&all);
+        let mut digest = Digest::default();
+        for (candidates, frontier) in all.iter().zip(&mut self.frontiers) {
+            let depth = frontier.depth + 1;
+            let shards = candidates.select(&cut, 2);
+            *frontier = Frontier { depth, shards };
+            digest.join(frontier.digest());
+        }
+        digest
+    }
+
+    /// Makes the children of the frontier of one machine.
+    fn expand(&self, machine: usize, all: &[Candidates]) {
+        let owner = |shard: usize| match shard % self.frontiers.len() {
+            owner if owner == machine => Owner::Here,
+            peer => Owner::Peer(peer as u16),
+        };
+        let owners: Vec<Owner> = (0..self.layout.shards()).map(owner).collect();
+        let from = machine;
+        let exchange = Exchange {
+            owners: &owners,
+            sink: &Mesh { all, from },
+            peers: self.frontiers.len() as u16,
+        };
+        let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+        self.step
+            .expand(
+                &self.frontiers[machine],
+                &all[machine],
+                Some(exchange),
+                &cancel,
+                &progress,
+            )
+            .unwrap();
+    }
+
+    /// Finds the cut over the candidates of all machines.
+    fn cut(&self, all: &[Candidates]) -> Cut {
+        let mut search = CutSearch::new(self.layout.width());
+        while let Some(query) = search.query() {
+            let mut counts = vec![0; DIGIT_VALUES];
+            for candidates in all {
+                let more = candidates.count(query, 2);
+                counts.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
+            }
+            search.answer(&counts);
+        }
+        let mut cut = search.cut();
+        assert!(!all.iter().any(|some| some.dropped_above(cut.rank)));
+        if let Ties::First(count) = cut.ties {
+            let mut tied: Vec<NodeWell> = all.iter().flat_map(|some| some.tied(cut.rank)).collect();
+            tied.sort_unstable();
+            tied.truncate(count as usize);
+            cut.ties = Ties::Listed(tied);
+        }
+        cut
+    }
+}
+
 #[test]
-fn shards_and_machines_change_nothing() {
+fn digest_does_not_depend_on_shards_and_machines() {
     const WIDTH: usize = 6000;
     let emulator = Emulator::new(GEOMETRY, Rules::default());
-    let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     for kind in [EvaluatorKind::Patterns, EvaluatorKind::PlainHoles] {
         let spec = spec(kind, Quiescence::Off);
-        let expected: Vec<_> = {
-            let alone = Step::new(&emulator, spec, ShardLayout::local(WIDTH), 1).unwrap();
-            let mut frontier = Frontier::new(0, [root()], ShardLayout::local(WIDTH));
-            let next = |_| {
-                frontier = step(&alone, &frontier);
-                frontier.digest()
-            };
-            (0..15).map(next).collect()
+        let local = ShardLayout::local(WIDTH);
+        let single = Step::new(&emulator, spec, local, 1).unwrap();
+        let mut frontier = Frontier::new(0, [root()], local);
+        let mut next = |_| {
+            frontier = step(&single, &frontier);
+            frontier.digest()
         };
+        let expected: Vec<Digest> = (0..15).map(&mut next).collect();
         for (machines, shards) in [(1, 1), (2, 7), (3, 64), (5, 5), (2, 1)] {
             let layout = ShardLayout::new(WIDTH, shards);
-            let step = Step::new(&emulator, spec, layout, 2).unwrap();
-            let owner = |shard: usize| shard % machines;
-            let mut frontiers: Vec<Frontier> = (0..machines)
-                .map(|at| {
-                    let mine = (owner(layout.shard_of(&root().well)) == at).then(root);
-                    Frontier::new(0, mine, layout)
-                })
-                .collect();
+            let mut cluster = Cluster::new(&emulator, spec, layout, machines);
             for (depth, expected) in expected.iter().enumerate() {
-                let all: Vec<Candidates> = (0..machines)
-                    .map(|_| Candidates::new(layout, DEFAULT_SIGMAS))
-                    .collect();
-                for (at, frontier) in frontiers.iter().enumerate() {
-                    let owners: Vec<Owner> = (0..shards)
-                        .map(|shard| match owner(shard) {
-                            here if here == at => Owner::Here,
-                            peer => Owner::Peer(peer as u16),
-                        })
-                        .collect();
-                    let exchange = Exchange {
-                        owners: &owners,
-                        sink: &Mesh {
-                            all: &all,
-                            from: at,
-                        },
-                        peers: machines as u16,
-                    };
-                    step.expand(frontier, &all[at], Some(exchange), &cancel, &progress)
-                        .unwrap();
-                }
-                let mut search = CutSearch::new(WIDTH);
-                while let Some(query) = search.query() {
-                    let mut counts = vec![0; DIGIT_VALUES];
-                    for candidates in &all {
-                        let more = candidates.count(query, 2);
-                        counts.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
-                    }
-                    search.answer(&counts);
-                }
-                let mut cut = search.cut();
-                assert!(!all.iter().any(|here| here.dropped_above(cut.rank)));
-                if let Ties::First(count) = cut.ties {
-                    let mut tied: Vec<NodeWell> =
-                        all.iter().flat_map(|here| here.tied(cut.rank)).collect();
-                    tied.sort_unstable();
-                    tied.truncate(count as usize);
-                    cut.ties = Ties::Listed(tied);
-                }
-                let mut digest = Digest::default();
-                for (candidates, frontier) in all.iter().zip(&mut frontiers) {
-                    let depth = frontier.depth + 1;
-                    let shards = candidates.select(&cut, 2);
-                    *frontier = Frontier { depth, shards };
-                    digest.join(frontier.digest());
-                }
+                let digest = cluster.advance();
                 assert_eq!(digest, *expected, "{machines} {shards} depth {depth}");
             }
         }

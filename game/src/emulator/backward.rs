@@ -131,28 +131,26 @@ struct Uncleared {
 }
 
 impl Uncleared {
-    /// Inserts full rows into `well`: for `full` = `(lowest, more)`, one at `lowest`, and one at `lowest + k + 1` for
-    /// each bit `k` of `more`. Returns `None` if one of them would be above the stack, or if the stack would be
-    /// higher than `limit`.
+    /// Inserts a full row into `well` for each bit of `restored`, where bit 0 is the bottom row. Returns `None` if one
+    /// of them would be above the stack, or if the stack would be higher than `limit`.
     #[inline(always)]
     fn new(
         well: &Well,
         full_row: u16,
         stack: usize,
-        full: Option<(usize, u32)>,
+        restored: u32,
         limit: usize,
     ) -> Option<Uncleared> {
-        let put = full.map_or(0, |(lowest, more)| (2 * more + 1) << lowest);
-        let lines = put.count_ones() as usize;
+        let lines = restored.count_ones() as usize;
         let stack = stack + lines;
-        if stack > limit || put >> stack != 0 {
+        if stack > limit || restored >> stack != 0 {
             return None;
         }
         let mut rows = [0; PAD + MAX_HEIGHT + PAD];
         rows[..PAD].fill(full_row);
         let mut from = 0;
         for (index, row) in rows[PAD..PAD + stack].iter_mut().enumerate() {
-            if put >> index & 1 == 1 {
+            if restored >> index & 1 == 1 {
                 *row = full_row;
             } else {
                 *row = well.rows()[from];
@@ -185,15 +183,16 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
     let Search { forward, well, .. } = *search;
     let full_row = forward.geometry.full_row();
     let stack = well.stack_height();
-    if let Some(rows) = Uncleared::new(well, full_row, stack, None, search.limit) {
+    if let Some(rows) = Uncleared::new(well, full_row, stack, 0, search.limit) {
         for bottom in 0..rows.stack + 3 {
             collect_level(simd, search, &rows, bottom, &[Seven([u64::MAX; 8])], out);
         }
     }
+    // The lowest restored row, and bit `k` of `more` for another one at `lowest + k + 1`.
     for lowest in 0..=stack {
         for more in 0..8u32 {
-            let full = Some((lowest, more));
-            let Some(rows) = Uncleared::new(well, full_row, stack, full, search.limit) else {
+            let restored = (2 * more + 1) << lowest;
+            let Some(rows) = Uncleared::new(well, full_row, stack, restored, search.limit) else {
                 continue;
             };
             // O clears at most two lines, so in a parent the stack is at most two rows higher than in the well. That

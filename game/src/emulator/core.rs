@@ -284,6 +284,19 @@ impl Landings {
         landings
     }
 
+    /// Extracts the landings of one piece from those of all pieces, by level.
+    #[inline(always)]
+    fn of_piece(words: &[Seven], piece: usize, stack: usize) -> Landings {
+        let mut landings = Landings {
+            words: [0; 24],
+            levels: words.len().min(stack + 4),
+        };
+        for (word, level) in landings.words.iter_mut().zip(words) {
+            *word = level.0[piece];
+        }
+        landings
+    }
+
     /// Continues from the positions that are `reached` from above and those that are `blocked` on level `self.levels`.
     #[inline(always)]
     fn descend(
@@ -589,19 +602,9 @@ pub(super) fn clears<S: Simd>(
     }
     clears.pieces = simd.non_zero(once);
     clears.several = simd.non_zero(twice);
-    let single = clears.pieces & !clears.several;
-    if let Some(out) = out
-        && single != 0
-    {
-        let piece = single.trailing_zeros() as usize;
-        let mut landings = Landings {
-            words: [0; 24],
-            levels: level.min(stack + 4),
-        };
-        for (word, level) in landings.words.iter_mut().zip(&words[..level]) {
-            *word = level.0[piece];
-        }
-        draw(simd, tables, well, &rows, piece, landings, out);
+    if let (Some(out), Some(piece)) = (out, clears.single()) {
+        let landings = Landings::of_piece(&words[..level], piece.index(), stack);
+        draw(simd, tables, well, &rows, piece.index(), landings, out);
     }
     Some(clears)
 }

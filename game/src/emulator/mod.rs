@@ -169,6 +169,7 @@ pub struct Clears {
 
 impl Clears {
     /// The first piece that can clear one line, but not two or more.
+    #[inline]
     pub fn single(self) -> Option<Piece> {
         let single = self.pieces & !self.several;
         (single != 0).then(|| Piece::ALL[single.trailing_zeros() as usize])

@@ -1,38 +1,37 @@
-//! Wells as numbers: the bottom row has the highest bits, so that wells which differ near the top only
-//! are neighbours.
+//! Wells as numbers. The bottom row is in the highest bits, so wells that differ only near the top have close numbers.
 
-use super::rows_of;
+use super::well_of;
 use hatebeam_game::{Geometry, Well};
 
-/// A number that wells of some geometries fit into.
-pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
-    /// The least.
-    const LEAST: Self;
-    /// One that is no well: all bits.
+/// A well as a number.
+pub(super) trait WellKey: Copy + Ord + Send + Sync + 'static {
+    /// The smallest number.
+    const ZERO: Self;
+    /// A number that is not a well: all bits are set.
     const NONE: Self;
 
     fn pack(geometry: Geometry, well: &Well) -> Self;
 
     fn unpack(self, geometry: Geometry) -> Well {
-        rows_of(geometry, self.bits())
+        well_of(geometry, self.bits())
     }
 
     fn bits(self) -> u128;
 
-    /// The cells that are filled.
+    /// Number of filled cells.
     fn filled(self) -> u32;
 
-    /// Appends the difference to a lesser number, seven bits a byte, the lowest first.
+    /// Appends the difference to the smaller number `before`, seven bits per byte, the lowest bits first.
     fn write_from(self, before: Self, bytes: &mut Vec<u8>);
 
-    /// Reads the number with this difference to `before`; `None` if the bytes end or are too many.
+    /// Reads a difference and adds it to `before`. Returns `None` if the bytes end too early or the number is too large.
     fn read_from(before: Self, bytes: &[u8], at: &mut usize) -> Option<Self>;
 }
 
 macro_rules! key {
     ($number:ty) => {
-        impl Key for $number {
-            const LEAST: Self = 0;
+        impl WellKey for $number {
+            const ZERO: Self = 0;
             const NONE: Self = <$number>::MAX;
 
             #[inline]
@@ -89,15 +88,15 @@ key!(u128);
 mod tests {
     use super::*;
 
-    fn round_trip<K: Key + std::fmt::Debug>(numbers: &[K]) {
-        let (mut bytes, mut before) = (Vec::new(), K::LEAST);
+    fn round_trip<K: WellKey + std::fmt::Debug>(numbers: &[K]) {
+        let (mut bytes, mut before) = (Vec::new(), K::ZERO);
         for &number in numbers {
             number.write_from(before, &mut bytes);
             before = number;
         }
-        let (mut at, mut before) = (0, K::LEAST);
+        let (mut at, mut before) = (0, K::ZERO);
         for &number in numbers {
-            before = K::read_from(before, &bytes, &mut at).expect("it was written");
+            before = K::read_from(before, &bytes, &mut at).expect("the number was written");
             assert_eq!(before, number);
         }
         assert_eq!(
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_give_the_numbers_back() {
+    fn differences_round_trip() {
         round_trip(&[0u64, 1, 128, 1 << 40, u64::MAX - 1, u64::MAX]);
         round_trip(&[5u128, 6, 1 << 70, (1 << 70) + 127, u128::MAX]);
         assert_eq!(u64::read_from(0, &[0xff; 20], &mut 0), None);
@@ -115,8 +114,8 @@ mod tests {
     }
 
     #[test]
-    fn wells_are_their_numbers() {
-        let geometry = Geometry::new(10, 7).expect("there is such a well");
+    fn wells_round_trip() {
+        let geometry = Geometry::new(10, 7).expect("the size is supported");
         let mut rows = [0; 16];
         rows[..7].copy_from_slice(&[1, 0x3fe, 5, 0, 0x200, 7, 0x155]);
         let well = Well::from_rows(rows);

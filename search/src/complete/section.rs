@@ -1,6 +1,6 @@
-//! Ascending numbers, coded by differences in blocks, in memory or in a scratch file.
+//! Ascending numbers, stored as blocks of differences in memory or in scratch files.
 
-use super::key::Key;
+use super::key::WellKey;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -8,37 +8,42 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Numbers in a block, which is read as one. The first of them is in the index.
+/// Number of numbers in a block, which is read as a whole. The first of them is in the index.
 const BLOCK: u64 = 1024;
-/// A section that is being written goes to the file in pieces of this size. In this crate's own tests
-/// it is so small that the sections of small trees have several.
-const PIECE: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
-/// A scratch file that has as many bytes is followed by another, so that the disk is given back as
-/// sections go away.
+/// A section is written in chunks of at least this number of bytes. In the tests of this crate the value is small, so
+/// the sections of small trees have several chunks.
+const CHUNK_BYTES: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
+/// After this number of bytes, a new scratch file begins. Dropping all sections of a file frees its disk space.
 const FILE_BYTES: u64 = if cfg!(test) { 100_000 } else { 1 << 30 };
 
-/// Where sections are put: in memory up to a limit, in scratch files beyond. The files have no name:
-/// whatever ends the process, nothing is left of them.
-pub(super) struct Store {
+/// The storage of sections: memory up to a limit, then scratch files. The files have no name, so nothing remains of
+/// them when the process ends for any reason.
+pub(super) struct ScratchStore {
     folder: PathBuf,
     limit: u64,
     used: Arc<AtomicU64>,
-    file: Mutex<Option<(Arc<ScratchFile>, u64)>>,
-    on_disk: Arc<OnDisk>,
+    file: Mutex<Option<CurrentFile>>,
+    on_disk: Arc<DiskUsage>,
 }
 
-/// Bytes of all scratch files there are.
+/// The scratch file that is being written.
+struct CurrentFile {
+    file: Arc<ScratchFile>,
+    end: u64,
+}
+
+/// Number of bytes in all scratch files.
 #[derive(Default)]
-struct OnDisk {
+struct DiskUsage {
     now: AtomicU64,
-    most: AtomicU64,
+    max: AtomicU64,
 }
 
-/// A file without a name. Its bytes are counted until it goes away.
+/// A file without a name. Its bytes count as used until it is dropped.
 struct ScratchFile {
     file: File,
     bytes: AtomicU64,
-    on_disk: Arc<OnDisk>,
+    on_disk: Arc<DiskUsage>,
 }
 
 impl ScratchFile {
@@ -46,7 +51,7 @@ impl ScratchFile {
     fn count(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         let now = self.on_disk.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.on_disk.most.fetch_max(now, Ordering::Relaxed);
+        self.on_disk.max.fetch_max(now, Ordering::Relaxed);
     }
 }
 
@@ -57,21 +62,21 @@ impl Drop for ScratchFile {
     }
 }
 
-/// Bytes in memory, counted until they go away.
-struct Held {
+/// Bytes in memory that count as used until they are dropped.
+struct MemoryChunk {
     bytes: Vec<u8>,
     used: Arc<AtomicU64>,
 }
 
-impl Drop for Held {
+impl Drop for MemoryChunk {
     fn drop(&mut self) {
         self.used
             .fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
     }
 }
 
-enum Piece {
-    Memory(Held),
+enum Chunk {
+    Memory(MemoryChunk),
     File {
         file: Arc<ScratchFile>,
         at: u64,
@@ -81,15 +86,24 @@ enum Piece {
 
 /// Ascending numbers.
 pub(super) struct Section<K> {
-    /// The first number of each block, its piece, and where it begins there.
-    index: Vec<(K, u32, u32)>,
-    pieces: Vec<Piece>,
+    index: Vec<Block<K>>,
+    chunks: Vec<Chunk>,
     count: u64,
 }
 
-impl Store {
-    pub(super) fn new(folder: &Path, limit: u64) -> Store {
-        Store {
+/// Index entry of a block.
+struct Block<K> {
+    /// The first number of the block.
+    first: K,
+    /// Index of the chunk that contains the block.
+    chunk: u32,
+    /// Offset of the block in the chunk.
+    offset: u32,
+}
+
+impl ScratchStore {
+    pub(super) fn new(folder: &Path, limit: u64) -> ScratchStore {
+        ScratchStore {
             folder: folder.to_owned(),
             limit,
             used: Arc::default(),
@@ -98,79 +112,88 @@ impl Store {
         }
     }
 
-    /// The most bytes that scratch files had at a time, those that could not be written included.
-    pub(super) fn most_on_disk(&self) -> u64 {
-        self.on_disk.most.load(Ordering::Relaxed)
+    /// Maximum number of bytes in scratch files at any time. This includes bytes that could not be written.
+    pub(super) fn max_on_disk(&self) -> u64 {
+        self.on_disk.max.load(Ordering::Relaxed)
     }
 
-    pub(super) fn writer<K: Key>(&self) -> io::Result<Writer<'_, K>> {
-        Ok(Writer {
+    pub(super) fn writer<K: WellKey>(&self) -> SectionWriter<'_, K> {
+        SectionWriter {
             store: self,
             section: Section {
                 index: Vec::new(),
-                pieces: Vec::new(),
+                chunks: Vec::new(),
                 count: 0,
             },
             bytes: Vec::new(),
-            last: K::LEAST,
-        })
+            last: K::ZERO,
+        }
     }
 
-    fn put(&self, bytes: Vec<u8>) -> io::Result<Piece> {
+    fn put(&self, bytes: Vec<u8>) -> io::Result<Chunk> {
         let len = bytes.len() as u64;
         if self.used.fetch_add(len, Ordering::Relaxed) + len <= self.limit {
             let used = Arc::clone(&self.used);
-            return Ok(Piece::Memory(Held { bytes, used }));
+            return Ok(Chunk::Memory(MemoryChunk { bytes, used }));
         }
         self.used.fetch_sub(len, Ordering::Relaxed);
-        let (file, at) = {
-            let mut current = self
-                .file
-                .lock()
-                .unwrap_or_else(|poison| poison.into_inner());
-            if current.as_ref().is_none_or(|(_, end)| *end >= FILE_BYTES) {
-                let file = ScratchFile {
-                    file: tempfile::tempfile_in(&self.folder)?,
-                    bytes: AtomicU64::new(0),
-                    on_disk: Arc::clone(&self.on_disk),
-                };
-                *current = Some((Arc::new(file), 0));
-            }
-            let Some((file, end)) = current.as_mut() else {
-                unreachable!("it was just made");
-            };
-            let at = *end;
-            *end += len;
-            (Arc::clone(file), at)
-        };
+        let (file, at) = self.reserve(len)?;
         file.count(len);
         file.file.write_all_at(&bytes, at)?;
-        Ok(Piece::File {
+        Ok(Chunk::File {
             file,
             at,
             len: bytes.len(),
         })
     }
+
+    /// Reserves bytes in the current scratch file. Returns the file and the offset.
+    fn reserve(&self, len: u64) -> io::Result<(Arc<ScratchFile>, u64)> {
+        let mut current = self
+            .file
+            .lock()
+            .unwrap_or_else(|poison| poison.into_inner());
+        if let Some(current) = current.as_mut()
+            && current.end < FILE_BYTES
+        {
+            let at = current.end;
+            current.end += len;
+            return Ok((Arc::clone(&current.file), at));
+        }
+        let file = Arc::new(ScratchFile {
+            file: tempfile::tempfile_in(&self.folder)?,
+            bytes: AtomicU64::new(0),
+            on_disk: Arc::clone(&self.on_disk),
+        });
+        *current = Some(CurrentFile {
+            file: Arc::clone(&file),
+            end: len,
+        });
+        Ok((file, 0))
+    }
 }
 
 /// Writes a section.
-pub(super) struct Writer<'a, K> {
-    store: &'a Store,
+pub(super) struct SectionWriter<'a, K> {
+    store: &'a ScratchStore,
     section: Section<K>,
     bytes: Vec<u8>,
     last: K,
 }
 
-impl<K: Key> Writer<'_, K> {
-    /// Adds a number, which must be greater than all before.
+impl<K: WellKey> SectionWriter<'_, K> {
+    /// Adds a number, which must be greater than all previous ones.
     #[inline]
     pub(super) fn push(&mut self, key: K) -> io::Result<()> {
         if self.section.count.is_multiple_of(BLOCK) {
-            if self.bytes.len() >= PIECE {
-                self.put_aside()?;
+            if self.bytes.len() >= CHUNK_BYTES {
+                self.flush()?;
             }
-            let place = (self.section.pieces.len() as u32, self.bytes.len() as u32);
-            self.section.index.push((key, place.0, place.1));
+            self.section.index.push(Block {
+                first: key,
+                chunk: self.section.chunks.len() as u32,
+                offset: self.bytes.len() as u32,
+            });
         } else {
             key.write_from(self.last, &mut self.bytes);
         }
@@ -179,23 +202,23 @@ impl<K: Key> Writer<'_, K> {
         Ok(())
     }
 
-    fn put_aside(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         let bytes = std::mem::take(&mut self.bytes);
-        self.section.pieces.push(self.store.put(bytes)?);
+        self.section.chunks.push(self.store.put(bytes)?);
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> io::Result<Section<K>> {
         if self.section.count > 0 {
             self.bytes.shrink_to_fit();
-            self.put_aside()?;
+            self.flush()?;
         }
         self.section.index.shrink_to_fit();
         Ok(self.section)
     }
 }
 
-impl<K: Key> Section<K> {
+impl<K: WellKey> Section<K> {
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -204,42 +227,46 @@ impl<K: Key> Section<K> {
         self.index.len()
     }
 
-    /// The least number.
+    /// The smallest number.
     pub(super) fn first(&self) -> Option<K> {
-        self.index.first().map(|(first, ..)| *first)
+        self.index.first().map(|block| block.first)
     }
 
     /// The first numbers of all blocks.
     pub(super) fn firsts(&self) -> impl Iterator<Item = K> + '_ {
-        self.index.iter().map(|(first, ..)| *first)
+        self.index.iter().map(|block| block.first)
     }
 
-    /// The bytes it takes, index and all.
+    /// Size of the section in bytes, including the index.
     pub(super) fn bytes(&self) -> u64 {
-        let of = |piece: &Piece| match piece {
-            Piece::Memory(held) => held.bytes.len(),
-            Piece::File { len, .. } => *len,
+        let of = |chunk: &Chunk| match chunk {
+            Chunk::Memory(chunk) => chunk.bytes.len(),
+            Chunk::File { len, .. } => *len,
         };
-        let index = self.index.len() * size_of::<(K, u32, u32)>();
-        (self.pieces.iter().map(of).sum::<usize>() + index) as u64
+        let index = self.index.len() * size_of::<Block<K>>();
+        (self.chunks.iter().map(of).sum::<usize>() + index) as u64
     }
 
-    /// The numbers of a block, into `keys` (emptied first).
+    /// Replaces the contents of `keys` with the numbers of a block.
     pub(super) fn decode(&self, block: usize, keys: &mut Vec<K>) -> io::Result<()> {
         keys.clear();
-        let (first, piece, from) = self.index[block];
-        let from = from as usize;
+        let Block {
+            first,
+            chunk,
+            offset,
+        } = self.index[block];
+        let from = offset as usize;
         let to = match self.index.get(block + 1) {
-            Some((_, next, to)) if *next == piece => Some(*to as usize),
+            Some(next) if next.chunk == chunk => Some(next.offset as usize),
             _ => None,
         };
         let count = (self.count - block as u64 * BLOCK).min(BLOCK);
-        match &self.pieces[piece as usize] {
-            Piece::Memory(held) => {
-                let bytes = &held.bytes[from..to.unwrap_or(held.bytes.len())];
+        match &self.chunks[chunk as usize] {
+            Chunk::Memory(chunk) => {
+                let bytes = &chunk.bytes[from..to.unwrap_or(chunk.bytes.len())];
                 decode_block(first, bytes, count, keys)
             }
-            Piece::File { file, at, len } => {
+            Chunk::File { file, at, len } => {
                 let mut bytes = vec![0; to.unwrap_or(*len) - from];
                 file.file.read_exact_at(&mut bytes, at + from as u64)?;
                 decode_block(first, &bytes, count, keys)
@@ -248,7 +275,7 @@ impl<K: Key> Section<K> {
     }
 
     pub(super) fn contains(&self, key: K) -> io::Result<bool> {
-        let after = self.index.partition_point(|(first, ..)| *first <= key);
+        let after = self.index.partition_point(|block| block.first <= key);
         let Some(block) = after.checked_sub(1) else {
             return Ok(false);
         };
@@ -257,7 +284,7 @@ impl<K: Key> Section<K> {
         Ok(keys.binary_search(&key).is_ok())
     }
 
-    /// Appends the numbers from `from` to before `to`.
+    /// Appends the numbers from `from` (inclusive) to `to` (exclusive).
     pub(super) fn append(
         &self,
         from: Option<K>,
@@ -265,11 +292,11 @@ impl<K: Key> Section<K> {
         all: &mut Vec<K>,
     ) -> io::Result<()> {
         let first = from.map_or(0, |from| {
-            let after = self.index.partition_point(|(first, ..)| *first <= from);
+            let after = self.index.partition_point(|block| block.first <= from);
             after.saturating_sub(1)
         });
         let last = to.map_or(self.blocks(), |to| {
-            self.index.partition_point(|(first, ..)| *first < to)
+            self.index.partition_point(|block| block.first < to)
         });
         let mut keys = Vec::new();
         for block in first..last {
@@ -282,13 +309,18 @@ impl<K: Key> Section<K> {
     }
 }
 
-fn decode_block<K: Key>(first: K, bytes: &[u8], count: u64, keys: &mut Vec<K>) -> io::Result<()> {
+fn decode_block<K: WellKey>(
+    first: K,
+    bytes: &[u8],
+    count: u64,
+    keys: &mut Vec<K>,
+) -> io::Result<()> {
     let (mut at, mut last) = (0, first);
     keys.push(first);
     for _ in 1..count {
         let next = K::read_from(last, bytes, &mut at);
-        let broken = || io::Error::new(io::ErrorKind::InvalidData, "a scratch file was changed");
-        last = next.ok_or_else(broken)?;
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "a scratch file is damaged");
+        last = next.ok_or_else(damaged)?;
         keys.push(last);
     }
     Ok(())

@@ -1,14 +1,14 @@
-//! Limits lower than a caller may set: so that a small tree needs many runs, passes and files.
+//! Tests with lower limits than a caller may set, so a small tree needs many runs, passes and files.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 use super::*;
 use std::process::{Command, Stdio};
 
-/// Solves 10 × 5 with so much in memory, and so much for a thread to merge in.
+/// Solves 10 × 5 with at most `memory` bytes of sections in memory, and `buffer_bytes` per thread.
 fn solved(
     threads: usize,
-    held: u64,
+    memory: u64,
     buffer_bytes: u64,
     scratch: &Path,
 ) -> Result<Solution, SolveError> {
@@ -24,46 +24,45 @@ fn solved(
         scratch,
         cancel: &AtomicBool::new(false),
         progress: &Progress::default(),
-        store: Store::new(scratch, held),
+        store: ScratchStore::new(scratch, memory),
         buffer_bytes,
     };
     search.run::<u64>(&mut |_, _| {})
 }
 
 #[test]
-fn what_is_put_into_files_comes_back() {
+fn solution_does_not_depend_on_scratch_files() {
     let folder = tempfile::tempdir().unwrap();
     let expected = solved(2, u64::MAX, 1 << 30, folder.path()).unwrap();
     assert_eq!(expected.scratch_bytes, 0);
-    // A buffer of 16 KiB holds a thousand wells, of a level of up to 174,585.
-    for (threads, held, buffer_bytes) in [
+    // A buffer of 16 KiB has room for a thousand wells; a level has up to 174,585.
+    for (threads, memory, buffer_bytes) in [
         (1, 0, 16 << 10),
         (3, 0, 16 << 10),
         (2, 0, 1 << 30),
         (2, 200_000, 16 << 10),
         (2, u64::MAX, 16 << 10),
     ] {
-        let solution = solved(threads, held, buffer_bytes, folder.path()).unwrap();
-        assert_eq!(solution.scratch_bytes > 0, held < u64::MAX);
-        // The runs of one level only: those of all would come to more.
+        let solution = solved(threads, memory, buffer_bytes, folder.path()).unwrap();
+        assert_eq!(solution.scratch_bytes > 0, memory < u64::MAX);
+        // The runs of a level are freed after it is merged. Together the runs of all levels would take more.
         assert!(solution.scratch_bytes < 2 * solution.bytes);
-        let bytes = (expected.bytes, expected.scratch_bytes);
-        let alike = Solution {
-            bytes: bytes.0,
-            scratch_bytes: bytes.1,
+        let comparable = Solution {
+            bytes: expected.bytes,
+            scratch_bytes: expected.scratch_bytes,
             ..solution
         };
-        assert_eq!(alike, expected, "{threads} {held} {buffer_bytes}");
+        assert_eq!(comparable, expected, "{threads} {memory} {buffer_bytes}");
     }
-    let left = std::fs::read_dir(folder.path()).unwrap().count();
-    assert_eq!(left, 0);
+    let remaining = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(remaining, 0);
 }
 
-/// A small disk of its own.
+/// A small file system that is mounted on a folder.
 struct SmallDisk<'a>(&'a Path);
 
 impl SmallDisk<'_> {
-    /// `None` where nobody may make one.
+    /// Returns `None` if this process may not mount file systems.
     fn mount(folder: &Path) -> Option<SmallDisk<'_>> {
         let status = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"])
@@ -83,17 +82,17 @@ impl Drop for SmallDisk<'_> {
 }
 
 #[test]
-fn a_full_disk_is_told_with_what_is_needed() {
+fn error_on_full_disk_names_folder_and_needed_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let Some(_disk) = SmallDisk::mount(folder.path()) else {
-        eprintln!("skipped: nobody may mount a small disk here");
+        eprintln!("skipped: this process may not mount a file system");
         return;
     };
     let error = solved(2, 0, 1 << 20, folder.path()).unwrap_err();
     let SolveError::Full { bytes, .. } = error else {
         panic!("{error}");
     };
-    // The disk counts by pages, so that it is full a little earlier.
+    // The file system counts whole pages, so it is full before it contains 512 KiB.
     assert!(bytes > 400_000, "{bytes}");
     let text = error.to_string();
     assert!(text.contains(&*folder.path().to_string_lossy()), "{text}");

@@ -1,4 +1,4 @@
-//! The children of one depth that may survive, in tables by hash.
+//! The children of one depth that may survive, in tables selected by hash.
 
 use super::cut::{CountQuery, Cut, CutSearch, DIGIT_VALUES, Ties, rank, score_of};
 use super::layout::ShardLayout;
@@ -8,15 +8,14 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// A child on its way to its table.
+/// A child, with the hash of its well.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) node: Node,
     pub(super) hash: u64,
 }
 
-/// The children of one depth that may survive: those of the shards that are here, and of the others the
-/// floors alone.
+/// The children of one depth that may survive: the tables of the shards in this process, and the floors of all shards.
 pub struct Candidates {
     layout: ShardLayout,
     tables: Vec<Mutex<Table>>,
@@ -24,7 +23,8 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// None yet. Eight `sigmas` of room are enough, unless [`Candidates::dropped_above`] says otherwise.
+    /// Creates empty tables with `sigmas` standard deviations of slack. Eight are enough, unless
+    /// [`Candidates::dropped_above`] returns true in the end.
     pub fn new(layout: ShardLayout, sigmas: f64) -> Candidates {
         let (count, room) = (layout.tables(), layout.room(sigmas));
         Candidates {
@@ -34,20 +34,20 @@ impl Candidates {
         }
     }
 
-    /// Bytes that their tables take.
+    /// Memory of the tables, in bytes.
     pub fn bytes(&self) -> u64 {
         let bytes = |table: &Mutex<Table>| (lock(table).slots.len() * size_of::<Node>()) as u64;
         self.tables.iter().map(bytes).sum()
     }
 
-    /// How they are divided.
+    /// The layout of the shards and tables.
     pub fn layout(&self) -> ShardLayout {
         self.layout
     }
 
     /// Whether a child of this rank may still survive in a table.
     #[inline]
-    pub(super) fn takes(&self, table: usize, rank: u64) -> bool {
+    pub(super) fn accepts(&self, table: usize, rank: u64) -> bool {
         rank >= self.floors[table].load(Ordering::Relaxed)
     }
 
@@ -57,15 +57,15 @@ impl Candidates {
         self.floors[at].store(table.floor, Ordering::Relaxed);
     }
 
-    /// Takes children that were made elsewhere. What a batch is sorted into is kept in `sorted`.
-    pub fn offer_nodes(&self, nodes: &[Node], sorted: &mut SortBuffer) {
-        sorted.0.clear();
-        sorted.0.extend(nodes.iter().map(|&node| {
+    /// Offers children from other machines to the tables. `buffer` is scratch space that callers reuse.
+    pub fn offer_nodes(&self, nodes: &[Node], buffer: &mut SortBuffer) {
+        buffer.0.clear();
+        buffer.0.extend(nodes.iter().map(|&node| {
             let hash = node.well.hash();
             (self.layout.table_of(hash), Candidate { node, hash })
         }));
-        sorted.0.sort_unstable_by_key(|(table, _)| *table);
-        for group in sorted.0.chunk_by(|a, b| a.0 == b.0) {
+        buffer.0.sort_unstable_by_key(|(table, _)| *table);
+        for group in buffer.0.chunk_by(|a, b| a.0 == b.0) {
             let at = group[0].0;
             let mut table = lock(&self.tables[at]);
             table.touch(group.iter().map(|(_, candidate)| candidate.hash));
@@ -76,40 +76,40 @@ impl Candidates {
         }
     }
 
-    /// The rank below which nothing survives in a shard. It only rises.
+    /// The rank below which no child survives in a shard. It never decreases.
     pub fn floor(&self, shard: usize) -> u64 {
-        let each = self.layout.tables_a_shard();
-        let floors = &self.floors[shard * each..(shard + 1) * each];
+        let tables = self.layout.tables_per_shard();
+        let floors = &self.floors[shard * tables..(shard + 1) * tables];
         let floors = floors.iter().map(|floor| floor.load(Ordering::Relaxed));
         floors.min().unwrap_or(0)
     }
 
-    /// Takes note of the floor of a shard that is elsewhere.
+    /// Records the floor of a shard on another machine.
     pub fn raise_floor(&self, shard: usize, floor: u64) {
-        let each = self.layout.tables_a_shard();
-        for here in &self.floors[shard * each..(shard + 1) * each] {
-            here.fetch_max(floor, Ordering::Relaxed);
+        let tables = self.layout.tables_per_shard();
+        for known in &self.floors[shard * tables..(shard + 1) * tables] {
+            known.fetch_max(floor, Ordering::Relaxed);
         }
     }
 
-    /// The least score that some shard still takes. It only rises.
-    pub(super) fn least_score(&self) -> i32 {
+    /// The lowest score that any shard still accepts. It never decreases.
+    pub(super) fn min_score(&self) -> i32 {
         let floors = self.floors.iter();
         let floors = floors.map(|floor| floor.load(Ordering::Relaxed));
         score_of(floors.min().unwrap_or(0))
     }
 
-    /// How many children are here.
+    /// Number of children in the tables.
     pub fn len(&self) -> usize {
         self.tables.iter().map(|table| lock(table).len).sum()
     }
 
-    /// Whether there are none.
+    /// Whether the tables are empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Counts the children for the search for the cut: [`DIGIT_VALUES`] counts.
+    /// Answers a query of the search for the cut. Returns [`DIGIT_VALUES`] counts.
     pub fn count(&self, query: CountQuery, threads: usize) -> Vec<u64> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -139,7 +139,7 @@ impl Candidates {
         })
     }
 
-    /// The cut, where all children are here.
+    /// Finds the cut if all shards are in this process.
     pub(super) fn cut(&self, threads: usize) -> Cut {
         let mut search = CutSearch::new(self.layout.width());
         while let Some(query) = search.query() {
@@ -155,65 +155,67 @@ impl Candidates {
         cut
     }
 
-    /// The wells here of this very rank, in no order.
+    /// The wells in the tables whose rank is exactly `cut`, in any order.
     pub fn tied(&self, cut: u64) -> Vec<NodeWell> {
         let mut tied = Vec::new();
         for table in &self.tables {
             let table = lock(table);
-            let of_the_rank = table
+            let at_cut = table
                 .nodes()
                 .filter(|node| rank(node.score, node.well.hash()) == cut);
-            tied.extend(of_the_rank.map(|node| node.well));
+            tied.extend(at_cut.map(|node| node.well));
         }
         tied
     }
 
-    /// Whether a table dropped something that the cut would have let live. (With a cut of 0, whether
-    /// anything was dropped.) The depth must then be done again with more room.
+    /// Whether a table may have dropped a child that survives the cut. (If `cut` is 0, whether any child was dropped.)
+    /// The depth must then be repeated with more room.
     pub fn dropped_above(&self, cut: u64) -> bool {
         let mut floors = self.floors.iter();
         floors.any(|floor| floor.load(Ordering::Relaxed) > cut)
     }
 
-    /// Takes the survivors out, by shard, each shard sorted by packed well; the rest goes. With
-    /// [`Ties::First`] all ties survive.
+    /// Removes all children and returns the survivors by shard. Each shard is sorted by packed well. With
+    /// [`Ties::First`], all ties survive.
     pub fn select(&self, cut: &Cut, threads: usize) -> Vec<Vec<Node>> {
-        let (shards, each) = (self.layout.shards(), self.layout.tables_a_shard());
+        let (shards, tables) = (self.layout.shards(), self.layout.tables_per_shard());
         let survives = |node: &Node| {
             let rank = rank(node.score, node.well.hash());
             rank > cut.rank
                 || rank == cut.rank
                     && match &cut.ties {
-                        Ties::Listed(these) => these.binary_search(&node.well).is_ok(),
+                        Ties::Listed(wells) => wells.binary_search(&node.well).is_ok(),
                         Ties::All | Ties::First(_) => true,
                     }
         };
+        let select_shard = |tables: &[Mutex<Table>]| {
+            // Counts first, because a growing vector takes up to three times the memory.
+            let count_in = |table: &Mutex<Table>| lock(table).nodes().filter(survives).count();
+            let mut nodes = Vec::with_capacity(tables.iter().map(count_in).sum());
+            for table in tables {
+                let mut table = lock(table);
+                nodes.extend(table.nodes().filter(survives));
+                // Frees the memory as soon as the table has been read.
+                table.slots = Vec::new();
+                table.len = 0;
+            }
+            sort(&mut nodes);
+            nodes
+        };
         let results: Vec<Mutex<Vec<Node>>> = (0..shards).map(|_| Mutex::new(Vec::new())).collect();
         let next = AtomicUsize::new(0);
+        let work = || {
+            loop {
+                let shard = next.fetch_add(1, Ordering::Relaxed);
+                let Some(result) = results.get(shard) else {
+                    return;
+                };
+                *lock(result) = select_shard(&self.tables[shard * tables..(shard + 1) * tables]);
+            }
+        };
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, shards) {
-                scope.spawn(|| {
-                    loop {
-                        let shard = next.fetch_add(1, Ordering::Relaxed);
-                        if shard >= shards {
-                            return;
-                        }
-                        let mine = &self.tables[shard * each..(shard + 1) * each];
-                        // Counted first: a vector that grows takes up to three times the memory.
-                        let count_in =
-                            |table: &Mutex<Table>| lock(table).nodes().filter(survives).count();
-                        let mut nodes = Vec::with_capacity(mine.iter().map(count_in).sum());
-                        for table in mine {
-                            let mut table = lock(table);
-                            nodes.extend(table.nodes().filter(survives));
-                            // Freed as soon as it was read.
-                            table.slots = Vec::new();
-                            table.len = 0;
-                        }
-                        sort(&mut nodes);
-                        *lock(&results[shard]) = nodes;
-                    }
-                });
+                scope.spawn(work);
             }
         });
         results
@@ -227,22 +229,22 @@ impl Candidates {
     }
 }
 
-/// What [`Candidates::offer_nodes`] works in.
+/// Scratch space of [`Candidates::offer_nodes`].
 #[derive(Default)]
 pub struct SortBuffer(Vec<(usize, Candidate)>);
 
-/// Marks a slot nobody is in: no game scores so much.
+/// Number of lines that marks a free slot. No game clears this many lines.
 const FREE: u16 = u16::MAX;
 
-/// The best of one part of the hashes: open addressing, whole wells compared.
+/// The best children of one range of hashes: a hash table with open addressing that compares whole wells.
 struct Table {
     slots: Vec<Node>,
     len: usize,
-    /// Wells kept when it is full.
+    /// Number of wells that remain when the full table drops the rest.
     room: usize,
-    /// Full with so many.
+    /// Number of wells at which the table is full.
     limit: usize,
-    /// Ranks below it are refused.
+    /// The table rejects children with a lower rank.
     floor: u64,
 }
 
@@ -262,13 +264,13 @@ impl Table {
     }
 
     fn slot(&self, hash: u64) -> usize {
-        // Bits that neither name the shard nor break ties: the tables fill evenly even where the tie
-        // decides who stays.
+        // The topmost ones of bits 16 to 47 decide. Higher bits select the shard and the table, and bits 0 to 31 break
+        // ties. So the slots fill evenly in every table, even if ties decide which wells remain.
         (((hash >> 16 & 0xffff_ffff) * self.slots.len() as u64) >> 32) as usize
     }
 
-    /// Looks at the slots of these hashes, all at once: the memory of a table that fell out of the cache
-    /// is fetched side by side, and not one slot after the other.
+    /// Reads the slots of these hashes without dependencies between the reads. If the table is not in the cache, the
+    /// processor then fetches the slots in parallel instead of one after another.
     #[inline]
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
         if !self.slots.is_empty() {
@@ -319,16 +321,16 @@ impl Table {
         }
     }
 
-    /// Grows, as far as it may; then drops the least.
+    /// Grows the table up to its maximum size. After that, drops the children with the lowest ranks.
     #[cold]
     fn make_room(&mut self) {
-        let most = self.limit * 4 / 3 + 4;
+        let max_size = self.limit * 4 / 3 + 4;
         let mut kept: Vec<Node> = self.nodes().collect();
         let mut size = self.slots.len();
-        if size < most {
-            size = (size * 2).clamp(64, most);
-            if size * 2 > most {
-                size = most;
+        if size < max_size {
+            size = (size * 2).clamp(64, max_size);
+            if size * 2 > max_size {
+                size = max_size;
             }
         } else {
             let mut ranks: Vec<u64> = kept.iter().map(|n| rank(n.score, n.well.hash())).collect();

@@ -1,17 +1,18 @@
-//! The cut: the rank of the last child that survives, found by counting, wherever the children are.
+//! The cut: the rank of the last child that survives, found by counting.
 //!
-//! A rank has four digits of 16 bits. Whoever has children counts them by the first digit; the sum of
-//! all counts says in which digit the cut lies; then those with that digit are counted by the next.
-//! After four rounds the rank is known exactly, and nobody has told another a single well.
+//! A rank has four digits of 16 bits. In the first round, each machine counts its children by the first digit. The sum
+//! of all counts shows which digit the cut begins with. In the next round, the children with that digit are counted by
+//! the second digit, and so on. After four rounds the rank is known exactly, and no machine has sent a well to another.
 
 use crate::node::NodeWell;
 
-/// The digits a rank has.
+/// Number of digits of a rank.
 pub const DIGITS: u32 = 4;
-/// The values a digit has.
+/// Number of values of a digit.
 pub const DIGIT_VALUES: usize = 1 << 16;
 
-/// How the greatest are told: by score, then by the lower half of the hash.
+/// The rank of a child: the score in the upper half, the lower half of the hash in the lower half. A greater rank is
+/// better.
 #[inline]
 pub(super) fn rank(score: i32, hash: u64) -> u64 {
     u64::from(score as u32 ^ 1 << 31) << 32 | (hash & 0xffff_ffff)
@@ -21,17 +22,17 @@ pub(super) fn score_of(rank: u64) -> i32 {
     ((rank >> 32) as u32 ^ 1 << 31) as i32
 }
 
-/// What is to be counted in one round: children whose rank begins with `prefix`, by the digit after.
+/// The query of one round: count the children whose rank begins with `prefix`, by the next digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountQuery {
-    /// How many digits are known, 0 to 3.
+    /// Number of known digits, 0 to 3.
     pub known: u32,
     /// The known digits, in the lowest bits.
     pub prefix: u64,
 }
 
 impl CountQuery {
-    /// The digit by which a child of this rank counts, if it does.
+    /// The digit by which a child of this rank is counted, or `None` if the rank begins with other digits.
     #[inline]
     pub(super) fn digit(self, rank: u64) -> Option<usize> {
         let shift = 16 * (DIGITS - 1 - self.known);
@@ -40,31 +41,32 @@ impl CountQuery {
     }
 }
 
-/// Which children survive.
+/// The limit between children that survive and those that do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// Those above this rank do, those below it do not.
+    /// Children above this rank survive, children below it do not.
     pub rank: u64,
-    /// How many of those of this very rank do.
+    /// The children with exactly this rank that survive.
     pub ties: Ties,
 }
 
 impl Cut {
-    /// The score of the last that survives; the least there is if all do.
+    /// Score of the last child that survives. If all survive, it is the minimum score.
     pub fn score(&self) -> i32 {
         score_of(self.rank)
     }
 }
 
-/// Which of the children of the cut's own rank survive.
+/// The children that survive among those with the rank of the cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
-    /// All. Nearly always there is just one.
+    /// All of them. Nearly always there is only one.
     #[default]
     All,
-    /// The first so many by packed well: they must be collected to know which those are.
+    /// This number of them, the first ones in the order of packed wells. All of them must be collected to find out
+    /// which ones these are.
     First(u64),
-    /// These, ascending.
+    /// The listed ones, in ascending order.
     Listed(Vec<NodeWell>),
 }
 
@@ -73,15 +75,15 @@ pub enum Ties {
 pub struct CutSearch {
     known: u32,
     prefix: u64,
-    /// How many survive of those that begin with the known digits.
+    /// Number of survivors among the children whose rank begins with the known digits.
     wanted: u64,
     ties: Ties,
-    /// There are fewer than are wanted.
+    /// Whether all children survive, because there are fewer than `wanted`.
     all: bool,
 }
 
 impl CutSearch {
-    /// The search for the cut above which, and at which, there are `width` children.
+    /// Starts the search for the cut that `width` children survive.
     pub fn new(width: usize) -> CutSearch {
         CutSearch {
             known: 0,
@@ -92,7 +94,7 @@ impl CutSearch {
         }
     }
 
-    /// What is to be counted next; `None` once the cut is known.
+    /// The next query, or `None` when the cut is known.
     pub fn query(&self) -> Option<CountQuery> {
         (!self.all && self.known < DIGITS).then_some(CountQuery {
             known: self.known,
@@ -100,7 +102,7 @@ impl CutSearch {
         })
     }
 
-    /// Takes the counts that all have given together, [`DIGIT_VALUES`] of them.
+    /// Processes the answer to the query: the sums of the counts of all machines, [`DIGIT_VALUES`] of them.
     pub fn answer(&mut self, counts: &[u64]) {
         let mut above = 0;
         let found = counts.iter().enumerate().rev().find(|&(_, &count)| {
@@ -122,14 +124,14 @@ impl CutSearch {
         }
     }
 
-    /// The cut, once there is no further query. With a rank of 0 all survive.
+    /// The cut. Valid when there is no further query. If its rank is 0, all children survive.
     pub fn cut(&self) -> Cut {
-        match self.all {
-            true => Cut::default(),
-            false => Cut {
-                rank: self.prefix,
-                ties: self.ties.clone(),
-            },
+        if self.all {
+            return Cut::default();
+        }
+        Cut {
+            rank: self.prefix,
+            ties: self.ties.clone(),
         }
     }
 }
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The counts of all parts together, as machines would give them.
+    /// The cut of the ranks of all parts.
     fn cut_of(width: usize, parts: &[Vec<u64>]) -> Cut {
         let mut search = CutSearch::new(width);
         while let Some(query) = search.query() {
@@ -157,11 +159,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// What the parts' children above the cut are together is what sorting all of them gives.
+        /// The children above the cut are those that sorting all children gives.
         #[test]
-        fn the_tops_of_the_parts_are_the_top_of_all(
+        fn cut_matches_sorting_all_ranks(
             parts in prop::collection::vec(
-                // Few different ranks, so that there are ties; some far apart.
+                // Few different ranks produce ties. Some ranks are far apart.
                 prop::collection::vec(prop_oneof![0u64..20, any::<u64>()], 0..40), 1..5),
             width in 1usize..80,
         ) {

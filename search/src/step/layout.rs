@@ -1,8 +1,8 @@
-//! How a frontier is divided: into shards by hash, a shard into tables.
+//! The division of a frontier into shards, and of a shard into tables.
 
 use crate::node::NodeWell;
 
-/// Wells of width for each table in memory, which then fits a second-level cache.
+/// Target number of wells per table in memory. A table of this size fits a second-level cache.
 pub const TABLE_WELLS: usize = 16_384;
 /// Maximum number of shards of a frontier.
 pub const MAX_SHARDS: usize = 4096;
@@ -11,9 +11,9 @@ pub const MIN_SHARDS: usize = 64;
 /// Maximum number of wells in a shard of such a run.
 pub const SHARD_WELLS: u64 = 1 << 20;
 
-/// How the wells of a frontier are divided. A shard is what has one owner and one table on disk; it
-/// is divided further into tables of a size that a core's cache holds. Both by the upper bits of the
-/// hash, so that a table lies in one shard.
+/// The division of a frontier. A shard has one owner and one table on disk. In memory it is divided further into
+/// tables that fit the cache of a core. The upper bits of the hash select both the shard and the table, so a table
+/// belongs to one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardLayout {
     width: usize,
@@ -22,10 +22,10 @@ pub struct ShardLayout {
 }
 
 impl ShardLayout {
-    /// Of a beam `width` wells wide into so many shards, 1 to [`MAX_SHARDS`].
+    /// Divides a beam of `width` wells into `shards` shards, 1 to [`MAX_SHARDS`].
     pub fn new(width: usize, shards: usize) -> ShardLayout {
         let (width, shards) = (width.max(1), shards.clamp(1, MAX_SHARDS));
-        // A few tables even where one would do, lest threads wait for each other.
+        // At least 16 tables in total if there is more than one shard, so that threads seldom wait for each other.
         let least = if shards == 1 {
             1
         } else {
@@ -44,22 +44,22 @@ impl ShardLayout {
         shards.clamp(MIN_SHARDS as u64, MAX_SHARDS as u64) as u32
     }
 
-    /// As one machine divides it by itself: a shard a file.
+    /// The layout of a run on one machine, which stores one file per shard.
     pub fn local(width: usize) -> ShardLayout {
         ShardLayout::new(width, if width < 4096 { 1 } else { 8 })
     }
 
-    /// The beam's width.
+    /// Width of the beam.
     pub fn width(self) -> usize {
         self.width
     }
 
-    /// How many shards there are.
+    /// Number of shards.
     pub fn shards(self) -> usize {
         self.shards
     }
 
-    /// The shard a well belongs to.
+    /// The shard to which a well belongs.
     #[inline]
     pub fn shard_of(self, well: &NodeWell) -> usize {
         scale(well.hash(), self.shards)
@@ -69,7 +69,7 @@ impl ShardLayout {
         self.tables
     }
 
-    pub(super) fn tables_a_shard(self) -> usize {
+    pub(super) fn tables_per_shard(self) -> usize {
         self.tables / self.shards
     }
 
@@ -78,8 +78,7 @@ impl ShardLayout {
         scale(hash, self.tables)
     }
 
-    /// Wells that a table keeps when it is full: its share of the width, and `sigmas` standard
-    /// deviations more.
+    /// Number of wells that a full table keeps: its share of the width plus `sigmas` standard deviations.
     pub(super) fn room(self, sigmas: f64) -> usize {
         if self.tables == 1 {
             return self.width;

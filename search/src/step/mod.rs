@@ -1,23 +1,23 @@
-//! One depth of the beam: expand, score, drop what cannot survive, merge, select.
+//! One depth of the beam: expand, score, drop children that cannot survive, merge, select.
 //!
-//! **Exact, and the same whatever the threads or machines do.** The next frontier is the `width` distinct
-//! children that are greatest by score, then by hash, then by packed well; equal wells merge, the greater
-//! game score and then the lower hint winning. None of it depends on an order of arrival.
+//! **Exact and deterministic.** The next frontier contains the `width` best distinct children, by score, then by hash,
+//! then by the smaller packed well. Equal wells merge; the one with more lines wins, then the one with the lower hint.
+//! The result does not depend on the order in which threads or machines deliver children.
 //!
-//! **Shards and tables.** A child belongs to the shard its hash names, and there to a table of open
-//! addressing small enough for a core's cache; threads hand it children in batches. Children of shards
-//! that are elsewhere go there through an [`ChildSink`].
+//! **Shards and tables.** The hash of a child selects its shard, and a table inside the shard. A table is a hash
+//! table with open addressing that fits the cache of a core. Threads insert children in batches. Children of shards
+//! on other machines go there through a [`ChildSink`].
 //!
-//! **The rising floor.** Hashes spread wells evenly, so that of the top `width` a table holds its share,
-//! give or take a few standard deviations. A table that is full therefore keeps its own greatest (its
-//! share, eight standard deviations and 16 more) and drops the rest; the least kept is its floor, below
-//! which it takes nothing more.
-//! When all is done the exact [cut](CutSearch) over all tables is found. Should it lie below some floor,
-//! something may have been dropped wrongly: the depth is then done again with twice the room (never seen
-//! outside the test that forces it). The floors are exact, not sampled, and cost no word between threads.
+//! **The rising floor.** The hash distributes wells evenly, so each table holds its share of the best `width` wells,
+//! plus or minus a few standard deviations. A full table therefore keeps only its best wells (its share, eight
+//! standard deviations and 16 more) and drops the rest. The lowest rank that it keeps is its floor, below which it
+//! accepts no more children. After the last child, the exact [cut](CutSearch) over all tables is found. If the cut is
+//! below a floor, the table may have dropped a survivor. The depth is then repeated with more than twice the slack
+//! (never seen outside the test that forces it). The floors are exact, not sampled, and need no communication
+//! between threads.
 //!
-//! **Memory** is that of the parents (28 bytes a well) and of the tables (some 60 bytes a well of width),
-//! whatever the number of children.
+//! **Memory** consists of the parents (28 bytes per well) and the tables (some 60 bytes per well of the width). It does
+//! not depend on the number of children.
 
 mod candidates;
 mod cut;
@@ -38,14 +38,14 @@ use std::sync::{Arc, Mutex};
 /// The wells of one depth, in shards by hash, each sorted by packed well.
 #[derive(Clone, Debug, Default)]
 pub struct Frontier {
-    /// How many pieces after the run's first well.
+    /// Number of pieces placed before these wells.
     pub depth: u32,
-    /// The wells of each shard; none of a shard that is elsewhere.
+    /// The nodes of each shard. Empty for a shard on another machine.
     pub shards: Vec<Vec<Node>>,
 }
 
 impl Frontier {
-    /// A frontier of these nodes.
+    /// Creates a frontier from nodes in any order.
     pub fn new(depth: u32, nodes: impl IntoIterator<Item = Node>, layout: ShardLayout) -> Frontier {
         let mut shards = vec![Vec::new(); layout.shards()];
         for node in nodes {
@@ -55,17 +55,17 @@ impl Frontier {
         Frontier { depth, shards }
     }
 
-    /// How many wells there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.shards.iter().map(Vec::len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the frontier has no nodes.
     pub fn is_empty(&self) -> bool {
         self.shards.iter().all(Vec::is_empty)
     }
 
-    /// All nodes, shard after shard.
+    /// All nodes, shard by shard.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.shards.iter().flatten()
     }
@@ -76,30 +76,30 @@ impl Frontier {
     }
 }
 
-/// What a step did.
+/// Statistics of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepStats {
-    /// Distinct children of each parent, added up over the parents.
+    /// Number of distinct children of each parent, summed over the parents.
     pub children: u64,
-    /// Of those, how many reached a table here.
+    /// Number of children that were offered to a table in this process.
     pub offered: u64,
-    /// Of those, how many were sent elsewhere.
+    /// Number of children that were sent to peers.
     pub sent: u64,
-    /// How often the depth was done again with more room.
+    /// Number of times the depth was repeated with more room.
     pub repeats: u32,
 }
 
-/// Parents that a thread takes at a time.
+/// Number of parents that a thread takes at a time.
 const CHUNK: usize = 256;
-/// Children that are handed to a shard at a time.
+/// Number of children that a thread offers to a table at a time.
 const BATCH: usize = 64;
-/// Children that are sent to a peer at a time.
+/// Number of children that a thread sends to a peer at a time.
 pub const REMOTE_BATCH: usize = 256;
-/// Chunks after which a thread looks again for the least floor of all, for each that many tables: the
-/// look then costs nothing beside the work.
-const TABLES_A_LOOK: usize = 4096;
+/// A thread reads the floors of all tables once per chunk, or less often with more than this number of tables. The
+/// cost is then negligible.
+const TABLES_PER_FLOOR_CHECK: usize = 4096;
 
-/// Who has a shard.
+/// The owner of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// This process.
@@ -108,53 +108,53 @@ pub enum Owner {
     Peer(u16),
 }
 
-/// The way to the shards that are elsewhere.
+/// Sends children to the shards of other machines.
 pub trait ChildSink: Sync {
-    /// Hands children to a peer, and waits while it has its hands full.
+    /// Sends children to a peer. Blocks while the peer is busy.
     ///
     /// # Errors
-    /// [`Cancelled`] if the peer cannot be reached any more: the depth is lost.
+    /// [`Cancelled`] if the peer is unreachable. The depth then fails.
     fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled>;
 }
 
-/// Where the children go whose shard is not here.
+/// The owners of all shards, and the connection to the peers among them.
 #[derive(Clone, Copy)]
 pub struct Exchange<'a> {
-    /// Who has each shard.
+    /// The owner of each shard.
     pub owners: &'a [Owner],
-    /// The way to them.
+    /// Sends children to peers.
     pub sink: &'a dyn ChildSink,
-    /// How many peers there are.
+    /// Number of peers.
     pub peers: u16,
 }
 
-/// A step's settings, used again for every depth.
+/// The settings of a step. Reused for every depth.
 pub struct Step {
     emulator: Emulator,
     spec: EvaluatorSpec,
     layout: ShardLayout,
     threads: usize,
-    /// Standard deviations of room in a table.
+    /// Slack of a table, in standard deviations.
     sigmas: f64,
 }
 
-/// The standard deviations of room that a table has at first.
+/// Slack of a table in the first attempt at a depth, in standard deviations of its share of the width.
 pub const DEFAULT_SIGMAS: f64 = 8.0;
 
-/// The room to do a depth again with that needed more.
+/// Slack of a table in the next attempt, after an attempt with `sigmas` needed more.
 pub fn retry_sigmas(sigmas: f64) -> f64 {
     sigmas * 2.0 + DEFAULT_SIGMAS
 }
 
-/// Why a step made no frontier.
+/// Error of a step that was stopped before it made a frontier.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
 impl Step {
-    /// A step to the best children, as many as the layout's width.
+    /// Creates a step that keeps as many children as the width of the layout.
     ///
     /// # Errors
-    /// [`WeightError`] if the evaluator's weights cannot be used.
+    /// [`WeightError`] if a weight of the evaluator is out of range.
     pub fn new(
         emulator: &Emulator,
         spec: EvaluatorSpec,
@@ -171,20 +171,20 @@ impl Step {
         })
     }
 
-    /// With less room in the tables than is wise, so that a step must be repeated: for tests.
+    /// Sets the slack of the tables. With a small value, tests force a step to repeat.
     #[doc(hidden)]
     pub fn with_sigmas(mut self, sigmas: f64) -> Step {
         self.sigmas = sigmas;
         self
     }
 
-    /// The next frontier.
+    /// Makes the next frontier. `progress` counts the parents that are done.
     ///
     /// # Errors
     /// [`Cancelled`] soon after `cancel` becomes true.
     ///
     /// # Panics
-    /// If the frontier holds bytes that are no well of the emulator's geometry.
+    /// If the frontier contains bytes that are not a well of the emulator's geometry.
     pub fn run(
         &self,
         frontier: &Frontier,
@@ -197,11 +197,10 @@ impl Step {
         Ok((Frontier { depth, shards }, stats))
     }
 
-    /// The same; the frontier is let go before the next one is made, so that the two need not be in
-    /// memory at once.
+    /// Like [`Step::run`], but drops the frontier before it makes the next one, so they need not both fit into memory.
     ///
     /// # Errors
-    /// As for [`Step::run`].
+    /// Those of [`Step::run`].
     pub fn advance(
         &self,
         frontier: Arc<Frontier>,
@@ -215,7 +214,7 @@ impl Step {
         Ok((Frontier { depth, shards }, stats))
     }
 
-    /// All that may survive, and the cut.
+    /// Collects the children that may survive, and finds the cut.
     fn gather(
         &self,
         frontier: &Frontier,
@@ -237,14 +236,14 @@ impl Step {
         }
     }
 
-    /// Makes the children of a frontier. Those of the shards that are here go among the candidates, the
-    /// others through the exchange; without one all shards are here.
+    /// Makes the children of a frontier. Children of the shards in this process are added to the candidates. The others
+    /// are sent through the exchange. Without an exchange, all shards are in this process.
     ///
     /// # Errors
-    /// [`Cancelled`] soon after `cancel` becomes true, or because the sink says so.
+    /// [`Cancelled`] soon after `cancel` becomes true, or if the sink returns it.
     ///
     /// # Panics
-    /// If the frontier holds bytes that are no well of the emulator's geometry.
+    /// If the frontier contains bytes that are not a well of the emulator's geometry.
     pub fn expand(
         &self,
         frontier: &Frontier,
@@ -259,33 +258,35 @@ impl Step {
             .flat_map(|shard| shard.chunks(CHUNK))
             .collect();
         let next = AtomicUsize::new(0);
-        let lost = AtomicBool::new(false);
+        let failed = AtomicBool::new(false);
+        let is_cancelled = || cancel.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
         let total = Mutex::new(StepStats::default());
+        let work = || {
+            let mut expander = Expander::new(self, candidates, exchange);
+            while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if is_cancelled() {
+                    return Err(Cancelled);
+                }
+                expander.expand(chunk)?;
+                progress.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+            }
+            expander.flush_all()?;
+            let mut total = lock(&total);
+            total.children += expander.stats.children;
+            total.offered += expander.stats.offered;
+            total.sent += expander.stats.sent;
+            Ok(())
+        };
         std::thread::scope(|scope| {
             for _ in 0..self.threads.min(chunks.len()) {
                 scope.spawn(|| {
-                    let mut worker = Worker::new(self, candidates, exchange);
-                    while let Some(chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if cancel.load(Ordering::Relaxed) || lost.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        if worker.expand(chunk).is_err() {
-                            lost.store(true, Ordering::Relaxed);
-                            return;
-                        }
-                        progress.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+                    if work().is_err() {
+                        failed.store(true, Ordering::Relaxed);
                     }
-                    if worker.flush_all().is_err() {
-                        lost.store(true, Ordering::Relaxed);
-                    }
-                    let mut total = lock(&total);
-                    total.children += worker.stats.children;
-                    total.offered += worker.stats.offered;
-                    total.sent += worker.stats.sent;
                 });
             }
         });
-        if cancel.load(Ordering::Relaxed) || lost.load(Ordering::Relaxed) {
+        if is_cancelled() {
             return Err(Cancelled);
         }
         Ok(total
@@ -294,8 +295,8 @@ impl Step {
     }
 }
 
-/// One thread's part of an expansion.
-struct Worker<'a> {
+/// The state of one thread of an expansion.
+struct Expander<'a> {
     emulator: &'a Emulator,
     evaluator: Evaluator,
     candidates: &'a Candidates,
@@ -305,28 +306,28 @@ struct Worker<'a> {
     lines: Vec<u16>,
     hints: Vec<u8>,
     scores: Vec<i32>,
-    /// For each table here.
-    out: Vec<Vec<Candidate>>,
-    /// For each peer.
-    out_of_here: Vec<Vec<Node>>,
-    /// No table takes a child of a lesser score any more.
+    /// A batch for each table.
+    batches: Vec<Vec<Candidate>>,
+    /// A batch for each peer.
+    outgoing: Vec<Vec<Node>>,
+    /// No table accepts a child with a lower score.
     floor: i32,
-    /// Chunks until the floor is looked for again.
-    look_in: usize,
+    /// Number of chunks until the next update of `floor`.
+    chunks_to_floor_check: usize,
     stats: StepStats,
 }
 
-impl<'a> Worker<'a> {
+impl<'a> Expander<'a> {
     fn new(
         step: &'a Step,
         candidates: &'a Candidates,
         exchange: Option<Exchange<'a>>,
-    ) -> Worker<'a> {
+    ) -> Expander<'a> {
         let peers = exchange.map_or(0, |exchange| usize::from(exchange.peers));
-        Worker {
+        Expander {
             emulator: &step.emulator,
             evaluator: Evaluator::new(&step.emulator, &step.spec)
-                .expect("the weights were checked when the step was made"),
+                .expect("the weights were checked when the step was created"),
             candidates,
             exchange,
             children: Children::new(),
@@ -334,10 +335,10 @@ impl<'a> Worker<'a> {
             lines: Vec::new(),
             hints: Vec::new(),
             scores: Vec::new(),
-            out: vec![Vec::new(); candidates.layout().tables()],
-            out_of_here: vec![Vec::new(); peers],
+            batches: vec![Vec::new(); candidates.layout().tables()],
+            outgoing: vec![Vec::new(); peers],
             floor: i32::MIN,
-            look_in: 0,
+            chunks_to_floor_check: 0,
             stats: StepStats::default(),
         }
     }
@@ -345,13 +346,13 @@ impl<'a> Worker<'a> {
     fn expand(&mut self, parents: &[Node]) -> Result<(), Cancelled> {
         let geometry = self.emulator.geometry();
         let layout = self.candidates.layout();
-        if self.look_in == 0 {
-            self.floor = self.candidates.least_score();
-            self.look_in = 1 + layout.tables() / TABLES_A_LOOK;
+        if self.chunks_to_floor_check == 0 {
+            self.floor = self.candidates.min_score();
+            self.chunks_to_floor_check = 1 + layout.tables() / TABLES_PER_FLOOR_CHECK;
         }
-        self.look_in -= 1;
-        // Thirty-two parents have some 450 children: enough for full vectors, little enough for the
-        // nearest cache.
+        self.chunks_to_floor_check -= 1;
+        // Thirty-two parents have some 450 children. That is enough to fill vector registers, and it fits the
+        // first-level cache.
         for parents in parents.chunks(32) {
             self.wells.clear();
             self.lines.clear();
@@ -360,13 +361,13 @@ impl<'a> Worker<'a> {
                 let well = parent
                     .well
                     .unpack(geometry)
-                    .expect("a frontier holds wells of its geometry");
+                    .expect("a frontier contains wells of its geometry");
                 let hint = well.hash() as u8;
                 self.emulator.expand(&well, &mut self.children);
                 self.wells.extend_from_slice(self.children.wells());
-                let lines = self.children.lines().iter();
-                let scores = lines.map(|&lines| parent.lines.saturating_add(u16::from(lines)));
-                self.lines.extend(scores);
+                let cleared = self.children.lines().iter();
+                let lines = cleared.map(|&more| parent.lines.saturating_add(u16::from(more)));
+                self.lines.extend(lines);
                 self.hints.resize(self.wells.len(), hint);
             }
             self.stats.children += self.wells.len() as u64;
@@ -378,7 +379,7 @@ impl<'a> Worker<'a> {
                 let hash = well.hash();
                 let score = self.scores[index];
                 let table = layout.table_of(hash);
-                if !self.candidates.takes(table, rank(score, hash)) {
+                if !self.candidates.accepts(table, rank(score, hash)) {
                     continue;
                 }
                 let node = Node {
@@ -388,17 +389,17 @@ impl<'a> Worker<'a> {
                     hint: self.hints[index],
                 };
                 if let Some(exchange) = self.exchange
-                    && let Owner::Peer(peer) = exchange.owners[table / layout.tables_a_shard()]
+                    && let Owner::Peer(peer) = exchange.owners[table / layout.tables_per_shard()]
                 {
-                    let out = &mut self.out_of_here[usize::from(peer)];
-                    out.push(node);
-                    if out.len() == REMOTE_BATCH {
+                    let batch = &mut self.outgoing[usize::from(peer)];
+                    batch.push(node);
+                    if batch.len() == REMOTE_BATCH {
                         self.send(exchange, peer)?;
                     }
                     continue;
                 }
-                self.out[table].push(Candidate { node, hash });
-                if self.out[table].len() == BATCH {
+                self.batches[table].push(Candidate { node, hash });
+                if self.batches[table].len() == BATCH {
                     self.flush(table);
                 }
             }
@@ -407,28 +408,28 @@ impl<'a> Worker<'a> {
     }
 
     fn flush(&mut self, table: usize) {
-        self.stats.offered += self.out[table].len() as u64;
-        self.candidates.offer(table, &self.out[table]);
-        self.out[table].clear();
+        self.stats.offered += self.batches[table].len() as u64;
+        self.candidates.offer(table, &self.batches[table]);
+        self.batches[table].clear();
     }
 
     fn send(&mut self, exchange: Exchange<'_>, peer: u16) -> Result<(), Cancelled> {
-        let out = &mut self.out_of_here[usize::from(peer)];
-        self.stats.sent += out.len() as u64;
-        exchange.sink.send(peer, out)?;
-        out.clear();
+        let batch = &mut self.outgoing[usize::from(peer)];
+        self.stats.sent += batch.len() as u64;
+        exchange.sink.send(peer, batch)?;
+        batch.clear();
         Ok(())
     }
 
     fn flush_all(&mut self) -> Result<(), Cancelled> {
-        for table in 0..self.out.len() {
-            if !self.out[table].is_empty() {
+        for table in 0..self.batches.len() {
+            if !self.batches[table].is_empty() {
                 self.flush(table);
             }
         }
         if let Some(exchange) = self.exchange {
             for peer in 0..exchange.peers {
-                if !self.out_of_here[usize::from(peer)].is_empty() {
+                if !self.outgoing[usize::from(peer)].is_empty() {
                     self.send(exchange, peer)?;
                 }
             }
@@ -445,7 +446,7 @@ fn sort(nodes: &mut [Node]) {
     });
 }
 
-/// A lock that nobody can leave broken: what panicked while holding it ends the step anyway.
+/// Locks a mutex and ignores poisoning: a panic while holding the lock ends the step anyway.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
