@@ -1,5 +1,5 @@
-//! Properties of the messages of a cluster, for any bytes received. The fuzz targets and the bounded run in the test
-//! suite (`proto/tests/fuzz.rs`) share them.
+//! Properties of the messages of a cluster, for any bytes received. The fuzz targets and the
+//! bounded run in the test suite (`proto/tests/fuzz.rs`) share them.
 
 use hatebeam_game::Geometry;
 use hatebeam_proto::{batch, v1};
@@ -29,7 +29,8 @@ pub(crate) fn batch(data: &[u8]) {
     }
 }
 
-/// The messages that contain wells: decoding returns an error, or a message that survives encoding and decoding.
+/// The messages that contain wells: decoding returns an error, or a message that survives encoding
+/// and decoding.
 pub(crate) fn message(data: &[u8]) {
     let [kind, data @ ..] = data else {
         return;

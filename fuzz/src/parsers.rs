@@ -1,5 +1,5 @@
-//! Properties of every parser, for any input. The fuzz targets and the bounded run in the test suite
-//! (`game/tests/fuzz.rs`) share them.
+//! Properties of every parser, for any input. The fuzz targets and the bounded run in the test
+//! suite (`game/tests/fuzz.rs`) share them.
 
 use hatebeam_game::{
     Encoding, Enemy, Geometry, Key, MAX_HEIGHT, MAX_WIDTH, Rules, Well, decode, encode,
@@ -20,7 +20,8 @@ fn encoding_keeps(keys: &[Key], encoding: Encoding) -> bool {
     let again = encoding
         .decode(&encode(keys, encoding))
         .expect("an encoded replay can be decoded");
-    // Hex pads an odd number of keys with one D. The run-length code pads an odd number of runs with one L.
+    // Hex pads an odd number of keys with one D. The run-length code pads an odd number of runs
+    // with one L.
     again.starts_with(keys) && again.len() <= keys.len() + 1
 }
 
@@ -39,7 +40,8 @@ pub(crate) fn replay(data: &[u8]) {
     }
 }
 
-/// A game in any geometry, with any rules, enemy and keys: nothing panics, and the record is consistent.
+/// A game in any geometry, with any rules, enemy and keys: nothing panics, and the record is
+/// consistent.
 pub(crate) fn play(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;

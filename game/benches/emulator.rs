@@ -1,7 +1,9 @@
-//! `cargo bench -p hatebeam-game`: time per well and per child, at every SIMD level of this machine and for the oracle.
+//! `cargo bench -p hatebeam-game`: time per well and per child, at every SIMD level of this machine
+//! and for the oracle.
 //!
-//! Each row is the median of several rounds. The rounds of all rows alternate, so a disturbance affects all rows
-//! alike. On a noisy machine the ratios within one run are reliable even if the times are not.
+//! Each row is the median of several rounds. The rounds of all rows alternate, so a disturbance
+//! affects all rows alike. On a noisy machine the ratios within one run are reliable even if the
+//! times are not.
 
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{
@@ -147,8 +149,8 @@ fn steps(wells: &[Well]) -> Vec<(Well, Piece, Well)> {
     steps
 }
 
-/// Measures the cases and prints a table. `made` names what a case makes. With `ratio`, a column compares each case
-/// with the first one.
+/// Measures the cases and prints a table. `made` names what a case makes. With `ratio`, a column
+/// compares each case with the first one.
 fn measure(title: &str, made: &str, ratio: bool, cases: &mut [Case<'_>]) {
     for case in cases.iter_mut() {
         (case.run)(); // warm up

@@ -1,14 +1,14 @@
 //! The enemies, which choose the pieces.
 //!
-//! HATETRIS and HATETRIS Mild consider every lock that the player could reach with each piece. The other three
-//! consider only the well as a whole, or nothing. All except Mild and LOVETRIS remember a part of the game, so
-//! a game holds an [`EnemyState`] and asks it once per piece.
+//! HATETRIS and HATETRIS Mild consider every lock that the player could reach with each piece. The
+//! other three consider only the well as a whole, or nothing. All except Mild and LOVETRIS remember
+//! a part of the game, so a game holds an [`EnemyState`] and asks it once per piece.
 //!
 //! **Cost of the loop rule.** HATETRIS orders the pieces by fewest loops, then lowest rating, then
-//! `S Z O I L J T`. Nearly always the first piece by rating, which is the piece of Mild, has no loops. Then no
-//! other piece can come before it, and one expansion and one look-up per child are enough. Otherwise all pieces
-//! are rated and tried in the order of rating, up to the first without loops. If every piece loops, the first
-//! piece with the fewest loops wins, as in the full order.
+//! `S Z O I L J T`. Nearly always the first piece by rating, which is the piece of Mild, has no
+//! loops. Then no other piece can come before it, and one expansion and one look-up per child are
+//! enough. Otherwise all pieces are rated and tried in the order of rating, up to the first without
+//! loops. If every piece loops, the first piece with the fewest loops wins, as in the full order.
 
 use crate::emulator::{Children, Emulator};
 use crate::piece::Piece;
@@ -30,8 +30,8 @@ pub enum Enemy {
     Lovetris,
     /// Burgiel (1997): `S` and `Z` alternately.
     Burgiel,
-    /// Brzustowski (1992): `S` until a well repeats, then `Z` until a well repeats, and so on. Each change is
-    /// announced one piece ahead.
+    /// Brzustowski (1992): `S` until a well repeats, then `Z` until a well repeats, and so on. Each
+    /// change is announced one piece ahead.
     Brzustowski,
 }
 
@@ -97,8 +97,8 @@ enum Memory {
     Brzustowski { step: Step, list: HashSet<Well> },
 }
 
-/// Number of times each well has been seen. A well counts once for each piece that enters it, including the
-/// current one.
+/// Number of times each well has been seen. A well counts once for each piece that enters it,
+/// including the current one.
 #[derive(Clone, Debug, Default)]
 struct Visits(HashMap<Well, u32>);
 
@@ -136,9 +136,9 @@ impl EnemyState {
         self.enemy
     }
 
-    /// Returns the piece that the enemy gives in `well`. Call it exactly once for each piece of a game,
-    /// including the first, with the well that the piece enters, and always with an emulator of the same
-    /// geometry and rules.
+    /// Returns the piece that the enemy gives in `well`. Call it exactly once for each piece of a
+    /// game, including the first, with the well that the piece enters, and always with an emulator
+    /// of the same geometry and rules.
     ///
     /// `children` is a scratch buffer. Its contents are unspecified afterwards.
     pub fn next_piece(
@@ -190,8 +190,8 @@ impl Visits {
         best
     }
 
-    /// Number of loops of a piece: the largest number of times that any of its children has been seen.
-    /// (No piece enters a well after the game ends, so such a well is never seen.)
+    /// Number of loops of a piece: the largest number of times that any of its children has been
+    /// seen. (No piece enters a well after the game ends, so such a well is never seen.)
     fn loops(&self, children: &Children) -> u32 {
         let seen = |child| self.0.get(child).copied().unwrap_or(0);
         children.wells().iter().map(seen).max().unwrap_or(0)
@@ -297,8 +297,8 @@ mod tests {
     fn brzustowski_switches_one_piece_after_a_well_repeats() {
         let [a, b, c] = abc();
         assert_eq!(pieces(Enemy::Brzustowski, &[a, b, c]), "SSS");
-        // The second `a` still gets S. Then Z is shown and given in any well, and the list is empty.
-        // The way back from Z to S works alike.
+        // The second `a` still gets S. Then Z is shown and given in any well, and the list is
+        // empty. The way back from Z to S works alike.
         assert_eq!(
             pieces(Enemy::Brzustowski, &[a, b, a, b, a, b, a, c, a, b, a]),
             "SSSZZZZSSSS"

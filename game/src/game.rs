@@ -1,11 +1,12 @@
 //! A game played key by key, and whole replays.
 //!
-//! [`Game`] follows the rules exactly: a blocked key does nothing, except that a blocked `D` locks the piece,
-//! and a game that is over ignores all keys. [`play`] plays a whole key sequence and records a [`Turn`] for
-//! each piece.
+//! [`Game`] follows the rules exactly: a blocked key does nothing, except that a blocked `D` locks
+//! the piece, and a game that is over ignores all keys. [`play`] plays a whole key sequence and
+//! records a [`Turn`] for each piece.
 //!
-//! A replay names neither its pieces nor its enemy. Under another enemy the same keys make a different game,
-//! usually a short and senseless one. [`better_enemy`] guesses the enemy of a replay.
+//! A replay names neither its pieces nor its enemy. Under another enemy the same keys make a
+//! different game, usually a short and senseless one. [`better_enemy`] guesses the enemy of a
+//! replay.
 
 use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};
@@ -189,8 +190,8 @@ pub struct Record {
     pub score: u32,
     /// Number of keys pressed before the game was over, or of all keys.
     pub keys_used: usize,
-    /// Number of keys left when the game was over. One or two are normal: encodings add padding, and
-    /// converting a replay adds it again.
+    /// Number of keys left when the game was over. One or two are normal: encodings add padding,
+    /// and converting a replay adds it again.
     pub keys_unused: usize,
     /// Whether the game is over.
     pub over: bool,
@@ -202,13 +203,14 @@ impl Record {
         self.turns.iter().map(|turn| turn.piece)
     }
 
-    /// The well that each piece entered. [`replay_of_wells`](crate::replay_of_wells) turns them into a replay.
+    /// The well that each piece entered. [`replay_of_wells`](crate::replay_of_wells) turns them
+    /// into a replay.
     pub fn wells(&self) -> impl ExactSizeIterator<Item = Well> + '_ {
         self.turns.iter().map(|turn| turn.well)
     }
 
-    /// Whether the game ends where the keys end, with at most two keys of padding left. The keys of a finished
-    /// game hardly ever do this against another enemy.
+    /// Whether the game ends where the keys end, with at most two keys of padding left. The keys of
+    /// a finished game hardly ever do this against another enemy.
     pub fn is_finished(&self) -> bool {
         self.over && self.keys_unused <= 2
     }
@@ -222,7 +224,8 @@ impl Record {
     }
 }
 
-/// Plays keys from the empty well until the keys or the game end. A record takes 64 bytes per piece.
+/// Plays keys from the empty well until the keys or the game end. A record takes 64 bytes per
+/// piece.
 pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Record {
     let mut game = Game::new(geometry, rules, enemy);
     let turn = |game: &Game, first_key| Turn {
@@ -253,10 +256,11 @@ pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Rec
     }
 }
 
-/// Finds an enemy against which `keys` make a more plausible game than `record`, which was played with the same
-/// keys. A finished game (see [`Record::is_finished`]) is more plausible than an unfinished one. Of two
-/// unfinished games, the one with more lines is more plausible. Returns the most plausible game, or the first of
-/// several equal ones. [`Record::first_difference`] finds the piece where it departs from `record`.
+/// Finds an enemy against which `keys` make a more plausible game than `record`, which was played
+/// with the same keys. A finished game (see [`Record::is_finished`]) is more plausible than an
+/// unfinished one. Of two unfinished games, the one with more lines is more plausible. Returns the
+/// most plausible game, or the first of several equal ones. [`Record::first_difference`] finds the
+/// piece where it departs from `record`.
 ///
 /// The result is a guess. A finished record has no better enemy, and a guess from few keys is weak.
 pub fn better_enemy(
@@ -430,7 +434,8 @@ mod tests {
 
     #[test]
     fn better_enemy_finds_the_enemy_of_a_finished_game() {
-        // Nine S on top of each other end the game after 90 keys. Alternating S and Z need other keys.
+        // Nine S on top of each other end the game after 90 keys. Alternating S and Z need other
+        // keys.
         let keys = keys(&"D".repeat(90));
         let claimed = play(STANDARD, Rules::default(), Enemy::Lovetris, &keys);
         assert!(!claimed.is_finished());

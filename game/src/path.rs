@@ -1,19 +1,21 @@
 //! Key paths: the shortest keys from a well to its child, and the replay of a list of wells.
 //!
-//! A search stores wells, not keys, so the keys must be found afterwards. [`PathFinder`] does this with a
-//! breadth-first search over positions (orientation, column, row) from the spawn position. The first position
-//! found whose lock leaves the child is the nearest one, and one more `D` locks the piece there.
+//! A search stores wells, not keys, so the keys must be found afterwards. [`PathFinder`] does this
+//! with a breadth-first search over positions (orientation, column, row) from the spawn position.
+//! The first position found whose lock leaves the child is the nearest one, and one more `D` locks
+//! the piece there.
 //!
-//! **Speed.** The free positions are computed first, as one word of columns for each row and orientation:
-//! the rows of the well, shifted by each of the piece's four cells. The search then tests single bits and
-//! clears the bit of each visited position. Buffers are reused between calls. The search visits some 700
-//! positions at most: 1.1 µs per call at 10 × 16 for the children of random play, 1.8 µs if there is no path.
+//! **Speed.** The free positions are computed first, as one word of columns for each row and
+//! orientation: the rows of the well, shifted by each of the piece's four cells. The search then
+//! tests single bits and clears the bit of each visited position. Buffers are reused between calls.
+//! The search visits some 700 positions at most: 1.1 µs per call at 10 × 16 for the children of
+//! random play, 1.8 µs if there is no path.
 //!
-//! **Ties.** If there are several shortest sequences, the result is always the same one: keys are tried in the
-//! order `L R D U`, and positions are processed in the order in which they were found.
+//! **Ties.** If there are several shortest sequences, the result is always the same one: keys are
+//! tried in the order `L R D U`, and positions are processed in the order in which they were found.
 //!
-//! **Tests.** The keys to every child of a thousand wells, played by the rules, lead to that child, and a plain
-//! search finds no shorter ones.
+//! **Tests.** The keys to every child of a thousand wells, played by the rules, lead to that child,
+//! and a plain search finds no shorter ones.
 
 use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};
@@ -24,8 +26,8 @@ use thiserror::Error;
 
 /// Maximum number of rows, including those above the bar.
 const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
-/// Column of the box that bit 0 of a word stands for. Boxes extend at most two columns to the left of the well,
-/// so there is always a wall to the left of them.
+/// Column of the box that bit 0 of a word stands for. Boxes extend at most two columns to the left
+/// of the well, so there is always a wall to the left of them.
 const FIRST_COLUMN: i8 = -3;
 /// One orientation further, in a [`Place`].
 const ORIENTATION: u16 = 1 << 5;
@@ -34,11 +36,12 @@ const ROW: u16 = 1 << 7;
 /// Number of words: four per row, and a blocked row under the floor.
 const WORDS: usize = 4 * (MAX_DEPTH + 1);
 
-/// A position in twelve bits: the column in bits 0 to 4, the orientation in bits 5 and 6, the row in the bits
-/// above. In a set of positions it is bit `place & 31` of word `place >> 5`.
+/// A position in twelve bits: the column in bits 0 to 4, the orientation in bits 5 and 6, the row
+/// in the bits above. In a set of positions it is bit `place & 31` of word `place >> 5`.
 type Place = u16;
 
-/// Finds the keys that lead from a well to a child. Reuse it: a call allocates nothing except for its result.
+/// Finds the keys that lead from a well to a child. Reuse it: a call allocates nothing except for
+/// its result.
 #[derive(Clone, Debug)]
 pub struct PathFinder {
     geometry: Geometry,
@@ -94,8 +97,8 @@ impl PathFinder {
         }
     }
 
-    /// Appends a shortest key sequence that plays `piece` from `parent` to the live well `child`, including the
-    /// `D` that locks. If there is none, returns false and leaves `keys` unchanged.
+    /// Appends a shortest key sequence that plays `piece` from `parent` to the live well `child`,
+    /// including the `D` that locks. If there is none, returns false and leaves `keys` unchanged.
     pub fn find(&mut self, parent: &Well, piece: Piece, child: &Well, keys: &mut Vec<Key>) -> bool {
         self.search(
             parent,
@@ -105,8 +108,8 @@ impl PathFinder {
         )
     }
 
-    /// Appends a shortest key sequence that ends the game with a lock of `piece`. If there is none, returns
-    /// false and leaves `keys` unchanged.
+    /// Appends a shortest key sequence that ends the game with a lock of `piece`. If there is none,
+    /// returns false and leaves `keys` unchanged.
     pub fn find_end(&mut self, parent: &Well, piece: Piece, keys: &mut Vec<Key>) -> bool {
         self.search(parent, piece, |lock| lock.over, keys)
     }
@@ -158,13 +161,14 @@ impl PathFinder {
     }
 }
 
-/// Returns the keys of a game against `enemy` that passes through these wells. The game starts with the first
-/// well (normally [`Well::EMPTY`]). With `end`, the keys also play the last piece to the nearest lock that ends
-/// the game; the list cannot contain this lock because it leaves no live well.
+/// Returns the keys of a game against `enemy` that passes through these wells. The game starts with
+/// the first well (normally [`Well::EMPTY`]). With `end`, the keys also play the last piece to the
+/// nearest lock that ends the game; the list cannot contain this lock because it leaves no live
+/// well.
 ///
 /// # Errors
-/// [`PathError`] if the list is empty, if its first well is not live, if no placement leads from one well to the
-/// next, or if no placement ends the game.
+/// [`PathError`] if the list is empty, if its first well is not live, if no placement leads from
+/// one well to the next, or if no placement ends the game.
 pub fn replay_of_wells(
     geometry: Geometry,
     rules: Rules,

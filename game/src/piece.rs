@@ -26,8 +26,8 @@ pub enum Piece {
 /// The four cells `(x, y)` of a piece in its 4×4 box. `x` increases to the right, `y` downwards.
 pub type Cells = [(u8, u8); 4];
 
-/// Cells by piece (in the order of [`Piece::ALL`]) and orientation. A piece spawns in orientation 0. The key `U`
-/// changes to the next orientation.
+/// Cells by piece (in the order of [`Piece::ALL`]) and orientation. A piece spawns in orientation
+/// 0. The key `U` changes to the next orientation.
 const CELLS: [[Cells; 4]; 7] = [
     [
         [(2, 1), (3, 1), (1, 2), (2, 2)],

@@ -1,8 +1,8 @@
 //! The oracle: a slow emulator that works cell by cell.
 //!
-//! It follows the wording of the rules and takes tens of microseconds per well. Everything fast in this crate is
-//! tested against it. The fast emulator also uses it for the few wells that its shortcuts do not cover (see
-//! [`Emulator`](crate::Emulator)).
+//! It follows the wording of the rules and takes tens of microseconds per well. Everything fast in
+//! this crate is tested against it. The fast emulator also uses it for the few wells that its
+//! shortcuts do not cover (see [`Emulator`](crate::Emulator)).
 
 use crate::piece::Piece;
 use crate::rules::{Board, Key, Lock, Placement, Position, Rules};
@@ -86,8 +86,8 @@ impl Reference {
         best
     }
 
-    /// Returns the piece that HATETRIS Mild gives: the one with the lowest rating, or the first of several in
-    /// the order of preference.
+    /// Returns the piece that HATETRIS Mild gives: the one with the lowest rating, or the first of
+    /// several in the order of preference.
     pub fn piece(&self, well: &Well) -> Piece {
         Piece::ALL
             .into_iter()
@@ -95,12 +95,12 @@ impl Reference {
             .expect("there are seven pieces")
     }
 
-    /// Calls `visit` with every well that may be a parent of `well`, judged by cells only. In such a parent,
-    /// `lines` full rows were restored to `well`, and then a piece that touches each of them was removed. The
-    /// parent is live and has no empty row below its top.
+    /// Calls `visit` with every well that may be a parent of `well`, judged by cells only. In such
+    /// a parent, `lines` full rows were restored to `well`, and then a piece that touches each of
+    /// them was removed. The parent is live and has no empty row below its top.
     ///
-    /// The caller checks whether the enemy gives the piece and whether the piece can get there and rest there.
-    /// Some wells are visited twice.
+    /// The caller checks whether the enemy gives the piece and whether the piece can get there and
+    /// rest there. Some wells are visited twice.
     pub fn for_each_removal(&self, well: &Well, mut visit: impl FnMut(Parent)) {
         let board = Board::new(self.geometry, well);
         // The full rows may have been none, or any set inside a window of four rows.
@@ -118,8 +118,8 @@ impl Reference {
         }
     }
 
-    /// Returns all parents of a well in which the enemy may give the piece according to `offered`. The order is
-    /// that of [`Backward`](crate::Backward).
+    /// Returns all parents of a well in which the enemy may give the piece according to `offered`.
+    /// The order is that of [`Backward`](crate::Backward).
     pub fn parents(&self, well: &Well, offered: impl Fn(&Well, Piece) -> bool) -> Vec<Parent> {
         let mut parents = Vec::new();
         self.for_each_removal(well, |parent| {
@@ -143,8 +143,8 @@ impl Reference {
     }
 }
 
-/// Visits the parents that remain when a piece is removed from `board`, in which the full rows are restored. See
-/// [`Reference::for_each_removal`].
+/// Visits the parents that remain when a piece is removed from `board`, in which the full rows are
+/// restored. See [`Reference::for_each_removal`].
 fn visit_removals(board: &Board, lines: u8, visit: &mut impl FnMut(Parent)) {
     let geometry = board.geometry();
     for piece in Piece::ALL {

@@ -7,19 +7,21 @@
 //! | Base65536 | the bytes of a run-length code, two per character |
 //! | Base2048 | the same bytes, eleven bits per character; the game prints this encoding today |
 //!
-//! The run-length code stores each run of at most four equal keys as a nibble: the key in the upper two bits, the
-//! length minus one in the lower two. The upper nibble of a byte comes first.
+//! The run-length code stores each run of at most four equal keys as a nibble: the key in the upper
+//! two bits, the length minus one in the lower two. The upper nibble of a byte comes first.
 //!
-//! **Padding.** Hex and the run-length code can only store whole pairs. Hex pairs an odd last key with `D`. The
-//! run-length code completes an odd number of nibbles with nibble 0, which is one more `L`. So a decoded replay may
-//! have one more key than the encoded one. A game that is over ignores this key.
+//! **Padding.** Hex and the run-length code can only store whole pairs. Hex pairs an odd last key
+//! with `D`. The run-length code completes an odd number of nibbles with nibble 0, which is one
+//! more `L`. So a decoded replay may have one more key than the encoded one. A game that is over
+//! ignores this key.
 //!
-//! **Detection** works like in the game: white space around the text is ignored (not inside it), and the first
-//! encoding that fits wins, in the order of the table. There is one difference: this module rejects a raw or hex
-//! replay in lower case. The game takes most of them for Base2048, which contains all ASCII letters, and plays
-//! nonsense. Some short texts of ASCII letters remain ambiguous: the hex of `URUR` is `DD`, which is also raw, and
-//! the Base2048 of `L` is `F`, which is also hex. No replay of a whole game is ambiguous. If the encoding is known,
-//! use [`Encoding::decode`].
+//! **Detection** works like in the game: white space around the text is ignored (not inside it),
+//! and the first encoding that fits wins, in the order of the table. There is one difference: this
+//! module rejects a raw or hex replay in lower case. The game takes most of them for Base2048,
+//! which contains all ASCII letters, and plays nonsense. Some short texts of ASCII letters remain
+//! ambiguous: the hex of `URUR` is `DD`, which is also raw, and the Base2048 of `L` is `F`, which
+//! is also hex. No replay of a whole game is ambiguous. If the encoding is known, use
+//! [`Encoding::decode`].
 //!
 //! **Tests** use public games in every encoding, and round trips of arbitrary keys.
 
@@ -48,10 +50,11 @@ pub enum Encoding {
 #[error("unknown encoding {0:?}: use raw, hex, base65536 or base2048")]
 pub struct UnknownEncoding(pub String);
 
-/// Error in the text of a replay. Positions count the characters of the given text, including white space, from 1.
+/// Error in the text of a replay. Positions count the characters of the given text, including white
+/// space, from 1.
 ///
-/// A truncated replay is not an error unless its last character is invalid at the end: it is a valid shorter
-/// replay.
+/// A truncated replay is not an error unless its last character is invalid at the end: it is a
+/// valid shorter replay.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReplayError {
     /// The text contains no keys.
@@ -70,7 +73,7 @@ pub enum ReplayError {
         /// The character.
         character: char,
     },
-    /// A character that can only be the last one is followed by others.
+    /// A character that can only be the last one is followed by other characters.
     #[error(
         "character {position}, {character:?}, ends a replay in {encoding}, but more text follows: \
          is this two replays, or parts of one in the wrong order?"
@@ -148,8 +151,8 @@ impl Encoding {
         }
     }
 
-    /// Number of bytes at the start of the text that are characters of this encoding. This counts lower-case
-    /// letters for raw and hex, too: they are invalid, but show what was meant.
+    /// Number of bytes at the start of the text that are characters of this encoding. This counts
+    /// lower-case letters for raw and hex, too: they are invalid, but show what was meant.
     fn fitting_bytes(self, text: &str) -> usize {
         let fits = |fit: fn(char) -> bool| text.find(|c| !fit(c)).unwrap_or(text.len());
         match self {
@@ -213,9 +216,11 @@ pub fn encode(keys: &[Key], encoding: Encoding) -> String {
     }
 }
 
-/// Trims the white space around a text. Returns the rest and the position of its first character, counted from 1.
+/// Trims the white space around a text. Returns the rest and the position of its first character,
+/// counted from 1.
 ///
-/// White space is defined like in JavaScript's `trim`: it includes the byte order mark, but not U+0085.
+/// White space is defined like in JavaScript's `trim`: it includes the byte order mark, but not
+/// U+0085.
 fn trim(text: &str) -> (&str, usize) {
     let is_space = |c: char| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}');
     let tail = text.trim_start_matches(is_space);
@@ -223,8 +228,8 @@ fn trim(text: &str) -> (&str, usize) {
     (tail.trim_end_matches(is_space), dropped + 1)
 }
 
-/// The encodings to try. If the text looks like raw or hex, apart from lower-case letters, these are only raw and
-/// hex, otherwise all.
+/// The encodings to try. If the text looks like raw or hex, apart from lower-case letters, these
+/// are only raw and hex, otherwise all.
 fn likely(text: &str) -> &'static [Encoding] {
     let (ascii, all) = (&Encoding::ALL[..2], &Encoding::ALL[..]);
     if ascii.iter().any(|e| e.fitting_bytes(text) == text.len()) {
@@ -236,8 +241,8 @@ fn likely(text: &str) -> &'static [Encoding] {
 
 /// The encoding that fits the longest part of an invalid text, or the first of several.
 fn closest(text: &str, likely: &[Encoding]) -> Encoding {
-    // Base2048 contains all ASCII letters, so it fits a damaged raw replay well. But no game has a Base2048
-    // replay that is pure ASCII.
+    // Base2048 contains all ASCII letters, so it fits a damaged raw replay well. But no game has a
+    // Base2048 replay that is pure ASCII.
     let likely = if text.is_ascii() {
         &likely[..2]
     } else {
@@ -315,7 +320,8 @@ fn decode_base65536(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
             }
         }
         base65536::Error::InvalidLength => {
-            // The crate does not return the position. Characters in this range encode a single last byte.
+            // The crate does not return the position. Characters in this range encode a single last
+            // byte.
             let ending = |c: &char| ('\u{1500}'..='\u{15ff}').contains(c);
             let found = text.chars().enumerate().find(|(_, c)| ending(c));
             let (at, character) = found.expect("the crate found an ending");
@@ -510,7 +516,8 @@ mod tests {
         })
     }
 
-    /// Texts of characters that occur in encodings. Arbitrary random texts hardly ever contain them.
+    /// Texts of characters that occur in encodings. Arbitrary random texts hardly ever contain
+    /// them.
     fn plausible_text() -> impl Strategy<Value = String> {
         let character = prop_oneof![
             prop::char::range('\u{38}', '\u{1060}'),

@@ -1,7 +1,7 @@
 //! The rules, cell by cell: a board with the rows above the bar, positions, keys, and locking.
 //!
-//! This code is slow and written to be checked by eye against the rules of the game. The oracle, the replay
-//! player and the search for key paths use it.
+//! This code is slow and written to be checked by eye against the rules of the game. The oracle,
+//! the replay player and the search for key paths use it.
 
 use crate::piece::Piece;
 use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
@@ -45,15 +45,16 @@ impl fmt::Display for Key {
 /// Variants of the rules. The default is the game as it is played today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Rules {
-    /// Whether full rows are removed even if the locking piece extends above the bar, with the test for game
-    /// over after the removal. The game does not do this. The emulator behind the table of small wells
-    /// published in 2022 did.
+    /// Whether full rows are removed even if the locking piece extends above the bar, with the test
+    /// for game over after the removal. The game does not do this. The emulator behind the table of
+    /// small wells published in 2022 did.
     pub clear_above_bar: bool,
 }
 
 /// The position of a piece: its 4×4 box and its orientation.
 ///
-/// Two positions of S, Z or I that fill the same cells are not equal, because they rotate differently.
+/// Two positions of S, Z or I that fill the same cells are not equal, because they rotate
+/// differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// Orientation, 0 to 3.
@@ -174,8 +175,8 @@ impl Board {
         Well::from_rows(rows)
     }
 
-    /// Row of the topmost filled cell, or the number of rows if the board is empty. The enemy rates a lock by
-    /// it: a greater rating is better for the player.
+    /// Row of the topmost filled cell, or the number of rows if the board is empty. The enemy rates
+    /// a lock by it: a greater rating is better for the player.
     pub fn rating(&self) -> u8 {
         let rows = self.rows();
         rows.iter().position(|&row| row != 0).unwrap_or(rows.len()) as u8
@@ -220,8 +221,8 @@ impl Board {
         Lock { board, lines, over }
     }
 
-    /// Inserts a full row at `row` rows above the floor and moves the rows above it up. Returns false and
-    /// changes nothing if `row` is above the stack or if the topmost row is not empty.
+    /// Inserts a full row at `row` rows above the floor and moves the rows above it up. Returns
+    /// false and changes nothing if `row` is above the stack or if the topmost row is not empty.
     pub(crate) fn put_full_row(&mut self, row: usize) -> bool {
         let depth = self.geometry.depth();
         let stack = depth - usize::from(self.rating());

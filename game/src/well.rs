@@ -1,4 +1,5 @@
-//! Wells: the filled cells below the bar, their geometry, and their three forms (rows, packed bytes, text).
+//! Wells: the filled cells below the bar, their geometry, and their three forms (rows, packed
+//! bytes, text).
 
 use std::fmt;
 use thiserror::Error;
@@ -10,8 +11,8 @@ pub const MAX_HEIGHT: usize = 16;
 /// Maximum number of columns.
 pub const MAX_WIDTH: usize = 16;
 
-/// The size of a well: columns, and rows below the bar. The original game has 10 × 16 (its 20 rows minus the four
-/// above the bar).
+/// The size of a well: columns, and rows below the bar. The original game has 10 × 16 (its 20 rows
+/// minus the four above the bar).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
     width: u8,
@@ -98,12 +99,13 @@ impl fmt::Display for Geometry {
     }
 }
 
-/// The filled cells of a live well, which is a well in which the game is not over. In every geometry it has sixteen
-/// rows of sixteen bits, 256 bits in total.
+/// The filled cells of a live well, which is a well in which the game is not over. In every
+/// geometry it has sixteen rows of sixteen bits, 256 bits in total.
 ///
-/// Row 0 is the **bottom** row, so removing full rows is a compression towards index 0. Bit `x` of a row is
-/// column `x`, and bit 0 is the leftmost column. Rows at or above the geometry's height, and bits at or beyond
-/// its width, are zero. A well does not store its geometry: the caller keeps track of it.
+/// Row 0 is the **bottom** row, so removing full rows is a compression towards index 0. Bit `x` of
+/// a row is column `x`, and bit 0 is the leftmost column. Rows at or above the geometry's height,
+/// and bits at or beyond its width, are zero. A well does not store its geometry: the caller keeps
+/// track of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(C, align(32))]
 pub struct Well {
@@ -189,13 +191,14 @@ impl Well {
         self.rows.iter().map(|row| row.count_ones()).sum()
     }
 
-    /// Whether a row below the top of the stack is empty. No well of a game has such a row: every piece rests on
-    /// something, and a cleared row is removed.
+    /// Whether a row below the top of the stack is empty. No well of a game has such a row: every
+    /// piece rests on something, and a cleared row is removed.
     pub fn has_gap(&self) -> bool {
         self.rows[..self.stack_height()].contains(&0)
     }
 
-    /// Checks that this is a live well of `geometry`: it has no cell outside the geometry and no full row.
+    /// Checks that this is a live well of `geometry`: it has no cell outside the geometry and no
+    /// full row.
     pub fn check(&self, geometry: Geometry) -> Result<(), WellError> {
         let height = geometry.height();
         if let Some(index) = self.rows[height..].iter().rposition(|&row| row != 0) {
@@ -219,8 +222,8 @@ impl Well {
         Ok(())
     }
 
-    /// Returns the packed form: rows from the bottom up, `width` bits each, the lowest bit first, in
-    /// [`Geometry::packed_len`] bytes.
+    /// Returns the packed form: rows from the bottom up, `width` bits each, the lowest bit first,
+    /// in [`Geometry::packed_len`] bytes.
     pub fn pack(&self, geometry: Geometry) -> PackedWell {
         let mut packed = PackedWell {
             len: geometry.packed_len() as u8,
@@ -284,15 +287,16 @@ impl Well {
         Ok(well)
     }
 
-    /// A 64-bit hash of the rows. It is the same on every machine, in every version and in every geometry. Its
-    /// lowest byte is the parent hint of stored nodes.
+    /// A 64-bit hash of the rows. It is the same on every machine, in every version and in every
+    /// geometry. Its lowest byte is the parent hint of stored nodes.
     ///
-    /// Let `w0..w3` be the rows as four 64-bit words (four rows each, the lowest row in the lowest bits), and let
-    /// `fold(a, b)` be the exclusive or of the two halves of the 128-bit product `a × b`. The hash is
-    /// `fold(fold(w0 ^ k0, w1 ^ k1) ^ k4, fold(w2 ^ k2, w3 ^ k3) ^ k1)`: two independent products, and a third
-    /// that combines them.
+    /// Let `w0..w3` be the rows as four 64-bit words (four rows each, the lowest row in the lowest
+    /// bits), and let `fold(a, b)` be the exclusive or of the two halves of the 128-bit product `a
+    /// × b`. The hash is `fold(fold(w0 ^ k0, w1 ^ k1) ^ k4, fold(w2 ^ k2, w3 ^ k3) ^ k1)`: two
+    /// independent products, and a third that combines them.
     pub fn hash(&self) -> u64 {
-        // The fractional bits of the square roots of 2, 3, 5 and 7, made odd, and 2^64 divided by the golden ratio.
+        // The fractional bits of the square roots of 2, 3, 5 and 7, made odd, and 2^64 divided by
+        // the golden ratio.
         const KEYS: [u64; 5] = [
             0x6a09_e667_f3bc_c909,
             0xbb67_ae85_84ca_a73b,
@@ -315,8 +319,8 @@ impl Well {
         fold(low ^ KEYS[4], high ^ KEYS[1])
     }
 
-    /// Returns the text form: rows from the top down, [`Geometry::digits_per_row`] hex digits each (48 digits at
-    /// 10 × 16). Bit 0 is the leftmost column.
+    /// Returns the text form: rows from the top down, [`Geometry::digits_per_row`] hex digits each
+    /// (48 digits at 10 × 16). Bit 0 is the leftmost column.
     pub fn to_hex(&self, geometry: Geometry) -> String {
         use fmt::Write;
         let mut text = String::with_capacity(geometry.text_len());
@@ -327,8 +331,8 @@ impl Well {
         text
     }
 
-    /// Reads the text form and checks the well like [`Well::check`]. The text may include the four rows above the
-    /// bar (60 digits at 10 × 16), which must be empty.
+    /// Reads the text form and checks the well like [`Well::check`]. The text may include the four
+    /// rows above the bar (60 digits at 10 × 16), which must be empty.
     pub fn from_hex(geometry: Geometry, text: &str) -> Result<Well, WellError> {
         let text = text.trim();
         let digits = geometry.digits_per_row();
@@ -358,8 +362,8 @@ impl Well {
         Well::from_top_rows(geometry, rows.collect())
     }
 
-    /// Returns a picture of the well: one line per row from the top down, with `#` for a filled cell and `.` for
-    /// an empty one. Every line ends with a newline.
+    /// Returns a picture of the well: one line per row from the top down, with `#` for a filled
+    /// cell and `.` for an empty one. Every line ends with a newline.
     pub fn picture(&self, geometry: Geometry) -> String {
         let mut text = String::with_capacity((geometry.width() + 1) * geometry.height());
         for row in self.rows[..geometry.height()].iter().rev() {
@@ -369,8 +373,8 @@ impl Well {
         text
     }
 
-    /// Reads a picture. Empty rows at the top may be missing. The four rows above the bar may be present and must
-    /// be empty. Blank lines and white space around a line are ignored.
+    /// Reads a picture. Empty rows at the top may be missing. The four rows above the bar may be
+    /// present and must be empty. Blank lines and white space around a line are ignored.
     pub fn from_picture(geometry: Geometry, text: &str) -> Result<Well, WellError> {
         let mut rows = Vec::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -411,7 +415,8 @@ impl Well {
         Well::from_top_rows(geometry, rows)
     }
 
-    /// Builds and checks a well from at most `depth` rows, top row first. The last row is the bottom row.
+    /// Builds and checks a well from at most `depth` rows, top row first. The last row is the
+    /// bottom row.
     fn from_top_rows(geometry: Geometry, top: Vec<u32>) -> Result<Well, WellError> {
         let above = top.len().saturating_sub(geometry.height());
         if let Some(row) = top[..above].iter().position(|&bits| bits != 0) {

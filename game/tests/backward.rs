@@ -17,7 +17,8 @@ const ABOVE_BAR: Rules = Rules {
     clear_above_bar: true,
 };
 
-/// Checks that a well is among the parents of its children, and that a well is among the children of its parents.
+/// Checks that a well is among the parents of its children, and that a well is among the children
+/// of its parents.
 fn check_inverse(emulator: &Emulator, wells: &[Well]) {
     let mut backward = Backward::new(emulator);
     let (mut children, mut parents, mut grandchildren) =

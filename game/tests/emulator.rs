@@ -24,8 +24,9 @@ fn sorted(children: &Children) -> Vec<(Well, u8)> {
     all
 }
 
-/// Checks that every emulator agrees with the oracle on the ratings, the piece, and the children of this piece and of
-/// the piece `also`. Checks that all emulators agree on the order of the children.
+/// Checks that every emulator agrees with the oracle on the ratings, the piece, and the children of
+/// this piece and of the piece `also`. Checks that all emulators agree on the order of the
+/// children.
 fn check(emulators: &[Emulator], well: &Well, also: Piece) {
     let (geometry, rules) = (emulators[0].geometry(), emulators[0].rules());
     let oracle = Reference::new(geometry, rules);

@@ -1,4 +1,5 @@
-//! A bounded run of the fuzz targets on valid, damaged and random inputs. `fuzz/README.md` describes longer runs.
+//! A bounded run of the fuzz targets on valid, damaged and random inputs. `fuzz/README.md`
+//! describes longer runs.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 

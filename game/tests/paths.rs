@@ -7,7 +7,8 @@ mod common;
 use common::{greedy_wells, random_wells};
 use hatebeam_game::{Board, Children, Emulator, Geometry, Key, PathFinder, Position, Rules, Well};
 
-/// Presses the keys by the rules and returns the well after the lock. The last key must lock the piece.
+/// Presses the keys by the rules and returns the well after the lock. The last key must lock the
+/// piece.
 fn press(board: &Board, piece: hatebeam_game::Piece, keys: &[Key]) -> Well {
     let mut position = Position::spawn(board.geometry());
     for (at, &key) in keys.iter().enumerate() {

@@ -62,7 +62,8 @@ fn packed_form_is_twenty_bytes_bottom_row_first() {
     assert_eq!(well.pack(Geometry::STANDARD).as_bytes(), expected);
 }
 
-/// These values are part of the format: the parent hint of a stored node is the lowest byte of a hash.
+/// These values are part of the format: the parent hint of a stored node is the lowest byte of a
+/// hash.
 #[test]
 fn hashes_never_change() {
     let wells = bench_wells("bench_beam.txt");

@@ -1,7 +1,8 @@
-//! `cargo bench -p hatebeam-search`: time per child of scoring and of a whole step of the beam, on one thread.
+//! `cargo bench -p hatebeam-search`: time per child of scoring and of a whole step of the beam, on
+//! one thread.
 //!
-//! `-- --width N` sets the width of the beam [default: 250,000]. `-- --step EVALUATOR` runs only the step with this
-//! evaluator, without quiescence.
+//! `-- --width N` sets the width of the beam [default: 250,000]. `-- --step EVALUATOR` runs only
+//! the step with this evaluator, without quiescence.
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{

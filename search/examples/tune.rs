@@ -1,13 +1,14 @@
-//! Tunes the weights: changes some at random, runs beams of several widths to their end, and keeps the change if the games
-//! are longer in total.
+//! Tunes the weights: changes some at random, runs beams of several widths to their end, and keeps
+//! the change if the games are longer in total.
 //!
 //! ```text
 //! cargo run --release -p hatebeam-search --example tune -- MINUTES SEED QUIESCENCE WIDTH... [NAME=VALUE...]
 //! ```
 //!
-//! The length of a game is a chaotic function of the weights. One width gives little information, the sum over several
-//! widths gives more. A change is kept only if it is no worse at the given widths and better together with widths
-//! 1/8 greater. Each success is printed with the lines at all widths.
+//! The length of a game is a chaotic function of the weights. One width gives little information,
+//! the sum over several widths gives more. A change is kept only if it is no worse at the given
+//! widths and better together with widths 1/8 greater. Each success is printed with the lines at
+//! all widths.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{

@@ -1,14 +1,16 @@
-//! Endgame: the maximum number of lines that a game can still clear from a well, by exhaustive depth-first search.
+//! Endgame: the maximum number of lines that a game can still clear from a well, by exhaustive
+//! depth-first search.
 //!
-//! Under HATETRIS Mild the well determines the piece, so the *value* of a well, which is this maximum, depends only on
-//! the well. It is the maximum, over the children, of the lines cleared on the way to the child plus the value of the
-//! child. A table of fixed size stores the values of wells that were searched completely. It stores whole wells, so
-//! it never confuses two of them. In a full bucket, the value that took the least work is replaced. A smaller table
-//! makes the search slower, but never wrong.
+//! Under HATETRIS Mild the well determines the piece, so the *value* of a well, which is this
+//! maximum, depends only on the well. It is the maximum, over the children, of the lines cleared on
+//! the way to the child plus the value of the child. A table of fixed size stores the values of
+//! wells that were searched completely. It stores whole wells, so it never confuses two of them. In
+//! a full bucket, the value that took the least work is replaced. A smaller table makes the search
+//! slower, but never wrong.
 //!
-//! A well that repeats on the path is not searched again, because the loop rule of HATETRIS prevents the player from
-//! profiting from it. Values found below may then depend on the path. They are not stored and do not count as
-//! proven.
+//! A well that repeats on the path is not searched again, because the loop rule of HATETRIS
+//! prevents the player from profiting from it. Values found below may then depend on the path. They
+//! are not stored and do not count as proven.
 
 use crate::node::NodeWell;
 use hatebeam_game::{Children, Emulator, Well};
@@ -31,7 +33,8 @@ pub struct EndgameLimits {
 pub struct EndgameResult {
     /// Maximum number of lines found.
     pub lines: u32,
-    /// A game that clears these lines: the wells after the first one. The game may not be over in the last of them.
+    /// A game that clears these lines: the wells after the first one. The game may not be over in
+    /// the last of them.
     pub wells: Vec<Well>,
     /// Whether the maximum is proven.
     pub proven: bool,
@@ -113,7 +116,8 @@ impl Endgame {
             Ok(value) => {
                 let found = self.best_game(well, &limits);
                 EndgameResult {
-                    // The game may be worse than the value if values on its way were replaced in the table.
+                    // The game may be worse than the value if values on its way were replaced in
+                    // the table.
                     proven: value.proven && found.lines == value.lines,
                     ..found
                 }
@@ -140,7 +144,8 @@ impl Endgame {
         let nodes_before = self.nodes;
         self.nodes += 1;
         let mut rest: Vec<Child> = children_of(children).collect();
-        // The most promising children have the most lines, then the lowest stack, then the fewest holes.
+        // The most promising children have the most lines, then the lowest stack, then the fewest
+        // holes.
         rest.sort_by_cached_key(|Child { well, lines }| {
             let worse = (well.stack_height(), holes(well), *well);
             Reverse((Reverse(*lines), worse))
@@ -208,8 +213,8 @@ impl Endgame {
         }
     }
 
-    /// Follows the children with the greatest values, which come from the table or from a new search. The result is
-    /// not marked as proven.
+    /// Follows the children with the greatest values, which come from the table or from a new
+    /// search. The result is not marked as proven.
     fn best_game(&mut self, well: &Well, limits: &Bounds) -> EndgameResult {
         let geometry = self.emulator.geometry();
         let mut children = Children::new();
@@ -265,7 +270,8 @@ fn children_of(children: &Children) -> impl Iterator<Item = Child> {
     })
 }
 
-/// The best result when the search stops: a part of the path, and a completely searched child of its last well.
+/// The best result when the search stops: a part of the path, and a completely searched child of
+/// its last well.
 fn best_so_far(frames: &[Frame]) -> Stopped {
     let mut before = 0;
     let mut best: Option<(u32, usize)> = None;
@@ -328,7 +334,8 @@ struct Table {
 struct Slot {
     key: NodeWell,
     value: u16,
-    /// One plus the binary logarithm of the number of nodes expanded to find the value. 0 if the slot is free.
+    /// One plus the binary logarithm of the number of nodes expanded to find the value. 0 if the
+    /// slot is free.
     work: u8,
 }
 

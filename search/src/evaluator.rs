@@ -1,7 +1,8 @@
 //! The evaluators, which score wells.
 //!
-//! Scores are integers, so they do not depend on the processor or on the order of additions. A greater score is better.
-//! Weights are decimal numbers in files and on the command line. Here they are rounded to multiples of 1/256.
+//! Scores are integers, so they do not depend on the processor or on the order of additions. A
+//! greater score is better. Weights are decimal numbers in files and on the command line. Here they
+//! are rounded to multiples of 1/256.
 
 use crate::features::{self, Features, LANES, Rows};
 use crate::patterns::{ALL_PIECES, Patterns, S_AND_Z};
@@ -29,17 +30,19 @@ pub struct Weights {
     pub surface_height: f64,
     /// Weight of a row of the stack height: [`Features::stack_height`]. Not a published feature.
     pub stack_height: f64,
-    /// Weight of a row of height difference between neighbouring columns: [`Features::bumpiness`]. Not a published
-    /// feature.
+    /// Weight of a row of height difference between neighbouring columns: [`Features::bumpiness`].
+    /// Not a published feature.
     pub bumpiness: f64,
-    /// Weight of a run of empty cells in a row that can be cleared: [`Features::gaps`]. Not a published feature.
+    /// Weight of a run of empty cells in a row that can be cleared: [`Features::gaps`]. Not a
+    /// published feature.
     pub gaps: f64,
-    /// Weight of a cell that differs from the one above it: [`Features::steps`]. Not a published feature.
+    /// Weight of a cell that differs from the one above it: [`Features::steps`]. Not a published
+    /// feature.
     pub steps: f64,
     /// Weight of a piece that can clear a line: [`hatebeam_game::Clears::pieces`].
     pub erasability: f64,
-    /// Additional weight of S and Z if they can clear a line. HATETRIS gives these pieces most often. Not a published
-    /// feature.
+    /// Additional weight of S and Z if they can clear a line. HATETRIS gives these pieces most
+    /// often. Not a published feature.
     pub erasability_sz: f64,
     /// Weight of a cleared line.
     pub score: f64,
@@ -78,7 +81,8 @@ pub enum EvaluatorKind {
     Plain,
     /// `holes + 2 enclosed`. Holes count in all rows.
     PlainHoles,
-    /// Learned tables of small patterns. At the same width, its games have far more lines than the others'.
+    /// Learned tables of small patterns. At the same width, its games clear far more lines than
+    /// those of the other evaluators.
     Patterns,
 }
 
@@ -102,17 +106,18 @@ impl EvaluatorKind {
     }
 }
 
-/// Whether the score of a child is the best score that it can reach by clearing lines with consecutive pieces.
+/// Whether the score of a child is the best score that it can reach by clearing lines with
+/// consecutive pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quiescence {
     /// The score is that of the child itself.
     Off,
-    /// Clears lines with the piece of [`Clears::single`], even if the enemy would give another one. Too optimistic,
-    /// because the enemy gives such a piece only if it must.
+    /// Clears lines with the piece of [`Clears::single`], even if the enemy would give another one.
+    /// Too optimistic, because the enemy gives such a piece only if it must.
     Single,
-    /// Like [`Quiescence::Single`], but only in wells in which each of the seven pieces can clear a line, so the enemy
-    /// cannot prevent it.
+    /// Like [`Quiescence::Single`], but only in wells in which each of the seven pieces can clear a
+    /// line, so the enemy cannot prevent it.
     Forced,
 }
 
@@ -182,8 +187,8 @@ struct FixedWeights {
     all_rows: bool,
 }
 
-/// Maximum absolute value of a weight. With this value, the features of any well keep the sum far from the limit of
-/// 32 bits, and there is still room for 2,047 lines (the sum saturates at more).
+/// Maximum absolute value of a weight. With this value, the features of any well keep the sum far
+/// from the limit of 32 bits, and there is still room for 2,047 lines (the sum saturates at more).
 const MAX_WEIGHT: f64 = 4096.0;
 
 impl FixedWeights {
@@ -326,13 +331,14 @@ impl Evaluator {
         })
     }
 
-    /// Replaces the contents of `out` with the scores of `wells`. `lines` has the number of lines cleared so far for each
-    /// well.
+    /// Replaces the contents of `out` with the scores of `wells`. `lines` has the number of lines
+    /// cleared so far for each well.
     pub fn score(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
         self.score_from(i32::MIN, wells, lines, out);
     }
 
-    /// Like [`Evaluator::score`], but a score below `floor` may be returned as [`i32::MIN`], which saves work.
+    /// Like [`Evaluator::score`], but a score below `floor` may be returned as [`i32::MIN`], which
+    /// saves work.
     pub fn score_from(&mut self, floor: i32, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
         // With quiescence, a bad child may still reach a good well.
         let floor = match self.quiescence {
@@ -353,8 +359,8 @@ impl Evaluator {
                 .zip(0..)
                 .map(|(&lines, root)| Pending { root, lines }),
         );
-        // Breadth first, so features are always counted for many wells at a time. The score of a child does not depend
-        // on the other children in the batch.
+        // Breadth first, so features are always counted for many wells at a time. The score of a
+        // child does not depend on the other children in the batch.
         while !self.wells.is_empty() {
             self.score_generation(floor, out);
             std::mem::swap(&mut self.wells, &mut self.next_wells);
@@ -383,7 +389,8 @@ impl Evaluator {
                     Some(patterns) => patterns.sum(well, &self.open, lane, features, pending.lines),
                     None => self.weights.sum(features, pending.lines),
                 };
-                // Finding the pieces that can clear a line is half of the work, so it is skipped if it cannot matter.
+                // Finding the pieces that can clear a line is half of the work, so it is skipped if
+                // it cannot matter.
                 if score.saturating_add(self.max_clears_score) < floor {
                     continue;
                 }

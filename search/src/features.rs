@@ -1,11 +1,12 @@
 //! Counts the features of wells, for thirty-two wells at a time.
 //!
-//! *Open* cells are the empty cells with a path of empty cells to the row above the bar. Together they are the
-//! *surface*, the part of the well that a game can still reach. All other empty cells are *enclosed*.
+//! *Open* cells are the empty cells with a path of empty cells to the row above the bar. Together
+//! they are the *surface*, the part of the well that a game can still reach. All other empty cells
+//! are *enclosed*.
 //!
-//! Wells are transposed into one array of 32 lanes per row, so the compiler turns plain loops over lanes into vector
-//! instructions. The code is compiled once per SIMD level, and the level is chosen at run time. A test compares it
-//! with a version that follows the definitions cell by cell.
+//! Wells are transposed into one array of 32 lanes per row, so the compiler turns plain loops over
+//! lanes into vector instructions. The code is compiled once per SIMD level, and the level is
+//! chosen at run time. A test compares it with a version that follows the definitions cell by cell.
 
 use hatebeam_game::{Geometry, MAX_HEIGHT, SimdLevel, Well};
 
@@ -15,8 +16,8 @@ pub const LANES: usize = 32;
 /// The features of a well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Number of holes: empty cells with a filled cell anywhere above them in the same column. Rows below the lowest open
-    /// cell do not count.
+    /// Number of holes: empty cells with a filled cell anywhere above them in the same column. Rows
+    /// below the lowest open cell do not count.
     pub holes: u16,
     /// Number of enclosed cells. Rows below the lowest open cell do not count.
     pub enclosed: u16,
@@ -32,7 +33,8 @@ pub struct Features {
     pub gaps: u16,
     /// Number of cells that differ from the cell above them, in rows of the stack.
     pub steps: u16,
-    /// The counts of [`Features::holes`], [`Features::enclosed`] and [`Features::enclosed_lines`] in all rows.
+    /// The counts of [`Features::holes`], [`Features::enclosed`] and [`Features::enclosed_lines`]
+    /// in all rows.
     pub all: [u16; 3],
 }
 
@@ -46,8 +48,8 @@ pub fn count(level: SimdLevel, geometry: Geometry, wells: &[Well], out: &mut [Fe
     count_open(level, geometry, wells, out, &mut [[0; LANES]; MAX_HEIGHT]);
 }
 
-/// Like [`count`], and puts the open cells into `open`: one bit per column, by row and well. Bits beyond the width are
-/// zero.
+/// Like [`count`], and puts the open cells into `open`: one bit per column, by row and well. Bits
+/// beyond the width are zero.
 pub(crate) fn count_open(
     level: SimdLevel,
     geometry: Geometry,
@@ -84,7 +86,8 @@ fn compiled(
     }
     match level {
         SimdLevel::Portable => count_lanes(rows, geometry, out, open),
-        // SAFETY: a level from an emulator is supported by the processor, and `Evaluator::new` asserts it.
+        // SAFETY: a level from an emulator is supported by the processor, and `Evaluator::new`
+        // asserts it.
         SimdLevel::Avx2 => unsafe { avx2(rows, geometry, out, open) },
         // SAFETY: as above.
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(rows, geometry, out, open) },
@@ -120,7 +123,8 @@ macro_rules! lanes {
 #[inline(always)]
 fn fill(seed: &Lane, empty: &Lane) -> Lane {
     lanes!(seed, empty => {
-        // Upwards, the carry of an addition passes through a run. Downwards, four doubling steps cover sixteen columns.
+        // Upwards, the carry of an addition passes through a run. Downwards, four doubling steps
+        // cover sixteen columns.
         let up = seed | (empty & !(empty.wrapping_add(seed)));
         let mut all = up;
         let mut through = empty;

@@ -3,7 +3,8 @@
 use hatebeam_game::{Geometry, PackedWell, Well, WellError};
 use std::fmt;
 
-/// Number of bytes for a packed well in a [`Node`]. Enough for any well of at most 160 cells, such as 10 × 16.
+/// Number of bytes for a packed well in a [`Node`]. Enough for any well of at most 160 cells, such
+/// as 10 × 16.
 pub const WELL_BYTES: usize = 20;
 
 /// Odd constants for hashing, with random-looking bits.
@@ -41,8 +42,8 @@ impl NodeWell {
         NodeWell(bytes)
     }
 
-    /// A 64-bit hash of the packed form, the same on every machine. Its upper half selects the shard, its lower half
-    /// breaks ties.
+    /// A 64-bit hash of the packed form, the same on every machine. Its upper half selects the
+    /// shard, its lower half breaks ties.
     #[inline]
     pub fn hash(&self) -> u64 {
         let [a, b, c] = self.words();
@@ -80,17 +81,19 @@ pub struct Node {
     pub score: i32,
     /// The well.
     pub well: NodeWell,
-    /// Number of lines cleared since the start of the game, including those before the run's first well.
+    /// Number of lines cleared since the start of the game, including those before the run's first
+    /// well.
     pub lines: u16,
-    /// The parent hint: the lowest byte of [`Well::hash`] of the parent on the best path. It nearly always identifies
-    /// one of the few parents of the well. It costs nothing when a child is made, whereas the index of the parent
-    /// among all parents would cost a backward search.
+    /// The parent hint: the lowest byte of [`Well::hash`] of the parent on the best path. It nearly
+    /// always identifies one of the few parents of the well. It costs nothing when a child is made,
+    /// whereas the index of the parent among all parents would cost a backward search.
     pub hint: u8,
 }
 
 const _: () = assert!(size_of::<Node>() == 28);
 
-/// A digest of a set of nodes. It does not depend on their order or on how they are divided into parts.
+/// A digest of a set of nodes. It does not depend on their order or on how they are divided into
+/// parts.
 ///
 /// It is the sum, modulo 2^128, of a 128-bit hash of all fields of each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,11 +1,13 @@
 //! The score of small patterns in a well: a sum over learned tables.
 //!
-//! The weights approximate the logarithm of the odds that a well of a frontier has a descendant in the frontiers 6, 12 and
-//! 20 pieces later. They were learned by logistic regression on the frontiers of beams and on a sample of the wells
-//! that the beams dropped. Each beam used the weights learned from the beams before it.
+//! The weights approximate the logarithm of the odds that a well of a frontier has a descendant in
+//! the frontiers 6, 12 and 20 pieces later. They were learned by logistic regression on the
+//! frontiers of beams and on a sample of the wells that the beams dropped. Each beam used the
+//! weights learned from the beams before it.
 //!
-//! The tables have the ten columns of the standard well. In a wider well, only the first ten columns count. In a narrower
-//! well, the missing columns count as empty and not open, which is the same in all its wells.
+//! The tables have the ten columns of the standard well. In a wider well, only the first ten
+//! columns count. In a narrower well, the missing columns count as empty and not open, which is the
+//! same in all its wells.
 
 use crate::features::{Features, Rows};
 use hatebeam_game::{Clears, MAX_HEIGHT, Well};
@@ -43,7 +45,8 @@ pub(crate) struct Patterns {
     rows: Box<[[i16; ROWS]; MAX_HEIGHT]>,
     /// By the first column of the window, and by the cells of its upper and lower row.
     pairs: Box<[[i16; PAIR]; PAIRS]>,
-    /// By the first column of the window, and by the cells of its three rows. Here enclosed cells count as filled.
+    /// By the first column of the window, and by the cells of its three rows. Here enclosed cells
+    /// count as filled.
     triples: Box<[[i16; TRIPLE]; TRIPLES]>,
 }
 
@@ -71,7 +74,8 @@ impl Patterns {
         let (numbers, rest) = bytes.as_chunks::<2>();
         let mut numbers = numbers.iter().map(|&two| i16::from_le_bytes(two));
         let mut next = || numbers.next().expect("the file contains all tables");
-        // In the file, the weight of a line comes after the weights of the pieces that can clear lines.
+        // In the file, the weight of a line comes after the weights of the pieces that can clear
+        // lines.
         let first: [i32; COUNTS + CLEARS] = std::array::from_fn(|_| i32::from(next()));
         let patterns = Patterns {
             counts: std::array::from_fn(|at| {
@@ -106,8 +110,8 @@ impl Patterns {
             .sum()
     }
 
-    /// The score of a well without the part of the pieces that can clear lines. The open cells of the well are in lane
-    /// `lane` of `open`.
+    /// The score of a well without the part of the pieces that can clear lines. The open cells of
+    /// the well are in lane `lane` of `open`.
     #[inline]
     pub(crate) fn sum(
         &self,

@@ -1,4 +1,5 @@
-//! Compares complete searches with published trees and with a brute force that keeps each level in a set.
+//! Compares complete searches with published trees and with a brute force that keeps each level in
+//! a set.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -164,7 +165,8 @@ fn solution_does_not_depend_on_threads_and_memory() {
     for threads in [1, 8] {
         assert_eq!(solved_with(game, &resources(threads)).unwrap(), expected);
     }
-    // The minimum memory in total, and per thread. Unit tests use still lower limits and check scratch files.
+    // The minimum memory in total, and per thread. Unit tests use still lower limits and check
+    // scratch files.
     for threads in [2, 300] {
         let tight = Resources {
             threads,

@@ -1,5 +1,5 @@
-//! Compares the step with a brute force that keeps every child, and with itself for other numbers of threads, SIMD
-//! levels, table sizes, shards and machines.
+//! Compares the step with a brute force that keeps every child, and with itself for other numbers
+//! of threads, SIMD levels, table sizes, shards and machines.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -108,7 +108,8 @@ fn step_matches_the_brute_force() {
     }
 }
 
-/// Many widths, so that some full tables keep exactly the required number of wells, one more, or one less.
+/// Many widths, so that some full tables keep exactly the required number of wells, one more, or
+/// one less.
 #[test]
 fn step_of_any_width_matches_the_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
@@ -180,7 +181,7 @@ fn weight_out_of_range_is_an_error() {
     }
 }
 
-/// The connection of one machine of a [`Cluster`] to the others.
+/// The connection of one machine of a [`Cluster`] to the other machines.
 struct Mesh<'a> {
     /// The candidates of each machine.
     all: &'a [Candidates],

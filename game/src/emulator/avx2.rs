@@ -24,8 +24,8 @@ impl Avx2 {
     }
 }
 
-// SAFETY, for every block of this impl: `self` exists only where `detect` found the instructions, and
-// memory is touched only through references of the right size.
+// SAFETY, for every block of this impl: `self` exists only where `detect` found the instructions,
+// and memory is touched only through references of the right size.
 impl Simd for Avx2 {
     type Words = [__m256i; 2];
 
@@ -139,19 +139,21 @@ fn non_zero(_: Avx2, words: __m256i) -> u8 {
     }
 }
 
-/// Buffer for a list of landings. It is not initialised, because clearing it costs more than filling it.
+/// Buffer for a list of landings. It is not initialised, because clearing it costs more than
+/// filling it.
 pub(super) type List = [MaybeUninit<u16>; CAPACITY + WORD];
 
-/// Returns the byte offsets in `job.shapes` at which the sixteen rows of each landing's shape begin; at most
-/// [`CAPACITY`] of them.
+/// Returns the byte offsets in `job.shapes` at which the sixteen rows of each landing's shape
+/// begin; at most [`CAPACITY`] of them.
 #[inline(always)]
 pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u16] {
     job.check();
     let mut count = 0;
     for (level, &word) in job.landings[..job.levels].iter().enumerate() {
         let slide = job.first_row(level) * size_of::<u16>();
-        // Always writes four at a time, because this needs fewer unpredictable branches than one bit at a time. The
-        // next level overwrites excess entries; after the last level they are past the end.
+        // Always writes four at a time, because this needs fewer unpredictable branches than one
+        // bit at a time. The next level overwrites excess entries; after the last level they are
+        // past the end.
         let mut left = word;
         let end = count + word.count_ones() as usize;
         loop {
@@ -184,14 +186,14 @@ pub(super) unsafe fn written(list: &List, count: usize) -> &[u16] {
 /// Draws the listed landings.
 ///
 /// # Safety
-/// The processor must have AVX2. Each entry of `list` must be a byte offset in `job.shapes` at which sixteen rows of
-/// one shape can be read.
+/// The processor must have AVX2. Each entry of `list` must be a byte offset in `job.shapes` at
+/// which sixteen rows of one shape can be read.
 #[inline(always)]
 pub(super) unsafe fn draw_list(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
     let shapes = job.shapes.as_ptr().cast::<u8>();
     let mut any = 0;
-    // SAFETY: the processor has the instructions; `Well` is 32 bytes on a boundary of 32; the caller guarantees that
-    // the shapes can be read at the offsets.
+    // SAFETY: the processor has the instructions; `Well` is 32 bytes on a boundary of 32; the
+    // caller guarantees that the shapes can be read at the offsets.
     unsafe {
         let full_row = _mm256_set1_epi16(job.full_row as i16);
         let well = _mm256_load_si256(job.well.rows().as_ptr().cast());

@@ -1,8 +1,8 @@
 //! AVX-512: seven words in one register.
 //!
-//! There are two kinds of processor. Skylake and similar ones have the byte and word instructions, but cannot compress
-//! 16-bit lanes. Since Ice Lake and Zen 4 (VBMI2), compressing the rows of a well *is* the line clear, and landing
-//! words become lists without a loop over bits.
+//! There are two kinds of processor. Skylake and similar ones have the byte and word instructions,
+//! but cannot compress 16-bit lanes. Since Ice Lake and Zen 4 (VBMI2), compressing the rows of a
+//! well *is* the line clear, and landing words become lists without a loop over bits.
 #![allow(unsafe_code)]
 
 use super::avx2::{Avx2, List, draw_list, list_landings, written};
@@ -14,8 +14,8 @@ use crate::well::Well;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-/// The proof that the processor has AVX-512 F, BW, DQ and VL, and all that [`Avx2`] proves. With `VBMI2` it also has
-/// VBMI2.
+/// The proof that the processor has AVX-512 F, BW, DQ and VL, and all that [`Avx2`] proves. With
+/// `VBMI2` it also has VBMI2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512<const VBMI2: bool>(());
 
@@ -32,8 +32,8 @@ impl<const VBMI2: bool> Avx512<VBMI2> {
     }
 }
 
-// SAFETY, for every block of this impl: `self` exists only where `detect` found the instructions, and
-// memory is touched only through references of the right size.
+// SAFETY, for every block of this impl: `self` exists only where `detect` found the instructions,
+// and memory is touched only through references of the right size.
 impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
     type Words = __m512i;
 
@@ -104,7 +104,8 @@ impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool {
         let mut list = [MaybeUninit::uninit(); CAPACITY + WORD];
         if VBMI2 {
-            // SAFETY: as above, and the processor has VBMI2; the list comes from `compress_landings`.
+            // SAFETY: as above, and the processor has VBMI2; the list comes from
+            // `compress_landings`.
             unsafe {
                 let list = compress_landings(job, &mut list);
                 draw_compressing(job, list, children)
@@ -140,8 +141,9 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
         if count > CAPACITY {
             break; // never happens: a well has fewer children
         }
-        // SAFETY: the processor has the instructions. The first store writes 32 lanes from `count`, which is at most
-        // CAPACITY. The second begins at most 32 lanes later. The list has CAPACITY + WORD lanes, and WORD is 64.
+        // SAFETY: the processor has the instructions. The first store writes 32 lanes from `count`,
+        // which is at most CAPACITY. The second begins at most 32 lanes later. The list has
+        // CAPACITY + WORD lanes, and WORD is 64.
         unsafe {
             let slide = _mm512_set1_epi16(slide as i16);
             let offsets = _mm512_loadu_si512(OFFSETS.as_ptr().cast());
@@ -161,14 +163,14 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
 /// Draws the listed landings.
 ///
 /// # Safety
-/// The processor must have AVX-512 BW, VL and VBMI2. Each entry of `list` must be a byte offset in `job.shapes` at
-/// which sixteen rows of one shape can be read.
+/// The processor must have AVX-512 BW, VL and VBMI2. Each entry of `list` must be a byte offset in
+/// `job.shapes` at which sixteen rows of one shape can be read.
 #[inline(always)]
 unsafe fn draw_compressing(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
     let shapes = job.shapes.as_ptr().cast::<u8>();
     let mut any = 0;
-    // SAFETY: the processor has the instructions; `Well` is 32 bytes on a boundary of 32; the caller guarantees that
-    // the shapes can be read at the offsets.
+    // SAFETY: the processor has the instructions; `Well` is 32 bytes on a boundary of 32; the
+    // caller guarantees that the shapes can be read at the offsets.
     unsafe {
         let full_row = _mm256_set1_epi16(job.full_row as i16);
         let well = _mm256_load_si256(job.well.rows().as_ptr().cast());

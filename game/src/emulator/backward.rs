@@ -10,15 +10,16 @@ use crate::well::{Geometry, MAX_HEIGHT, Well};
 /// The rows of a box, the row above and the row below it.
 const ROWS_AROUND: usize = 6;
 
-/// Tables that tell which cells block the neighbour of a position. The neighbour is the position one key away. The
-/// cells of the position itself do not count.
+/// Tables that tell which cells block the neighbour of a position. The neighbour is the position
+/// one key away. The cells of the position itself do not count.
 struct Neighbour {
     /// Positions whose neighbour is outside the walls.
     outside: Seven,
-    /// Positions whose neighbour the filled cells of a row block, by the lower part of the row's value and by its
-    /// index (0 is the row above the box).
+    /// Positions whose neighbour the filled cells of a row block, by the lower part of the row's
+    /// value and by its index (0 is the row above the box).
     low: Box<[[Seven; ROWS_AROUND]]>,
-    /// Positions whose neighbour the filled cells of a row block, by the upper part of the row's value.
+    /// Positions whose neighbour the filled cells of a row block, by the upper part of the row's
+    /// value.
     high: Box<[[Seven; ROWS_AROUND]]>,
 }
 
@@ -35,8 +36,8 @@ pub(crate) struct Tables {
 type PlacedCells = [(i32, i32); 4];
 
 impl Neighbour {
-    /// Creates the tables. `of` returns the neighbour's cells for a piece, a bit of its word, and the cells of the
-    /// position.
+    /// Creates the tables. `of` returns the neighbour's cells for a piece, a bit of its word, and
+    /// the cells of the position.
     fn new(
         geometry: Geometry,
         low_bits: u32,
@@ -131,8 +132,9 @@ struct Uncleared {
 }
 
 impl Uncleared {
-    /// Inserts a full row into `well` for each bit of `restored`, where bit 0 is the bottom row. Returns `None` if one
-    /// of them would be above the stack, or if the stack would be higher than `limit`.
+    /// Inserts a full row into `well` for each bit of `restored`, where bit 0 is the bottom row.
+    /// Returns `None` if one of them would be above the stack, or if the stack would be higher than
+    /// `limit`.
     #[inline(always)]
     fn new(
         well: &Well,
@@ -172,8 +174,8 @@ pub(super) struct Search<'a> {
     pub(super) well: &'a Well,
     /// Maximum number of rows of the well before its full rows were removed.
     pub(super) limit: usize,
-    /// Whether the enemy gives the worst piece. Then every piece can lower the stack of a parent to the height of the
-    /// well's stack.
+    /// Whether the enemy gives the worst piece. Then every piece can lower the stack of a parent to
+    /// the height of the well's stack.
     pub(super) worst_piece: bool,
 }
 
@@ -195,12 +197,14 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
             let Some(rows) = Uncleared::new(well, full_row, stack, restored, search.limit) else {
                 continue;
             };
-            // O clears at most two lines, so in a parent the stack is at most two rows higher than in the well. That
-            // is less than the rows cleared here, so the piece formed the top of the stack before the clear.
+            // O clears at most two lines, so in a parent the stack is at most two rows higher than
+            // in the well. That is less than the rows cleared here, so the piece formed the top of
+            // the stack before the clear.
             if search.worst_piece && rows.lines >= 3 && lowest + 4 < rows.stack {
                 continue;
             }
-            // The box must contain all restored rows. `highest` is the distance from the lowest to the highest one.
+            // The box must contain all restored rows. `highest` is the distance from the lowest to
+            // the highest one.
             let highest = (32 - more.leading_zeros()) as usize;
             for below in 0..=3 - highest {
                 // The lowest restored row is row 3 - below of the box.
@@ -217,7 +221,8 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
     }
 }
 
-/// Appends candidates whose box has its bottom row at `bottom - 3`, at positions in all of `touches`.
+/// Appends candidates whose box has its bottom row at `bottom - 3`, at positions in all of
+/// `touches`.
 #[inline(always)]
 fn collect_level<S: Simd>(
     simd: S,
@@ -321,8 +326,8 @@ fn remove(
     Some(Well::from_rows(parent))
 }
 
-/// Whether O and I, the pieces that fit the fewest gaps, may each be able to clear `lines` lines at once. A piece that
-/// fills the last gap of a row must have entered it from above.
+/// Whether O and I, the pieces that fit the fewest gaps, may each be able to clear `lines` lines at
+/// once. A piece that fills the last gap of a row must have entered it from above.
 #[inline(always)]
 fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> bool {
     let mut empty = [full_row; MAX_HEIGHT + 2];
@@ -339,7 +344,8 @@ fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> b
         two_by_o |= fits_o & (above == gap) & (empty[row + 2] & gap == gap);
         by_i |= ((gap == first) | (gap == first.wrapping_mul(15))) & (open != 0);
     }
-    // O has two rows. (Whether I can clear two lines at once is not checked, because O excludes nearly all wells.)
+    // O has two rows. (Whether I can clear two lines at once is not checked, because O excludes
+    // nearly all wells.)
     by_i & match lines {
         1 => one_by_o,
         2 => two_by_o,

@@ -2,14 +2,15 @@
 
 use crate::well::Well;
 
-/// Upper bound for the number of children of a well. A word has at most 60 positions per level, and a piece in a
-/// given column and orientation can rest on at most every other of 20 levels.
+/// Upper bound for the number of children of a well. A word has at most 60 positions per level, and
+/// a piece in a given column and orientation can rest on at most every other of 20 levels.
 pub(crate) const CAPACITY: usize = 640;
 
-/// A reusable buffer for the distinct live children of a well, with the lines cleared on the way to each.
+/// A reusable buffer for the distinct live children of a well, with the lines cleared on the way to
+/// each.
 ///
-/// The order of the children is the same on every machine: from the highest resting position down, then by
-/// orientation and column. (The oracle's children are sorted instead.)
+/// The order of the children is the same on every machine: from the highest resting position down,
+/// then by orientation and column. (The oracle's children are sorted instead.)
 #[derive(Clone, Debug)]
 pub struct Children {
     pub(crate) wells: Box<[Well; CAPACITY]>,
@@ -85,8 +86,8 @@ impl Children {
 
     /// Removes each child that equals an earlier one.
     ///
-    /// Only children with cleared lines can be equal. Without a clear, different cells make different wells. A
-    /// different number of cleared lines makes a different number of cells.
+    /// Only children with cleared lines can be equal. Without a clear, different cells make
+    /// different wells. A different number of cleared lines makes a different number of cells.
     pub(crate) fn remove_duplicates(&mut self) {
         let mut clearing = [0u16; CAPACITY];
         let (mut cleared, mut kept) = (0, 0);

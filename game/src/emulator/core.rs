@@ -1,17 +1,18 @@
 //! The fast emulator, generic over the SIMD level.
 //!
-//! **Levels.** Let `stack` be the height of the well's stack. At *level* `d`, the bottom row of the 4×4 box is
-//! `stack - d` rows above the floor. At level 0 the whole box is above the stack, and every position inside the
-//! walls is reachable (the game leaves four empty rows there, and no orientation is higher than its box). No key
-//! moves a piece up. So the positions reachable at level `d + 1` are those of level `d` that are free one row
-//! further down, and those that L, R and U reach from them. A piece can be locked in a position that is reachable
-//! at its level and blocked one level down. Such a position is a *landing*.
+//! **Levels.** Let `stack` be the height of the well's stack. At *level* `d`, the bottom row of the
+//! 4×4 box is `stack - d` rows above the floor. At level 0 the whole box is above the stack, and
+//! every position inside the walls is reachable (the game leaves four empty rows there, and no
+//! orientation is higher than its box). No key moves a piece up. So the positions reachable at
+//! level `d + 1` are those of level `d` that are free one row further down, and those that L, R and
+//! U reach from them. A piece can be locked in a position that is reachable at its level and
+//! blocked one level down. Such a position is a *landing*.
 //!
-//! **Choice of the piece.** The enemy gives the piece whose best lock leaves the highest stack. The stack of a game
-//! has no empty row, so after a lock its height is `max(stack, top of the piece) - lines`. At level `d`, the top of
-//! the piece is `4 - d - top` rows above the stack, where `top` is the topmost row of the box with a cell.
-//! [`first_levels`] derives from levels 1 to 4 which pieces can keep the stack within `stack + 1` rows, and which
-//! within `stack` rows:
+//! **Choice of the piece.** The enemy gives the piece whose best lock leaves the highest stack. The
+//! stack of a game has no empty row, so after a lock its height is `max(stack, top of the piece) -
+//! lines`. At level `d`, the top of the piece is `4 - d - top` rows above the stack, where `top` is
+//! the topmost row of the box with a cell. [`first_levels`] derives from levels 1 to 4 which pieces
+//! can keep the stack within `stack + 1` rows, and which within `stack` rows:
 //!
 //! 1. If some piece cannot stay within `stack + 1`, the first such piece is the worst.
 //! 2. Otherwise, if some piece cannot stay within `stack`, the first such piece is the worst.
@@ -36,8 +37,9 @@ struct Rows {
 }
 
 impl Rows {
-    /// Returns `None` for a well that is too high for the tables, and for a well with an empty row below its top. (No
-    /// well of a game has such a row, and the formula for the height after a lock would be wrong.)
+    /// Returns `None` for a well that is too high for the tables, and for a well with an empty row
+    /// below its top. (No well of a game has such a row, and the formula for the height after a
+    /// lock would be wrong.)
     #[inline(always)]
     fn new<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Rows> {
         let filled = simd.filled_rows(well);
@@ -61,11 +63,12 @@ impl Rows {
     }
 }
 
-// A closure is compiled as a separate function without the caller's instruction set. So the code below that handles
-// `Words` uses neither closures nor iterator adaptors (measured: three times slower).
+// A closure is compiled as a separate function without the caller's instruction set. So the code
+// below that handles `Words` uses neither closures nor iterator adaptors (measured: three times
+// slower).
 
-/// Positions of all pieces that the filled cells of a row block when it is row `y` of the box. For `y` = 0 this
-/// includes the walls.
+/// Positions of all pieces that the filled cells of a row block when it is row `y` of the box. For
+/// `y` = 0 this includes the walls.
 #[inline(always)]
 pub(super) fn blocked_by<S: Simd>(simd: S, tables: &Tables, row: u16, y: usize) -> S::Words {
     let (low, high) = tables.split(row);
@@ -103,8 +106,8 @@ fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: usize) -> u6
 struct FirstLevels {
     /// Landings on levels 0 to 3.
     landings: [Seven; 4],
-    /// Positions on level 4 that are reached from above. Positions that L, R and U reach from them are missing: they
-    /// matter only for the piece that is chosen.
+    /// Positions on level 4 that are reached from above. Positions that L, R and U reach from them
+    /// are missing: they matter only for the piece that is chosen.
     reached: Seven,
     /// Positions blocked on level 4.
     blocked: Seven,
@@ -116,7 +119,8 @@ struct FirstLevels {
     below: u8,
 }
 
-/// Moves one level down. Returns the landings of the upper level and the positions reached on the lower level.
+/// Moves one level down. Returns the landings of the upper level and the positions reached on the
+/// lower level.
 #[inline(always)]
 fn down<S: Simd>(simd: S, reached: S::Words, blocked: S::Words) -> (S::Words, S::Words) {
     let landings = simd.and(reached, blocked);
@@ -145,7 +149,8 @@ fn first_levels<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> FirstLevels {
 
     let y1 = simd.load(&tables.top_from[1]);
     let y2 = simd.load(&tables.top_from[2]);
-    // A piece that reaches level 3 lands there or lower, where its top is at most one row above the stack.
+    // A piece that reaches level 3 lands there or lower, where its top is at most one row above the
+    // stack.
     let low = simd.or(simd.and(l2, y1), simd.and(l1, y2));
     let mut first = FirstLevels {
         landings: [
@@ -186,8 +191,8 @@ impl HighRows<'_> {
     }
 }
 
-/// Adds the results of locks on levels 1 to 3 that clear lines. On level `d`, the box overlaps the `d` highest rows of
-/// the stack.
+/// Adds the results of locks on levels 1 to 3 that clear lines. On level `d`, the box overlaps the
+/// `d` highest rows of the stack.
 #[inline(always)]
 fn add_line_clears<S: Simd>(
     simd: S,
@@ -228,8 +233,8 @@ fn add_line_clears<S: Simd>(
     );
     // Level 1: with top 1, two rows up minus one line. Level 2: at most two rows up minus one line.
     first.within_one |= simd.non_zero(simd.or(simd.and(clear_1, y1), clear_2));
-    // Level 2: with top 1, one row up minus one line; or two rows up minus two lines. Level 3: at most one row up
-    // minus one line.
+    // Level 2: with top 1, one row up minus one line; or two rows up minus two lines. Level 3: at
+    // most one row up minus one line.
     first.within |= simd.non_zero(simd.or(simd.or(simd.and(clear_2, y1), twice_2), clear_3));
     let below_2 = simd.or(simd.and(twice_2, y1), simd.and(clear_2, y2));
     let below_3 = simd.or(simd.and(clear_3, y1), twice_3);
@@ -244,7 +249,8 @@ struct Landings {
 }
 
 impl Landings {
-    /// Continues the landings of one piece from the first levels. Returns no landings if they are not `WANTED`.
+    /// Continues the landings of one piece from the first levels. Returns no landings if they are
+    /// not `WANTED`.
     #[inline(always)]
     fn from_first_levels<const WANTED: bool>(
         tables: &Tables,
@@ -297,7 +303,8 @@ impl Landings {
         landings
     }
 
-    /// Continues from the positions that are `reached` from above and those that are `blocked` on level `self.levels`.
+    /// Continues from the positions that are `reached` from above and those that are `blocked` on
+    /// level `self.levels`.
     #[inline(always)]
     fn descend(
         &mut self,
@@ -308,8 +315,9 @@ impl Landings {
         mut blocked: u64,
     ) {
         while reached != 0 {
-            // Two steps per test mean fewer unpredictable branches. In random play a well takes 90 ns, against
-            // 102 ns with one step and 92 ns with three. In `down`, a second step gains nothing.
+            // Two steps per test mean fewer unpredictable branches. In random play a well takes 90
+            // ns, against 102 ns with one step and 92 ns with three. In `down`, a second step gains
+            // nothing.
             loop {
                 let once = spread(reached) & !blocked;
                 let more = spread(once) & !blocked;
@@ -340,8 +348,8 @@ impl Landings {
         any != 0
     }
 
-    /// Merges positions that fill the same cells. Each orientation of S, Z and I has the same shape as another one,
-    /// one column or one level away. All orientations of O are equal.
+    /// Merges positions that fill the same cells. Each orientation of S, Z and I has the same shape
+    /// as another one, one column or one level away. All orientations of O are equal.
     #[inline(always)]
     fn fold(&mut self, piece: usize) {
         const LANE: u64 = 0xffff;

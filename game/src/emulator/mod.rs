@@ -1,8 +1,8 @@
 //! The forward emulator: the piece that a well gets, and the children of the well.
 //!
-//! The fast algorithm is in `core`. It is compiled once per SIMD level, and the level is chosen at run time. It
-//! covers widths 5 to 15 and wells without an empty row below their top, as all wells of a game are. The slow
-//! [oracle](crate::reference) handles everything else.
+//! The fast algorithm is in `core`. It is compiled once per SIMD level, and the level is chosen at
+//! run time. It covers widths 5 to 15 and wells without an empty row below their top, as all wells
+//! of a game are. The slow [oracle](crate::reference) handles everything else.
 
 pub(crate) mod backward;
 mod children;
@@ -115,7 +115,8 @@ impl Backend {
     }
 }
 
-/// Calls a function that is generic over `Simd`, in a copy compiled for the instructions of the backend.
+/// Calls a function that is generic over `Simd`, in a copy compiled for the instructions of the
+/// backend.
 macro_rules! with_backend {
     ($backend:expr, $function:ident($($name:ident: $type:ty),*) -> $result:ty) => {
         match $backend {
@@ -158,7 +159,8 @@ macro_rules! with_backend {
     };
 }
 
-/// The pieces that can clear lines in a well: one bit per piece, in the order of [`Piece::ALL`], with S in bit 0.
+/// The pieces that can clear lines in a well: one bit per piece, in the order of [`Piece::ALL`],
+/// with S in bit 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clears {
     /// Pieces with a reachable lock that clears a line.
@@ -178,8 +180,8 @@ impl Clears {
 
 /// The emulator for one geometry. Cheap to clone, because clones share their tables.
 ///
-/// It gives the pieces of HATETRIS Mild, which depend only on the well. See [`EnemyState`](crate::EnemyState) for
-/// the enemies that remember the game.
+/// It gives the pieces of HATETRIS Mild, which depend only on the well. See
+/// [`EnemyState`](crate::EnemyState) for the enemies that remember the game.
 #[derive(Clone)]
 pub struct Emulator {
     reference: Reference,
@@ -197,7 +199,8 @@ impl Emulator {
         Emulator::with_level(geometry, rules, level).expect("the level is available")
     }
 
-    /// Creates an emulator with this SIMD level, or returns `None` if the processor does not support it.
+    /// Creates an emulator with this SIMD level, or returns `None` if the processor does not
+    /// support it.
     pub fn with_level(geometry: Geometry, rules: Rules, level: SimdLevel) -> Option<Emulator> {
         Some(Emulator {
             reference: Reference::new(geometry, rules),
@@ -227,8 +230,8 @@ impl Emulator {
         self.tables.as_deref()
     }
 
-    /// Returns the piece that HATETRIS Mild gives: the one whose best lock leaves the highest stack, or the first
-    /// of several in the order S Z O I L J T.
+    /// Returns the piece that HATETRIS Mild gives: the one whose best lock leaves the highest
+    /// stack, or the first of several in the order S Z O I L J T.
     #[inline]
     pub fn piece(&self, well: &Well) -> Piece {
         let fast = self.tables.as_deref().and_then(|tables| {
@@ -275,9 +278,10 @@ impl Emulator {
 
     /// Returns the pieces that can clear lines.
     ///
-    /// `lowest` is a row (0 is the bottom) below which no cell can be reached. 0 is always correct; a greater value
-    /// saves time. If `out` is given and [`Clears::single`] names a piece, the distinct wells that its
-    /// line-clearing locks leave are put into `out`. Otherwise `out` is unchanged.
+    /// `lowest` is a row (0 is the bottom) below which no cell can be reached. 0 is always correct;
+    /// a greater value saves time. If `out` is given and [`Clears::single`] names a piece, the
+    /// distinct wells that its line-clearing locks leave are put into `out`. Otherwise `out` is
+    /// unchanged.
     #[inline]
     pub fn clears(&self, well: &Well, lowest: usize, out: Option<&mut Children>) -> Clears {
         let mut out = out;
@@ -317,9 +321,9 @@ impl Emulator {
         clears
     }
 
-    /// Returns the best rating of each piece, in the order of [`Piece::ALL`]. A rating is the row of the topmost
-    /// filled cell after a lock, counted from the top of the board, or the number of rows if the board is empty. The
-    /// enemy gives the piece with the lowest best rating.
+    /// Returns the best rating of each piece, in the order of [`Piece::ALL`]. A rating is the row
+    /// of the topmost filled cell after a lock, counted from the top of the board, or the number of
+    /// rows if the board is empty. The enemy gives the piece with the lowest best rating.
     pub fn ratings(&self, well: &Well) -> [u8; 7] {
         let fast = self
             .tables
@@ -332,16 +336,16 @@ impl Emulator {
         &self.reference
     }
 
-    /// Whether [`Emulator::collect_parents`] covers this well: it must fit sixteen rows with all rows that may have
-    /// been cleared.
+    /// Whether [`Emulator::collect_parents`] covers this well: it must fit sixteen rows with all
+    /// rows that may have been cleared.
     pub(crate) fn handles_parents_of(&self, well: &Well) -> bool {
         !self.rules.clear_above_bar
             || self.geometry.height() + ROWS_ABOVE_BAR <= MAX_HEIGHT
             || well.stack_height() + 4 <= self.geometry.height()
     }
 
-    /// Appends candidates for parents of a well, see [`crate::Backward`]. With `worst_piece`, this skips some
-    /// candidates in which another piece is worse.
+    /// Appends candidates for parents of a well, see [`crate::Backward`]. With `worst_piece`, this
+    /// skips some candidates in which another piece is worse.
     pub(crate) fn collect_parents(
         &self,
         back: &backward::Tables,
@@ -380,7 +384,8 @@ impl Emulator {
         out.can_die = outcome.can_die;
     }
 
-    /// Removes children in which the game is over. If lines clear above the bar, this is known only after the clear.
+    /// Removes children in which the game is over. If lines clear above the bar, this is known only
+    /// after the clear.
     #[inline(always)]
     fn judge_above_bar(&self, well: &Well, out: &mut Children) {
         let height = self.geometry.height();

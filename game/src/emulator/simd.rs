@@ -29,9 +29,9 @@ pub(crate) trait Simd: Copy {
     /// A set bit for each non-zero word.
     fn non_zero(self, words: Self::Words) -> u8;
 
-    /// Draws the piece at every landing over the well, in ascending order of levels, removes full rows and puts the
-    /// results into `children`. At level `d`, the bottom row of the box is `stack - d` rows above the floor. Returns
-    /// whether any line was cleared.
+    /// Draws the piece at every landing over the well, in ascending order of levels, removes full
+    /// rows and puts the results into `children`. At level `d`, the bottom row of the box is `stack
+    /// - d` rows above the floor. Returns whether any line was cleared.
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool;
 }
 
@@ -48,8 +48,8 @@ pub(crate) struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Panics unless sixteen rows of a shape can be read from [`Drawing::first_row`] of every level. Unchecked reads
-    /// rely on this.
+    /// Panics unless sixteen rows of a shape can be read from [`Drawing::first_row`] of every
+    /// level. Unchecked reads rely on this.
     #[inline(always)]
     pub(crate) fn check(&self) {
         const _: () = assert!(SHAPE_BOTTOM >= MAX_HEIGHT);
@@ -166,7 +166,8 @@ pub(crate) fn remove_full_rows(rows: &mut [u16; MAX_HEIGHT], full_row: u16) -> u
     (MAX_HEIGHT - kept) as u8
 }
 
-/// Maximum number of positions in a word. Lists that are written one word at a time need this much spare room.
+/// Maximum number of positions in a word. Lists that are written one word at a time need this much
+/// spare room.
 pub(crate) const WORD: usize = 64;
 
 const _: () = assert!(

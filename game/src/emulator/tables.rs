@@ -1,16 +1,19 @@
 //! The tables of the fast emulator: all data about the pieces in one geometry.
 //!
-//! A *word* is a set of positions of one piece whose boxes are at the same height. It is a `u64` of four 16-bit lanes,
-//! one lane per orientation. Bit `x + 2` of a lane is the box in column `x` (−2 to `width − 2`, so at most 15
-//! columns fit). On a word, the keys L and R are shifts by one, and U is a rotation by 16. A bit that a shift moves
-//! into the next lane always meets a wall there, because no orientation reaches both ends of its lane.
+//! A *word* is a set of positions of one piece whose boxes are at the same height. It is a `u64` of
+//! four 16-bit lanes, one lane per orientation. Bit `x + 2` of a lane is the box in column `x` (−2
+//! to `width − 2`, so at most 15 columns fit). On a word, the keys L and R are shifts by one, and U
+//! is a rotation by 16. A bit that a shift moves into the next lane always meets a wall there,
+//! because no orientation reaches both ends of its lane.
 //!
-//! The value of a row is looked up in two halves. The row blocks the union of the positions that its filled cells
-//! block. Two tables of 32 entries stay in the first-level cache. One table of 1,024 entries (480 KB together with
-//! the copies per piece) would take half of the second-level cache. Alone on a core, the large table was 6 to 10 %
-//! faster, but a beam search needs this cache for other data.
+//! The value of a row is looked up in two halves. The row blocks the union of the positions that
+//! its filled cells block. Two tables of 32 entries stay in the first-level cache. One table of
+//! 1,024 entries (480 KB together with the copies per piece) would take half of the second-level
+//! cache. Alone on a core, the large table was 6 to 10 % faster, but a beam search needs this cache
+//! for other data.
 //!
-//! *Seven* words, one per piece in the order of [`Piece::ALL`], and an empty eighth form one 512-bit register.
+//! *Seven* words, one per piece in the order of [`Piece::ALL`], and an empty eighth form one
+//! 512-bit register.
 
 use crate::piece::{Cells, Piece};
 use crate::rules::Rules;
@@ -33,35 +36,36 @@ pub(crate) const SHAPE_ROWS: usize = 40;
 /// Index of the bottom row of the box in a [`Shape`].
 pub(crate) const SHAPE_BOTTOM: usize = 20;
 
-/// The rows of a piece at one position, bottom row of the box first. Empty rows before and after them make it possible
-/// to read sixteen rows of a well with the box at any height.
+/// The rows of a piece at one position, bottom row of the box first. Empty rows before and after
+/// them make it possible to read sixteen rows of a well with the box at any height.
 pub(crate) type Shape = [u16; SHAPE_ROWS];
 
 pub(crate) struct Tables {
     pub(crate) geometry: Geometry,
-    /// Height of the highest stack that is covered. Sixteen rows must be enough for all children, including those
-    /// that extend above the bar before lines clear.
+    /// Height of the highest stack that is covered. Sixteen rows must be enough for all children,
+    /// including those that extend above the bar before lines clear.
     pub(crate) max_stack: usize,
     /// Number of bits in the lower part of a row.
     pub(crate) low_bits: u32,
-    /// Positions that the filled cells of a row block, by the lower part of the row's value and by its index in the
-    /// box (0 is the top). Index 0 of every entry also contains the walls.
+    /// Positions that the filled cells of a row block, by the lower part of the row's value and by
+    /// its index in the box (0 is the top). Index 0 of every entry also contains the walls.
     pub(crate) blocked_low: Box<[[Seven; 4]]>,
-    /// Positions that the filled cells of a row block, by the upper part of the row's value. Without the walls.
+    /// Positions that the filled cells of a row block, by the upper part of the row's value.
+    /// Without the walls.
     pub(crate) blocked_high: Box<[[Seven; 4]]>,
     /// [`Tables::blocked_low`], separated by piece.
     pub(crate) piece_low: [Box<[[u64; 4]]>; 7],
     /// [`Tables::blocked_high`], separated by piece.
     pub(crate) piece_high: [Box<[[u64; 4]]>; 7],
-    /// By row value: number of the run of empty cells that a piece must fill to complete the row, or 0 if no piece
-    /// can.
+    /// By row value: number of the run of empty cells that a piece must fill to complete the row,
+    /// or 0 if no piece can.
     pub(crate) run: Box<[u8]>,
     /// By run and row of the box: positions that fill the run.
     pub(crate) completes: Box<[[Seven; 4]]>,
     /// [`Tables::completes`], separated by piece.
     pub(crate) piece_completes: [Box<[[u64; 4]]>; 7],
-    /// By number of rows of the box above the bar: positions with a cell there. They end the game and clear nothing.
-    /// All zero if the rules clear lines above the bar.
+    /// By number of rows of the box above the bar: positions with a cell there. They end the game
+    /// and clear nothing. All zero if the rules clear lines above the bar.
     pub(crate) dead: [Seven; 5],
     /// By `k`: positions whose topmost cell is in row `k` of the box or lower.
     pub(crate) top_from: [Seven; 4],
@@ -71,8 +75,8 @@ pub(crate) struct Tables {
     pub(crate) shapes: [Box<[Shape; 64]>; 7],
 }
 
-/// Returns the positions for whose cells `wanted` returns true. Cells are given as column of the well and row of the
-/// box. Positions outside the walls are never included.
+/// Returns the positions for whose cells `wanted` returns true. Cells are given as column of the
+/// well and row of the box. Positions outside the walls are never included.
 pub(crate) fn seven(geometry: Geometry, wanted: impl Fn(Piece, &[(i32, i32); 4]) -> bool) -> Seven {
     let mut words = Seven::ZERO;
     for_each_position(geometry, |piece, bit, cells| {
@@ -81,8 +85,8 @@ pub(crate) fn seven(geometry: Geometry, wanted: impl Fn(Piece, &[(i32, i32); 4])
     words
 }
 
-/// Visits every position inside the walls: its piece, its bit in the word, and its cells (column of the well, row of
-/// the box).
+/// Visits every position inside the walls: its piece, its bit in the word, and its cells (column of
+/// the well, row of the box).
 pub(crate) fn for_each_position(
     geometry: Geometry,
     mut visit: impl FnMut(Piece, u32, &[(i32, i32); 4]),
@@ -110,8 +114,8 @@ impl Tables {
     /// Creates the tables for a geometry, or returns `None` if the fast emulator does not cover it.
     pub(crate) fn new(geometry: Geometry, rules: Rules) -> Option<Tables> {
         if !(5..=MAX_FAST_WIDTH).contains(&geometry.width()) {
-            // One piece can fill an empty row of four columns, which the shortcuts exclude. Sixteen columns do not
-            // fit a lane.
+            // One piece can fill an empty row of four columns, which the shortcuts exclude. Sixteen
+            // columns do not fit a lane.
             return None;
         }
         let (width, height) = (geometry.width() as u32, geometry.height());
@@ -175,8 +179,8 @@ impl Tables {
     }
 }
 
-/// Returns the run of every row value, and the positions that fill each run. A run is one to four adjacent empty
-/// cells. Runs are numbered from 1 (54 of them at 15 columns).
+/// Returns the run of every row value, and the positions that fill each run. A run is one to four
+/// adjacent empty cells. Runs are numbered from 1 (54 of them at 15 columns).
 fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
     let mut run_of = vec![0; 1 << geometry.width()];
     let mut completes = vec![[Seven::ZERO; 4]];

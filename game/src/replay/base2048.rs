@@ -1,18 +1,20 @@
 //! Base2048, the encoding of today's replays: eleven bits per character.
 //!
-//! Bits are taken from each byte starting with the most significant one. The bits that remain at the end are padded
-//! with ones and form a last character: one of eight *endings* if at most three bits remain, otherwise one of
-//! the 2,048 normal characters.
+//! Bits are taken from each byte starting with the most significant one. The bits that remain at
+//! the end are padded with ones and form a last character: one of eight *endings* if at most three
+//! bits remain, otherwise one of the 2,048 normal characters.
 //!
-//! The repertoire is that of qntm's Base2048 (version 3.0.0 of the package `base2048`), which the game uses. This
-//! module exists because the Rust crate `base2048` has a different repertoire of the same size.
+//! The repertoire is that of qntm's Base2048 (version 3.0.0 of the package `base2048`), which the
+//! game uses. This module exists because the Rust crate `base2048` has a different repertoire of
+//! the same size.
 
 use super::{Encoding, ReplayError};
 
 /// Number of character ranges.
 const RANGES: usize = 221;
 
-/// The 2,048 characters in ascending order of their values, as the first and the last code point of each range.
+/// The 2,048 characters in ascending order of their values, as the first and the last code point of
+/// each range.
 #[rustfmt::skip] // twelve per line, so pairs stay together
 const REPERTOIRE: [u16; 2 * RANGES] = [
     0x0038, 0x0039, 0x0041, 0x005a, 0x0061, 0x007a, 0x00c6, 0x00c6, 0x00d0, 0x00d0, 0x00d8, 0x00d8,

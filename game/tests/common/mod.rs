@@ -62,7 +62,8 @@ impl Random {
     }
 }
 
-/// `count` wells of random play: games against HATETRIS Mild in which about every fourth piece is a random one.
+/// `count` wells of random play: games against HATETRIS Mild in which about every fourth piece is a
+/// random one.
 pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<Well> {
     let mut random = Random(seed);
     let mut children = Children::new();
@@ -83,8 +84,8 @@ pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<
     wells
 }
 
-/// `count` wells of a greedy beam of `width`. At each depth it keeps the children with the fewest holes and the lowest
-/// stack. When the beam ends, it starts again with a random well.
+/// `count` wells of a greedy beam of `width`. At each depth it keeps the children with the fewest
+/// holes and the lowest stack. When the beam ends, it starts again with a random well.
 pub(crate) fn greedy_wells(emulator: &Emulator, count: usize, width: usize) -> Vec<Well> {
     let mut children = Children::new();
     let mut wells = Vec::with_capacity(count);

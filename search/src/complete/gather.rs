@@ -6,8 +6,8 @@ use super::{Search, SolveError, mix};
 use hatebeam_game::{Children, Piece};
 use std::sync::Mutex;
 
-/// Number of entries in the cache of recent wells, a power of two. The cache takes half a megabyte or one megabyte, so it
-/// fits the cache of a core.
+/// Number of entries in the cache of recent wells, a power of two. The cache takes half a megabyte
+/// or one megabyte, so it fits the cache of a core.
 const RECENT: usize = 1 << 16;
 
 /// The state of one thread of an expansion.

@@ -1,4 +1,5 @@
-//! Wells as numbers. The bottom row is in the highest bits, so wells that differ only near the top have close numbers.
+//! Wells as numbers. The bottom row is in the highest bits, so wells that differ only near the top
+//! have close numbers.
 
 use super::well_of;
 use hatebeam_game::{Geometry, Well};
@@ -21,10 +22,12 @@ pub(super) trait WellKey: Copy + Ord + Send + Sync + 'static {
     /// Number of filled cells.
     fn filled(self) -> u32;
 
-    /// Appends the difference to the smaller number `before`, seven bits per byte, the lowest bits first.
+    /// Appends the difference to the smaller number `before`, seven bits per byte, the lowest bits
+    /// first.
     fn write_from(self, before: Self, bytes: &mut Vec<u8>);
 
-    /// Reads a difference and adds it to `before`. Returns `None` if the bytes end too early or the number is too large.
+    /// Reads a difference and adds it to `before`. Returns `None` if the bytes end too early or the
+    /// number is too large.
     fn read_from(before: Self, bytes: &[u8], at: &mut usize) -> Option<Self>;
 }
 

@@ -1,17 +1,19 @@
 //! Complete search: the whole game tree of a small well, level by level.
 //!
-//! Level `n` is the set of all wells that are possible after `n` pieces. The number of lines cleared on the way to a
-//! well follows from its cells and the number of pieces: each piece adds four cells, and each line removes one row of
-//! cells. So a level needs only the wells, and the best game of a level ends in the well with the fewest cells.
+//! Level `n` is the set of all wells that are possible after `n` pieces. The number of lines
+//! cleared on the way to a well follows from its cells and the number of pieces: each piece adds
+//! four cells, and each line removes one row of cells. So a level needs only the wells, and the
+//! best game of a level ends in the well with the fewest cells.
 //!
-//! **From one level to the next.** Threads expand the wells and collect the children, as numbers, in buffers. A full
-//! buffer is sorted, and duplicates are removed. If this frees too little room, the buffer is written out as a sorted
-//! *run*. Finally the runs are merged into the next level, one range of numbers after another. Runs and levels are
-//! stored as *sections*, which encode the differences of numbers in some three bytes per well. Sections are in memory
-//! up to a limit, and in scratch files beyond it. So memory is bounded for levels of any size.
+//! **From one level to the next.** Threads expand the wells and collect the children, as numbers,
+//! in buffers. A full buffer is sorted, and duplicates are removed. If this frees too little room,
+//! the buffer is written out as a sorted *run*. Finally the runs are merged into the next level,
+//! one range of numbers after another. Runs and levels are stored as *sections*, which encode the
+//! differences of numbers in some three bytes per well. Sections are in memory up to a limit, and
+//! in scratch files beyond it. So memory is bounded for levels of any size.
 //!
-//! **Games.** All levels are kept. A game to a well is found from its end: the backward emulator finds the parents of
-//! the well, and the previous level contains at least one of them.
+//! **Games.** All levels are kept. A game to a well is found from its end: the backward emulator
+//! finds the parents of the well, and the previous level contains at least one of them.
 
 mod gather;
 mod key;
@@ -77,7 +79,8 @@ pub struct Progress {
 /// The result of a complete search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
-    /// Number of wells in each level. Level 0 contains the empty well, and the last level in the list is not empty.
+    /// Number of wells in each level. Level 0 contains the empty well, and the last level in the
+    /// list is not empty.
     pub levels: Vec<u64>,
     /// Maximum number of lines.
     pub best_lines: u32,
@@ -141,7 +144,8 @@ pub enum SolveError {
     },
 }
 
-/// Searches the whole tree of the empty well. Calls `on_level` with the number of each level and its number of wells.
+/// Searches the whole tree of the empty well. Calls `on_level` with the number of each level and
+/// its number of wells.
 ///
 /// # Errors
 /// Any [`SolveError`].
@@ -254,7 +258,8 @@ impl Search<'_> {
             digest: mix(root),
         }];
         on_level(0, 1);
-        // The piece of Burgiel depends on whether the number of pieces is odd, so equal levels must agree in this, too.
+        // The piece of Burgiel depends on whether the number of pieces is odd, so equal levels must
+        // agree in this, too.
         let mut seen: HashMap<(u64, u64, bool), usize> = HashMap::new();
         let is_odd = |level: usize| self.game.enemy == Enemy::Burgiel && level % 2 == 1;
         while let Some(last) = levels.last() {
@@ -320,12 +325,13 @@ impl Search<'_> {
             .level
             .store(number as u64 + 1, Ordering::Relaxed);
         let threads = self.threads;
-        // Half of the memory is for sections. Each thread gets a part of the rest, first to collect children and then
-        // to merge. Sorting may need as much memory again, so a buffer is half of this part.
+        // Half of the memory is for sections. Each thread gets a part of the rest, first to collect
+        // children and then to merge. Sorting may need as much memory again, so a buffer is half of
+        // this part.
         let room = self.buffer_bytes / 2 / size_of::<K>() as u64;
         let room = usize::try_from(room).unwrap_or(usize::MAX);
-        // Children differ from their parents mostly in the upper rows, which are the lowest bits. So ranges that divide
-        // the parents evenly also suit the children.
+        // Children differ from their parents mostly in the upper rows, which are the lowest bits.
+        // So ranges that divide the parents evenly also suit the children.
         let starts = range_starts(level, 8 * threads);
         let runs: Mutex<Vec<Vec<Section<K>>>> = Mutex::new(Vec::new());
         let blocks = level.blocks();
@@ -419,7 +425,8 @@ impl Search<'_> {
         room: usize,
     ) -> Result<Merged<K>, SolveError> {
         let total: u64 = parts.iter().map(|part| part.count()).sum();
-        // Each pass merges as much as there is room for. Quantiles of the blocks' first keys divide the passes.
+        // Each pass merges as much as there is room for. Quantiles of the blocks' first keys divide
+        // the passes.
         let passes = total.div_ceil(room as u64).max(1) as usize;
         let mut samples: Vec<K> = parts.iter().flat_map(|part| part.firsts()).collect();
         samples.sort_unstable();
@@ -480,7 +487,8 @@ impl Search<'_> {
                 {
                     continue;
                 }
-                // The enemy may offer several pieces in general, but only one of them in this level.
+                // The enemy may offer several pieces in general, but only one of them in this
+                // level.
                 if let Some(piece) = self.piece(before) {
                     self.emulator.children(&parent.well, piece, &mut children);
                     if !children.wells().contains(&well) {

@@ -10,14 +10,15 @@ use std::sync::{Arc, Mutex};
 
 /// Number of numbers in a block, which is read as a whole. The first of them is in the index.
 const BLOCK: u64 = 1024;
-/// A section is written in chunks of at least this number of bytes. In the tests of this crate the value is small, so
-/// the sections of small trees have several chunks.
+/// A section is written in chunks of at least this number of bytes. In the tests of this crate the
+/// value is small, so the sections of small trees have several chunks.
 const CHUNK_BYTES: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
-/// After this number of bytes, a new scratch file begins. Dropping all sections of a file frees its disk space.
+/// After this number of bytes, a new scratch file begins. Dropping all sections of a file frees its
+/// disk space.
 const FILE_BYTES: u64 = if cfg!(test) { 100_000 } else { 1 << 30 };
 
-/// The storage of sections: memory up to a limit, then scratch files. The files have no name, so nothing remains of
-/// them when the process ends for any reason.
+/// The storage of sections: memory up to a limit, then scratch files. The files have no name, so
+/// nothing remains of them when the process ends for any reason.
 pub(super) struct ScratchStore {
     folder: PathBuf,
     limit: u64,
@@ -112,7 +113,8 @@ impl ScratchStore {
         }
     }
 
-    /// Maximum number of bytes in scratch files at any time. This includes bytes that could not be written.
+    /// Maximum number of bytes in scratch files at any time. This includes bytes that could not be
+    /// written.
     pub(super) fn max_on_disk(&self) -> u64 {
         self.on_disk.max.load(Ordering::Relaxed)
     }

@@ -1,4 +1,5 @@
-//! Tests with lower limits than a caller may set, so a small tree needs many runs, passes and files.
+//! Tests with lower limits than a caller may set, so a small tree needs many runs, passes and
+//! files.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -45,7 +46,8 @@ fn solution_does_not_depend_on_scratch_files() {
     ] {
         let solution = solved(threads, memory, buffer_bytes, folder.path()).unwrap();
         assert_eq!(solution.scratch_bytes > 0, memory < u64::MAX);
-        // The runs of a level are freed after it is merged. Together the runs of all levels would take more.
+        // The runs of a level are freed after it is merged. Together the runs of all levels would
+        // take more.
         assert!(solution.scratch_bytes < 2 * solution.bytes);
         let comparable = Solution {
             bytes: expected.bytes,

@@ -15,7 +15,8 @@ pub(super) struct Candidate {
     pub(super) hash: u64,
 }
 
-/// The children of one depth that may survive: the tables of the shards in this process, and the floors of all shards.
+/// The children of one depth that may survive: the tables of the shards in this process, and the
+/// floors of all shards.
 pub struct Candidates {
     layout: ShardLayout,
     tables: Vec<Mutex<Table>>,
@@ -57,7 +58,8 @@ impl Candidates {
         self.floors[at].store(table.floor, Ordering::Relaxed);
     }
 
-    /// Offers children from other machines to the tables. `buffer` is scratch space that callers reuse.
+    /// Offers children from other machines to the tables. `buffer` is scratch space that callers
+    /// reuse.
     pub fn offer_nodes(&self, nodes: &[Node], buffer: &mut SortBuffer) {
         buffer.0.clear();
         buffer.0.extend(nodes.iter().map(|&node| {
@@ -124,16 +126,13 @@ impl Candidates {
             counts
         };
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let mut counts = work();
-            for other in others {
-                let other = other
+            for helper in helpers {
+                let more = helper
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                counts
-                    .iter_mut()
-                    .zip(other)
-                    .for_each(|(sum, more)| *sum += more);
+                counts.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
             }
             counts
         })
@@ -168,15 +167,15 @@ impl Candidates {
         tied
     }
 
-    /// Whether a table may have dropped a child that survives the cut. (If `cut` is 0, whether any child was dropped.)
-    /// The depth must then be repeated with more room.
+    /// Whether a table may have dropped a child that survives the cut. (If `cut` is 0, whether any
+    /// child was dropped.) The depth must then be repeated with more room.
     pub fn dropped_above(&self, cut: u64) -> bool {
         let mut floors = self.floors.iter();
         floors.any(|floor| floor.load(Ordering::Relaxed) > cut)
     }
 
-    /// Removes all children and returns the survivors by shard. Each shard is sorted by packed well. With
-    /// [`Ties::First`], all ties survive.
+    /// Removes all children and returns the survivors by shard. Each shard is sorted by packed
+    /// well. With [`Ties::First`], all ties survive.
     pub fn select(&self, cut: &Cut, threads: usize) -> Vec<Vec<Node>> {
         let (shards, tables) = (self.layout.shards(), self.layout.tables_per_shard());
         let survives = |node: &Node| {
@@ -236,7 +235,8 @@ pub struct SortBuffer(Vec<(usize, Candidate)>);
 /// Number of lines that marks a free slot. No game clears this many lines.
 const FREE: u16 = u16::MAX;
 
-/// The best children of one range of hashes: a hash table with open addressing that compares whole wells.
+/// The best children of one range of hashes: a hash table with open addressing that compares whole
+/// wells.
 struct Table {
     slots: Vec<Node>,
     len: usize,
@@ -264,13 +264,14 @@ impl Table {
     }
 
     fn slot(&self, hash: u64) -> usize {
-        // The topmost ones of bits 16 to 47 decide. Higher bits select the shard and the table, and bits 0 to 31 break
-        // ties. So the slots fill evenly in every table, even if ties decide which wells remain.
+        // The topmost ones of bits 16 to 47 decide. Higher bits select the shard and the table, and
+        // bits 0 to 31 break ties. So the slots fill evenly in every table, even if ties decide
+        // which wells remain.
         (((hash >> 16 & 0xffff_ffff) * self.slots.len() as u64) >> 32) as usize
     }
 
-    /// Reads the slots of these hashes without dependencies between the reads. If the table is not in the cache, the
-    /// processor then fetches the slots in parallel instead of one after another.
+    /// Reads the slots of these hashes without dependencies between the reads. If the table is not
+    /// in the cache, the processor then fetches the slots in parallel instead of one after another.
     #[inline]
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
         if !self.slots.is_empty() {
@@ -321,7 +322,8 @@ impl Table {
         }
     }
 
-    /// Grows the table up to its maximum size. After that, drops the children with the lowest ranks.
+    /// Grows the table up to its maximum size. After that, drops the children with the lowest
+    /// ranks.
     #[cold]
     fn make_room(&mut self) {
         let max_size = self.limit * 4 / 3 + 4;

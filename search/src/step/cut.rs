@@ -1,8 +1,9 @@
 //! The cut: the rank of the last child that survives, found by counting.
 //!
-//! A rank has four digits of 16 bits. In the first round, each machine counts its children by the first digit. The sum
-//! of all counts shows which digit the cut begins with. In the next round, the children with that digit are counted by
-//! the second digit, and so on. After four rounds the rank is known exactly, and no machine has sent a well to another.
+//! A rank has four digits of 16 bits. In the first round, each machine counts its children by the
+//! first digit. The sum of all counts shows which digit the cut begins with. In the next round, the
+//! children with that digit are counted by the second digit, and so on. After four rounds the rank
+//! is known exactly, and no machine has sent a well to another.
 
 use crate::node::NodeWell;
 
@@ -11,8 +12,8 @@ pub const DIGITS: u32 = 4;
 /// Number of values of a digit.
 pub const DIGIT_VALUES: usize = 1 << 16;
 
-/// The rank of a child: the score in the upper half, the lower half of the hash in the lower half. A greater rank is
-/// better.
+/// The rank of a child: the score in the upper half, the lower half of the hash in the lower half.
+/// A greater rank is better.
 #[inline]
 pub(super) fn rank(score: i32, hash: u64) -> u64 {
     u64::from(score as u32 ^ 1 << 31) << 32 | (hash & 0xffff_ffff)
@@ -32,7 +33,8 @@ pub struct CountQuery {
 }
 
 impl CountQuery {
-    /// The digit by which a child of this rank is counted, or `None` if the rank begins with other digits.
+    /// The digit by which a child of this rank is counted, or `None` if the rank begins with other
+    /// digits.
     #[inline]
     pub(super) fn digit(self, rank: u64) -> Option<usize> {
         let shift = 16 * (DIGITS - 1 - self.known);
@@ -63,8 +65,8 @@ pub enum Ties {
     /// All of them. Nearly always there is only one.
     #[default]
     All,
-    /// This number of them, the first ones in the order of packed wells. All of them must be collected to find out
-    /// which ones these are.
+    /// This number of them, the first ones in the order of packed wells. All of them must be
+    /// collected to find out which ones these are.
     First(u64),
     /// The listed ones, in ascending order.
     Listed(Vec<NodeWell>),
@@ -102,7 +104,8 @@ impl CutSearch {
         })
     }
 
-    /// Processes the answer to the query: the sums of the counts of all machines, [`DIGIT_VALUES`] of them.
+    /// Processes the answer to the query: the sums of the counts of all machines, [`DIGIT_VALUES`]
+    /// of them.
     pub fn answer(&mut self, counts: &[u64]) {
         let mut above = 0;
         let found = counts.iter().enumerate().rev().find(|&(_, &count)| {

@@ -11,9 +11,9 @@ pub const MIN_SHARDS: usize = 64;
 /// Maximum number of wells in a shard of such a run.
 pub const SHARD_WELLS: u64 = 1 << 20;
 
-/// The division of a frontier. A shard has one owner and one table on disk. In memory it is divided further into
-/// tables that fit the cache of a core. The upper bits of the hash select both the shard and the table, so a table
-/// belongs to one shard.
+/// The division of a frontier. A shard has one owner and one table on disk. In memory it is divided
+/// further into tables that fit the cache of a core. The upper bits of the hash select both the
+/// shard and the table, so a table belongs to one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardLayout {
     width: usize,
@@ -25,7 +25,8 @@ impl ShardLayout {
     /// Divides a beam of `width` wells into `shards` shards, 1 to [`MAX_SHARDS`].
     pub fn new(width: usize, shards: usize) -> ShardLayout {
         let (width, shards) = (width.max(1), shards.clamp(1, MAX_SHARDS));
-        // At least 16 tables in total if there is more than one shard, so that threads seldom wait for each other.
+        // At least 16 tables in total if there is more than one shard, so that threads seldom wait
+        // for each other.
         let least = if shards == 1 {
             1
         } else {
@@ -78,7 +79,8 @@ impl ShardLayout {
         scale(hash, self.tables)
     }
 
-    /// Number of wells that a full table keeps: its share of the width plus `sigmas` standard deviations.
+    /// Number of wells that a full table keeps: its share of the width plus `sigmas` standard
+    /// deviations.
     pub(super) fn room(self, sigmas: f64) -> usize {
         if self.tables == 1 {
             return self.width;

@@ -1,23 +1,25 @@
 //! One depth of the beam: expand, score, drop children that cannot survive, merge, select.
 //!
-//! **Exact and deterministic.** The next frontier contains the `width` best distinct children, by score, then by hash,
-//! then by the smaller packed well. Equal wells merge; the one with more lines wins, then the one with the lower hint.
-//! The result does not depend on the order in which threads or machines deliver children.
+//! **Exact and deterministic.** The next frontier contains the `width` best distinct children, by
+//! score, then by hash, then by the smaller packed well. Equal wells merge; the one with more lines
+//! wins, then the one with the lower hint. The result does not depend on the order in which threads
+//! or machines deliver children.
 //!
-//! **Shards and tables.** The hash of a child selects its shard, and a table inside the shard. A table is a hash
-//! table with open addressing that fits the cache of a core. Threads insert children in batches. Children of shards
-//! on other machines go there through a [`ChildSink`].
+//! **Shards and tables.** The hash of a child selects its shard, and a table inside the shard. A
+//! table is a hash table with open addressing that fits the cache of a core. Threads insert
+//! children in batches. Children of shards on other machines go there through a [`ChildSink`].
 //!
-//! **The rising floor.** The hash distributes wells evenly, so each table holds its share of the best `width` wells,
-//! plus or minus a few standard deviations. A full table therefore keeps only its best wells (its share, eight
-//! standard deviations and 16 more) and drops the rest. The lowest rank that it keeps is its floor, below which it
-//! accepts no more children. After the last child, the exact [cut](CutSearch) over all tables is found. If the cut is
-//! below a floor, the table may have dropped a survivor. The depth is then repeated with more than twice the slack
-//! (never seen outside the test that forces it). The floors are exact, not sampled, and need no communication
+//! **The rising floor.** The hash distributes wells evenly, so each table holds its share of the
+//! best `width` wells, plus or minus a few standard deviations. A full table therefore keeps only
+//! its best wells (its share, eight standard deviations and 16 more) and drops the rest. The lowest
+//! rank that it keeps is its floor, below which it accepts no more children. After the last child,
+//! the exact [cut](CutSearch) over all tables is found. If the cut is below a floor, the table may
+//! have dropped a survivor. The depth is then repeated with more than twice the slack (never seen
+//! outside the test that forces it). The floors are exact, not sampled, and need no communication
 //! between threads.
 //!
-//! **Memory** consists of the parents (28 bytes per well) and the tables (some 60 bytes per well of the width). It does
-//! not depend on the number of children.
+//! **Memory** consists of the parents (28 bytes per well) and the tables (some 60 bytes per well of
+//! the width). It does not depend on the number of children.
 
 mod candidates;
 mod cut;
@@ -95,8 +97,8 @@ const CHUNK: usize = 256;
 const BATCH: usize = 64;
 /// Number of children that a thread sends to a peer at a time.
 pub const REMOTE_BATCH: usize = 256;
-/// A thread reads the floors of all tables once per chunk, or less often with more than this number of tables. The
-/// cost is then negligible.
+/// A thread reads the floors of all tables once per chunk, or less often with more than this number
+/// of tables. The cost is then negligible.
 const TABLES_PER_FLOOR_CHECK: usize = 4096;
 
 /// The owner of a shard.
@@ -138,7 +140,8 @@ pub struct Step {
     sigmas: f64,
 }
 
-/// Slack of a table in the first attempt at a depth, in standard deviations of its share of the width.
+/// Slack of a table in the first attempt at a depth, in standard deviations of its share of the
+/// width.
 pub const DEFAULT_SIGMAS: f64 = 8.0;
 
 /// Slack of a table in the next attempt, after an attempt with `sigmas` needed more.
@@ -197,7 +200,8 @@ impl Step {
         Ok((Frontier { depth, shards }, stats))
     }
 
-    /// Like [`Step::run`], but drops the frontier before it makes the next one, so they need not both fit into memory.
+    /// Like [`Step::run`], but drops the frontier before it makes the next one, so they need not
+    /// both fit into memory.
     ///
     /// # Errors
     /// Those of [`Step::run`].
@@ -236,8 +240,9 @@ impl Step {
         }
     }
 
-    /// Makes the children of a frontier. Children of the shards in this process are added to the candidates. The others
-    /// are sent through the exchange. Without an exchange, all shards are in this process.
+    /// Makes the children of a frontier. Children of the shards in this process are added to the
+    /// candidates. All other children are sent through the exchange. Without an exchange, all
+    /// shards are in this process.
     ///
     /// # Errors
     /// [`Cancelled`] soon after `cancel` becomes true, or if the sink returns it.
@@ -351,8 +356,8 @@ impl<'a> Expander<'a> {
             self.chunks_to_floor_check = 1 + layout.tables() / TABLES_PER_FLOOR_CHECK;
         }
         self.chunks_to_floor_check -= 1;
-        // Thirty-two parents have some 450 children. That is enough to fill vector registers, and it fits the
-        // first-level cache.
+        // Thirty-two parents have some 450 children. That is enough to fill vector registers, and
+        // it fits the first-level cache.
         for parents in parents.chunks(32) {
             self.wells.clear();
             self.lines.clear();
