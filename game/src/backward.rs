@@ -16,7 +16,7 @@
 //! 4. If the parent's stack is higher than the given well's, *every* piece must be able to lower it
 //!    that far, because HATETRIS gives the worst piece. So O and I must each find a row with a gap
 //!    that they fit and that is open from above. Three rows are impossible, since O has only two.
-//!    (Enemies that do not give the worst piece skip this step.)
+//!    (This step is skipped for enemies that do not give the worst piece.)
 //! 5. Check with the forward emulator that the enemy gives this piece and that the well is one of
 //!    the children.
 //!

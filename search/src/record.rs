@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Facts about a committed depth. The fields `*_eval` are scores of the evaluator; lines are those of the game.
+/// Facts about a committed depth. The fields `*_eval` are scores of the evaluator; lines are those
+/// of the game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DepthRecord {
     /// Number of pieces placed.

@@ -6,9 +6,9 @@ use crate::node::NodeWell;
 pub const TABLE_WELLS: usize = 16_384;
 /// Maximum number of shards of a frontier.
 pub const MAX_SHARDS: usize = 4096;
-/// Minimum number of shards of a run in a cluster, unless its user chose one: enough for some tens of workers.
+/// Minimum of the default number of shards in a cluster. Enough for some tens of workers.
 pub const MIN_SHARDS: usize = 64;
-/// Maximum number of wells in a shard of such a run.
+/// Maximum number of wells per shard with the default number of shards, up to [`MAX_SHARDS`].
 pub const SHARD_WELLS: u64 = 1 << 20;
 
 /// The division of a frontier. A shard has one owner and one table on disk. In memory it is divided
@@ -39,7 +39,7 @@ impl ShardLayout {
         }
     }
 
-    /// Returns the number of shards of a run in a cluster, unless its user chose one.
+    /// The default number of shards of a run in a cluster.
     pub fn default_shards(width: u64) -> u32 {
         let shards = width.div_ceil(SHARD_WELLS);
         shards.clamp(MIN_SHARDS as u64, MAX_SHARDS as u64) as u32
