@@ -17,6 +17,7 @@ use crate::doctor::{DOCTOR_EXAMPLES, DoctorArgs};
 use crate::endgame::{ENDGAME_EXAMPLES, EndgameArgs};
 use crate::keyframes::{KEYFRAMES_EXAMPLES, KeyframesArgs};
 use crate::manual::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs};
+#[cfg(feature = "cluster")]
 use crate::plan::{PLAN_EXAMPLES, PlanArgs};
 use crate::run::{RESUME_EXAMPLES, RUN_EXAMPLES, ResumeArgs, RunArgs};
 use crate::runs::{RUNS_EXAMPLES, RunsArgs};
@@ -137,6 +138,7 @@ pub(crate) enum Command {
     #[command(after_help = RUNS_EXAMPLES, disable_help_subcommand = true)]
     Runs(RunsArgs),
     /// Tell what a search on many machines would take: time, dollars, and what limits it
+    #[cfg(feature = "cluster")]
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
     /// Make the certificates and the token of a cluster

@@ -22,6 +22,7 @@ mod manual;
 mod metrics;
 mod output;
 mod perft;
+#[cfg(feature = "cluster")]
 mod plan;
 #[cfg(feature = "cluster")]
 mod rent;
@@ -56,6 +57,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         Some(Command::Resume(args)) => run::resume(&args),
         Some(Command::Keyframes(args)) => keyframes::keyframes(&args),
         Some(Command::Runs(args)) => runs::runs(&args),
+        #[cfg(feature = "cluster")]
         Some(Command::Plan(args)) => plan::plan(&args),
         #[cfg(feature = "cluster")]
         Some(Command::Certs(args)) => certs::certs(&args),

@@ -2,7 +2,7 @@
 
 use crate::metrics::Metrics;
 use crate::wire::{machine_from_wire, machine_to_wire};
-use hatebeam_cost::{ActiveProcess, Machine};
+use hatebeam_cost::{ActiveProcess, MAX_WORKERS, Machine};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::answer::Kind as Answer;
 use hatebeam_proto::v1::from_worker::Message as FromWorker;
@@ -19,8 +19,6 @@ use tonic::{Request, Response, Status, Streaming};
 
 /// Orders that wait to be sent to a worker at most: there are never more than two.
 const QUEUE: usize = 16;
-/// The most workers.
-const MAX_WORKERS: usize = 4096;
 /// A worker that gives signs of life, and yet comes no further for so long, hangs. It is longer than a table
 /// or an upload can take.
 const STALL: Duration = Duration::from_secs(30 * 60);
@@ -456,7 +454,7 @@ impl WorkerRegistry {
             )));
         }
         let mut inner = self.inner();
-        if inner.workers.len() >= MAX_WORKERS && !inner.workers.contains_key(&hello.name) {
+        if inner.workers.len() >= MAX_WORKERS as usize && !inner.workers.contains_key(&hello.name) {
             return Err(Status::resource_exhausted(format!(
                 "{MAX_WORKERS} workers are here already"
             )));

@@ -1,11 +1,21 @@
-//! Costs of a run on rented machines: the usage of machines, requests and storage, in whole numbers, and prices.
+//! Costs of a run: the usage of machines, requests and storage in whole numbers, prices, and a model of a search in a
+//! cluster. Pure arithmetic: this crate asks no clock, no network and no metadata service.
 
+mod estimate;
+mod instances;
 mod ledger;
 mod machine;
+mod model;
 mod money;
 mod prices;
 
+pub use estimate::{EarlierRun, Estimate, EstimateInputs, EstimateWorker, estimate};
+pub use instances::{InstanceType, Market, PriceTable, S3Prices, UnknownInstance};
 pub use ledger::{MachineUsage, UsageLedger};
 pub use machine::{ActiveProcess, MAX_PRICE, MAX_TEXT, Machine, one_per_machine};
+pub use model::{
+    BENCHMARK_NS, Beam, Bottleneck, DepthModel, MAX_WORKERS, MachineProfile, ModelInputs,
+    ProgramConstants, fewest_workers, model_depth,
+};
 pub use money::{Micros, NotDollars};
 pub use prices::ObjectStorePrices;

@@ -3,7 +3,7 @@
 use crate::access::Access;
 use crate::error::ApiError;
 use crate::events;
-use crate::form::{Estimate, EstimateRequest, Estimator, LimitsForm, RunForm};
+use crate::form::{EstimateRequest, Estimator, LimitsForm, RunForm};
 use crate::game;
 use crate::view::{DepthView, RunLine, RunView, WorkerView};
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -13,6 +13,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use hatebeam_cost::Estimate;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_report::Film;

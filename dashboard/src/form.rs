@@ -1,8 +1,9 @@
 //! The form for a new run, and the estimate of its time and cost.
 
 use crate::error::ApiError;
+use hatebeam_cost::Estimate;
 use hatebeam_proto::v1;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -96,29 +97,6 @@ pub struct EstimateRequest {
     pub workers: Vec<v1::WorkerStatus>,
     /// All runs, last submitted first.
     pub runs: Vec<v1::RunStatus>,
-}
-
-/// Estimated time and cost of a run. Ranges go from the lowest to the highest likely value.
-#[derive(Clone, Debug, Default, Serialize, PartialEq)]
-pub struct Estimate {
-    /// Number of depths.
-    pub depths: [u32; 2],
-    /// Search time in seconds.
-    pub seconds: [f64; 2],
-    /// Cost in dollars, of machines and object store; `None` if prices are unknown.
-    pub dollars: Option<[f64; 2]>,
-    /// Price of the workers in dollars per hour; `None` if prices are unknown.
-    pub dollars_per_hour: Option<f64>,
-    /// Bytes in the object store at the end of the run.
-    pub stored_bytes: f64,
-    /// Price of these bytes in dollars per month.
-    pub storage_dollars_per_month: f64,
-    /// Number of workers assumed.
-    pub workers: u32,
-    /// Basis of the estimate, in words.
-    pub judged_by: String,
-    /// Warnings, such as a beam that does not fit in memory.
-    pub warnings: Vec<String>,
 }
 
 /// Estimates a run, or returns the reason why it cannot.

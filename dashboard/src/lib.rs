@@ -19,6 +19,7 @@ mod server;
 mod sessions;
 mod view;
 
-pub use form::{Estimate, EstimateRequest, Estimator, RunForm};
+pub use form::{EstimateRequest, Estimator, RunForm};
+pub use hatebeam_cost::Estimate;
 pub use server::{DashboardError, Server, Settings, bind};
 pub use view::{CostView, MachineView, ProjectionView, WorkerView};

@@ -6,8 +6,16 @@
 
 use hatebeam_game::Geometry;
 use hatebeam_search::{Node, NodeWell};
+use std::time::Duration;
 use thiserror::Error;
 
+/// Number of children that a sender collects for a batch, which then has about 100 kB.
+pub const BATCH_CHILDREN: usize = 4096;
+/// Maximum number of batches of a sender that wait for one receiver.
+pub const QUEUED_BATCHES: usize = 4;
+/// Time between two messages in which a receiver tells its floors. They rise continuously, and sending a child below them
+/// is wasted.
+pub const FLOOR_INTERVAL: Duration = Duration::from_millis(20);
 /// The most children of a batch.
 pub const MAX_CHILDREN: usize = 16_384;
 /// Bytes before the columns.

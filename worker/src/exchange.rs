@@ -1,7 +1,7 @@
 //! The exchange of children between workers.
 //!
 //! A worker has a stream to each other worker while a depth is expanded. What a stream holds is bounded: a
-//! buffer of one batch, [`QUEUE`] batches that wait, and the windows of HTTP/2; whoever has more waits, so
+//! buffer of one batch, [`QUEUED_BATCHES`] batches that wait, and the windows of HTTP/2; whoever has more waits, so
 //! that a slow worker slows the others down rather than filling their memory. Taking children in never
 //! waits for sending any, so that nobody waits in a circle.
 
@@ -10,11 +10,11 @@ use bytes::Bytes;
 use hatebeam_game::Geometry;
 use hatebeam_metrics::WorkerMetrics;
 use hatebeam_net::{MAX_MESSAGE, explain};
-use hatebeam_proto::batch;
+use hatebeam_proto::batch::{self, BATCH_CHILDREN, FLOOR_INTERVAL, QUEUED_BATCHES};
 use hatebeam_proto::v1::peers_client::PeersClient;
 use hatebeam_proto::v1::peers_server::Peers;
 use hatebeam_proto::v1::{SendRequest, SendResponse, StreamHeader};
-use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, SortBuffer};
+use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, REMOTE_BATCH, SortBuffer};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,14 +30,8 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-/// Children of a batch: some 100 KB.
-const BATCH: usize = 4096;
-/// Batches that wait for a peer at most.
-const QUEUE: usize = 4;
 /// How long a stream waits for its depth to be begun here, which the coordinator tells all at once.
 const WAIT: Duration = Duration::from_secs(30);
-/// So often the sender is told the floors: they rise all the time, and a child below them is sent in vain.
-const TELL_EVERY: Duration = Duration::from_millis(20);
 
 /// What is taken in at present.
 #[derive(Clone)]
@@ -118,7 +112,7 @@ impl PeerStreams {
         let mut streams = JoinSet::new();
         let mut handles = Vec::new();
         let streams_to_peers = peers.iter().map(|(name, channel)| {
-            let (queue, requests) = mpsc::channel(QUEUE);
+            let (queue, requests) = mpsc::channel(QUEUED_BATCHES);
             let first = SendRequest {
                 header: Some(header.clone()),
                 batch: Bytes::new(),
@@ -239,8 +233,13 @@ impl ChildSink for PeerStreams {
         let full = {
             let mut buffer = lock(&link.buffer);
             buffer.extend_from_slice(children);
-            let is_full = buffer.len() >= BATCH;
-            is_full.then(|| std::mem::replace(&mut *buffer, Vec::with_capacity(BATCH + 256)))
+            let is_full = buffer.len() >= BATCH_CHILDREN;
+            is_full.then(|| {
+                std::mem::replace(
+                    &mut *buffer,
+                    Vec::with_capacity(BATCH_CHILDREN + REMOTE_BATCH),
+                )
+            })
         };
         match full {
             Some(batch) => self.push(link, &batch),
@@ -351,7 +350,7 @@ impl Peers for PeerService {
         request: Request<Streaming<SendRequest>>,
     ) -> Result<Response<Self::SendStream>, Status> {
         let mut requests = request.into_inner();
-        let (answers, stream) = mpsc::channel(QUEUE);
+        let (answers, stream) = mpsc::channel(QUEUED_BATCHES);
         let service = PeerService {
             inbound: self.inbound.clone(),
             traffic: Arc::clone(&self.traffic),
@@ -396,7 +395,7 @@ impl PeerService {
         let layout = candidates.layout();
         let mut work = (Vec::new(), SortBuffer::default());
         let mut received = 0;
-        let mut telling = tokio::time::interval(TELL_EVERY);
+        let mut telling = tokio::time::interval(FLOOR_INTERVAL);
         telling.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut now = self.inbound.clone();
         let mut is_over = std::pin::pin!(async move {

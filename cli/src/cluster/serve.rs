@@ -7,7 +7,7 @@ use crate::logs::{LogFormat, SpanArgs};
 use crate::machine::{available_memory, rss};
 use crate::metrics::MetricsArgs;
 use crate::output;
-use crate::rent::{Metadata, RentArgs, rates};
+use crate::rent::{Metadata, RentArgs, object_store_prices};
 use anyhow::{Context, bail};
 use hatebeam_coordinator::{NotifierSettings, Settings, coordinate};
 use hatebeam_metrics::Registry;
@@ -233,7 +233,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
             .serve(&registry, "coordinator", &objects)
             .await?;
         let (machine, _) = args.rent.machine().await?;
-        let rates = rates(args.store.is_of_aws())?;
+        let rates = object_store_prices(args.store.is_of_aws());
         let dashboard = args.dashboard.open(&args.tls, args.insecure_bind, rates);
         let dashboard = dashboard.await?;
         let (dashboard, url) = dashboard.unzip();

@@ -1,22 +1,23 @@
 //! `hatebeam plan`: what a search on many machines would take.
 
-#[cfg(feature = "cluster")]
 mod estimate;
-mod machines;
-mod model;
 
-#[cfg(feature = "cluster")]
 pub(crate) use estimate::estimate;
 
 use crate::machine::available_memory;
 use crate::output::{self, count};
 use crate::run::screen::{bytes, duration};
 use crate::run::{kind_parser, parse_wells, quiescence_parser};
+use anyhow::Context;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use hatebeam_cost::{
+    BENCHMARK_NS, Beam, DepthModel, InstanceType, MAX_WORKERS, Market, ModelInputs, PriceTable,
+    ProgramConstants, fewest_workers, model_depth,
+};
+use hatebeam_objects::Options;
+use hatebeam_proto::batch::{BATCH_CHILDREN, FLOOR_INTERVAL, QUEUED_BATCHES};
 use hatebeam_runs::Retention;
 use hatebeam_search::{EvaluatorKind, Quiescence};
-use machines::Instance;
-pub(crate) use machines::{Market, Prices};
-use model::{Beam, Depth, Inputs, MAX_WORKERS, Machine, depth, fewest_workers};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -77,6 +78,7 @@ pub(crate) struct PlanArgs {
     keep: Retention,
     /// How machines are paid for
     #[arg(long, value_name = "MARKET", default_value = "on-demand")]
+    #[arg(value_parser = market_parser())]
     market: Market,
     /// Dollars that a machine costs an hour, rather than what the table says
     #[arg(long, value_name = "DOLLARS", value_parser = parse_price)]
@@ -152,6 +154,30 @@ pub(crate) fn parse_price(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Parses a market.
+pub(crate) fn market_parser() -> impl TypedValueParser<Value = Market> {
+    let value = |market: Market| {
+        PossibleValue::new(market.name()).help(match market {
+            Market::OnDemand => "The list price",
+            Market::Spot => "A lower price that varies; AWS can reclaim the machine",
+        })
+    };
+    PossibleValuesParser::new(Market::ALL.map(value))
+        .map(|name| Market::from_name(&name).unwrap_or(Market::OnDemand))
+}
+
+/// The constants of the program that the model needs.
+fn program_constants() -> ProgramConstants {
+    let objects = Options::default();
+    ProgramConstants {
+        batch_children: BATCH_CHILDREN,
+        queued_batches: QUEUED_BATCHES,
+        floor_interval: FLOOR_INTERVAL,
+        part_bytes: objects.part_bytes,
+        parallel_parts: objects.parallel_parts,
+    }
+}
+
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
 struct Report {
@@ -159,7 +185,7 @@ struct Report {
     shards: u64,
     depths: u32,
     evaluator: &'static str,
-    instance: Instance,
+    instance: InstanceType,
     market: &'static str,
     dollars_per_hour: f64,
     prices_as_of: String,
@@ -174,7 +200,7 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct Plan {
     count: u32,
-    depth: Depth,
+    depth: DepthModel,
     /// Of the whole run.
     seconds: f64,
     /// Of machines, for a depth and the run.
@@ -197,23 +223,26 @@ pub(crate) fn plan(args: &PlanArgs) -> anyhow::Result<()> {
 }
 
 /// The machine that is meant.
-fn instance(args: &PlanArgs, prices: &Prices) -> anyhow::Result<Instance> {
+fn instance(args: &PlanArgs, prices: &PriceTable) -> anyhow::Result<InstanceType> {
     let mut instance = match args.cores {
-        Some(cores) => unnamed("described", cores),
+        Some(cores) => InstanceType::unnamed("described", cores),
         None if args.instance.eq_ignore_ascii_case("local") => {
             let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-            let mut local = unnamed("local", u32::try_from(cores)?);
+            let mut local = InstanceType::unnamed("local", u32::try_from(cores)?);
             local.memory_gib = available_memory().unwrap_or(4 << 30) as f64 / f64::from(1 << 30);
             local
         }
-        None => prices.find(&args.instance)?,
+        None => prices.find(&args.instance).cloned().context(
+            "--instance: `local` is this machine; --cores, --memory-gib, --network-gbit and --price-per-hour describe \
+             any other",
+        )?,
     };
     instance.memory_gib = args.memory_gib.unwrap_or(instance.memory_gib);
     if let Some(gbit) = args.network_gbit {
         (instance.network_gbit, instance.burst_gbit) = (gbit, gbit);
     }
     if let Some(ns) = args.ns_per_child {
-        instance.core_speed = model::BENCHMARK_NS / ns;
+        instance.core_speed = BENCHMARK_NS / ns;
     }
     if let Some(price) = args.price_per_hour {
         (instance.on_demand, instance.spot) = (price, price);
@@ -221,50 +250,17 @@ fn instance(args: &PlanArgs, prices: &Prices) -> anyhow::Result<Instance> {
     Ok(instance)
 }
 
-/// A machine as the model sees it.
-fn machine_of(instance: &Instance) -> Machine {
-    Machine {
-        threads: f64::from(instance.vcpus),
-        cores: f64::from(instance.cores),
-        core_speed: instance.core_speed,
-        memory_bytes: instance.memory_gib * f64::from(1 << 30),
-        network_bytes_per_second: instance.network_gbit * 1e9 / 8.0,
-        disk_bytes_per_second: instance.disk_mb_s * 1e6,
-    }
-}
-
-/// A machine of which no more is known.
-fn unnamed(name: &str, cores: u32) -> Instance {
-    Instance {
-        name: name.to_owned(),
-        processor: String::new(),
-        vcpus: cores,
-        cores,
-        core_speed: 1.0,
-        memory_gib: 1.0,
-        network_gbit: 10.0,
-        burst_gbit: 10.0,
-        disk_gb: 0.0,
-        disk_mb_s: 1000.0,
-        on_demand: 0.0,
-        spot: 0.0,
-    }
-}
-
 fn report(args: &PlanArgs) -> anyhow::Result<Report> {
-    let prices = Prices::load()?;
-    let instance = instance(args, &prices)?;
-    let inputs = Inputs {
+    let prices = PriceTable::get();
+    let instance = instance(args, prices)?;
+    let inputs = ModelInputs {
         children_per_well: args.children_per_well,
         put_seconds: args.put_ms / 1e3,
         puts_per_second: prices.s3.puts_per_second,
-        ..Inputs::measured(args.evaluator, args.quiescence)
+        ..ModelInputs::measured(args.evaluator, args.quiescence, program_constants())
     };
-    let machine = machine_of(&instance);
-    let dollars_per_hour = match args.market {
-        Market::OnDemand => instance.on_demand,
-        Market::Spot => instance.spot,
-    };
+    let machine = instance.profile();
+    let dollars_per_hour = instance.dollars_per_hour(args.market);
     let beam = Beam::new(args.width, args.shards);
     let depths = f64::from(args.depths);
     let plans: Vec<Plan> = args
@@ -272,7 +268,7 @@ fn report(args: &PlanArgs) -> anyhow::Result<Report> {
         .0
         .iter()
         .map(|&count| {
-            let depth = depth(&inputs, &machine, beam, count);
+            let depth = model_depth(&inputs, &machine, beam, count);
             let per_depth = dollars_per_hour / 3600.0 * depth.seconds * f64::from(count);
             let requests = depth.puts * prices.s3.dollars_per_1000_puts / 1000.0;
             Plan {
@@ -316,7 +312,7 @@ fn report(args: &PlanArgs) -> anyhow::Result<Report> {
 /// What to say where none of the numbers of machines has the memory.
 fn too_small(
     args: &PlanArgs,
-    instance: &Instance,
+    instance: &InstanceType,
     plans: &[Plan],
     fewest: Option<u32>,
 ) -> anyhow::Error {

@@ -1,0 +1,345 @@
+//! An estimate of a run's time and cost, before the run is submitted.
+//!
+//! If the price table contains the machines of the workers, the model alone decides. Otherwise the speed of an earlier
+//! run does. Without one, the model runs with machines of which only the number of threads is known. The number of
+//! depths is known only at the end of a run, so the estimate is a range.
+
+use crate::instances::{InstanceType, PriceTable};
+use crate::machine::{Machine, one_per_machine};
+use crate::model::{Beam, DepthModel, MachineProfile, ModelInputs, model_depth};
+use crate::money::Micros;
+use crate::prices::ObjectStorePrices;
+use serde::Serialize;
+
+/// Machine that the estimate assumes if there is no worker.
+const DEFAULT_INSTANCE: &str = "c5d.18xlarge";
+/// Deviation of the model from measurements, with a margin: the machines are assumed, not measured.
+const MODEL_RANGE: [f64; 2] = [0.8, 1.5];
+/// Deviation of the speed of another run, which had another width and other workers.
+const MEASURED_RANGE: [f64; 2] = [0.7, 1.6];
+/// Deviation if only the number of threads is known.
+const GUESSED_RANGE: [f64; 2] = [0.5, 2.5];
+/// Minimum number of depths of a run whose speed is used: the first depths are narrow.
+const MIN_DEPTHS: u32 = 30;
+/// Approximate number of depths before a beam has its full width.
+const NARROW_DEPTHS: u32 = 12;
+
+/// A worker for an estimate.
+#[derive(Clone, Debug)]
+pub struct EstimateWorker {
+    /// Its machine.
+    pub machine: Machine,
+    /// Number of its threads.
+    pub threads: u32,
+    /// Its memory; 0 if that is not known.
+    pub memory_bytes: u64,
+}
+
+/// An earlier run, whose speed tells how fast the workers are.
+#[derive(Clone, Debug)]
+pub struct EarlierRun {
+    /// Name of the run.
+    pub name: String,
+    /// Width of its beam.
+    pub width: u64,
+    /// Its last depth.
+    pub depth: u32,
+    /// Time of its search in seconds.
+    pub seconds: f64,
+}
+
+/// Inputs of an estimate.
+#[derive(Clone, Debug)]
+pub struct EstimateInputs {
+    /// Inputs of the model.
+    pub model: ModelInputs,
+    /// Width and shards of the run.
+    pub beam: Beam,
+    /// Lowest and highest likely number of depths.
+    pub depths: [u32; 2],
+    /// Share of the depths that keep their tables.
+    pub kept_share: f64,
+    /// The workers.
+    pub workers: Vec<EstimateWorker>,
+    /// Earlier runs, the last submitted first.
+    pub runs: Vec<EarlierRun>,
+    /// Prices of the object store.
+    pub prices: ObjectStorePrices,
+}
+
+/// Estimated time and cost of a run. Ranges go from the lowest to the highest likely value.
+#[derive(Clone, Debug, Default, Serialize, PartialEq)]
+pub struct Estimate {
+    /// Number of depths.
+    pub depths: [u32; 2],
+    /// Search time in seconds.
+    pub seconds: [f64; 2],
+    /// Cost in dollars, of machines and object store; `None` if prices are unknown.
+    pub dollars: Option<[f64; 2]>,
+    /// Price of the workers in dollars per hour; `None` if prices are unknown.
+    pub dollars_per_hour: Option<f64>,
+    /// Bytes in the object store at the end of the run.
+    pub stored_bytes: f64,
+    /// Price of these bytes in dollars per month.
+    pub storage_dollars_per_month: f64,
+    /// Number of workers assumed.
+    pub workers: u32,
+    /// Basis of the estimate, in words.
+    pub judged_by: String,
+    /// Warnings, such as a beam that does not fit in memory.
+    pub warnings: Vec<String>,
+}
+
+/// Estimates the time and cost of a run.
+pub fn estimate(inputs: &EstimateInputs) -> Estimate {
+    let mut warnings = Vec::new();
+    let machines = machines(&inputs.workers, &mut warnings);
+    let models = machines.profiles.iter().map(|profile| {
+        let count = u32::try_from(machines.profiles.len()).unwrap_or(u32::MAX);
+        model_depth(&inputs.model, profile, inputs.beam, count)
+    });
+    let models: Vec<DepthModel> = models.collect();
+    warnings.extend(memory_warning(&machines, &models));
+    let speed = speed(inputs, &machines, &models);
+    let [few, many] = inputs.depths.map(f64::from);
+    let seconds = [
+        speed.seconds * speed.range[0] * few,
+        speed.seconds * speed.range[1] * many,
+    ];
+    let request_dollars = speed.puts * inputs.prices.nanos_per_write as f64 / 1e9;
+    let dollars = machines.dollars_per_hour.map(|price| {
+        [
+            price / 3600.0 * seconds[0] + request_dollars * few,
+            price / 3600.0 * seconds[1] + request_dollars * many,
+        ]
+    });
+    let stored_bytes =
+        inputs.beam.width as f64 * inputs.model.bytes_per_well * many * inputs.kept_share;
+    let storage = inputs.prices.storage_per_month(stored_bytes as u64);
+    Estimate {
+        depths: inputs.depths,
+        seconds,
+        dollars,
+        dollars_per_hour: machines.dollars_per_hour,
+        stored_bytes,
+        storage_dollars_per_month: storage.dollars(),
+        workers: u32::try_from(inputs.workers.len()).unwrap_or(u32::MAX),
+        judged_by: speed.judged_by,
+        warnings,
+    }
+}
+
+/// The machines that would search.
+struct Machines {
+    profiles: Vec<MachineProfile>,
+    /// Whether the price table contains all of them.
+    are_known: bool,
+    /// Price of all of them; `None` if the price of one is not known.
+    dollars_per_hour: Option<f64>,
+}
+
+fn machines(workers: &[EstimateWorker], warnings: &mut Vec<String>) -> Machines {
+    let table = PriceTable::get();
+    if workers.is_empty() {
+        let assumed = table.find(DEFAULT_INSTANCE).ok();
+        let dollars = assumed.map(|instance| instance.on_demand);
+        warnings.push(format!(
+            "No worker is connected. The estimate assumes one {DEFAULT_INSTANCE} at ${} an hour.",
+            dollars.unwrap_or_default()
+        ));
+        return Machines {
+            profiles: assumed.map(InstanceType::profile).into_iter().collect(),
+            are_known: true,
+            dollars_per_hour: dollars,
+        };
+    }
+    let workers = one_per_machine(workers, |worker| worker.machine.id.as_str());
+    let profiles = workers.iter().map(|worker| {
+        let known = table.find(&worker.machine.kind);
+        known.map_or_else(|_| unknown_profile(worker), InstanceType::profile)
+    });
+    let are_known = workers
+        .iter()
+        .all(|worker| table.find(&worker.machine.kind).is_ok());
+    let prices = workers.iter().map(|worker| worker.machine.price_per_hour);
+    let unpriced = prices.clone().filter(Option::is_none).count();
+    if unpriced > 0 {
+        warnings.push(format!(
+            "The price of {unpriced} of {} machines is unknown, so the cost is unknown: start workers with \
+             --price-per-hour.",
+            workers.len()
+        ));
+    }
+    let total = (unpriced == 0).then(|| prices.flatten().sum::<Micros>());
+    Machines {
+        profiles: profiles.collect(),
+        are_known,
+        dollars_per_hour: total.map(Micros::dollars),
+    }
+}
+
+/// The capacity of a machine of which only threads and memory are known.
+fn unknown_profile(worker: &EstimateWorker) -> MachineProfile {
+    MachineProfile {
+        memory_bytes: worker.memory_bytes as f64,
+        ..InstanceType::unnamed("worker", worker.threads.max(1)).profile()
+    }
+}
+
+/// Speed of a depth at full width.
+struct Speed {
+    seconds: f64,
+    /// Factors of the lowest and the highest likely time.
+    range: [f64; 2],
+    /// Number of writes to the object store.
+    puts: f64,
+    judged_by: String,
+}
+
+fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) -> Speed {
+    // All machines wait for the slowest one.
+    let slowest = models
+        .iter()
+        .max_by(|one, other| one.seconds.total_cmp(&other.seconds));
+    let (seconds, puts) = slowest.map_or((0.0, 0.0), |depth| (depth.seconds, depth.puts));
+    let by_model = |range, machines: &str| Speed {
+        seconds,
+        range,
+        puts,
+        judged_by: format!("`hatebeam plan`'s model of a cluster, with {machines}"),
+    };
+    if machines.are_known {
+        return by_model(MODEL_RANGE, "machines that are in its table");
+    }
+    let earlier = inputs
+        .runs
+        .iter()
+        .find(|run| run.depth >= MIN_DEPTHS && run.seconds > 0.0 && run.width > 0);
+    let Some(run) = earlier else {
+        return by_model(
+            GUESSED_RANGE,
+            "machines of which only the threads are known",
+        );
+    };
+    let per_depth = run.seconds / f64::from(run.depth - NARROW_DEPTHS);
+    Speed {
+        seconds: per_depth * inputs.beam.width as f64 / run.width as f64,
+        range: MEASURED_RANGE,
+        puts,
+        judged_by: format!(
+            "the speed of {}, as if the workers of now had searched it",
+            run.name
+        ),
+    }
+}
+
+/// Warns if a worker has too little memory for its shards.
+fn memory_warning(machines: &Machines, models: &[DepthModel]) -> Option<String> {
+    let mut pairs = models.iter().zip(&machines.profiles);
+    // A worker that reports no memory is assumed to have enough.
+    let (depth, profile) =
+        pairs.find(|(depth, profile)| profile.memory_bytes > 0.0 && !depth.fits)?;
+    Some(format!(
+        "The beam may not fit: a worker needs {:.1} GB of memory, and one has {:.1} GB.",
+        depth.memory_bytes / 1e9,
+        profile.memory_bytes / 1e9
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::inputs;
+
+    const DEPTHS: [u32; 2] = [180, 290];
+
+    fn estimate_of(width: u64, workers: Vec<EstimateWorker>) -> EstimateInputs {
+        EstimateInputs {
+            model: inputs(),
+            beam: Beam::new(width, None),
+            depths: DEPTHS,
+            kept_share: 1.0,
+            workers,
+            runs: Vec::new(),
+            prices: PriceTable::get().s3.object_store(),
+        }
+    }
+
+    fn worker(kind: &str, price: Option<f64>) -> EstimateWorker {
+        EstimateWorker {
+            machine: Machine {
+                kind: kind.to_owned(),
+                price_per_hour: price.map(Micros::from_dollars),
+                ..Machine::default()
+            },
+            threads: 4,
+            memory_bytes: 16 << 30,
+        }
+    }
+
+    #[test]
+    fn known_machines_are_estimated_by_the_model() {
+        let of = |count| {
+            let workers = vec![worker(DEFAULT_INSTANCE, Some(3.456)); count];
+            estimate(&estimate_of(25_000_000, workers))
+        };
+        let (one, four) = (of(1), of(4));
+        assert!(one.seconds[0] > 0.0 && one.seconds[0] < one.seconds[1]);
+        assert!(four.seconds[1] < one.seconds[1] / 2.0, "{one:?} {four:?}");
+        assert_eq!(four.dollars_per_hour, Some(4.0 * 3.456));
+        // `hatebeam plan` predicts 21:52 and $1.28 for 250 depths.
+        assert!(
+            (one.seconds[0]..one.seconds[1]).contains(&1312.0),
+            "{one:?}"
+        );
+        let dollars = one.dollars.unwrap();
+        assert!((dollars[0]..dollars[1]).contains(&1.28), "{one:?}");
+        assert!(one.judged_by.contains("in its table") && one.warnings.is_empty());
+    }
+
+    #[test]
+    fn two_workers_on_one_machine_count_once() {
+        let mut half = worker(DEFAULT_INSTANCE, Some(3.456));
+        half.machine.id = "i-0123456789".to_owned();
+        let whole = estimate(&estimate_of(25_000_000, vec![half.clone()]));
+        let halves = estimate(&estimate_of(25_000_000, vec![half.clone(), half]));
+        let cost = |estimate: &Estimate| (estimate.seconds, estimate.dollars);
+        assert_eq!(cost(&halves), cost(&whole));
+    }
+
+    #[test]
+    fn unknown_machines_and_prices_give_warnings() {
+        let none = estimate(&estimate_of(10_000, Vec::new()));
+        assert!(
+            none.warnings[0].contains("No worker is connected"),
+            "{none:?}"
+        );
+        assert_eq!(none.workers, 0);
+        let odd = estimate(&estimate_of(10_000, vec![worker("under-the-desk", None)]));
+        assert_eq!((odd.dollars, odd.dollars_per_hour), (None, None));
+        assert!(odd.warnings[0].contains("--price-per-hour"), "{odd:?}");
+        assert!(odd.judged_by.contains("only the threads"), "{odd:?}");
+        let tight = estimate(&estimate_of(1 << 30, vec![worker("", Some(0.0))]));
+        assert!(tight.warnings[0].contains("may not fit"), "{tight:?}");
+    }
+
+    #[test]
+    fn speed_of_an_earlier_run_has_priority_over_a_guess() {
+        let mut inputs = estimate_of(200_000, vec![worker("", Some(0.0))]);
+        inputs.runs = vec![EarlierRun {
+            name: "other".to_owned(),
+            width: 100_000,
+            depth: 112,
+            seconds: 50.0,
+        }];
+        let estimated = estimate(&inputs);
+        assert!(estimated.judged_by.contains("other"), "{estimated:?}");
+        // A depth takes a second.
+        let expected = f64::from(DEPTHS[1]) * MEASURED_RANGE[1];
+        assert!(
+            (estimated.seconds[1] - expected).abs() < 1e-6,
+            "{estimated:?}"
+        );
+        assert!(estimated.dollars.unwrap()[1] < 0.1);
+    }
+}

@@ -1,0 +1,269 @@
+//! Types of machines and their prices: the table `instances.toml`, which is part of the program.
+
+use crate::machine::Machine;
+use crate::model::MachineProfile;
+use crate::money::Micros;
+use crate::prices::ObjectStorePrices;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::OnceLock;
+use thiserror::Error;
+
+/// A type of machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InstanceType {
+    /// Name, such as `c5d.18xlarge`.
+    pub name: String,
+    /// Processor, in words.
+    pub processor: String,
+    /// Number of threads that run at once. A worker uses all of them.
+    pub vcpus: u32,
+    /// Number of physical cores.
+    pub cores: u32,
+    /// Speed of a core, relative to the measured machine.
+    pub core_speed: f64,
+    /// Memory in GiB.
+    pub memory_gib: f64,
+    /// Sustained network throughput each way, in gigabits a second.
+    pub network_gbit: f64,
+    /// Network throughput each way in a burst, in gigabits a second.
+    pub burst_gbit: f64,
+    /// Size of the local disk in gigabytes.
+    pub disk_gb: f64,
+    /// Write throughput of the disk in megabytes a second.
+    pub disk_mb_s: f64,
+    /// Price on demand in dollars an hour.
+    pub on_demand: f64,
+    /// Approximate spot price in dollars an hour.
+    pub spot: f64,
+}
+
+impl InstanceType {
+    /// Returns a machine with this number of cores and otherwise typical capacity, without a price.
+    pub fn unnamed(name: &str, cores: u32) -> InstanceType {
+        InstanceType {
+            name: name.to_owned(),
+            processor: String::new(),
+            vcpus: cores,
+            cores,
+            core_speed: 1.0,
+            memory_gib: 1.0,
+            network_gbit: 10.0,
+            burst_gbit: 10.0,
+            disk_gb: 0.0,
+            disk_mb_s: 1000.0,
+            on_demand: 0.0,
+            spot: 0.0,
+        }
+    }
+
+    /// Returns the capacity for the model.
+    pub fn profile(&self) -> MachineProfile {
+        MachineProfile {
+            threads: f64::from(self.vcpus),
+            cores: f64::from(self.cores),
+            core_speed: self.core_speed,
+            memory_bytes: self.memory_gib * f64::from(1 << 30),
+            network_bytes_per_second: self.network_gbit * 1e9 / 8.0,
+            disk_bytes_per_second: self.disk_mb_s * 1e6,
+        }
+    }
+
+    /// Returns the price in dollars an hour.
+    pub fn dollars_per_hour(&self, market: Market) -> f64 {
+        match market {
+            Market::OnDemand => self.on_demand,
+            Market::Spot => self.spot,
+        }
+    }
+}
+
+/// How a machine is paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Market {
+    /// At the list price.
+    OnDemand,
+    /// At a variable price; the provider can reclaim the machine.
+    Spot,
+}
+
+impl Market {
+    /// All markets.
+    pub const ALL: [Market; 2] = [Market::OnDemand, Market::Spot];
+
+    /// Returns the name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Market::OnDemand => "on-demand",
+            Market::Spot => "spot",
+        }
+    }
+
+    /// Returns the market with this name.
+    pub fn from_name(name: &str) -> Option<Market> {
+        Market::ALL.into_iter().find(|market| market.name() == name)
+    }
+}
+
+impl fmt::Display for Market {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// List prices of S3.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct S3Prices {
+    /// Price of a gigabyte for a month.
+    pub dollars_per_gb_month: f64,
+    /// Price of 1000 requests that write or list.
+    pub dollars_per_1000_puts: f64,
+    /// Price of 1000 requests that read.
+    pub dollars_per_1000_gets: f64,
+    /// Writes a second that S3 accepts under one prefix.
+    pub puts_per_second: f64,
+}
+
+impl S3Prices {
+    /// Returns the prices in whole numbers.
+    pub fn object_store(&self) -> ObjectStorePrices {
+        let nanos_each = |dollars_per_1000: f64| (dollars_per_1000 * 1e6).round() as u64;
+        ObjectStorePrices {
+            nanos_per_write: nanos_each(self.dollars_per_1000_puts),
+            nanos_per_read: nanos_each(self.dollars_per_1000_gets),
+            per_gb_month: Micros::from_dollars(self.dollars_per_gb_month),
+        }
+    }
+}
+
+/// The table of prices.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PriceTable {
+    /// Date of the prices.
+    pub as_of: String,
+    /// Region of the prices.
+    pub region: String,
+    /// Prices of S3.
+    pub s3: S3Prices,
+    /// Types of machines.
+    #[serde(rename = "instance")]
+    pub instances: Vec<InstanceType>,
+}
+
+/// A type of machine that the table does not contain.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown machine type {name:?}: known types are {known}")]
+pub struct UnknownInstance {
+    /// The name.
+    pub name: String,
+    /// The names in the table, separated by commas.
+    pub known: String,
+}
+
+impl PriceTable {
+    /// Returns the table.
+    pub fn get() -> &'static PriceTable {
+        static TABLE: OnceLock<PriceTable> = OnceLock::new();
+        TABLE.get_or_init(|| {
+            toml::from_str(include_str!("instances.toml"))
+                .expect("the table is a part of the program, and a test parses it")
+        })
+    }
+
+    /// Returns the machine type with this name.
+    ///
+    /// # Errors
+    /// [`UnknownInstance`].
+    pub fn find(&self, name: &str) -> Result<&InstanceType, UnknownInstance> {
+        let mut instances = self.instances.iter();
+        let found = instances.find(|instance| instance.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            let known = self.instances.iter().map(|instance| instance.name.as_str());
+            UnknownInstance {
+                name: name.to_owned(),
+                known: known.collect::<Vec<_>>().join(", "),
+            }
+        })
+    }
+
+    /// Sets the price of a machine: `chosen` if the user chose one, else that of the table, if it contains the kind.
+    pub fn set_price(&self, machine: &mut Machine, chosen: Option<Micros>) {
+        if let Some(price) = chosen {
+            machine.price_per_hour = Some(price);
+            machine.price_from = "set by --price-per-hour".to_owned();
+            return;
+        }
+        let Ok(listed) = self.find(&machine.kind) else {
+            machine.price_per_hour = None;
+            machine.price_from = String::new();
+            return;
+        };
+        let market = Market::from_name(&machine.market).unwrap_or(Market::OnDemand);
+        machine.price_per_hour = Some(Micros::from_dollars(listed.dollars_per_hour(market)));
+        machine.price_from = format!("the table of {} for {}", self.as_of, self.region);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_is_plausible() {
+        let table = PriceTable::get();
+        assert!(table.instances.len() >= 5);
+        for instance in &table.instances {
+            let name = &instance.name;
+            assert!(
+                instance.cores > 0 && [1, 2].contains(&(instance.vcpus / instance.cores)),
+                "{name}"
+            );
+            assert!((0.1..=1.5).contains(&instance.core_speed), "{name}");
+            assert!(instance.network_gbit <= instance.burst_gbit, "{name}");
+            assert!(
+                instance.spot > 0.0 && instance.spot < instance.on_demand,
+                "{name}"
+            );
+            // A core costs 4 to 10 cents an hour; a vCPU that is a whole core costs 2 to 6.
+            let per_vcpu = instance.on_demand / f64::from(instance.vcpus);
+            assert!((0.03..0.07).contains(&per_vcpu), "{name} {per_vcpu}");
+            assert_eq!(table.find(name).unwrap().name, *name);
+        }
+        let error = table.find("c5d.99xlarge").unwrap_err();
+        assert!(error.to_string().contains("c5d.18xlarge"), "{error}");
+    }
+
+    fn priced(kind: &str, market: &str, chosen: Option<f64>) -> Machine {
+        let mut machine = Machine {
+            kind: kind.to_owned(),
+            market: market.to_owned(),
+            ..Machine::default()
+        };
+        PriceTable::get().set_price(&mut machine, chosen.map(Micros::from_dollars));
+        machine
+    }
+
+    #[test]
+    fn chosen_price_has_priority_over_the_table() {
+        let spot = priced("c5d.18xlarge", "spot", None);
+        assert_eq!(spot.price_per_hour, Some(Micros(1_380_000)));
+        let on_demand = priced("c5d.18xlarge", "", None);
+        assert_eq!(on_demand.price_per_hour, Some(Micros(3_456_000)));
+        assert!(on_demand.price_from.starts_with("the table of 20"));
+        let chosen = priced("c5d.18xlarge", "spot", Some(0.5));
+        assert_eq!(chosen.price_per_hour, Some(Micros(500_000)));
+        let unknown = priced("my own", "", None);
+        let price = (unknown.price_per_hour, unknown.price_from.as_str());
+        assert_eq!(price, (None, ""));
+    }
+
+    #[test]
+    fn s3_prices_are_whole_numbers() {
+        let prices = PriceTable::get().s3.object_store();
+        assert_eq!((prices.nanos_per_write, prices.nanos_per_read), (5000, 400));
+        assert_eq!(prices.per_gb_month, Micros(23_000));
+    }
+}

@@ -1,0 +1,476 @@
+//! A model of a search in a cluster: the time, the size and the bottleneck of a depth. Pure arithmetic.
+//! `docs/cluster-model.md` explains the formula, where each number was measured, and how accurate the result is.
+
+use hatebeam_search::{
+    DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, Node, Quiescence, REMOTE_BATCH, ShardLayout,
+    TABLE_WELLS,
+};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Maximum number of workers: a worker without a shard has no work.
+pub const MAX_WORKERS: u32 = MAX_SHARDS as u32;
+/// Result of the step's benchmark (`cargo bench -p hatebeam-search`) on the measured machine, in nanoseconds a child.
+pub const BENCHMARK_NS: f64 = 197.0;
+/// The same for the evaluator `knewjade`.
+const BENCHMARK_KNEWJADE_NS: f64 = 148.0;
+/// The same for `patterns` with forced quiescence.
+const BENCHMARK_FORCED_NS: f64 = 468.0;
+/// Size of a child in memory.
+const CHILD_BYTES: f64 = size_of::<Node>() as f64;
+
+/// Constants of the exchange between workers and of uploads. The crates that define them depend on this one, so the
+/// caller passes them in.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramConstants {
+    /// Number of children in a batch.
+    pub batch_children: usize,
+    /// Maximum number of batches that wait for a peer.
+    pub queued_batches: usize,
+    /// Time between two messages that tell a sender the floors.
+    pub floor_interval: Duration,
+    /// Size of a part of an object, which is also the largest object that is sent in one request.
+    pub part_bytes: usize,
+    /// Number of parts of an object in transit.
+    pub parallel_parts: usize,
+}
+
+/// Inputs of the model: measured, or assumed where the comment says so. Nanoseconds are those of one thread on one core
+/// of the measured machine, an AMD EPYC (Zen 5) at 2.6 GHz.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelInputs {
+    /// Distinct children of a well, the mean of a whole game.
+    pub children_per_well: f64,
+    /// Time to generate, score and drop or merge a child.
+    pub ns_per_child: f64,
+    /// Additional time to expand a well, select it, write it and read it back.
+    pub ns_per_well: f64,
+    /// Part of `ns_per_well` that sorts the well within its shard: one thread works while the others wait.
+    pub ns_per_well_sorted: f64,
+    /// Part of `ns_per_well` that writes the well to the table of its shard: one thread, parallel to the search.
+    pub ns_per_well_written: f64,
+    /// Time to sum up a worker's wells: one thread.
+    pub ns_per_well_digested: f64,
+    /// Time to make a table on disk, however small.
+    pub ns_per_table: f64,
+    /// Time to pack, send, unpack and offer a child that goes to another worker, on both sides together.
+    pub ns_per_sent: f64,
+    /// Size of a child on the wire.
+    pub bytes_per_sent: f64,
+    /// Size of a well in a table.
+    pub bytes_per_well: f64,
+    /// Number of times that a table is written to the worker's disk: alone, and into the file that is uploaded.
+    pub disk_writes: f64,
+    /// Children that pass a floor, relative to chance among distinct children: several parents make the same well.
+    pub duplicates: f64,
+    /// Throughput of two hyperthreads of a core, relative to one alone. ASSUMED.
+    pub smt_gain: f64,
+    /// Orders of a depth that wait for each other: expand, four counts, validate the cut, select.
+    pub rounds: f64,
+    /// Seconds of an order and its answer, without the work. ASSUMED for machines in one zone.
+    pub round_seconds: f64,
+    /// Time to make a histogram and add it to the others, for each thread and each question of a count.
+    pub ns_per_histogram: f64,
+    /// Histograms of a depth: four for the cut, three more for the median.
+    pub questions: f64,
+    /// Seconds of the coordinator's work for each worker and depth.
+    pub coordinator_seconds_per_worker: f64,
+    /// Objects that the coordinator writes for a depth, one after the other, once all tables are stored.
+    pub coordinator_puts: f64,
+    /// Seconds until the object store has accepted a small object. ASSUMED for S3.
+    pub put_seconds: f64,
+    /// Bytes a second that S3 accepts from one worker, with four parts in transit. ASSUMED.
+    pub upload_bytes_per_second: f64,
+    /// Writes a second that the object store accepts.
+    pub puts_per_second: f64,
+    /// Memory for a well of width, in bytes.
+    pub memory_per_well: f64,
+    /// Additional memory of the process, in bytes.
+    pub memory_base: f64,
+    /// Share of a machine's memory that a worker may use.
+    pub memory_share: f64,
+    /// Constants of the program.
+    pub program: ProgramConstants,
+}
+
+impl ModelInputs {
+    /// Returns the measured inputs for an evaluator.
+    pub fn measured(
+        kind: EvaluatorKind,
+        quiescence: Quiescence,
+        program: ProgramConstants,
+    ) -> ModelInputs {
+        let evaluator = match kind {
+            EvaluatorKind::Patterns => 0.0,
+            _ => BENCHMARK_KNEWJADE_NS - BENCHMARK_NS,
+        };
+        let quiescence = match quiescence {
+            Quiescence::Off => 0.0,
+            _ => BENCHMARK_FORCED_NS - BENCHMARK_NS,
+        };
+        ModelInputs {
+            children_per_well: 19.0,
+            ns_per_child: 200.0 + evaluator + quiescence,
+            ns_per_well: 2200.0,
+            ns_per_well_sorted: 95.0,
+            ns_per_well_written: 340.0,
+            ns_per_well_digested: 2.5,
+            ns_per_table: 1.25e6,
+            ns_per_sent: 250.0,
+            bytes_per_sent: 27.0,
+            bytes_per_well: 10.4,
+            disk_writes: 2.0,
+            duplicates: 1.37,
+            smt_gain: 1.25,
+            rounds: 7.0,
+            round_seconds: 0.001,
+            ns_per_histogram: 19_000.0,
+            questions: 7.0,
+            coordinator_seconds_per_worker: 0.0005,
+            coordinator_puts: 2.0,
+            put_seconds: 0.060,
+            upload_bytes_per_second: 340e6,
+            puts_per_second: 3500.0,
+            memory_per_well: 100.0,
+            memory_base: 210e6,
+            memory_share: 0.9,
+            program,
+        }
+    }
+}
+
+/// Capacity of a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct MachineProfile {
+    /// Number of threads of a worker.
+    pub threads: f64,
+    /// Number of physical cores.
+    pub cores: f64,
+    /// Speed of a core, relative to the measured machine.
+    pub core_speed: f64,
+    /// Memory in bytes.
+    pub memory_bytes: f64,
+    /// Network throughput in bytes a second, each way.
+    pub network_bytes_per_second: f64,
+    /// Write throughput of the disk in bytes a second.
+    pub disk_bytes_per_second: f64,
+}
+
+impl MachineProfile {
+    /// Returns the number of cores of the measured machine with the same throughput.
+    fn power(&self, inputs: &ModelInputs) -> f64 {
+        let is_smt = self.threads > self.cores;
+        self.cores * self.core_speed * if is_smt { inputs.smt_gain } else { 1.0 }
+    }
+}
+
+/// What limits the speed of a depth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bottleneck {
+    /// Expanding, scoring, sending, writing.
+    Cores,
+    /// Transfer of children and tables.
+    Network,
+    /// The worker's own disk.
+    Disk,
+    /// Writing a depth's tables and uploading them, which must not take longer than the next depth.
+    Commit,
+    /// Requests to the object store.
+    Requests,
+    /// Orders and answers, counting, and the manifest: the part that more machines do not shorten.
+    Rounds,
+}
+
+impl Bottleneck {
+    /// Returns the name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bottleneck::Cores => "cores",
+            Bottleneck::Network => "network",
+            Bottleneck::Disk => "disk",
+            Bottleneck::Commit => "commit",
+            Bottleneck::Requests => "requests",
+            Bottleneck::Rounds => "rounds",
+        }
+    }
+}
+
+/// A depth of a run at full width, shared by all workers.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct DepthModel {
+    /// Seconds from one depth to the next.
+    pub seconds: f64,
+    /// What limits the speed.
+    pub limit: Bottleneck,
+    /// Time of the cores alone.
+    pub cores_seconds: f64,
+    /// Time of the network alone.
+    pub network_seconds: f64,
+    /// Time of the disk alone.
+    pub disk_seconds: f64,
+    /// Time of the commit alone.
+    pub commit_seconds: f64,
+    /// Time of the requests to the object store alone.
+    pub requests_seconds: f64,
+    /// Time of the rounds, which is added to the longest of the others.
+    pub rounds_seconds: f64,
+    /// Number of children of all wells.
+    pub children: f64,
+    /// Number of children that go to another worker.
+    pub sent: f64,
+    /// Size of these children on the wire.
+    pub sent_bytes: f64,
+    /// Size of the depth's tables.
+    pub stored_bytes: f64,
+    /// Number of objects and parts of objects that are written.
+    pub puts: f64,
+    /// Memory of the worker with the most wells.
+    pub memory_bytes: f64,
+    /// Whether this fits into the machine's memory.
+    pub fits: bool,
+}
+
+/// Width of a run, and its number of shards.
+#[derive(Clone, Copy, Debug)]
+pub struct Beam {
+    /// Width in wells.
+    pub width: u64,
+    /// Number of shards.
+    pub shards: u64,
+}
+
+impl Beam {
+    /// Returns a beam with this number of shards, or with the default.
+    pub fn new(width: u64, shards: Option<u32>) -> Beam {
+        let width = width.max(1);
+        let shards = shards.unwrap_or_else(|| ShardLayout::default_shards(width));
+        Beam {
+            width,
+            shards: u64::from(shards).clamp(1, MAX_SHARDS as u64),
+        }
+    }
+
+    /// Share of the wells that the worker with the most shards has.
+    fn largest_share(self, workers: f64) -> f64 {
+        let shards = self.shards as f64;
+        (shards / workers).ceil() / shards
+    }
+}
+
+/// Work of one worker at one depth. The worker with the most shards decides the time of all.
+struct Work<'a> {
+    inputs: &'a ModelInputs,
+    machine: &'a MachineProfile,
+    beam: Beam,
+    workers: f64,
+    /// Number of wells of this worker.
+    wells: f64,
+    /// Share of all wells.
+    share: f64,
+    /// Throughput of the machine in cores of the measured one.
+    power: f64,
+}
+
+impl Work<'_> {
+    /// Seconds of this many nanoseconds that all cores share.
+    fn in_parallel(&self, ns: f64) -> f64 {
+        ns * 1e-9 / self.power
+    }
+
+    /// Seconds for all wells, where one thread works on each shard.
+    fn by_shard(&self, ns: f64) -> f64 {
+        let one_shard = self.beam.width as f64 / self.beam.shards as f64;
+        let one_thread = one_shard * ns * 1e-9 / self.machine.core_speed;
+        self.in_parallel(self.wells * ns).max(one_thread)
+    }
+
+    /// Seconds that generating and selecting take, without the exchange.
+    fn own_seconds(&self) -> f64 {
+        let inputs = self.inputs;
+        let shards = (self.beam.shards as f64 * self.share).round();
+        let ns_per_well = inputs.children_per_well * inputs.ns_per_child + inputs.ns_per_well
+            - inputs.ns_per_well_sorted;
+        self.in_parallel(self.wells * ns_per_well + shards * inputs.ns_per_table)
+    }
+
+    /// Seconds from the end of a depth until the manifest names its tables.
+    fn commit_seconds(&self, upload: f64) -> f64 {
+        let inputs = self.inputs;
+        let part = inputs.program.part_bytes as f64;
+        let parallel = inputs.program.parallel_parts as f64;
+        // A large object is started, sent in parts and completed.
+        let waits = if upload > part { 3.0 } else { 1.0 };
+        let rate = inputs.upload_bytes_per_second * (upload / part / parallel).clamp(0.25, 1.0);
+        self.by_shard(inputs.ns_per_well_written)
+            + upload / self.machine.disk_bytes_per_second
+            + upload / rate
+            + (waits + inputs.coordinator_puts) * inputs.put_seconds
+    }
+
+    /// Seconds that more machines do not shorten.
+    fn rounds_seconds(&self) -> f64 {
+        let (inputs, machine) = (self.inputs, self.machine);
+        let histograms = inputs.questions * inputs.ns_per_histogram * machine.threads;
+        inputs.rounds * inputs.round_seconds
+            + inputs.coordinator_seconds_per_worker * self.workers
+            + histograms * 1e-9 / machine.core_speed
+            + self.wells * inputs.ns_per_well_digested * 1e-9 / machine.core_speed
+            + self.by_shard(inputs.ns_per_well_sorted)
+    }
+
+    /// Number of requests that upload an object of this size.
+    fn puts(&self, bytes: f64) -> f64 {
+        let part = self.inputs.program.part_bytes as f64;
+        if bytes <= part {
+            1.0
+        } else {
+            (bytes / part).ceil() + 2.0
+        }
+    }
+}
+
+/// Models a depth at full width on this number of workers.
+pub fn model_depth(
+    inputs: &ModelInputs,
+    machine: &MachineProfile,
+    beam: Beam,
+    workers: u32,
+) -> DepthModel {
+    let (wells, count) = (beam.width as f64, f64::from(workers.max(1)));
+    let share = beam.largest_share(count);
+    let work = Work {
+        inputs,
+        machine,
+        beam,
+        workers: count,
+        wells: wells * share,
+        share,
+        power: machine.power(inputs),
+    };
+    let children = wells * inputs.children_per_well;
+    let own_seconds = work.own_seconds();
+    let stream = Stream {
+        children: children / (count * count),
+        threads: machine.threads,
+        seconds: own_seconds,
+    };
+    let sent = match workers {
+        0 | 1 => 0.0,
+        _ => children * (1.0 - 1.0 / count) * stream.part_sent(inputs, beam, children),
+    };
+    let sent_bytes = sent * inputs.bytes_per_sent;
+    let stored_bytes = wells * inputs.bytes_per_well;
+    let upload = stored_bytes * share;
+    let puts = work.puts(upload) * count.min(beam.shards as f64) + inputs.coordinator_puts;
+    let cores_seconds = own_seconds + work.in_parallel(sent * share * inputs.ns_per_sent);
+    let network_seconds = (sent_bytes * share + upload) / machine.network_bytes_per_second;
+    let disk_seconds = upload * inputs.disk_writes / machine.disk_bytes_per_second;
+    let commit_seconds = work.commit_seconds(upload);
+    let requests_seconds = puts / inputs.puts_per_second;
+    let rounds_seconds = work.rounds_seconds();
+    // These overlap: the longest one counts. The rounds are added to it.
+    let (overlapped, longest) = [
+        (Bottleneck::Cores, cores_seconds),
+        (Bottleneck::Network, network_seconds),
+        (Bottleneck::Disk, disk_seconds),
+        (Bottleneck::Commit, commit_seconds),
+        (Bottleneck::Requests, requests_seconds),
+    ]
+    .into_iter()
+    .fold((Bottleneck::Cores, 0.0), |most, next| {
+        if next.1 > most.1 { next } else { most }
+    });
+    let limit = if rounds_seconds > longest {
+        Bottleneck::Rounds
+    } else {
+        overlapped
+    };
+    let memory_bytes = memory(inputs, machine, work.wells, count);
+    DepthModel {
+        seconds: longest + rounds_seconds,
+        limit,
+        cores_seconds,
+        network_seconds,
+        disk_seconds,
+        commit_seconds,
+        requests_seconds,
+        rounds_seconds,
+        children,
+        sent,
+        sent_bytes,
+        stored_bytes,
+        puts,
+        memory_bytes,
+        fits: memory_bytes <= machine.memory_bytes * inputs.memory_share,
+    }
+}
+
+/// Returns the smallest number of workers whose memory is sufficient for the beam.
+pub fn fewest_workers(inputs: &ModelInputs, machine: &MachineProfile, beam: Beam) -> Option<u32> {
+    (1..=MAX_WORKERS).find(|&workers| {
+        let count = f64::from(workers);
+        let wells = beam.width as f64 * beam.largest_share(count);
+        memory(inputs, machine, wells, count) <= machine.memory_bytes * inputs.memory_share
+    })
+}
+
+/// Memory of a worker with this number of wells.
+fn memory(inputs: &ModelInputs, machine: &MachineProfile, wells: f64, workers: f64) -> f64 {
+    let program = &inputs.program;
+    // The batches that wait for a peer, and the one that is being filled.
+    let batches = (program.queued_batches + 1) * program.batch_children;
+    let peer = (batches as f64 + machine.threads * REMOTE_BATCH as f64) * CHILD_BYTES;
+    inputs.memory_per_well * wells + inputs.memory_base + (workers - 1.0) * peer
+}
+
+/// The children of a depth that one worker makes for another.
+pub(crate) struct Stream {
+    /// Number of children.
+    pub(crate) children: f64,
+    /// Number of threads that make them.
+    pub(crate) threads: f64,
+    /// Time in which they are made.
+    pub(crate) seconds: f64,
+}
+
+impl Stream {
+    /// Number of steps of the numeric integration.
+    const STEPS: u32 = 1000;
+
+    /// Returns the share of the children that is sent: those that pass the floor which the sender knows.
+    ///
+    /// When a share `x` of all children is made, the best `width` of them are a share `width / (x children)`, and the
+    /// floor lets no more through. But a sender knows the floor of an earlier time: the receiver tells it at intervals,
+    /// and children that are collected and not yet sent have not raised it.
+    pub(crate) fn part_sent(&self, inputs: &ModelInputs, beam: Beam, children: f64) -> f64 {
+        let program = &inputs.program;
+        let kept = inputs.duplicates * room(beam) * beam.width as f64 / children;
+        let held = program.batch_children as f64 / 2.0 + self.threads * REMOTE_BATCH as f64 / 2.0;
+        let delay = program.floor_interval.as_secs_f64() / self.seconds;
+        let step = 1.0 / f64::from(Stream::STEPS);
+        let (mut sent, mut passes) = (0.0, 1.0);
+        for at in 0..Stream::STEPS {
+            let made = (f64::from(at) + 0.5) * step;
+            let known = made - delay - held / (self.children * passes);
+            passes = if known <= kept { 1.0 } else { kept / known };
+            sent += passes * step;
+        }
+        // Without children the quotients are not numbers, and nothing is sent.
+        if sent.is_nan() {
+            0.0
+        } else {
+            sent.clamp(0.0, 1.0)
+        }
+    }
+}
+
+/// Returns the number of wells that the tables in memory hold, relative to the width.
+fn room(beam: Beam) -> f64 {
+    let tables = beam.shards * (beam.width / beam.shards / TABLE_WELLS as u64).max(1);
+    let wells = (beam.width as f64 / tables as f64).max(1.0);
+    (wells + DEFAULT_SIGMAS * wells.sqrt() + 16.0) / wells
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

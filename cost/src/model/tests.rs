@@ -1,0 +1,168 @@
+use super::*;
+
+/// The constants of the program at the time of the measurements.
+const PROGRAM: ProgramConstants = ProgramConstants {
+    batch_children: 4096,
+    queued_batches: 4,
+    floor_interval: Duration::from_millis(20),
+    part_bytes: 16 << 20,
+    parallel_parts: 4,
+};
+
+pub(crate) fn inputs() -> ModelInputs {
+    ModelInputs::measured(EvaluatorKind::Patterns, Quiescence::Off, PROGRAM)
+}
+
+fn depth(inputs: &ModelInputs, machine: &MachineProfile, width: u64, workers: u32) -> DepthModel {
+    model_depth(inputs, machine, Beam::new(width, None), workers)
+}
+
+fn fewest_workers(inputs: &ModelInputs, machine: &MachineProfile, width: u64) -> Option<u32> {
+    super::fewest_workers(inputs, machine, Beam::new(width, None))
+}
+
+/// A machine that nothing but its cores limits.
+fn machine() -> MachineProfile {
+    MachineProfile {
+        threads: 72.0,
+        cores: 36.0,
+        core_speed: 0.65,
+        memory_bytes: 144.0 * f64::from(1 << 30),
+        network_bytes_per_second: 25e9 / 8.0,
+        disk_bytes_per_second: 1.4e9,
+    }
+}
+
+#[test]
+fn more_machines_are_faster_while_cores_limit() {
+    for width in [100_000, 1_000_000, 25_000_000, 1_000_000_000] {
+        let mut before = depth(&inputs(), &machine(), width, 1);
+        for workers in [2, 4, 8, 16, 32, 64, 128] {
+            let now = depth(&inputs(), &machine(), width, workers);
+            if now.limit == Bottleneck::Cores {
+                assert!(now.seconds < before.seconds, "{width} {workers}");
+            }
+            before = now;
+        }
+    }
+}
+
+#[test]
+fn time_is_linear_in_width_while_cores_limit() {
+    let narrow = depth(&inputs(), &machine(), 250_000_000, 2);
+    let wide = depth(&inputs(), &machine(), 1_000_000_000, 2);
+    assert_eq!(narrow.limit, Bottleneck::Cores);
+    assert_eq!(wide.limit, Bottleneck::Cores);
+    let ratio = wide.seconds / narrow.seconds;
+    assert!((3.9..4.1).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn scarce_resource_is_the_bottleneck() {
+    let wide = 100_000_000;
+    let slow_network = MachineProfile {
+        network_bytes_per_second: 1e8,
+        ..machine()
+    };
+    let slow_disk = MachineProfile {
+        disk_bytes_per_second: 1e7,
+        ..machine()
+    };
+    let slow_store = ModelInputs {
+        upload_bytes_per_second: 1e6,
+        ..inputs()
+    };
+    let quick_store = ModelInputs {
+        put_seconds: 0.001,
+        ..inputs()
+    };
+    let few_requests = ModelInputs {
+        puts_per_second: 0.1,
+        ..inputs()
+    };
+    for (limit, depth) in [
+        ("cores", depth(&inputs(), &machine(), wide, 4)),
+        ("network", depth(&inputs(), &slow_network, wide, 4)),
+        ("disk", depth(&inputs(), &slow_disk, wide, 4)),
+        ("commit", depth(&slow_store, &machine(), wide, 4)),
+        ("requests", depth(&few_requests, &machine(), wide, 4)),
+        ("rounds", depth(&quick_store, &machine(), 10_000, 64)),
+    ] {
+        assert_eq!(depth.limit.name(), limit, "{depth:?}");
+    }
+    assert!(depth(&inputs(), &machine(), wide, 1).sent == 0.0);
+}
+
+/// What was measured on loopback, thread by thread: `docs/cluster-model.md`.
+#[test]
+fn sent_share_agrees_with_measurements() {
+    for (width, children_per_well, workers, seconds, measured) in [
+        (10_000u64, 22.9, 2.0, 0.26, 0.510),
+        (100_000, 22.8, 2.0, 1.35, 0.276),
+        (100_000, 22.8, 4.0, 0.98, 0.298),
+        (100_000, 22.8, 8.0, 0.87, 0.364),
+        (250_000, 23.6, 2.0, 1.25, 0.252),
+        (250_000, 24.3, 8.0, 2.50, 0.283),
+        (20_000, 24.1, 8.0, 0.36, 0.616),
+    ] {
+        let children = width as f64 * children_per_well;
+        let stream = Stream {
+            children: children / (workers * workers),
+            threads: 1.0,
+            seconds,
+        };
+        let ratio = stream.part_sent(&inputs(), Beam::new(width, None), children) / measured;
+        // Twenty thousand wells on eight workers are two batches a stream: there it is rough.
+        let slack = if width == 20_000 { 0.35 } else { 0.2 };
+        assert!((ratio - 1.0).abs() < slack, "{width} {workers}: {ratio:.3}");
+    }
+}
+
+#[test]
+fn more_shards_shorten_the_commit() {
+    let beam = |shards| Beam::new(25_000_000, shards);
+    assert_eq!(beam(None).shards, 64);
+    let usual = model_depth(&inputs(), &machine(), beam(None), 64);
+    let many = model_depth(&inputs(), &machine(), beam(Some(2048)), 64);
+    assert!(many.commit_seconds < usual.commit_seconds);
+    assert!(many.seconds < usual.seconds);
+    // Fewer shards than machines leave some of them without work.
+    let few = model_depth(&inputs(), &machine(), beam(Some(16)), 64);
+    assert!(few.cores_seconds > 3.0 * usual.cores_seconds);
+}
+
+#[test]
+fn too_little_memory_is_detected() {
+    let small = MachineProfile {
+        memory_bytes: f64::from(1 << 30),
+        ..machine()
+    };
+    let fewest = fewest_workers(&inputs(), &small, 25_000_000).unwrap();
+    assert!(depth(&inputs(), &small, 25_000_000, fewest).fits);
+    assert!(!depth(&inputs(), &small, 25_000_000, fewest - 1).fits);
+    let tiny = MachineProfile {
+        memory_bytes: 1e8,
+        ..machine()
+    };
+    assert_eq!(fewest_workers(&inputs(), &tiny, 25_000_000), None);
+}
+
+#[test]
+fn extreme_inputs_give_finite_results() {
+    for width in [1, 2, 1 << 30] {
+        for workers in [1, 2, 63, 4096] {
+            for children_per_well in [1e-3, 1e9] {
+                let inputs = ModelInputs {
+                    children_per_well,
+                    ..inputs()
+                };
+                let depth = depth(&inputs, &machine(), width, workers);
+                assert!(
+                    depth.seconds.is_finite() && depth.seconds > 0.0,
+                    "{depth:?}"
+                );
+                assert!(depth.sent <= depth.children, "{depth:?}");
+            }
+        }
+    }
+}
