@@ -336,6 +336,6 @@ fn to_wire(projection: &Projection, cost: &Cost) -> v1::Projection {
         seconds_high: projection.seconds.1,
         micros_low: until(projection.seconds.0),
         micros_high: until(projection.seconds.1),
-        judged_by: projection.judged_by.to_owned(),
+        basis: projection.basis.to_owned(),
     }
 }

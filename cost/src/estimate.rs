@@ -85,7 +85,7 @@ pub struct Estimate {
     /// Number of workers assumed.
     pub workers: u32,
     /// Basis of the estimate, in words.
-    pub judged_by: String,
+    pub basis: String,
     /// Warnings, such as a beam that does not fit in memory.
     pub warnings: Vec<String>,
 }
@@ -124,7 +124,7 @@ pub fn estimate(inputs: &EstimateInputs) -> Estimate {
         stored_bytes,
         storage_dollars_per_month: storage.dollars(),
         workers: u32::try_from(inputs.workers.len()).unwrap_or(u32::MAX),
-        judged_by: speed.judged_by,
+        basis: speed.basis,
         warnings,
     }
 }
@@ -193,7 +193,7 @@ struct Speed {
     range: [f64; 2],
     /// Number of writes to the object store.
     puts: f64,
-    judged_by: String,
+    basis: String,
 }
 
 fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) -> Speed {
@@ -206,7 +206,7 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
         seconds,
         range,
         puts,
-        judged_by: format!("`hatebeam plan`'s model of a cluster, with {machines}"),
+        basis: format!("`hatebeam plan`'s model of a cluster, with {machines}"),
     };
     if machines.are_known {
         return by_model(MODEL_RANGE, "machines that are in its table");
@@ -226,7 +226,7 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
         seconds: per_depth * inputs.beam.width as f64 / run.width as f64,
         range: MEASURED_RANGE,
         puts,
-        judged_by: format!(
+        basis: format!(
             "the speed of {}, as if the workers of now had searched it",
             run.name
         ),
@@ -294,7 +294,7 @@ mod tests {
         );
         let dollars = one.dollars.unwrap();
         assert!((dollars[0]..dollars[1]).contains(&1.28), "{one:?}");
-        assert!(one.judged_by.contains("in its table") && one.warnings.is_empty());
+        assert!(one.basis.contains("in its table") && one.warnings.is_empty());
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         let odd = estimate(&estimate_of(10_000, vec![worker("under-the-desk", None)]));
         assert_eq!((odd.dollars, odd.dollars_per_hour), (None, None));
         assert!(odd.warnings[0].contains("--price-per-hour"), "{odd:?}");
-        assert!(odd.judged_by.contains("only the threads"), "{odd:?}");
+        assert!(odd.basis.contains("only the threads"), "{odd:?}");
         let tight = estimate(&estimate_of(1 << 30, vec![worker("", Some(0.0))]));
         assert!(tight.warnings[0].contains("may not fit"), "{tight:?}");
     }
@@ -333,7 +333,7 @@ mod tests {
             seconds: 50.0,
         }];
         let estimated = estimate(&inputs);
-        assert!(estimated.judged_by.contains("other"), "{estimated:?}");
+        assert!(estimated.basis.contains("other"), "{estimated:?}");
         // A depth takes a second.
         let expected = f64::from(DEPTHS[1]) * MEASURED_RANGE[1];
         assert!(

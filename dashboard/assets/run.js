@@ -365,7 +365,7 @@ class Figures {
     const end = run.projection;
     if (end && isRunning) {
       this.set("end", `in ${range(end.seconds, rough)}`, `depth ${range(end.depths, number)}, at ${range(end.seconds, (left) => clock(Date.now() + left * 1000))}`);
-      this.set("total", range(end.dollars, dollars), end.judged_by);
+      this.set("total", range(end.dollars, dollars), end.basis);
     } else {
       this.set("end", "–", isRunning ? "too few depths yet" : "");
       this.set("total", "–", `${bytes(run.stored_bytes)} stored`);

@@ -188,7 +188,7 @@ function estimateLines(estimate) {
       fact("Workers", estimate.dollars_per_hour === null ? number(estimate.workers) : `${number(estimate.workers)}, ${dollars(estimate.dollars_per_hour)} per hour`),
       fact("Depths", range(estimate.depths, number)),
       fact("Stored", `${bytes(estimate.stored_bytes)}, ${dollars(estimate.storage_dollars_per_month)} per month`)),
-    h("p", { className: "hint" }, `Basis: ${estimate.judged_by}.`),
+    h("p", { className: "hint" }, `Basis: ${estimate.basis}.`),
     ...estimate.warnings.map((text) => h("p", { className: "banner" }, text)),
   ];
 }

@@ -174,7 +174,7 @@ pub struct ProjectionView<'a> {
     depths: [u32; 2],
     seconds: [f64; 2],
     dollars: [f64; 2],
-    judged_by: &'a str,
+    basis: &'a str,
 }
 
 impl<'a> ProjectionView<'a> {
@@ -184,7 +184,7 @@ impl<'a> ProjectionView<'a> {
             depths: [projection.depth_low, projection.depth_high],
             seconds: [projection.seconds_low, projection.seconds_high],
             dollars: [projection.micros_low, projection.micros_high].map(dollars),
-            judged_by: &projection.judged_by,
+            basis: &projection.basis,
         }
     }
 }

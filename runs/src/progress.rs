@@ -1,4 +1,4 @@
-//! Where a run may end, cut_verdict by its last depths.
+//! Estimates the end of a run from its last depths.
 
 use crate::spec::RunSpec;
 use hatebeam_search::EvaluatorKind;
@@ -23,8 +23,8 @@ pub struct Projection {
     pub depths: (u32, u32),
     /// Seconds from now on.
     pub seconds: (f64, f64),
-    /// What this is cut_verdict by, in words.
-    pub judged_by: &'static str,
+    /// What the estimate is based on, in words.
+    pub basis: &'static str,
 }
 
 /// Lines of the games that beams found, by the logarithm of their width; *patterns*.
@@ -71,7 +71,7 @@ fn interpolated(table: &[(f64, f64)], at: f64) -> f64 {
 }
 
 impl ProgressEstimator {
-    /// Depths by which the end is cut_verdict.
+    /// Number of recent depths that the estimate uses.
     pub const DEPTHS: usize = 6;
 
     /// Of a run, to be stopped at this depth if there is one.
@@ -114,13 +114,13 @@ impl ProgressEstimator {
             return Some(Projection {
                 depths: (low, high),
                 seconds: (takes(low), takes(high)),
-                judged_by: "the wells get fewer from depth to depth",
+                basis: "the wells get fewer from depth to depth",
             });
         }
         let [low, high] = self.likely;
         // Nothing tells where a beam that is still full ends, when it has come so far already.
         let (low, high) = (capped(low.max(depth)), capped(high.max(depth + depth / 4)));
-        let judged_by = match self.max_depth {
+        let basis = match self.max_depth {
             Some(max) if max <= low => "the depth to stop at",
             _ => "the games that beams of such a width found, a quarter more or less",
         };
@@ -128,7 +128,7 @@ impl ProgressEstimator {
         Some(Projection {
             depths: (low.max(depth), high.max(depth)),
             seconds: (takes(low), takes(high)),
-            judged_by,
+            basis,
         })
     }
 }
@@ -200,7 +200,7 @@ mod tests {
         let stopped = pace(1_000_000, Some(100), 50, &full).unwrap();
         assert_eq!(stopped.depths, (100, 100));
         assert_eq!(stopped.seconds, (86.0, 86.0));
-        assert_eq!(stopped.judged_by, "the depth to stop at");
+        assert_eq!(stopped.basis, "the depth to stop at");
         // Longer than usual, and still full.
         let late = pace(1_000_000, None, 900, &full).unwrap();
         assert!(late.depths.0 == 907 && late.depths.1 > 907);

@@ -150,7 +150,7 @@ impl World {
             seconds_high: 455.0,
             micros_low: cost.micros + 210_000,
             micros_high: cost.micros + 400_000,
-            judged_by: "the last 20 depths".to_owned(),
+            basis: "the last 20 depths".to_owned(),
         });
     }
 
@@ -411,7 +411,7 @@ pub(crate) fn estimator() -> Estimator {
             stored_bytes: width * 1700.0,
             storage_dollars_per_month: 0.01,
             workers: request.workers.len() as u32,
-            judged_by: format!("{} fake runs", request.runs.len()),
+            basis: format!("{} fake runs", request.runs.len()),
             warnings: Vec::new(),
         })
     })
