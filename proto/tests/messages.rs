@@ -1,6 +1,8 @@
 //! Conversions between the generated types and the messages: every message survives the way over the wire, and
 //! damaged messages are refused without a panic.
 
+#![allow(clippy::unwrap_used)]
+
 use hatebeam_cost::Machine;
 use hatebeam_game::{Geometry, Rules};
 use hatebeam_proto::convert::MessageError;

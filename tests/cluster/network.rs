@@ -96,7 +96,7 @@ fn a_coordinator_that_was_cut_off_goes_on() {
     wait_for_depth(&rig, 3);
     hosts(&rig).plug(COORDINATOR, false);
     for name in WORKERS {
-        rig.workers[name].says("knocking again");
+        rig.workers[name].says("reconnecting to the coordinator");
     }
     hosts(&rig).plug(COORDINATOR, true);
     rig.watch().assert_same(&alone(&WIDTH));

@@ -56,9 +56,9 @@ fn log_lines_say_of_what_they_are() {
     }
     let w0 = rig.workers["w0"].log();
     for (message, expected) in [
-        ("expanded", &["run", "epoch", "depth"][..]),
+        ("expanded frontier", &["run", "epoch", "depth"][..]),
         ("wrote table", &["run", "epoch", "depth", "table"]),
-        ("tables are in the object store", &["run", "epoch", "depth"]),
+        ("uploaded tables", &["run", "epoch", "depth"]),
     ] {
         let found = lines(&w0, message);
         assert!(found.len() >= 30, "{message}: {w0}");
@@ -73,7 +73,7 @@ fn log_lines_say_of_what_they_are() {
             "{message}: {seen:?}"
         );
     }
-    let fetched = lines(&rig.workers["w1"].log(), "table fetched");
+    let fetched = lines(&rig.workers["w1"].log(), "fetched table");
     assert!(!fetched.is_empty());
     for line in &fetched {
         assert_eq!(names(line), ["run", "epoch", "table"], "{line}");

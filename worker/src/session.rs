@@ -1,335 +1,371 @@
-//! A worker: it attends a coordinator for as long as it lives.
+//! Sessions with the coordinator: registration, heartbeats, orders, and reconnecting.
 
-use crate::exchange::{InboundExchange, PeerService, Traffic};
-use crate::executor::{Executor, lock};
-use hatebeam_cost::Machine;
-use hatebeam_metrics::{Registry, WorkerMetrics};
-use hatebeam_net::{self as net, Bearer, Limits, MAX_MESSAGE, Tls, Token, WireError, explain};
-use hatebeam_objects::Objects;
-use hatebeam_proto::v1;
-use hatebeam_proto::v1::from_worker::Message as FromWorker;
-use hatebeam_proto::v1::members_client::MembersClient;
-use hatebeam_proto::v1::peers_server::PeersServer;
-use hatebeam_proto::v1::to_worker::Message as ToWorker;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use crate::executor::Executor;
+use crate::link::Session;
+use crate::lock;
+use crate::worker::Worker;
+use hatebeam_proto::messages::{
+    Answer, FromWorker, Heartbeat, Hello, Leaving, Order, ToWorker, Welcome,
+};
+use hatebeam_proto::{LinkError, LinkErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior};
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::Channel;
+use tokio_stream::StreamExt;
 
-/// How long a worker waits before it knocks again, at first and at most.
-const RECONNECT_WAIT: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(3));
-/// How long a coordinator may say nothing before it is asked whether it is there, and then until it answers.
-const COORDINATOR_TIMEOUT: Duration = Duration::from_secs(5);
-/// Answers and beats that wait to be sent.
-const QUEUE: usize = 64;
+/// Delay before the first attempt to reconnect. It doubles with every attempt.
+const MIN_RECONNECT_WAIT: Duration = Duration::from_millis(200);
+/// Longest delay before an attempt to reconnect.
+const MAX_RECONNECT_WAIT: Duration = Duration::from_secs(3);
 
-/// What a worker is told at its start.
-#[derive(Debug)]
-pub struct Membership {
-    /// Its name, which no other may have.
-    pub name: String,
-    /// Where it listens for other workers.
-    pub listen: SocketAddr,
-    /// Where these reach it, if not there: a URI.
-    pub advertise: Option<String>,
-    /// The coordinator's URI.
-    pub coordinator: String,
-    /// Threads that search.
-    pub threads: usize,
-    /// Bytes of memory it may fill.
-    pub memory_bytes: u64,
-    /// A folder of its own, which is emptied.
-    pub dir: PathBuf,
-    /// Where tables go.
-    pub objects: Objects,
-    /// Its certificate.
-    pub tls: Option<Tls>,
-    /// What it shows the coordinator.
-    pub token: Option<Token>,
-    /// Whether batches are compressed.
-    pub compress: bool,
-    /// What is said of the process in a beat: its memory in bytes.
-    pub rss: fn() -> u64,
-    /// The machine it runs on, and what that costs.
-    pub machine: Machine,
-    /// When the process was started, in milliseconds since 1970.
-    pub started_ms: u64,
-    /// Where it counts what it does.
-    pub registry: Registry,
-}
-
-/// Why a worker ends.
+/// The coordinator does not accept this worker.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MemberError {
-    /// It cannot listen, or knows no certificates.
-    #[error(transparent)]
-    Wire(#[from] WireError),
-    /// Its folder cannot be used.
-    #[error(transparent)]
-    Store(#[from] hatebeam_store::StoreError),
-    /// Its server ended.
-    #[error("the worker's server")]
-    Server(#[source] tonic::transport::Error),
-    /// The coordinator will not have it.
-    #[error("the coordinator refuses this worker: {0}")]
+#[error("the coordinator refused this worker: {0}")]
+pub struct Refused(String);
+
+/// How a session ended.
+enum Ended {
+    /// The worker may exit.
+    Released,
+    /// The coordinator does not accept this worker.
     Refused(String),
+    /// The connection failed or was lost.
+    Lost {
+        reason: String,
+        /// Whether the coordinator had accepted the worker.
+        was_welcome: bool,
+    },
 }
 
-/// Attends the coordinator until `stop` says why it is to go: then the worker asks to be let go, and goes when it is, or
-/// at once where there is no coordinator to ask. A coordinator that is lost is looked for again and again.
-///
-/// # Errors
-/// [`MemberError`]; a coordinator that cannot be reached is none.
-pub async fn work(
-    membership: Membership,
-    mut stop: watch::Receiver<Option<String>>,
-) -> Result<(), MemberError> {
-    let incoming = net::listen(membership.listen)?;
-    let address = incoming.local_addr().ok().unwrap_or(membership.listen);
-    let scheme = if membership.tls.is_some() {
-        "https"
-    } else {
-        "http"
-    };
-    let advertise = membership.advertise.clone();
-    let advertise = advertise.unwrap_or_else(|| format!("{scheme}://{address}"));
-    let metrics = WorkerMetrics::register(&membership.registry);
-    metrics.threads.set(membership.threads.max(1) as u64);
-    let traffic = Traffic::new(metrics.clone());
-    let (inbound, taken_in): (_, watch::Receiver<Option<InboundExchange>>) = watch::channel(None);
-    let service = PeersServer::new(PeerService {
-        inbound: taken_in,
-        traffic: Arc::clone(&traffic),
-    })
-    .max_decoding_message_size(MAX_MESSAGE)
-    .max_encoding_message_size(MAX_MESSAGE);
-    let server = net::server(membership.tls.as_ref())?
-        .add_service(service)
-        .serve_with_incoming(incoming);
-    let mut server = tokio::spawn(server);
-    tracing::info!(
-        name = membership.name,
-        address = advertise,
-        "the worker listens"
-    );
-    let executor = Arc::new(Executor::new(
-        (
-            membership.name.clone(),
-            membership.threads.max(1),
-            membership.dir.clone(),
-        ),
-        membership.objects.clone(),
-        membership.tls.clone(),
-        membership.compress,
-        (inbound, traffic),
-    ));
-    let shown = Arc::downgrade(&executor);
-    membership.registry.before_scrape(move || {
-        if let Some(executor) = shown.upgrade() {
-            executor.show();
-        }
-    });
-    let mut wait = RECONNECT_WAIT.0;
-    loop {
-        metrics.connect_attempts.add(1);
-        let session = join(&membership, &advertise, &executor, &mut stop);
-        let ended = tokio::select! {
-            ended = session => ended,
-            server = &mut server => {
-                return match server {
-                    Ok(Err(error)) => Err(MemberError::Server(error)),
-                    _ => Ok(()),
-                };
-            }
-        };
-        metrics.connected.set(0);
-        executor.halt();
-        match ended {
-            Ended::Released => return Ok(()),
-            Ended::Refused(reason) => return Err(MemberError::Refused(reason)),
-            Ended::PeerError {
+impl Ended {
+    fn of(error: LinkError, was_welcome: bool) -> Ended {
+        let reason = error.reason;
+        match error.kind {
+            LinkErrorKind::Refused | LinkErrorKind::BadMessage => Ended::Refused(reason),
+            LinkErrorKind::Transient | LinkErrorKind::Superseded => Ended::Lost {
                 reason,
                 was_welcome,
-            } => {
-                if was_welcome {
-                    wait = RECONNECT_WAIT.0;
+            },
+        }
+    }
+}
+
+impl Worker {
+    /// Works for the coordinator until `stop` holds a reason to leave. The worker then asks to be released, and returns
+    /// when it is, or at once without a coordinator. It reconnects to a lost coordinator without end.
+    ///
+    /// # Errors
+    /// [`Refused`]. An unreachable coordinator is no error.
+    pub async fn run(&self, mut stop: watch::Receiver<Option<String>>) -> Result<(), Refused> {
+        let metrics = &self.executor.traffic.metrics;
+        let mut wait = MIN_RECONNECT_WAIT;
+        loop {
+            metrics.connect_attempts.add(1);
+            let ended = self.run_session(&mut stop).await;
+            metrics.connected.set(0);
+            self.executor.halt();
+            match ended {
+                Ended::Released => return Ok(()),
+                Ended::Refused(reason) => return Err(Refused(reason)),
+                Ended::Lost {
+                    reason,
+                    was_welcome,
+                } => {
+                    if was_welcome {
+                        wait = MIN_RECONNECT_WAIT;
+                    }
+                    tracing::warn!(reason, "reconnecting to the coordinator");
                 }
-                tracing::warn!(reason, "no coordinator: knocking again");
+            }
+            if stop.borrow().is_some() {
+                return Ok(());
+            }
+            tokio::select! {
+                biased;
+                _ = stop.changed() => return Ok(()),
+                () = tokio::time::sleep(wait) => {}
+            }
+            wait = (wait * 2).min(MAX_RECONNECT_WAIT);
+        }
+    }
+
+    async fn run_session(&self, stop: &mut watch::Receiver<Option<String>>) -> Ended {
+        let Session {
+            outbound,
+            mut inbound,
+        } = match self.coordinator.open(self.hello()).await {
+            Ok(session) => session,
+            Err(error) => return Ended::of(error, false),
+        };
+        let mut heartbeats: Option<Interval> = None;
+        let mut is_leaving = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = tick(&mut heartbeats) => {
+                    // If the queue is full, the answers in it show that this worker is alive.
+                    let _ = outbound.try_send(FromWorker::Heartbeat(self.heartbeat()));
+                }
+                changed = stop.changed(), if !is_leaving => {
+                    is_leaving = true;
+                    if changed.is_err() || heartbeats.is_none() {
+                        return Ended::Released;
+                    }
+                    let reason = stop.borrow().clone().unwrap_or_default();
+                    tracing::info!(reason, "requested release");
+                    let _ = outbound.send(FromWorker::Leaving(Leaving { reason })).await;
+                }
+                message = inbound.next() => match message {
+                    Some(Ok(ToWorker::Welcome(welcome))) => {
+                        heartbeats = Some(self.begin(welcome));
+                        tracing::info!("joined the coordinator");
+                    }
+                    Some(Ok(ToWorker::Released)) => return Ended::Released,
+                    Some(Ok(ToWorker::Order(order))) => self.spawn_order(order, &outbound),
+                    Some(Err(error)) => return Ended::of(error, heartbeats.is_some()),
+                    None => {
+                        let error = LinkError::transient("the coordinator closed the session");
+                        return Ended::of(error, heartbeats.is_some());
+                    }
+                },
             }
         }
-        if stop.borrow().is_some() {
-            return Ok(());
-        }
-        tokio::select! {
-            () = tokio::time::sleep(wait) => {}
-            _ = stop.changed() => return Ok(()),
-        }
-        wait = (wait * 2).min(RECONNECT_WAIT.1);
     }
-}
 
-enum Ended {
-    Released,
-    Refused(String),
-    PeerError { reason: String, was_welcome: bool },
-}
+    /// Carries out an order in a task of its own, and answers it.
+    fn spawn_order(&self, order: Order, outbound: &mpsc::Sender<FromWorker>) {
+        let (executor, outbound) = (Arc::clone(&self.executor), outbound.clone());
+        let answering = async move {
+            let (epoch, id) = (order.epoch, order.id);
+            let kind = executor.execute(order).await;
+            let answer = Answer { epoch, id, kind };
+            // Without a receiver the session is over.
+            let _ = outbound.send(FromWorker::Answer(answer)).await;
+        };
+        self.executor.env.spawn(answering);
+    }
 
-impl Membership {
-    fn hello(&self, advertise: &str) -> v1::Hello {
-        v1::Hello {
-            name: self.name.clone(),
-            address: advertise.to_owned(),
-            threads: self.threads as u32,
-            memory_bytes: self.memory_bytes,
-            disk_free_bytes: self.disk_free(),
+    /// Applies the coordinator's settings, and returns when to send heartbeats.
+    fn begin(&self, welcome: Welcome) -> Interval {
+        let (shortest, longest) = (Duration::from_millis(100), Duration::from_secs(3600));
+        if !welcome.lost_after.is_zero() {
+            let lost_after = welcome.lost_after.clamp(shortest, longest);
+            *lock(&self.executor.state.lost_after) = lost_after;
+        }
+        self.executor.traffic.metrics.connected.set(1);
+        let (shortest, longest) = (Duration::from_millis(10), Duration::from_secs(60));
+        let mut heartbeats = tokio::time::interval(welcome.heartbeat.clamp(shortest, longest));
+        heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        heartbeats
+    }
+
+    fn hello(&self) -> Hello {
+        let (settings, storage) = (&self.settings, &self.executor.storage);
+        Hello {
+            name: settings.name.clone(),
+            address: settings.address.clone(),
+            threads: u32::try_from(settings.threads).unwrap_or(u32::MAX),
+            memory_bytes: settings.memory_bytes,
+            disk_free_bytes: storage.free_bytes(),
+            disk_bytes: storage.disk_bytes(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            machine: Some(self.machine.clone().into()),
-            started_ms: self.started_ms,
-            disk_bytes: hatebeam_store::disk_bytes(&self.dir).unwrap_or(0),
+            machine: settings.machine.clone(),
+            started_ms: settings.started_ms,
         }
     }
 
-    fn beat(&self, executor: &Executor) -> v1::Heartbeat {
-        let progress = &executor.progress;
-        let (store_writes, store_reads) = self.objects.stats().charged();
-        v1::Heartbeat {
-            epoch: progress.epoch.load(Ordering::Relaxed),
-            depth: progress.depth.load(Ordering::Relaxed),
-            expanded: progress.expanded.load(Ordering::Relaxed),
-            parents: progress.parents.load(Ordering::Relaxed),
-            rss_bytes: (self.rss)(),
-            disk_free_bytes: self.disk_free(),
+    fn heartbeat(&self) -> Heartbeat {
+        let Executor {
+            objects,
+            storage,
+            traffic,
+            state,
+            ..
+        } = &*self.executor;
+        let (store_writes, store_reads) = objects.stats().charged();
+        Heartbeat {
+            epoch: state.progress.epoch.load(Ordering::Relaxed),
+            depth: state.progress.depth.load(Ordering::Relaxed),
+            expanded: state.progress.expanded.load(Ordering::Relaxed),
+            parents: state.progress.parents.load(Ordering::Relaxed),
+            rss_bytes: (self.settings.rss)(),
+            disk_free_bytes: storage.free_bytes(),
             store_writes,
             store_reads,
-            uploading_bytes: executor.traffic.metrics.uploading.get(),
-        }
-    }
-
-    fn disk_free(&self) -> u64 {
-        hatebeam_store::free_bytes(&self.dir).unwrap_or(0)
-    }
-}
-
-/// Takes note of what a coordinator says at first; gives when to beat.
-fn begin(executor: &Executor, welcome: &v1::Welcome) -> Interval {
-    if welcome.lost_after_ms > 0 {
-        let lost_after = welcome.lost_after_ms.clamp(100, 3_600_000);
-        *lock(&executor.lost_after) = Duration::from_millis(lost_after);
-    }
-    executor.traffic.metrics.connected.set(1);
-    let period = Duration::from_millis(welcome.heartbeat_ms.clamp(10, 60_000));
-    let mut interval = tokio::time::interval(period);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    interval
-}
-
-async fn join(
-    membership: &Membership,
-    advertise: &str,
-    executor: &Arc<Executor>,
-    stop: &mut watch::Receiver<Option<String>>,
-) -> Ended {
-    let lost = |reason: String, was_welcome| Ended::PeerError {
-        reason,
-        was_welcome,
-    };
-    let limits = Limits {
-        connect_timeout: COORDINATOR_TIMEOUT,
-        ping_after: COORDINATOR_TIMEOUT,
-        ping_answer: COORDINATOR_TIMEOUT,
-        ..Limits::default()
-    };
-    let channel = net::connect(&membership.coordinator, membership.tls.as_ref(), &limits).await;
-    let channel = match channel {
-        Ok(channel) => channel,
-        Err(error) if error.is_transient() => return lost(error.to_string(), false),
-        Err(error) => return Ended::Refused(error.to_string()),
-    };
-    let mut client: MembersClient<InterceptedService<Channel, Bearer>> =
-        MembersClient::with_interceptor(channel, Bearer::new(membership.token.as_ref()))
-            .max_decoding_message_size(MAX_MESSAGE)
-            .max_encoding_message_size(MAX_MESSAGE);
-    let (say, said) = mpsc::channel(QUEUE);
-    let from_worker = |what| v1::FromWorker {
-        message: Some(what),
-    };
-    let _ = say.try_send(from_worker(FromWorker::Hello(membership.hello(advertise))));
-    let mut orders = match client.join(ReceiverStream::new(said)).await {
-        Ok(orders) => orders.into_inner(),
-        Err(status) if is_final(&status) => return Ended::Refused(explain(&status)),
-        Err(status) => return lost(explain(&status), false),
-    };
-    let mut beat: Option<Interval> = None;
-    let mut asked = false;
-    loop {
-        tokio::select! {
-            order = orders.message() => {
-                let say_what = match order {
-                    Ok(Some(order)) => order.message,
-                    Ok(None) => return lost("it ended the attendance".to_owned(), beat.is_some()),
-                    Err(status) if is_final(&status) => return Ended::Refused(explain(&status)),
-                    Err(status) => return lost(explain(&status), beat.is_some()),
-                };
-                match say_what {
-                    None => {}
-                    Some(ToWorker::Welcome(welcome)) => {
-                        beat = Some(begin(executor, &welcome));
-                        tracing::info!(coordinator = membership.coordinator, "welcome");
-                    }
-                    Some(ToWorker::Released(_)) => return Ended::Released,
-                    Some(ToWorker::Order(order)) => {
-                        let (executor, say) = (Arc::clone(executor), say.clone());
-                        tokio::spawn(async move {
-                            let (epoch, id) = (order.epoch, order.id);
-                            let kind = Some(executor.execute(order).await);
-                            let answer = v1::Answer { epoch, id, kind };
-                            // If the session is over, nobody waits for it.
-                            let _ = say.send(from_worker(FromWorker::Answer(answer))).await;
-                        });
-                    }
-                }
-            }
-            () = tick(&mut beat) => {
-                // When the queue is full, the answers in it tell that this worker is alive.
-                let _ = say.try_send(from_worker(FromWorker::Heartbeat(membership.beat(executor))));
-            }
-            changed = stop.changed(), if !asked => {
-                asked = true;
-                if changed.is_err() || beat.is_none() {
-                    return Ended::Released;
-                }
-                let reason = stop.borrow().clone().unwrap_or_default();
-                tracing::info!(reason, "asking to be let go");
-                let _ = say.send(from_worker(FromWorker::Leaving(v1::Leaving { reason }))).await;
-            }
+            uploading_bytes: traffic.metrics.uploading.get(),
         }
     }
 }
 
-async fn tick(beat: &mut Option<Interval>) {
-    match beat {
-        Some(beat) => {
-            beat.tick().await;
+async fn tick(heartbeats: &mut Option<Interval>) {
+    match heartbeats {
+        Some(heartbeats) => {
+            heartbeats.tick().await;
         }
         None => std::future::pending().await,
     }
 }
 
-/// Whether knocking again is of no use.
-fn is_final(status: &tonic::Status) -> bool {
-    matches!(
-        status.code(),
-        tonic::Code::Unauthenticated
-            | tonic::Code::PermissionDenied
-            | tonic::Code::InvalidArgument
-            | tonic::Code::Unimplemented
-    )
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::CoordinatorLink;
+    use crate::testing::Cluster;
+    use hatebeam_proto::messages::{AnswerKind, OrderKind};
+    use std::sync::Mutex;
+    use tokio_stream::wrappers::ReceiverStream;
+
+    /// The coordinator's side of a session.
+    struct Coordinator {
+        orders: mpsc::Sender<Result<ToWorker, LinkError>>,
+        answers: mpsc::Receiver<FromWorker>,
+    }
+
+    impl Coordinator {
+        async fn send(&self, message: ToWorker) {
+            self.orders.send(Ok(message)).await.unwrap();
+        }
+
+        /// Returns the next message that is not a heartbeat.
+        async fn next(&mut self) -> FromWorker {
+            loop {
+                match self.answers.recv().await.unwrap() {
+                    FromWorker::Heartbeat(_) => {}
+                    message => return message,
+                }
+            }
+        }
+    }
+
+    /// Results of the next attempts to open a session.
+    struct Link {
+        sessions: Mutex<Vec<Result<Session, LinkError>>>,
+    }
+
+    #[tonic::async_trait]
+    impl CoordinatorLink for Link {
+        async fn open(&self, hello: Hello) -> Result<Session, LinkError> {
+            let session = lock(&self.sessions).pop();
+            let session =
+                session.unwrap_or_else(|| Err(LinkError::refused("no session is left")))?;
+            let sent = session.outbound.send(FromWorker::Hello(hello)).await;
+            sent.map_err(|_| LinkError::transient("the coordinator is gone"))?;
+            Ok(session)
+        }
+    }
+
+    fn session() -> (Session, Coordinator) {
+        let (outbound, answers) = mpsc::channel(64);
+        let (orders, inbound) = mpsc::channel(64);
+        let inbound = Box::pin(ReceiverStream::new(inbound));
+        (
+            Session { outbound, inbound },
+            Coordinator { orders, answers },
+        )
+    }
+
+    fn worker(mut sessions: Vec<Result<Session, LinkError>>) -> Worker {
+        sessions.reverse();
+        let sessions = Mutex::new(sessions);
+        Cluster::new().worker_of("w0", Arc::new(Link { sessions }))
+    }
+
+    const WELCOME: ToWorker = ToWorker::Welcome(Welcome {
+        heartbeat: Duration::from_secs(1),
+        lost_after: Duration::from_secs(5),
+    });
+
+    #[tokio::test(start_paused = true)]
+    async fn worker_answers_orders_and_leaves_when_released() {
+        let (session, mut coordinator) = session();
+        let worker = worker(vec![Ok(session)]);
+        let (stop, stopped) = watch::channel(None);
+        let running = tokio::spawn(async move { worker.run(stopped).await });
+        let FromWorker::Hello(hello) = coordinator.next().await else {
+            panic!("no hello");
+        };
+        assert_eq!((hello.name.as_str(), hello.threads), ("w0", 1));
+        coordinator.send(WELCOME).await;
+        let first = coordinator.answers.recv().await.unwrap();
+        assert!(matches!(first, FromWorker::Heartbeat(_)), "{first:?}");
+        let order = Order {
+            epoch: 1,
+            id: 7,
+            kind: OrderKind::Halt,
+        };
+        coordinator.send(ToWorker::Order(order)).await;
+        let answer = Answer {
+            epoch: 1,
+            id: 7,
+            kind: AnswerKind::Halted,
+        };
+        assert_eq!(coordinator.next().await, FromWorker::Answer(answer));
+        stop.send(Some("the machine is going away".to_owned()))
+            .unwrap();
+        let leaving = Leaving {
+            reason: "the machine is going away".to_owned(),
+        };
+        assert_eq!(coordinator.next().await, FromWorker::Leaving(leaving));
+        assert!(!running.is_finished());
+        coordinator.send(ToWorker::Released).await;
+        running.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn heartbeats_arrive_at_the_interval_of_the_welcome() {
+        let (session, mut coordinator) = session();
+        let worker = worker(vec![Ok(session)]);
+        let (_stop, stopped) = watch::channel(None);
+        tokio::spawn(async move { worker.run(stopped).await });
+        coordinator.send(WELCOME).await;
+        coordinator.answers.recv().await.unwrap();
+        let began = tokio::time::Instant::now();
+        for _ in 0..10 {
+            let message = coordinator.answers.recv().await.unwrap();
+            assert!(matches!(message, FromWorker::Heartbeat(_)), "{message:?}");
+        }
+        assert_eq!(began.elapsed(), Duration::from_secs(9));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lost_coordinator_is_reconnected_with_growing_delay() {
+        let lost = || Err(LinkError::transient("connection refused"));
+        let (session, mut coordinator) = session();
+        let worker = worker(vec![
+            lost(),
+            lost(),
+            lost(),
+            lost(),
+            lost(),
+            lost(),
+            Ok(session),
+        ]);
+        let (_stop, stopped) = watch::channel(None);
+        let running = tokio::spawn(async move { worker.run(stopped).await });
+        let began = tokio::time::Instant::now();
+        assert!(matches!(coordinator.next().await, FromWorker::Hello(_)));
+        // 0.2, 0.4, 0.8, 1.6, 3 and 3 s.
+        assert_eq!(began.elapsed(), Duration::from_secs(9));
+        // After a welcome the delay begins with 0.2 s again.
+        coordinator.send(WELCOME).await;
+        coordinator.answers.recv().await.unwrap();
+        let lost = tokio::time::Instant::now();
+        drop(coordinator);
+        let error = running.await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("no session is left"), "{error}");
+        assert_eq!(lost.elapsed(), MIN_RECONNECT_WAIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn worker_without_coordinator_stops_at_once() {
+        let worker = worker(vec![Err(LinkError::transient("connection refused"))]);
+        let (stop, stopped) = watch::channel(None);
+        let running = tokio::spawn(async move { worker.run(stopped).await });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        stop.send(Some(String::new())).unwrap();
+        running.await.unwrap().unwrap();
+    }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use hatebeam_coordinator::{NotifierSettings, Settings, coordinate};
 use hatebeam_metrics::Registry;
 use hatebeam_net::check_bind;
-use hatebeam_worker::{Membership, work};
+use hatebeam_worker::{Process, work};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -297,7 +297,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
         args.metrics.serve(&registry, "worker", &objects).await?;
         let (machine, metadata) = args.rent.machine().await?;
         let stop = on_signals(args.stop_with_stdin)?;
-        let membership = Membership {
+        let process = Process {
             name,
             listen: args.listen,
             advertise: args.advertise.clone(),
@@ -314,6 +314,6 @@ pub(crate) fn worker(args: &WorkerArgs) -> anyhow::Result<()> {
             started_ms,
             rss: || rss().unwrap_or(0),
         };
-        Ok(work(membership, reasons_to_go(stop, metadata)).await?)
+        Ok(work(process, reasons_to_go(stop, metadata)).await?)
     })
 }

@@ -1,0 +1,257 @@
+//! The state of one epoch.
+
+use crate::error::OrderError;
+use crate::lock;
+use crate::tables::LocalTables;
+use hatebeam_game::{Emulator, Geometry};
+use hatebeam_proto::messages::{Expand, Peer, Prepare};
+use hatebeam_runs::{RunSpec, Table};
+use hatebeam_search::{Candidates, Frontier, MAX_SHARDS, Owner, ShardLayout};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+use tracing::Span;
+
+/// The result of a commit: the tables of this worker's shards in the object store.
+pub(crate) type Committed = Result<Vec<Table>, OrderError>;
+
+/// The owners of all shards, as this worker sees them.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    pub(crate) layout: ShardLayout,
+    pub(crate) owners: Vec<Owner>,
+    /// For each shard whether this worker owns it.
+    pub(crate) owned: Arc<Vec<bool>>,
+    /// The other workers.
+    pub(crate) peers: Vec<Peer>,
+}
+
+impl Assignment {
+    /// Reads the assignment of an order for the worker of this name.
+    pub(crate) fn of(name: &str, order: &Prepare) -> Result<Assignment, OrderError> {
+        let bad = |reason: &str| OrderError::bad_order(reason);
+        let shards = order.owners.len();
+        if !(1..=MAX_SHARDS).contains(&shards) {
+            return Err(bad(&format!(
+                "{shards} shards: there must be 1 to {MAX_SHARDS}"
+            )));
+        }
+        if let Some(table) = order.tables.iter().find(|t| t.shard as usize >= shards) {
+            let shard = table.shard;
+            return Err(bad(&format!("a table names the unknown shard {shard}")));
+        }
+        if !order.members.iter().any(|member| member.name == name) {
+            return Err(bad(&format!("worker {name} is not a member of the epoch")));
+        }
+        let width = usize::try_from(order.spec.width);
+        let width = width.map_err(|_| bad(&format!("width {} is too large", order.spec.width)))?;
+        let (mut peers, mut members) = (Vec::new(), Vec::new());
+        for member in &order.members {
+            if member.name == name {
+                members.push(Owner::Here);
+                continue;
+            }
+            let peer = u16::try_from(peers.len());
+            members.push(Owner::Peer(peer.map_err(|_| bad("too many members"))?));
+            peers.push(member.clone());
+        }
+        let owner = |&member: &u32| members.get(member as usize).copied();
+        let owners: Option<Vec<Owner>> = order.owners.iter().map(owner).collect();
+        let owners = owners.ok_or_else(|| bad("a shard has an unknown owner"))?;
+        let owned = owners.iter().map(|owner| *owner == Owner::Here).collect();
+        Ok(Assignment {
+            layout: ShardLayout::new(width, shards),
+            owners,
+            owned: Arc::new(owned),
+            peers,
+        })
+    }
+
+    /// Number of shards that this worker owns.
+    pub(crate) fn shards_here(&self) -> usize {
+        self.owned.iter().filter(|here| **here).count()
+    }
+}
+
+/// The candidates of one attempt at a depth.
+#[derive(Clone)]
+struct Attempt {
+    depth: u32,
+    number: u32,
+    candidates: Arc<Candidates>,
+}
+
+/// The state of one epoch.
+pub(crate) struct Epoch {
+    pub(crate) number: u64,
+    pub(crate) run: String,
+    pub(crate) spec: RunSpec,
+    pub(crate) emulator: Emulator,
+    pub(crate) assignment: Assignment,
+    pub(crate) tables: Arc<dyn LocalTables>,
+    frontier: Mutex<Arc<Frontier>>,
+    attempt: Mutex<Option<Attempt>>,
+    commits: Mutex<BTreeMap<u32, oneshot::Receiver<Committed>>>,
+    /// The last depth that was selected.
+    selected: AtomicU32,
+    /// Held while tables are added to this machine's.
+    pub(crate) caching: tokio::sync::Mutex<()>,
+    pub(crate) cancel: AtomicBool,
+    /// The streams of the attempt in progress.
+    streams: Mutex<Vec<AbortHandle>>,
+    /// Spans of the epoch and of the depth in progress.
+    span: Span,
+    depth_span: Mutex<Option<(u32, Span)>>,
+}
+
+/// What an [`Epoch`] begins with.
+pub(crate) struct NewEpoch {
+    pub(crate) number: u64,
+    pub(crate) run: String,
+    pub(crate) spec: RunSpec,
+    pub(crate) emulator: Emulator,
+    pub(crate) assignment: Assignment,
+    pub(crate) tables: Arc<dyn LocalTables>,
+    pub(crate) frontier: Arc<Frontier>,
+}
+
+impl Epoch {
+    /// Begins an epoch in the current span.
+    pub(crate) fn new(new: NewEpoch) -> Epoch {
+        Epoch {
+            number: new.number,
+            run: new.run,
+            spec: new.spec,
+            emulator: new.emulator,
+            assignment: new.assignment,
+            tables: new.tables,
+            selected: AtomicU32::new(new.frontier.depth),
+            frontier: Mutex::new(new.frontier),
+            attempt: Mutex::default(),
+            commits: Mutex::default(),
+            caching: tokio::sync::Mutex::default(),
+            cancel: AtomicBool::new(false),
+            streams: Mutex::default(),
+            span: Span::current(),
+            depth_span: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.emulator.geometry()
+    }
+
+    /// Whether the epoch has ended. No manifest will name what is uploaded from then on.
+    pub(crate) fn is_over(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// Ends the epoch: stops its threads, also those that wait for a stalled peer.
+    pub(crate) fn end(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+        lock(&self.streams)
+            .drain(..)
+            .for_each(|stream| stream.abort());
+    }
+
+    /// Registers the streams that [`end`](Epoch::end) aborts, in place of those of the attempt before.
+    pub(crate) fn set_streams(&self, streams: Vec<AbortHandle>) {
+        *lock(&self.streams) = streams;
+        if self.is_over() {
+            self.end();
+        }
+    }
+
+    /// Returns the span of all orders of a depth.
+    pub(crate) fn span_of(&self, depth: u32) -> Span {
+        let mut current = lock(&self.depth_span);
+        match &*current {
+            Some((of, span)) if *of == depth => span.clone(),
+            _ => {
+                let span = tracing::info_span!(parent: &self.span, "depth", depth);
+                *current = Some((depth, span.clone()));
+                span
+            }
+        }
+    }
+
+    pub(crate) fn frontier(&self) -> Arc<Frontier> {
+        lock(&self.frontier).clone()
+    }
+
+    /// Begins an attempt at a depth and returns the parents and empty candidate tables.
+    pub(crate) fn begin_attempt(
+        &self,
+        order: Expand,
+    ) -> Result<(Arc<Frontier>, Arc<Candidates>), OrderError> {
+        let frontier = self.frontier();
+        if frontier.depth.checked_add(1) != Some(order.depth) {
+            return Err(OrderError::bad_order(format!(
+                "cannot expand depth {}: the frontier has depth {}",
+                order.depth, frontier.depth
+            )));
+        }
+        let mut attempt = lock(&self.attempt);
+        if let Some(last) = attempt.as_ref()
+            && (last.depth, last.number) >= (order.depth, order.attempt)
+        {
+            return Err(OrderError::superseded(format!(
+                "attempt {} at depth {} is over: the last one was attempt {}",
+                order.attempt, order.depth, last.number
+            )));
+        }
+        let candidates = Arc::new(Candidates::new(self.assignment.layout, order.sigmas));
+        *attempt = Some(Attempt {
+            depth: order.depth,
+            number: order.attempt,
+            candidates: Arc::clone(&candidates),
+        });
+        Ok((frontier, candidates))
+    }
+
+    /// Returns the candidates of a depth.
+    pub(crate) fn candidates(&self, depth: u32) -> Result<Arc<Candidates>, OrderError> {
+        let attempt = lock(&self.attempt);
+        match &*attempt {
+            Some(attempt) if attempt.depth == depth => Ok(Arc::clone(&attempt.candidates)),
+            _ => Err(OrderError::bad_order(format!(
+                "depth {depth} is not expanded"
+            ))),
+        }
+    }
+
+    /// Size of the candidate tables in bytes.
+    pub(crate) fn candidate_bytes(&self) -> u64 {
+        let attempt = lock(&self.attempt).clone();
+        attempt.map_or(0, |attempt| attempt.candidates.bytes())
+    }
+
+    /// Drops the parents and the references to the candidates, so that a frontier, its children and the next frontier
+    /// are not all in memory at once.
+    pub(crate) fn begin_selection(&self) {
+        *lock(&self.attempt) = None;
+        *lock(&self.frontier) = Arc::default();
+    }
+
+    /// Replaces the frontier, and returns where to send the result of its commit.
+    pub(crate) fn finish_selection(&self, frontier: &Arc<Frontier>) -> oneshot::Sender<Committed> {
+        let depth = frontier.depth;
+        *lock(&self.frontier) = Arc::clone(frontier);
+        let (done, commit) = oneshot::channel();
+        lock(&self.commits).insert(depth, commit);
+        self.selected.fetch_max(depth, Ordering::Relaxed);
+        done
+    }
+
+    /// Returns the pending commit of a depth, once.
+    pub(crate) fn take_commit(&self, depth: u32) -> Option<oneshot::Receiver<Committed>> {
+        lock(&self.commits).remove(&depth)
+    }
+
+    /// The last depth that was selected.
+    pub(crate) fn selected(&self) -> u32 {
+        self.selected.load(Ordering::Relaxed)
+    }
+}

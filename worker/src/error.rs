@@ -1,0 +1,98 @@
+//! Errors of orders.
+
+use hatebeam_env::Panicked;
+use hatebeam_objects::ObjectError;
+use hatebeam_proto::messages::{Failed, FailureKind};
+use hatebeam_runs::{ManifestError, SpecError};
+use hatebeam_store::StoreError;
+use thiserror::Error;
+
+/// Why an order was not carried out, by what the coordinator can do. The variants are those of [`FailureKind`].
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(crate) enum OrderError {
+    /// The order is invalid or does not fit the worker's state.
+    #[error("{0}")]
+    BadOrder(String),
+    /// A table differs from what was committed.
+    #[error("{0}")]
+    Damaged(String),
+    /// The object store is unavailable: a later attempt may work.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The connection to another worker failed.
+    #[error("worker {peer} is unreachable: {reason}")]
+    PeerUnreachable { peer: String, reason: String },
+    /// The epoch or the attempt has ended.
+    #[error("{0}")]
+    Superseded(String),
+    /// This worker itself failed.
+    #[error("{0}")]
+    Worker(String),
+}
+
+impl OrderError {
+    pub(crate) fn bad_order(reason: impl Into<String>) -> OrderError {
+        OrderError::BadOrder(reason.into())
+    }
+
+    pub(crate) fn superseded(reason: impl Into<String>) -> OrderError {
+        OrderError::Superseded(reason.into())
+    }
+}
+
+impl From<OrderError> for Failed {
+    fn from(error: OrderError) -> Failed {
+        let reason = error.to_string();
+        let kind = match error {
+            OrderError::BadOrder(_) => FailureKind::BadOrder,
+            OrderError::Damaged(_) => FailureKind::Damaged,
+            OrderError::Unavailable(_) => FailureKind::Unavailable,
+            OrderError::PeerUnreachable { peer, .. } => FailureKind::PeerUnreachable { peer },
+            OrderError::Superseded(_) => FailureKind::Superseded,
+            OrderError::Worker(_) => FailureKind::Worker,
+        };
+        Failed { reason, kind }
+    }
+}
+
+impl From<SpecError> for OrderError {
+    fn from(error: SpecError) -> OrderError {
+        OrderError::BadOrder(error.to_string())
+    }
+}
+
+impl From<ObjectError> for OrderError {
+    fn from(error: ObjectError) -> OrderError {
+        let reason = error.to_string();
+        match error {
+            error if error.is_transient() => OrderError::Unavailable(reason),
+            ObjectError::NotFound { .. }
+            | ObjectError::Damaged { .. }
+            | ObjectError::OutOfRange { .. } => OrderError::Damaged(reason),
+            _ => OrderError::Worker(reason),
+        }
+    }
+}
+
+impl From<ManifestError> for OrderError {
+    fn from(error: ManifestError) -> OrderError {
+        match error {
+            ManifestError::Object(error) => error.into(),
+            ManifestError::Damaged(_) => OrderError::Damaged(error.to_string()),
+            ManifestError::Spec(error) => error.into(),
+            error => OrderError::Worker(error.to_string()),
+        }
+    }
+}
+
+impl From<StoreError> for OrderError {
+    fn from(error: StoreError) -> OrderError {
+        OrderError::Worker(error.to_string())
+    }
+}
+
+impl From<Panicked> for OrderError {
+    fn from(error: Panicked) -> OrderError {
+        OrderError::Worker(error.to_string())
+    }
+}

@@ -1,0 +1,528 @@
+//! Children that come from other workers.
+
+use super::Traffic;
+use hatebeam_env::{Env, watch};
+use hatebeam_game::Geometry;
+use hatebeam_proto::batch::{self, FLOOR_INTERVAL, QUEUED_BATCHES};
+use hatebeam_proto::messages::{PeerRequest, PeerResponse, ShardFloor, StreamHeader};
+use hatebeam_proto::{BoxStream, LinkError};
+use hatebeam_search::{Candidates, Node, SortBuffer};
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
+
+/// Time that a stream waits for its attempt to begin here. The coordinator gives the order to all workers at once.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// The attempt that children belong to. A greater one supersedes a lesser one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Position {
+    epoch: u64,
+    depth: u32,
+    attempt: u32,
+}
+
+/// What this worker receives at present.
+#[derive(Clone)]
+struct Inbound {
+    position: Position,
+    epoch: Arc<EpochExchange>,
+    /// `None` before the first attempt of a depth begins and after the depth is selected.
+    candidates: Option<Arc<Candidates>>,
+    /// Whether the epoch has ended.
+    is_closed: bool,
+}
+
+/// What remains the same for the whole epoch.
+pub(crate) struct EpochExchange {
+    pub(crate) run: String,
+    pub(crate) epoch: u64,
+    /// Depth of the first frontier.
+    pub(crate) depth: u32,
+    pub(crate) geometry: Geometry,
+    /// For each shard whether this worker owns it.
+    pub(crate) owned: Arc<Vec<bool>>,
+    /// Names of the other workers.
+    pub(crate) peers: Vec<String>,
+}
+
+/// Opens and closes the exchange.
+pub(crate) struct InboundControl {
+    current: watch::Sender<Option<Inbound>>,
+}
+
+impl InboundControl {
+    /// Begins an epoch. Streams of its first depth wait until [`open`](InboundControl::open).
+    pub(crate) fn begin_epoch(&self, epoch: EpochExchange) {
+        self.current.send_replace(Some(Inbound {
+            position: Position {
+                epoch: epoch.epoch,
+                depth: epoch.depth,
+                attempt: 0,
+            },
+            epoch: Arc::new(epoch),
+            candidates: None,
+            is_closed: false,
+        }));
+    }
+
+    /// Begins an attempt at a depth: its streams put their children into `candidates`. Streams of earlier attempts end.
+    pub(crate) fn open(&self, depth: u32, attempt: u32, candidates: &Arc<Candidates>) {
+        self.modify(|inbound| {
+            inbound.position.depth = depth;
+            inbound.position.attempt = attempt;
+            inbound.candidates = Some(Arc::clone(candidates));
+        });
+    }
+
+    /// Lets go of the candidates of the current depth.
+    pub(crate) fn release_candidates(&self) {
+        self.modify(|inbound| inbound.candidates = None);
+    }
+
+    /// Ends the epoch: its streams are refused.
+    pub(crate) fn close(&self) {
+        self.modify(|inbound| {
+            inbound.candidates = None;
+            inbound.is_closed = true;
+        });
+    }
+
+    fn modify(&self, modify: impl FnOnce(&mut Inbound)) {
+        self.current.send_if_modified(|inbound| {
+            let inbound = inbound.as_mut();
+            inbound.map(modify).is_some()
+        });
+    }
+}
+
+/// The receiving side of the exchange. Clones receive into the same tables.
+#[derive(Clone)]
+pub struct InboundExchange {
+    env: Env,
+    current: watch::Receiver<Option<Inbound>>,
+    traffic: Arc<Traffic>,
+}
+
+impl std::fmt::Debug for InboundExchange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InboundExchange").finish_non_exhaustive()
+    }
+}
+
+/// An attempt that a stream belongs to.
+struct Accepted {
+    position: Position,
+    epoch: Arc<EpochExchange>,
+    candidates: Arc<Candidates>,
+}
+
+/// Buffers of a stream, used again for every batch.
+#[derive(Default)]
+struct Buffers {
+    nodes: Vec<Node>,
+    sorted: SortBuffer,
+}
+
+impl InboundExchange {
+    pub(crate) fn new(env: Env, traffic: Arc<Traffic>) -> (InboundControl, InboundExchange) {
+        let (sender, current) = watch::channel(None);
+        let exchange = InboundExchange {
+            env,
+            current,
+            traffic,
+        };
+        (InboundControl { current: sender }, exchange)
+    }
+
+    /// Receives the children of one stream. The first request is the header. The responses carry the floors of this
+    /// worker's shards, and the last one the number of children received.
+    pub fn serve(
+        &self,
+        requests: BoxStream<Result<PeerRequest, LinkError>>,
+    ) -> BoxStream<Result<PeerResponse, LinkError>> {
+        let (responses, stream) = mpsc::channel(QUEUED_BATCHES);
+        let span = tracing::info_span!(
+            "inbound",
+            run = Empty,
+            epoch = Empty,
+            depth = Empty,
+            from = Empty
+        );
+        let exchange = self.clone();
+        let serving = async move {
+            if let Err(error) = exchange.receive(requests, &responses).await {
+                exchange.traffic.metrics.refused.add(1);
+                tracing::warn!(reason = error.reason, "refused stream of a peer");
+                let _ = responses.send(Err(error)).await;
+            }
+        };
+        self.env.spawn(serving.instrument(span));
+        Box::pin(ReceiverStream::new(stream))
+    }
+
+    async fn receive(
+        &self,
+        mut requests: BoxStream<Result<PeerRequest, LinkError>>,
+        responses: &mpsc::Sender<Result<PeerResponse, LinkError>>,
+    ) -> Result<(), LinkError> {
+        let first = tokio::time::timeout(WAIT, requests.next()).await;
+        let first = first.map_err(|_| LinkError::transient("no header arrived"))?;
+        let Some(PeerRequest::Header(header)) = first.transpose()? else {
+            return Err(LinkError::bad_message("the header is missing"));
+        };
+        Span::current()
+            .record("run", header.run.as_str())
+            .record("epoch", header.epoch)
+            .record("depth", header.depth)
+            .record("from", header.from.as_str());
+        let accepted = self.accept(&header).await?;
+        let received = self.receive_batches(requests, responses, &accepted).await?;
+        let last = accepted.floors(Some(received));
+        let _ = responses.send(Ok(last)).await;
+        Ok(())
+    }
+
+    /// Waits for the attempt that a header names.
+    async fn accept(&self, header: &StreamHeader) -> Result<Accepted, LinkError> {
+        let mut current = self.current.clone();
+        let accepted = tokio::time::timeout(WAIT, async {
+            loop {
+                if let Some(inbound) = &*current.borrow_and_update()
+                    && let Some(accepted) = inbound.accept(header)
+                {
+                    return accepted;
+                }
+                if current.changed().await.is_err() {
+                    return Err(LinkError::transient("this worker is shutting down"));
+                }
+            }
+        });
+        accepted.await.unwrap_or_else(|_| {
+            Err(LinkError::transient(format!(
+                "epoch {} depth {} attempt {} did not begin within {} seconds",
+                header.epoch,
+                header.depth,
+                header.attempt,
+                WAIT.as_secs()
+            )))
+        })
+    }
+
+    /// Receives batches until the sender closes the stream, and returns the number of children.
+    async fn receive_batches(
+        &self,
+        mut requests: BoxStream<Result<PeerRequest, LinkError>>,
+        responses: &mpsc::Sender<Result<PeerResponse, LinkError>>,
+        accepted: &Accepted,
+    ) -> Result<u64, LinkError> {
+        let mut ticks = tokio::time::interval(FLOOR_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut is_over = std::pin::pin!(self.is_over(accepted.position));
+        let mut buffers = Buffers::default();
+        let mut received = 0;
+        loop {
+            // A silent peer must not keep the candidates of a finished attempt in memory.
+            let request = tokio::select! {
+                biased;
+                () = &mut is_over => return Err(LinkError::superseded("the depth is over")),
+                _ = ticks.tick() => {
+                    // A sender that does not listen gets fewer responses.
+                    let _ = responses.try_send(Ok(accepted.floors(None)));
+                    continue;
+                }
+                request = requests.next() => request.transpose()?,
+            };
+            let batch = match request {
+                None => return Ok(received),
+                Some(PeerRequest::Batch(batch)) => batch,
+                Some(PeerRequest::Header(_)) => {
+                    return Err(LinkError::bad_message("the stream has two headers"));
+                }
+            };
+            let bytes = batch.len() as u64;
+            let (epoch, candidates) = (
+                Arc::clone(&accepted.epoch),
+                Arc::clone(&accepted.candidates),
+            );
+            let offered = self
+                .env
+                .run_blocking(move || buffers.offer(&batch, &epoch, &candidates));
+            let offered = offered.await.map_err(|panicked| {
+                LinkError::transient(format!("could not receive a batch: {panicked}"))
+            })?;
+            buffers = offered?;
+            let count = buffers.nodes.len() as u64;
+            received += count;
+            let metrics = &self.traffic.metrics;
+            metrics.received.add(count);
+            metrics.received_bytes.add(bytes);
+            metrics.batches_received.add(1);
+        }
+    }
+
+    /// Resolves when another attempt has begun or the epoch has ended.
+    async fn is_over(&self, position: Position) {
+        let mut current = self.current.clone();
+        let is_other = |now: &Option<Inbound>| {
+            now.as_ref()
+                .is_none_or(|now| now.is_closed || now.position != position)
+        };
+        // An error means that the worker is shutting down.
+        drop(current.wait_for(is_other).await);
+    }
+}
+
+impl Inbound {
+    /// Accepts or refuses a header; `None` if its attempt has not begun yet.
+    fn accept(&self, header: &StreamHeader) -> Option<Result<Accepted, LinkError>> {
+        let theirs = Position {
+            epoch: header.epoch,
+            depth: header.depth,
+            attempt: header.attempt,
+        };
+        let here = self.position;
+        let is_over = match theirs.epoch.cmp(&here.epoch) {
+            Ordering::Greater => false,
+            Ordering::Equal => self.is_closed || theirs < here,
+            Ordering::Less => true,
+        };
+        if is_over {
+            return Some(Err(LinkError::superseded(format!(
+                "epoch {} depth {} attempt {} is over: this worker is at epoch {} depth {} attempt {}",
+                theirs.epoch, theirs.depth, theirs.attempt, here.epoch, here.depth, here.attempt
+            ))));
+        }
+        if theirs != here {
+            return None;
+        }
+        let EpochExchange { run, peers, .. } = &*self.epoch;
+        if header.run != *run {
+            return Some(Err(LinkError::superseded(format!(
+                "the run here is {run}, not {:?}",
+                header.run
+            ))));
+        }
+        if !peers.contains(&header.from) {
+            return Some(Err(LinkError::refused(format!(
+                "{:?} is not a worker of this epoch",
+                header.from
+            ))));
+        }
+        let candidates = self.candidates.clone()?;
+        Some(Ok(Accepted {
+            position: theirs,
+            epoch: Arc::clone(&self.epoch),
+            candidates,
+        }))
+    }
+}
+
+impl Accepted {
+    /// Returns the floors of the shards that are here.
+    fn floors(&self, received: Option<u64>) -> PeerResponse {
+        let owned = self.epoch.owned.iter().enumerate();
+        let floors = owned.filter(|(_, here)| **here).filter_map(|(shard, _)| {
+            let floor = self.candidates.floor(shard);
+            let shard = shard as u32;
+            (floor > 0).then_some(ShardFloor { shard, floor })
+        });
+        PeerResponse {
+            floors: floors.collect(),
+            received,
+        }
+    }
+}
+
+impl Buffers {
+    /// Unpacks a batch and adds its children to the candidates.
+    fn offer(
+        mut self,
+        batch: &[u8],
+        epoch: &EpochExchange,
+        candidates: &Candidates,
+    ) -> Result<Buffers, LinkError> {
+        batch::unpack(epoch.geometry, batch, &mut self.nodes)
+            .map_err(|error| LinkError::bad_message(error.to_string()))?;
+        let layout = candidates.layout();
+        let mut shards = self.nodes.iter().map(|node| layout.shard_of(&node.well));
+        if let Some(shard) = shards.find(|&shard| !epoch.owned[shard]) {
+            return Err(LinkError::bad_message(format!("shard {shard} is not here")));
+        }
+        candidates.offer_nodes(&self.nodes, &mut self.sorted);
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::Well;
+    use hatebeam_metrics::{Registry, WorkerMetrics};
+    use hatebeam_proto::LinkErrorKind;
+    use hatebeam_search::{DEFAULT_SIGMAS, NodeWell, ShardLayout};
+
+    const GEOMETRY: Geometry = Geometry::STANDARD;
+
+    fn header(epoch: u64, depth: u32, attempt: u32) -> StreamHeader {
+        StreamHeader {
+            run: "run".to_owned(),
+            epoch,
+            depth,
+            attempt,
+            from: "w1".to_owned(),
+        }
+    }
+
+    fn nodes(count: u16) -> Vec<Node> {
+        let node = |row| {
+            let mut rows = [0; 16];
+            rows[15] = row;
+            Node {
+                score: i32::from(row),
+                well: NodeWell::pack(GEOMETRY, &Well::from_rows(rows)),
+                lines: 0,
+                hint: 0,
+            }
+        };
+        (1..=count).map(node).collect()
+    }
+
+    /// An exchange at epoch 3, depth 7, attempt 2, which has the first one of two shards.
+    fn exchange() -> (InboundControl, InboundExchange, Arc<Candidates>) {
+        let metrics = WorkerMetrics::register(&Registry::default());
+        let (control, exchange) = InboundExchange::new(Env::system(), Traffic::new(metrics));
+        control.begin_epoch(EpochExchange {
+            run: "run".to_owned(),
+            epoch: 3,
+            depth: 6,
+            geometry: GEOMETRY,
+            owned: Arc::new(vec![true, false]),
+            peers: vec!["w1".to_owned()],
+        });
+        let layout = ShardLayout::new(1000, 2);
+        let candidates = Arc::new(Candidates::new(layout, DEFAULT_SIGMAS));
+        control.open(7, 2, &candidates);
+        (control, exchange, candidates)
+    }
+
+    /// Sends a header and batches, and returns the number of children received.
+    async fn send(
+        exchange: &InboundExchange,
+        header: StreamHeader,
+        batches: Vec<Vec<u8>>,
+    ) -> Result<u64, LinkError> {
+        let batches = batches
+            .into_iter()
+            .map(|batch| PeerRequest::Batch(batch.into()));
+        let requests = std::iter::once(PeerRequest::Header(header)).chain(batches);
+        let requests: Vec<_> = requests.map(Ok).collect();
+        let mut responses = exchange.serve(Box::pin(tokio_stream::iter(requests)));
+        let mut received = None;
+        while let Some(response) = responses.next().await {
+            received = response?.received;
+        }
+        Ok(received.unwrap())
+    }
+
+    fn here() -> Vec<Node> {
+        let layout = ShardLayout::new(1000, 2);
+        let mut nodes = nodes(200);
+        nodes.retain(|node| layout.shard_of(&node.well) == 0);
+        nodes
+    }
+
+    #[tokio::test]
+    async fn children_of_current_attempt_are_received() {
+        let (_control, exchange, candidates) = exchange();
+        let nodes = here();
+        let batch = batch::pack(GEOMETRY, &nodes, false);
+        let received = send(&exchange, header(3, 7, 2), vec![batch]).await.unwrap();
+        assert_eq!(received, nodes.len() as u64);
+        assert_eq!(candidates.len(), nodes.len());
+    }
+
+    #[tokio::test]
+    async fn stale_and_foreign_streams_are_refused() {
+        let (_control, exchange, candidates) = exchange();
+        let foreign_run = StreamHeader {
+            run: "other".to_owned(),
+            ..header(3, 7, 2)
+        };
+        let stranger = StreamHeader {
+            from: "stranger".to_owned(),
+            ..header(3, 7, 2)
+        };
+        let batch = batch::pack(GEOMETRY, &here(), false);
+        for (header, kind) in [
+            (header(3, 7, 1), LinkErrorKind::Superseded),
+            (header(3, 6, 9), LinkErrorKind::Superseded),
+            (header(2, 9, 9), LinkErrorKind::Superseded),
+            (foreign_run, LinkErrorKind::Superseded),
+            (stranger, LinkErrorKind::Refused),
+        ] {
+            let refused = send(&exchange, header.clone(), vec![batch.clone()]).await;
+            assert_eq!(refused.unwrap_err().kind, kind, "{header:?}");
+        }
+        assert_eq!(candidates.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn bad_batches_are_refused() {
+        let (_control, exchange, candidates) = exchange();
+        let whole = batch::pack(GEOMETRY, &here(), false);
+        let bad_well = Node {
+            well: NodeWell([0xff; 20]),
+            ..here()[0]
+        };
+        for batch in [
+            whole[..whole.len() - 1].to_vec(),
+            batch::pack(GEOMETRY, &[bad_well], false),
+            batch::pack(GEOMETRY, &nodes(200), false),
+        ] {
+            let refused = send(&exchange, header(3, 7, 2), vec![batch]).await;
+            assert_eq!(refused.unwrap_err().kind, LinkErrorKind::BadMessage);
+        }
+        assert_eq!(candidates.len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stream_waits_for_its_attempt_and_no_longer_than_that() {
+        let (control, exchange, _) = exchange();
+        let early = send(&exchange, header(3, 7, 3), Vec::new());
+        let begins = async {
+            tokio::time::sleep(WAIT / 2).await;
+            let layout = ShardLayout::new(1000, 2);
+            control.open(7, 3, &Arc::new(Candidates::new(layout, DEFAULT_SIGMAS)));
+        };
+        let (early, ()) = tokio::join!(early, begins);
+        assert_eq!(early, Ok(0));
+        let refused = send(&exchange, header(4, 1, 1), Vec::new()).await;
+        assert_eq!(refused.unwrap_err().kind, LinkErrorKind::Transient);
+    }
+
+    #[tokio::test]
+    async fn silent_stream_ends_with_its_attempt() {
+        let (control, exchange, candidates) = exchange();
+        let (requests, stream) = mpsc::channel(1);
+        let mut responses = exchange.serve(Box::pin(ReceiverStream::new(stream)));
+        requests
+            .send(Ok(PeerRequest::Header(header(3, 7, 2))))
+            .await
+            .unwrap();
+        assert_eq!(responses.next().await, Some(Ok(PeerResponse::default())));
+        control.close();
+        while let Some(response) = responses.next().await {
+            if let Err(error) = response {
+                assert_eq!(error.kind, LinkErrorKind::Superseded);
+            }
+        }
+        assert_eq!(Arc::strong_count(&candidates), 1);
+    }
+}

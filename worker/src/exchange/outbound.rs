@@ -1,0 +1,225 @@
+//! Children on their way to other workers.
+
+use super::Traffic;
+use crate::error::OrderError;
+use crate::link::PeerLink;
+use crate::lock;
+use hatebeam_env::Env;
+use hatebeam_game::Geometry;
+use hatebeam_proto::batch::{self, BATCH_CHILDREN};
+use hatebeam_proto::messages::{Peer, PeerRequest, StreamHeader};
+use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, REMOTE_BATCH};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
+use tokio_stream::StreamExt;
+use tracing::Span;
+
+/// The streams to open for one attempt at a depth.
+pub(crate) struct Outbound<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) link: &'a Arc<dyn PeerLink>,
+    pub(crate) peers: &'a [Peer],
+    pub(crate) header: StreamHeader,
+    pub(crate) geometry: Geometry,
+    /// Whether batches are compressed.
+    pub(crate) compress: bool,
+    /// Batches that wait for a peer at most, at least 1.
+    pub(crate) queued_batches: usize,
+    /// The candidates whose floors the peers raise.
+    pub(crate) candidates: &'a Arc<Candidates>,
+    pub(crate) traffic: &'a Arc<Traffic>,
+}
+
+/// The streams to all peers for one attempt at a depth.
+pub(crate) struct PeerStreams {
+    geometry: Geometry,
+    compress: bool,
+    streams: Vec<PeerStream>,
+    /// Bytes sent.
+    bytes: AtomicU64,
+    traffic: Arc<Traffic>,
+    /// Span of the depth, for log lines of the search threads.
+    span: Span,
+    tasks: JoinSet<Result<(), OrderError>>,
+}
+
+/// The stream to one peer.
+struct PeerStream {
+    buffer: Mutex<Vec<Node>>,
+    queue: mpsc::Sender<PeerRequest>,
+    name: String,
+    /// Children sent.
+    sent: Arc<AtomicU64>,
+}
+
+impl PeerStreams {
+    /// Opens a stream to each peer. The handles abort the streams.
+    pub(crate) fn open(outbound: Outbound<'_>) -> (PeerStreams, Vec<AbortHandle>) {
+        let mut tasks = JoinSet::new();
+        let mut handles = Vec::new();
+        let mut streams = Vec::new();
+        for peer in outbound.peers {
+            let (queue, requests) = mpsc::channel(outbound.queued_batches);
+            // The queue is empty.
+            let _ = queue.try_send(PeerRequest::Header(outbound.header.clone()));
+            let sent = Arc::new(AtomicU64::new(0));
+            let task = StreamTask {
+                link: Arc::clone(outbound.link),
+                peer: peer.clone(),
+                candidates: Arc::clone(outbound.candidates),
+                sent: Arc::clone(&sent),
+            };
+            handles.push(tasks.spawn(outbound.env.guard(task.run(requests))));
+            streams.push(PeerStream {
+                buffer: Mutex::default(),
+                queue,
+                name: peer.name.clone(),
+                sent,
+            });
+        }
+        *lock(&outbound.traffic.queues) = streams
+            .iter()
+            .map(|stream| stream.queue.downgrade())
+            .collect();
+        let streams = PeerStreams {
+            geometry: outbound.geometry,
+            compress: outbound.compress,
+            streams,
+            bytes: AtomicU64::new(0),
+            traffic: Arc::clone(outbound.traffic),
+            span: Span::current(),
+            tasks,
+        };
+        (streams, handles)
+    }
+
+    fn push(&self, stream: &PeerStream, children: &[Node]) -> Result<(), Cancelled> {
+        let batch = batch::pack(self.geometry, children, self.compress);
+        let (count, bytes) = (children.len() as u64, batch.len() as u64);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        stream.sent.fetch_add(count, Ordering::Relaxed);
+        let metrics = &self.traffic.metrics;
+        metrics.sent.add(count);
+        metrics.sent_bytes.add(bytes);
+        metrics.batches_sent.add(1);
+        let request = PeerRequest::Batch(batch.into());
+        self.enqueue(stream, request).map_err(|()| {
+            tracing::debug!(parent: &self.span, peer = %stream.name, "lost stream to peer");
+            Cancelled
+        })
+    }
+
+    /// Puts a batch into the stream's queue, and waits while that is full.
+    fn enqueue(&self, stream: &PeerStream, request: PeerRequest) -> Result<(), ()> {
+        let request = match stream.queue.try_send(request) {
+            Err(TrySendError::Full(request)) => request,
+            sent => return sent.map_err(|_| ()),
+        };
+        let began = Instant::now();
+        let sent = stream.queue.blocking_send(request);
+        let metrics = &self.traffic.metrics;
+        metrics.stalls.add(1);
+        metrics.stalled.add(began.elapsed());
+        sent.map_err(|_| ())
+    }
+
+    /// Sends what is left in the buffers. Blocks: must not run on a thread that drives a runtime.
+    pub(crate) fn flush(&self) -> Result<(), Cancelled> {
+        for stream in &self.streams {
+            let rest = std::mem::take(&mut *lock(&stream.buffer));
+            if !rest.is_empty() {
+                self.push(stream, &rest)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the streams, waits until every peer has received everything, and returns the number of bytes sent.
+    pub(crate) async fn finish(mut self) -> Result<u64, OrderError> {
+        self.close().await?;
+        Ok(self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Returns why a stream failed, if one did.
+    pub(crate) async fn failure(mut self) -> Option<OrderError> {
+        self.close().await.err()
+    }
+
+    async fn close(&mut self) -> Result<(), OrderError> {
+        self.streams.clear();
+        while let Some(task) = self.tasks.join_next().await {
+            match task {
+                Ok(ended) => ended?,
+                Err(error) if error.is_cancelled() => {
+                    return Err(OrderError::superseded("the epoch has ended"));
+                }
+                Err(error) => return Err(OrderError::Worker(error.to_string())),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ChildSink for PeerStreams {
+    fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled> {
+        let stream = &self.streams[usize::from(peer)];
+        let full = {
+            let mut buffer = lock(&stream.buffer);
+            buffer.extend_from_slice(children);
+            let is_full = buffer.len() >= BATCH_CHILDREN;
+            let empty = || Vec::with_capacity(BATCH_CHILDREN + REMOTE_BATCH);
+            is_full.then(|| std::mem::replace(&mut *buffer, empty()))
+        };
+        match full {
+            Some(batch) => self.push(stream, &batch),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The task that carries requests to one peer, and the peer's floors back.
+struct StreamTask {
+    link: Arc<dyn PeerLink>,
+    peer: Peer,
+    candidates: Arc<Candidates>,
+    sent: Arc<AtomicU64>,
+}
+
+impl StreamTask {
+    async fn run(self, requests: mpsc::Receiver<PeerRequest>) -> Result<(), OrderError> {
+        self.exchange(requests)
+            .await
+            .map_err(|reason| OrderError::PeerUnreachable {
+                peer: self.peer.name.clone(),
+                reason,
+            })
+    }
+
+    /// Runs until there are no more requests and all children have arrived.
+    async fn exchange(&self, requests: mpsc::Receiver<PeerRequest>) -> Result<(), String> {
+        let responses = self.link.open(&self.peer, requests).await;
+        let mut responses = responses.map_err(|error| error.reason)?;
+        let shards = self.candidates.layout().shards();
+        let mut received = None;
+        while let Some(response) = responses.next().await {
+            let response = response.map_err(|error| error.reason)?;
+            for floor in &response.floors {
+                if (floor.shard as usize) < shards {
+                    self.candidates
+                        .raise_floor(floor.shard as usize, floor.floor);
+                }
+            }
+            received = response.received.or(received);
+        }
+        let sent = self.sent.load(Ordering::Relaxed);
+        match received {
+            Some(received) if received == sent => Ok(()),
+            Some(received) => Err(format!("{received} of {sent} children arrived")),
+            None => Err("it closed the stream too early".to_owned()),
+        }
+    }
+}

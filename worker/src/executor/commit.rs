@@ -1,0 +1,147 @@
+//! The commit of a depth: its tables are written, uploaded, and kept on this machine for the next epochs.
+
+use crate::epoch::{Committed, Epoch};
+use crate::error::OrderError;
+use crate::exchange::Traffic;
+use crate::tables::{Bundle, WriteTables, WrittenTables};
+use hatebeam_env::Env;
+use hatebeam_objects::Objects;
+use hatebeam_runs::{RUNS, Table};
+use hatebeam_search::Frontier;
+use hatebeam_store::StoreError;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tracing::Span;
+
+/// Depths whose tables stay on this machine, the last one included: those that may have to be repeated.
+const LOCAL_DEPTHS: u32 = 2;
+
+/// A commit in progress.
+pub(super) struct Commit {
+    pub(super) env: Env,
+    pub(super) epoch: Arc<Epoch>,
+    pub(super) frontier: Arc<Frontier>,
+    pub(super) objects: Objects,
+    /// Name of the worker.
+    pub(super) name: String,
+    pub(super) threads: usize,
+    pub(super) traffic: Arc<Traffic>,
+}
+
+/// Waits until the tables of a depth are in the object store.
+pub(super) async fn wait(epoch: &Epoch, depth: u32) -> Result<Vec<Table>, OrderError> {
+    let commit = epoch.take_commit(depth);
+    let commit = commit
+        .ok_or_else(|| OrderError::bad_order(format!("depth {depth} is not being committed")))?;
+    commit
+        .await
+        .unwrap_or_else(|_| Err(OrderError::superseded("the commit was abandoned")))
+}
+
+impl Commit {
+    /// Commits the depth and sends the result to `done`.
+    pub(super) async fn run(self, done: oneshot::Sender<Committed>) {
+        // Without a receiver the epoch is over.
+        match self.commit().await {
+            Err(error) => {
+                let _ = done.send(Err(error));
+            }
+            Ok((tables, files)) => {
+                let _ = done.send(Ok(tables));
+                let began = self.env.now();
+                self.cache(files).await;
+                let phases = &self.traffic.metrics.phases;
+                phases.observe("cache", began.elapsed());
+            }
+        }
+    }
+
+    /// Writes and uploads the tables, and returns them with their files.
+    async fn commit(&self) -> Result<(Vec<Table>, Files), OrderError> {
+        let metrics = &self.traffic.metrics;
+        let depth = self.frontier.depth;
+        let key = format!("frontier/{depth:05}/{}-{}", self.epoch.number, self.name);
+        let began = self.env.now();
+        let written = self.write(key.clone()).await?;
+        metrics.phases.observe("write", began.elapsed());
+        if self.epoch.is_over() {
+            return Err(OrderError::superseded("the epoch has ended"));
+        }
+        let began = self.env.now();
+        let WrittenTables {
+            tables,
+            files,
+            bundle,
+        } = written;
+        let bytes = tables.iter().map(|table| table.bytes).sum();
+        if !tables.is_empty() {
+            // One depth is committed at a time.
+            metrics.uploading.set(bytes);
+            let uploaded = self.upload(&key, &bundle).await;
+            metrics.uploading.set(0);
+            uploaded?;
+        }
+        metrics.phases.observe("upload", began.elapsed());
+        metrics.tables_written.add(tables.len() as u64);
+        metrics.tables_bytes.add(bytes);
+        tracing::debug!(tables = tables.len(), bytes, "uploaded tables");
+        Ok((tables, Files { files, bundle }))
+    }
+
+    async fn write(&self, key: String) -> Result<WrittenTables, OrderError> {
+        let (epoch, frontier) = (Arc::clone(&self.epoch), Arc::clone(&self.frontier));
+        let (threads, span) = (self.threads, Span::current());
+        let written = self.env.run_blocking(move || {
+            let _inside = span.enter();
+            epoch.tables.write(&WriteTables {
+                epoch: epoch.number,
+                key: &key,
+                frontier: &frontier,
+                threads,
+            })
+        });
+        Ok(written.await??)
+    }
+
+    async fn upload(&self, key: &str, bundle: &Bundle) -> Result<(), OrderError> {
+        let key = format!("{RUNS}/{}/{key}", self.epoch.run);
+        match bundle {
+            Bundle::File(path) => self.objects.put_file(&key, path).await.map(drop)?,
+            Bundle::Memory(bytes) => self.objects.put(&key, bytes.clone()).await?,
+        }
+        Ok(())
+    }
+
+    /// Adds the tables to this machine's, so that they need not be fetched, and drops old depths. If the disk is slower
+    /// than the search, tables that would be dropped soon are not added.
+    async fn cache(&self, written: Files) {
+        let _alone = self.epoch.caching.lock().await;
+        let (epoch, depth) = (Arc::clone(&self.epoch), self.frontier.depth);
+        let cached = self.env.run_blocking(move || -> Result<(), StoreError> {
+            let tables = &epoch.tables;
+            if let Bundle::File(bundle) = written.bundle {
+                tables.discard(&[bundle])?;
+            }
+            if epoch.selected().saturating_sub(depth) < LOCAL_DEPTHS {
+                tables.ingest(depth, written.files)?;
+            } else {
+                tables.discard(&written.files)?;
+            }
+            match depth.checked_sub(LOCAL_DEPTHS) {
+                Some(old) => tables.drop_depth(old),
+                None => Ok(()),
+            }
+        });
+        let cached = cached.await.map_err(OrderError::from);
+        if let Err(error) = cached.and_then(|cached| cached.map_err(OrderError::from)) {
+            tracing::warn!(depth, %error, "could not keep tables on this machine");
+        }
+    }
+}
+
+/// The files of written tables.
+struct Files {
+    files: Vec<PathBuf>,
+    bundle: Bundle,
+}

@@ -1,0 +1,57 @@
+//! The orders of the search for the cut.
+
+use super::Executor;
+use crate::epoch::Epoch;
+use crate::error::OrderError;
+use hatebeam_proto::messages::{Count, CutVerdict, DigitCount, Histogram, ValidateCut};
+use hatebeam_search::{Candidates, CountQuery};
+
+impl Executor {
+    pub(super) async fn count(
+        &self,
+        epoch: &Epoch,
+        order: Count,
+    ) -> Result<Vec<Histogram>, OrderError> {
+        let candidates = epoch.candidates(order.depth)?;
+        let threads = self.threads;
+        let counted = self.env.run_blocking(move || {
+            let queries = order.queries.iter();
+            queries
+                .map(|&query| histogram(&candidates, query, threads))
+                .collect()
+        });
+        Ok(counted.await?)
+    }
+
+    pub(super) async fn validate_cut(
+        &self,
+        epoch: &Epoch,
+        order: ValidateCut,
+    ) -> Result<CutVerdict, OrderError> {
+        let candidates = epoch.candidates(order.depth)?;
+        let verdict = self.env.run_blocking(move || {
+            let mut tied = Vec::new();
+            if order.tied {
+                tied = candidates.tied(order.cut);
+            }
+            CutVerdict {
+                dropped: candidates.dropped_above(order.cut),
+                tied,
+            }
+        });
+        Ok(verdict.await?)
+    }
+}
+
+fn histogram(candidates: &Candidates, query: CountQuery, threads: usize) -> Histogram {
+    let counts = candidates.count(query, threads);
+    let counts = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    Histogram {
+        counts: counts
+            .map(|(digit, &count)| DigitCount {
+                digit: digit as u16,
+                count,
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,125 @@
+//! The order that makes the children of the frontier.
+
+use super::Executor;
+use crate::epoch::Epoch;
+use crate::error::OrderError;
+use crate::exchange::{Outbound, PeerStreams};
+use hatebeam_proto::messages::{Expand, Expanded, StreamHeader};
+use hatebeam_search::{Candidates, Exchange, Frontier, Step, StepStats};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The search threads' part of an expansion.
+struct Expansion {
+    epoch: Arc<Epoch>,
+    frontier: Arc<Frontier>,
+    candidates: Arc<Candidates>,
+    streams: PeerStreams,
+    progress: Arc<AtomicU64>,
+    threads: usize,
+}
+
+impl Executor {
+    pub(super) async fn expand(
+        &self,
+        epoch: &Arc<Epoch>,
+        order: Expand,
+    ) -> Result<Expanded, OrderError> {
+        let (frontier, candidates) = epoch.begin_attempt(order)?;
+        let progress = &self.state.progress;
+        progress.begin_depth(order.depth, frontier.len());
+        let streams = self.open_streams(epoch, order, &candidates);
+        self.inbound.open(order.depth, order.attempt, &candidates);
+        let expansion = Expansion {
+            epoch: Arc::clone(epoch),
+            frontier,
+            candidates,
+            streams,
+            progress: Arc::clone(&progress.expanded),
+            threads: self.threads,
+        };
+        let expanded = self.env.run_blocking(move || expansion.run());
+        let (stats, streams) = expanded.await?;
+        let metrics = &self.traffic.metrics;
+        metrics
+            .expanded
+            .add(progress.expanded.load(Ordering::Relaxed));
+        let stats = match stats {
+            Ok(stats) => stats,
+            Err(_) if epoch.is_over() => {
+                return Err(OrderError::superseded("the epoch has ended"));
+            }
+            // A failed stream is the cause of a stopped search.
+            Err(error) => return Err(streams.failure().await.unwrap_or(error)),
+        };
+        metrics.children.add(stats.children);
+        metrics.offered.add(stats.offered);
+        let sent_bytes = streams.finish().await?;
+        let StepStats { children, sent, .. } = stats;
+        tracing::debug!(children, sent, sent_bytes, "expanded frontier");
+        Ok(Expanded {
+            children,
+            sent,
+            sent_bytes,
+        })
+    }
+
+    fn open_streams(
+        &self,
+        epoch: &Epoch,
+        order: Expand,
+        candidates: &Arc<Candidates>,
+    ) -> PeerStreams {
+        let (streams, handles) = PeerStreams::open(Outbound {
+            env: &self.env,
+            link: &self.peers,
+            peers: &epoch.assignment.peers,
+            header: StreamHeader {
+                run: epoch.run.clone(),
+                epoch: epoch.number,
+                depth: order.depth,
+                attempt: order.attempt,
+                from: self.name.clone(),
+            },
+            geometry: epoch.geometry(),
+            compress: self.compress,
+            queued_batches: self.queued_batches,
+            candidates,
+            traffic: &self.traffic,
+        });
+        epoch.set_streams(handles);
+        streams
+    }
+}
+
+impl Expansion {
+    fn run(self) -> (Result<StepStats, OrderError>, PeerStreams) {
+        (self.expand(), self.streams)
+    }
+
+    fn expand(&self) -> Result<StepStats, OrderError> {
+        let Epoch {
+            emulator,
+            spec,
+            assignment,
+            cancel,
+            ..
+        } = &*self.epoch;
+        let step = Step::new(emulator, spec.evaluator, assignment.layout, self.threads)
+            .map_err(|error| OrderError::bad_order(error.to_string()))?;
+        let exchange = Exchange {
+            owners: &assignment.owners,
+            sink: &self.streams,
+            peers: assignment.peers.len() as u16,
+        };
+        step.expand(
+            &self.frontier,
+            &self.candidates,
+            Some(exchange),
+            cancel,
+            &self.progress,
+        )
+        .and_then(|stats| self.streams.flush().map(|()| stats))
+        .map_err(|_| OrderError::superseded("the expansion was stopped"))
+    }
+}

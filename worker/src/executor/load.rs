@@ -1,0 +1,153 @@
+//! The wells that an epoch begins with.
+
+use super::Executor;
+use crate::error::OrderError;
+use crate::tables::LocalTables;
+use hatebeam_proto::messages::Prepare;
+use hatebeam_runs::Table;
+use hatebeam_search::{Digest, Frontier, Node, ShardLayout};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tracing::Instrument;
+
+/// Tables that are fetched at once.
+const TRANSFERS: usize = 4;
+
+/// A frontier whose shards arrive one by one.
+struct Loading<'a> {
+    depth: u32,
+    layout: ShardLayout,
+    shards: Vec<Vec<Node>>,
+    /// Tables of the shards that have not arrived yet.
+    missing: Vec<&'a Table>,
+}
+
+impl Loading<'_> {
+    /// Takes the missing shards that a frontier has complete.
+    fn take_from(&mut self, frontier: &Frontier) {
+        self.missing.retain(|table| {
+            let shard = table.shard as usize;
+            let nodes = frontier.shards.get(shard);
+            let Some(nodes) = nodes.filter(|nodes| is_complete(nodes, table)) else {
+                return true;
+            };
+            self.shards[shard] = nodes.clone();
+            false
+        });
+    }
+}
+
+/// Whether a shard is what was committed.
+fn is_complete(nodes: &[Node], table: &Table) -> bool {
+    nodes.len() as u64 == table.count && Digest::of(nodes).to_string() == table.digest
+}
+
+impl Executor {
+    /// Loads the wells of this worker's shards from memory, from this machine's tables, or from the object store, and
+    /// returns them with the number of tables that were fetched.
+    pub(super) async fn load(
+        &self,
+        order: &Prepare,
+        layout: ShardLayout,
+        held: Option<Arc<Frontier>>,
+        tables: &Arc<dyn LocalTables>,
+    ) -> Result<(Arc<Frontier>, u32), OrderError> {
+        let mut loading = Loading {
+            depth: order.depth,
+            layout,
+            shards: vec![Vec::new(); layout.shards()],
+            missing: order.tables.iter().collect(),
+        };
+        if let Some(held) = held {
+            loading.take_from(&held);
+        }
+        if !loading.missing.is_empty() {
+            self.load_local(tables, &mut loading).await;
+        }
+        let fetched = loading.missing.len() as u32;
+        if fetched > 0 {
+            self.fetch(&order.run, order.depth, &loading.missing, tables)
+                .await?;
+            self.load_local(tables, &mut loading).await;
+        }
+        if let Some(table) = loading.missing.first() {
+            return Err(OrderError::Damaged(format!(
+                "the table of shard {} in {} is not what was committed",
+                table.shard, table.key
+            )));
+        }
+        let (depth, shards) = (loading.depth, loading.shards);
+        Ok((Arc::new(Frontier { depth, shards }), fetched))
+    }
+
+    /// Takes the missing shards that this machine's tables have complete. Others are fetched.
+    async fn load_local(&self, tables: &Arc<dyn LocalTables>, loading: &mut Loading<'_>) {
+        let (tables, depth) = (Arc::clone(tables), loading.depth);
+        let loaded = self.env.run_blocking(move || tables.load(depth)).await;
+        if let Ok(Ok(nodes)) = loaded {
+            loading.take_from(&Frontier::new(depth, nodes, loading.layout));
+        }
+    }
+
+    /// Fetches tables from the object store and adds them to this machine's.
+    async fn fetch(
+        &self,
+        run: &str,
+        depth: u32,
+        missing: &[&Table],
+        tables: &Arc<dyn LocalTables>,
+    ) -> Result<(), OrderError> {
+        let permits = Arc::new(Semaphore::new(TRANSFERS));
+        let mut fetches = JoinSet::new();
+        for &table in missing {
+            let fetch = Fetch {
+                table: table.clone(),
+                run: run.to_owned(),
+                depth,
+                tables: Arc::clone(tables),
+            };
+            let span = tracing::info_span!("table", shard = table.shard);
+            let fetch = self.fetch_one(fetch, Arc::clone(&permits)).instrument(span);
+            fetches.spawn(self.env.guard(fetch));
+        }
+        let mut files = Vec::new();
+        while let Some(fetched) = fetches.join_next().await {
+            files.push(fetched.map_err(|error| OrderError::Worker(error.to_string()))??);
+        }
+        let tables = Arc::clone(tables);
+        let ingested = self.env.run_blocking(move || tables.ingest(depth, files));
+        Ok(ingested.await??)
+    }
+
+    /// Fetches one table and stages it.
+    fn fetch_one(
+        &self,
+        fetch: Fetch,
+        permits: Arc<Semaphore>,
+    ) -> impl Future<Output = Result<std::path::PathBuf, OrderError>> + Send + 'static {
+        let (objects, env) = (self.objects.clone(), self.env.clone());
+        async move {
+            let _permit = permits.acquire_owned().await;
+            let Fetch {
+                table,
+                run,
+                depth,
+                tables,
+            } = fetch;
+            let bytes = table.read(&objects, &run).await?;
+            let staged = env.run_blocking(move || tables.stage(depth, table.shard, &bytes));
+            let file = staged.await??;
+            tracing::debug!(bytes = table.bytes, "fetched table");
+            Ok(file)
+        }
+    }
+}
+
+/// A table to fetch.
+struct Fetch {
+    table: Table,
+    run: String,
+    depth: u32,
+    tables: Arc<dyn LocalTables>,
+}

@@ -1,0 +1,224 @@
+//! The orders of the coordinator.
+//!
+//! [`Executor::execute`] passes each order on to the file of its group. A `prepare` order ends the epoch before and
+//! begins a new one. The orders of a depth follow one another; only the commit of a depth overlaps with the expansion
+//! of the next one.
+
+mod commit;
+mod cut;
+mod expand;
+mod load;
+mod prepare;
+mod select;
+
+use crate::epoch::Epoch;
+use crate::error::OrderError;
+use crate::exchange::{InboundControl, Traffic};
+use crate::link::PeerLink;
+use crate::lock;
+use crate::tables::{LocalStorage, LocalTables};
+use hatebeam_env::Env;
+use hatebeam_objects::Objects;
+use hatebeam_proto::messages::{AnswerKind, Order, OrderKind};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tracing::Instrument;
+
+/// Silence after which a peer counts as lost, until the coordinator names another time.
+const LOST_AFTER: Duration = Duration::from_secs(5);
+
+/// Carries out orders.
+pub(crate) struct Executor {
+    pub(crate) env: Env,
+    /// Name of the worker.
+    pub(crate) name: String,
+    /// Threads that search.
+    pub(crate) threads: usize,
+    /// Whether batches are compressed.
+    pub(crate) compress: bool,
+    /// Batches that wait for a peer at most.
+    pub(crate) queued_batches: usize,
+    pub(crate) objects: Objects,
+    pub(crate) storage: Arc<dyn LocalStorage>,
+    pub(crate) peers: Arc<dyn PeerLink>,
+    pub(crate) inbound: InboundControl,
+    pub(crate) traffic: Arc<Traffic>,
+    pub(crate) state: State,
+}
+
+/// What an [`Executor`] keeps from order to order.
+pub(crate) struct State {
+    pub(crate) progress: Progress,
+    /// Silence after which a peer counts as lost.
+    pub(crate) lost_after: Mutex<Duration>,
+    current: Mutex<Current>,
+    tables: Mutex<Option<RunTables>>,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            progress: Progress::default(),
+            lost_after: Mutex::new(LOST_AFTER),
+            current: Mutex::default(),
+            tables: Mutex::default(),
+        }
+    }
+}
+
+/// The epoch in progress.
+#[derive(Default)]
+struct Current {
+    epoch: Option<Arc<Epoch>>,
+    /// Grows whenever an epoch ends. A slow `prepare` order installs its epoch only if it is unchanged.
+    generation: u64,
+}
+
+/// The tables of a run on this machine.
+struct RunTables {
+    run: String,
+    tables: Arc<dyn LocalTables>,
+}
+
+/// Progress for heartbeats.
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(crate) epoch: AtomicU64,
+    pub(crate) depth: AtomicU32,
+    pub(crate) expanded: Arc<AtomicU64>,
+    pub(crate) parents: AtomicU64,
+}
+
+impl Progress {
+    fn begin_depth(&self, depth: u32, parents: usize) {
+        self.depth.store(depth, Ordering::Relaxed);
+        self.expanded.store(0, Ordering::Relaxed);
+        self.parents.store(parents as u64, Ordering::Relaxed);
+    }
+}
+
+impl Executor {
+    /// Carries out an order.
+    pub(crate) async fn execute(&self, order: Order) -> AnswerKind {
+        let metrics = &self.traffic.metrics;
+        let phase = metrics.phases.get(order.kind.name());
+        let began = self.env.now();
+        match self.try_execute(order).await {
+            Ok(answer) => {
+                if let Some(phase) = phase {
+                    phase.observe(began.elapsed());
+                }
+                answer
+            }
+            Err(error) => {
+                metrics.failed.add(1);
+                AnswerKind::Failed(error.into())
+            }
+        }
+    }
+
+    async fn try_execute(&self, order: Order) -> Result<AnswerKind, OrderError> {
+        let Order { epoch, kind, .. } = order;
+        match kind {
+            OrderKind::Halt => {
+                self.halt();
+                Ok(AnswerKind::Halted)
+            }
+            OrderKind::Prepare(prepare) => {
+                let run = tracing::info_span!("run", run = prepare.run);
+                let span = tracing::info_span!(parent: &run, "epoch", epoch);
+                let prepared = self.prepare(epoch, *prepare).instrument(span).await?;
+                Ok(AnswerKind::Prepared(prepared))
+            }
+            kind => self.execute_in_epoch(&self.epoch(epoch)?, kind).await,
+        }
+    }
+
+    /// Carries out an order of the current epoch in the span of its depth.
+    async fn execute_in_epoch(
+        &self,
+        epoch: &Arc<Epoch>,
+        kind: OrderKind,
+    ) -> Result<AnswerKind, OrderError> {
+        match kind {
+            OrderKind::Expand(expand) => {
+                let span = epoch.span_of(expand.depth);
+                let expanded = self.expand(epoch, expand).instrument(span).await?;
+                Ok(AnswerKind::Expanded(expanded))
+            }
+            OrderKind::Count(count) => {
+                let span = epoch.span_of(count.depth);
+                let counted = self.count(epoch, count).instrument(span).await?;
+                Ok(AnswerKind::Counted(counted))
+            }
+            OrderKind::ValidateCut(cut) => {
+                let span = epoch.span_of(cut.depth);
+                let verdict = self.validate_cut(epoch, cut).instrument(span).await?;
+                Ok(AnswerKind::CutVerdict(verdict))
+            }
+            OrderKind::Select(select) => {
+                let span = epoch.span_of(select.depth);
+                let selected = self.select(epoch, select).instrument(span).await?;
+                Ok(AnswerKind::Selected(selected))
+            }
+            OrderKind::WaitCommit(wait) => {
+                let tables = commit::wait(epoch, wait.depth).await?;
+                Ok(AnswerKind::Committed(tables))
+            }
+            OrderKind::Halt | OrderKind::Prepare(_) => {
+                Err(OrderError::bad_order("the order belongs to no epoch"))
+            }
+        }
+    }
+
+    /// Ends the current epoch, and returns the generation of the next one.
+    pub(crate) fn halt(&self) -> u64 {
+        let mut current = lock(&self.state.current);
+        current.generation += 1;
+        if let Some(epoch) = current.epoch.take() {
+            epoch.end();
+        }
+        self.inbound.close();
+        current.generation
+    }
+
+    fn current(&self) -> Option<Arc<Epoch>> {
+        lock(&self.state.current).epoch.clone()
+    }
+
+    fn epoch(&self, number: u64) -> Result<Arc<Epoch>, OrderError> {
+        self.current()
+            .filter(|epoch| epoch.number == number)
+            .ok_or_else(|| {
+                OrderError::superseded(format!("epoch {number} is not the current epoch"))
+            })
+    }
+
+    /// Updates the metrics that show current values.
+    pub(crate) fn update_metrics(&self) {
+        let metrics = &self.traffic.metrics;
+        let progress = &self.state.progress;
+        metrics.epoch.set(progress.epoch.load(Ordering::Relaxed));
+        let depth = progress.depth.load(Ordering::Relaxed);
+        metrics.depth.set(u64::from(depth));
+        metrics
+            .depth_wells
+            .set(progress.parents.load(Ordering::Relaxed));
+        metrics
+            .depth_wells_expanded
+            .set(progress.expanded.load(Ordering::Relaxed));
+        metrics.batches_waiting.set(self.traffic.waiting() as u64);
+        metrics.disk_free.set(self.storage.free_bytes());
+        let epoch = self.current();
+        let shards = epoch.as_ref().map_or(0, |e| e.assignment.shards_here());
+        metrics.shards.set(shards as u64);
+        let frontier = epoch.as_ref().map_or(0, |epoch| epoch.frontier().len());
+        metrics.frontier.set(frontier as u64);
+        let candidates = epoch.as_ref().map_or(0, |epoch| epoch.candidate_bytes());
+        metrics.candidates.set(candidates);
+    }
+}
+
+#[cfg(test)]
+mod tests;

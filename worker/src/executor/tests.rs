@@ -1,0 +1,493 @@
+//! Executors over links, tables and an object store in memory.
+
+use crate::testing::{Cluster, RUN, prepare, spec};
+use crate::worker::Worker;
+use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
+use hatebeam_objects::{Objects, Options};
+use hatebeam_proto::messages::*;
+use hatebeam_runs::{FrontierSummary, Table, first_node};
+use hatebeam_search::{
+    Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES, Digest, Frontier, MAX_SHARDS, ShardLayout, Step,
+    Ties,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+const WIDTH: u64 = 300;
+const DEPTHS: u32 = 12;
+/// Width at which tables without room for deviations overflow.
+const WIDE: u64 = 3000;
+
+/// Returns the digest of every depth from 1 as one machine finds them.
+fn alone(width: u64, depths: u32) -> Vec<Digest> {
+    let spec = spec(width);
+    let start = spec.check().unwrap();
+    let layout = ShardLayout::new(width as usize, 4);
+    let step = Step::new(&spec.emulator().unwrap(), spec.evaluator, layout, 1).unwrap();
+    let first = first_node(&spec, &start).unwrap();
+    let mut frontier = Frontier::new(0, [first], layout);
+    let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut digests = Vec::new();
+    for _ in 0..depths {
+        (frontier, _) = step.run(&frontier, &cancel, &progress).unwrap();
+        digests.push(frontier.digest());
+    }
+    digests
+}
+
+/// The coordinator's part in a test.
+struct Epoch<'a> {
+    workers: Vec<&'a Worker>,
+    number: u64,
+    width: u64,
+}
+
+impl Epoch<'_> {
+    /// Gives all workers the same order at once and returns the answers.
+    async fn ask(&self, kind: OrderKind) -> Vec<AnswerKind> {
+        let mut asked = Vec::new();
+        for worker in &self.workers {
+            let executor = Arc::clone(&worker.executor);
+            let order = Order {
+                epoch: self.number,
+                id: 1,
+                kind: kind.clone(),
+            };
+            asked.push(tokio::spawn(async move { executor.execute(order).await }));
+        }
+        let mut answers = Vec::new();
+        for answer in asked {
+            answers.push(answer.await.unwrap());
+        }
+        answers
+    }
+
+    async fn prepare(&self, prepare: &Prepare) -> u32 {
+        let mut fetched = 0;
+        for answer in self
+            .ask(OrderKind::Prepare(Box::new(prepare.clone())))
+            .await
+        {
+            match answer {
+                AnswerKind::Prepared(prepared) => fetched += prepared.fetched,
+                answer => panic!("{answer:?}"),
+            }
+        }
+        fetched
+    }
+
+    async fn expand(&self, expand: Expand) {
+        for answer in self.ask(OrderKind::Expand(expand)).await {
+            assert!(matches!(answer, AnswerKind::Expanded(_)), "{answer:?}");
+        }
+    }
+
+    /// Finds the cut, and whether nothing above it was dropped.
+    async fn cut(&self, depth: u32) -> (Cut, bool) {
+        let mut search = CutSearch::new(self.width as usize);
+        while let Some(query) = search.query() {
+            let queries = vec![query];
+            let mut sum = vec![0; DIGIT_VALUES];
+            for answer in self.ask(OrderKind::Count(Count { depth, queries })).await {
+                let AnswerKind::Counted(histograms) = answer else {
+                    panic!("{answer:?}");
+                };
+                for count in &histograms[0].counts {
+                    sum[usize::from(count.digit)] += count.count;
+                }
+            }
+            search.answer(&sum);
+        }
+        let mut cut = search.cut();
+        let validate = ValidateCut {
+            depth,
+            cut: cut.rank,
+            tied: matches!(cut.ties, Ties::First(_)),
+        };
+        let (mut is_sound, mut tied) = (true, Vec::new());
+        for answer in self.ask(OrderKind::ValidateCut(validate)).await {
+            let AnswerKind::CutVerdict(verdict) = answer else {
+                panic!("{answer:?}");
+            };
+            is_sound &= !verdict.dropped;
+            tied.extend(verdict.tied);
+        }
+        if let Ties::First(count) = cut.ties {
+            tied.sort_unstable();
+            tied.truncate(count as usize);
+            cut.ties = Ties::Listed(tied);
+        }
+        (cut, is_sound)
+    }
+
+    /// Selects and commits a depth.
+    async fn select(&self, depth: u32, cut: Cut) -> (Digest, Vec<Table>) {
+        let select = Select {
+            depth,
+            cut: cut.rank,
+            ties: match cut.ties {
+                Ties::Listed(ties) => Some(ties),
+                _ => None,
+            },
+        };
+        let mut whole = FrontierSummary::default();
+        for answer in self.ask(OrderKind::Select(select)).await {
+            match answer {
+                AnswerKind::Selected(part) => whole.join(&part),
+                answer => panic!("{answer:?}"),
+            }
+        }
+        let mut tables = Vec::new();
+        for answer in self.ask(OrderKind::WaitCommit(WaitCommit { depth })).await {
+            match answer {
+                AnswerKind::Committed(committed) => tables.extend(committed),
+                answer => panic!("{answer:?}"),
+            }
+        }
+        (whole.digest, tables)
+    }
+
+    async fn depth(&self, depth: u32) -> (Digest, Vec<Table>) {
+        self.expand(first_attempt(depth)).await;
+        let (cut, is_sound) = self.cut(depth).await;
+        assert!(is_sound);
+        self.select(depth, cut).await
+    }
+}
+
+fn first_attempt(depth: u32) -> Expand {
+    Expand {
+        depth,
+        attempt: 1,
+        sigmas: DEFAULT_SIGMAS,
+    }
+}
+
+fn failure(answer: AnswerKind) -> FailureKind {
+    match answer {
+        AnswerKind::Failed(failed) => failed.kind,
+        answer => panic!("{answer:?}"),
+    }
+}
+
+#[tokio::test]
+async fn two_workers_find_digests_of_one_machine() {
+    let cluster = Cluster::new();
+    let (w0, w1) = (cluster.worker("w0"), cluster.worker("w1"));
+    let epoch = Epoch {
+        workers: vec![&w0, &w1],
+        number: 1,
+        width: WIDTH,
+    };
+    epoch.prepare(&prepare(WIDTH, &["w0", "w1"])).await;
+    for (depth, expected) in (1..).zip(alone(WIDTH, DEPTHS)) {
+        assert_eq!(epoch.depth(depth).await.0, expected, "depth {depth}");
+    }
+}
+
+#[tokio::test]
+async fn next_epoch_continues_from_tables_in_object_store() {
+    let cluster = Cluster::new();
+    let (w0, w1, w2) = (
+        cluster.worker("w0"),
+        cluster.worker("w1"),
+        cluster.worker("w2"),
+    );
+    let expected = alone(WIDTH, DEPTHS);
+    let first = Epoch {
+        workers: vec![&w0, &w1],
+        number: 1,
+        width: WIDTH,
+    };
+    first.prepare(&prepare(WIDTH, &["w0", "w1"])).await;
+    let mut tables = Vec::new();
+    for depth in 1..=DEPTHS - 2 {
+        tables = first.depth(depth).await.1;
+    }
+    // Shards 0 and 2 move from w0 to w2.
+    let second = Epoch {
+        workers: vec![&w2, &w1],
+        number: 2,
+        width: WIDTH,
+    };
+    let mut order = prepare(WIDTH, &["w2", "w1"]);
+    order.depth = DEPTHS - 2;
+    let mut fetched = Vec::new();
+    for (member, worker) in [(0, &w2), (1, &w1)] {
+        let mut order = order.clone();
+        order.tables = tables.clone();
+        order
+            .tables
+            .retain(|table| order.owners[table.shard as usize] == member);
+        let one = Epoch {
+            workers: vec![worker],
+            number: 2,
+            width: WIDTH,
+        };
+        fetched.push(one.prepare(&order).await);
+    }
+    assert_eq!(fetched, [2, 0]);
+    for depth in DEPTHS - 1..=DEPTHS {
+        let found = second.depth(depth).await.0;
+        assert_eq!(found, expected[depth as usize - 1], "depth {depth}");
+    }
+}
+
+/// A worker that has not yet received the order to repeat a depth must not put the children of the repeat into the
+/// tables of the first attempt.
+#[tokio::test]
+async fn repeated_depth_keeps_children_that_arrive_early() {
+    let cluster = Cluster::new();
+    let (w0, w1) = (cluster.worker("w0"), cluster.worker("w1"));
+    let epoch = Epoch {
+        workers: vec![&w0, &w1],
+        number: 1,
+        width: WIDE,
+    };
+    let expected = alone(WIDE, 6);
+    epoch.prepare(&prepare(WIDE, &["w0", "w1"])).await;
+    for depth in 1..6 {
+        epoch.depth(depth).await;
+    }
+    let too_small = Expand {
+        sigmas: 0.0,
+        ..first_attempt(6)
+    };
+    epoch.expand(too_small).await;
+    let (_, is_sound) = epoch.cut(6).await;
+    assert!(!is_sound, "the tables were large enough");
+    let repeat = OrderKind::Expand(Expand {
+        attempt: 2,
+        ..first_attempt(6)
+    });
+    let early = Arc::clone(&w0.executor);
+    let order = Order {
+        epoch: 1,
+        id: 2,
+        kind: repeat.clone(),
+    };
+    let early = tokio::spawn(async move { early.execute(order).await });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!early.is_finished(), "w1 took the children too early");
+    let late = w1.execute(1, repeat).await;
+    for answer in [early.await.unwrap(), late] {
+        assert!(matches!(answer, AnswerKind::Expanded(_)), "{answer:?}");
+    }
+    let (cut, is_sound) = epoch.cut(6).await;
+    assert!(is_sound);
+    assert_eq!(epoch.select(6, cut).await.0, expected[5]);
+}
+
+#[tokio::test]
+async fn stale_attempts_and_epochs_are_refused() {
+    let cluster = Cluster::new();
+    let worker = cluster.worker("w0");
+    let epoch = |number| Epoch {
+        workers: vec![&worker],
+        number,
+        width: WIDTH,
+    };
+    let order = prepare(WIDTH, &["w0"]);
+    epoch(5).prepare(&order).await;
+    epoch(5).expand(first_attempt(1)).await;
+    for attempt in [0, 1] {
+        let stale = Expand {
+            attempt,
+            ..first_attempt(1)
+        };
+        let answer = worker.execute(5, OrderKind::Expand(stale)).await;
+        assert_eq!(failure(answer), FailureKind::Superseded, "{attempt}");
+    }
+    for number in [4, 6] {
+        let answer = worker
+            .execute(number, OrderKind::Expand(first_attempt(1)))
+            .await;
+        assert_eq!(failure(answer), FailureKind::Superseded, "{number}");
+    }
+    for number in [4, 5] {
+        let answer = worker.execute(number, OrderKind::Prepare(Box::new(order.clone())));
+        assert_eq!(failure(answer.await), FailureKind::Superseded, "{number}");
+    }
+    // The refused orders have not changed anything.
+    let (cut, is_sound) = epoch(5).cut(1).await;
+    assert!(is_sound);
+    assert_eq!(epoch(5).select(1, cut).await.0, alone(WIDTH, 1)[0]);
+}
+
+#[tokio::test]
+async fn halt_ends_expansion_that_waits_for_silent_peer() {
+    let cluster = Cluster::new();
+    let worker = cluster.worker("w0");
+    let one = Epoch {
+        workers: vec![&worker],
+        number: 1,
+        width: WIDTH,
+    };
+    // Nothing listens at the address of w1.
+    one.prepare(&prepare(WIDTH, &["w0", "w1"])).await;
+    let executor = Arc::clone(&worker.executor);
+    let order = Order {
+        epoch: 1,
+        id: 1,
+        kind: OrderKind::Expand(first_attempt(1)),
+    };
+    let expanding = tokio::spawn(async move { executor.execute(order).await });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!expanding.is_finished());
+    assert_eq!(worker.execute(0, OrderKind::Halt).await, AnswerKind::Halted);
+    assert_eq!(failure(expanding.await.unwrap()), FailureKind::Superseded);
+}
+
+fn bad_prepares() -> Vec<Prepare> {
+    let good = prepare(50, &["w0"]);
+    let table = |shard| Table {
+        shard,
+        key: String::new(),
+        offset: 0,
+        bytes: 0,
+        checksum: String::new(),
+        count: 0,
+        digest: String::new(),
+    };
+    let with = |change: &dyn Fn(&mut Prepare)| {
+        let mut bad = good.clone();
+        change(&mut bad);
+        bad
+    };
+    vec![
+        with(&|bad| bad.spec.width = 0),
+        with(&|bad| bad.spec.well.columns = 0),
+        with(&|bad| bad.owners.clear()),
+        with(&|bad| bad.owners = vec![0; MAX_SHARDS + 1]),
+        with(&|bad| bad.owners = vec![7; 4]),
+        with(&|bad| bad.members.clear()),
+        with(&|bad| bad.members[0].name = "w1".to_owned()),
+        with(&|bad| bad.tables = vec![table(4)]),
+        with(&|bad| {
+            bad.members.push(Peer {
+                name: "w1".to_owned(),
+                address: "no address".to_owned(),
+            });
+        }),
+    ]
+}
+
+fn bad_orders() -> Vec<OrderKind> {
+    let queries = vec![hatebeam_search::CountQuery {
+        known: 0,
+        prefix: 0,
+    }];
+    vec![
+        OrderKind::Expand(first_attempt(0)),
+        OrderKind::Expand(first_attempt(2)),
+        OrderKind::Expand(first_attempt(u32::MAX)),
+        OrderKind::Count(Count { depth: 2, queries }),
+        OrderKind::ValidateCut(ValidateCut {
+            depth: 9,
+            cut: 0,
+            tied: true,
+        }),
+        OrderKind::Select(Select {
+            depth: 9,
+            cut: 0,
+            ties: None,
+        }),
+        OrderKind::WaitCommit(WaitCommit { depth: 1 }),
+    ]
+}
+
+#[tokio::test]
+async fn bad_orders_are_answered_and_good_ones_still_work() {
+    let cluster = Cluster::new();
+    let worker = cluster.worker("w0");
+    for bad in bad_prepares() {
+        let answer = worker.execute(1, OrderKind::Prepare(Box::new(bad.clone())));
+        assert_eq!(failure(answer.await), FailureKind::BadOrder, "{bad:?}");
+    }
+    let one = Epoch {
+        workers: vec![&worker],
+        number: 1,
+        width: WIDTH,
+    };
+    one.prepare(&prepare(50, &["w0"])).await;
+    for bad in bad_orders() {
+        let answer = worker.execute(1, bad.clone()).await;
+        assert_eq!(failure(answer), FailureKind::BadOrder, "{bad:?}");
+    }
+    let answer = worker.execute(1, OrderKind::Expand(first_attempt(1))).await;
+    assert!(
+        matches!(&answer, AnswerKind::Expanded(expanded) if expanded.children == 17),
+        "{answer:?}"
+    );
+    let select = Select {
+        depth: 1,
+        cut: 0,
+        ties: None,
+    };
+    let answer = worker.execute(1, OrderKind::Select(select)).await;
+    assert!(
+        matches!(&answer, AnswerKind::Selected(selected) if selected.count == 17),
+        "{answer:?}"
+    );
+    let answer = worker
+        .execute(1, OrderKind::WaitCommit(WaitCommit { depth: 1 }))
+        .await;
+    assert!(
+        matches!(&answer, AnswerKind::Committed(tables) if !tables.is_empty()),
+        "{answer:?}"
+    );
+}
+
+/// Fails every read.
+struct Unavailable;
+
+impl FaultPlan for Unavailable {
+    fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
+        Box::pin(async move { Before::Fail(call.unavailable("connection refused")) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_object_store_are_classified() {
+    let mut cluster = Cluster::new();
+    let writer = cluster.worker("w0");
+    let one = Epoch {
+        workers: vec![&writer],
+        number: 1,
+        width: WIDTH,
+    };
+    one.prepare(&prepare(WIDTH, &["w0"])).await;
+    let (_, tables) = one.depth(1).await;
+    let mut order = prepare(WIDTH, &["w1"]);
+    order.depth = 1;
+    order.tables = tables;
+    let order = OrderKind::Prepare(Box::new(order));
+    let key = format!("runs/{RUN}/frontier/00001/1-w0");
+    let intact = cluster.objects.get(&key).await.unwrap().0;
+
+    let direct = cluster.objects.clone();
+    cluster.objects =
+        Objects::with_faults(&cluster.memory, &Options::default(), Arc::new(Unavailable)).unwrap();
+    let unlucky = cluster.worker("w1");
+    let answer = unlucky.execute(2, order.clone()).await;
+    assert_eq!(failure(answer), FailureKind::Unavailable);
+
+    cluster.objects = direct.clone();
+    let reader = cluster.worker("w1");
+    let mut damaged = intact.to_vec();
+    damaged[5] ^= 1;
+    direct.put(&key, damaged.into()).await.unwrap();
+    let answer = reader.execute(2, order.clone()).await;
+    assert_eq!(failure(answer), FailureKind::Damaged);
+    direct.delete(&key).await.unwrap();
+    let answer = reader.execute(2, order.clone()).await;
+    assert_eq!(failure(answer), FailureKind::Damaged);
+
+    direct.put(&key, intact).await.unwrap();
+    let answer = reader.execute(2, order).await;
+    assert!(
+        matches!(&answer, AnswerKind::Prepared(prepared) if prepared.wells > 0),
+        "{answer:?}"
+    );
+}

@@ -1,0 +1,152 @@
+//! The coordinator over gRPC.
+
+use super::{CoordinatorLink, Session};
+use hatebeam_net::{self as net, Bearer, Limits, MAX_MESSAGE, Tls, Token, explain};
+use hatebeam_proto::messages::{
+    Answer, AnswerKind, Failed, FailureKind, FromWorker, Hello, ToWorker,
+};
+use hatebeam_proto::v1;
+use hatebeam_proto::v1::members_client::MembersClient;
+use hatebeam_proto::{BoxStream, LinkError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+use tonic::{Status, Streaming};
+
+/// Silence after which the coordinator is pinged, and time it has to answer.
+const COORDINATOR_TIMEOUT: Duration = Duration::from_secs(5);
+/// Answers and heartbeats that wait to be sent.
+const QUEUE: usize = 64;
+
+/// A coordinator at a URI.
+#[derive(Debug)]
+pub(crate) struct GrpcCoordinator {
+    pub(crate) uri: String,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) token: Option<Token>,
+}
+
+#[tonic::async_trait]
+impl CoordinatorLink for GrpcCoordinator {
+    async fn open(&self, hello: Hello) -> Result<Session, LinkError> {
+        let limits = Limits {
+            connect_timeout: COORDINATOR_TIMEOUT,
+            ping_after: COORDINATOR_TIMEOUT,
+            ping_answer: COORDINATOR_TIMEOUT,
+            ..Limits::default()
+        };
+        let channel = net::connect(&self.uri, self.tls.as_ref(), &limits).await;
+        let channel = channel.map_err(|error| {
+            let reason = error.to_string();
+            if error.is_transient() {
+                LinkError::transient(reason)
+            } else {
+                LinkError::refused(reason)
+            }
+        })?;
+        let mut client: MembersClient<InterceptedService<Channel, Bearer>> =
+            MembersClient::with_interceptor(channel, Bearer::new(self.token.as_ref()))
+                .max_decoding_message_size(MAX_MESSAGE)
+                .max_encoding_message_size(MAX_MESSAGE);
+        let (outbound, messages) = mpsc::channel(QUEUE);
+        // The queue is empty.
+        let _ = outbound.try_send(FromWorker::Hello(hello));
+        let messages = ReceiverStream::new(messages).map(v1::FromWorker::from);
+        let inbound = client
+            .join(messages)
+            .await
+            .map_err(|error| failed(&error))?;
+        let inbound = read_all(inbound.into_inner(), outbound.clone());
+        Ok(Session { outbound, inbound })
+    }
+}
+
+fn failed(status: &Status) -> LinkError {
+    LinkError::from_status(status, explain(status))
+}
+
+/// Converts messages. An order that cannot be read is answered here.
+fn read_all(
+    messages: Streaming<v1::ToWorker>,
+    answers: mpsc::Sender<FromWorker>,
+) -> BoxStream<Result<ToWorker, LinkError>> {
+    Box::pin(messages.filter_map(move |message| {
+        let message = match message {
+            Ok(message) => message,
+            Err(status) => return Some(Err(failed(&status))),
+        };
+        match read(message) {
+            Ok(message) => Some(Ok(message)),
+            Err(Unreadable::Message(error)) => Some(Err(error)),
+            Err(Unreadable::Order(answer)) => {
+                // A full queue means that the coordinator does not read: it loses this worker soon.
+                let _ = answers.try_send(FromWorker::Answer(answer));
+                None
+            }
+        }
+    }))
+}
+
+/// A message that cannot be read.
+enum Unreadable {
+    /// An order, and its answer.
+    Order(Answer),
+    /// Any other message.
+    Message(LinkError),
+}
+
+fn read(message: v1::ToWorker) -> Result<ToWorker, Unreadable> {
+    let order = match &message.message {
+        Some(v1::to_worker::Message::Order(order)) => Some((order.epoch, order.id)),
+        _ => None,
+    };
+    ToWorker::try_from(message).map_err(|error| match order {
+        Some((epoch, id)) => Unreadable::Order(Answer {
+            epoch,
+            id,
+            kind: AnswerKind::Failed(Failed {
+                reason: error.to_string(),
+                kind: FailureKind::BadOrder,
+            }),
+        }),
+        None => Unreadable::Message(LinkError::bad_message(error.to_string())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_order_is_answered() {
+        let bad_spec = v1::order::Kind::Prepare(v1::Prepare {
+            spec: "{}".to_owned(),
+            ..v1::Prepare::default()
+        });
+        for kind in [None, Some(bad_spec)] {
+            let order = v1::Order {
+                epoch: 7,
+                id: 9,
+                kind,
+            };
+            let message = Some(v1::to_worker::Message::Order(order));
+            let Err(Unreadable::Order(answer)) = read(v1::ToWorker { message }) else {
+                panic!("the order was read");
+            };
+            assert_eq!((answer.epoch, answer.id), (7, 9));
+            assert!(
+                matches!(&answer.kind, AnswerKind::Failed(failed) if failed.kind == FailureKind::BadOrder),
+                "{answer:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn empty_message_ends_the_session() {
+        let read = read(v1::ToWorker::default());
+        assert!(matches!(read, Err(Unreadable::Message(_))));
+    }
+}
