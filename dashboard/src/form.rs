@@ -3,8 +3,8 @@
 use crate::error::ApiError;
 use hatebeam_cost::Estimate;
 use hatebeam_proto::v1;
+use hatebeam_runs::RunSpec;
 use serde::Deserialize;
-use serde_json::Value;
 use std::sync::Arc;
 
 /// Maximum value of a cost limit.
@@ -16,8 +16,8 @@ const MAX_HOURS: f64 = 876_000.0;
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RunForm {
-    /// Run specification, in the format of a run's `spec`.
-    pub spec: Value,
+    /// Run specification.
+    pub spec: RunSpec,
     /// Number of shards; 0 lets the coordinator choose.
     #[serde(default)]
     pub shards: u32,
@@ -39,7 +39,8 @@ impl RunForm {
     /// Converts the form to a request. The coordinator validates it.
     pub(crate) fn request(&self) -> Result<v1::SubmitRequest, ApiError> {
         Ok(v1::SubmitRequest {
-            spec: self.spec.to_string(),
+            spec: serde_json::to_string(&self.spec)
+                .map_err(|error| ApiError::bad(error.to_string()))?,
             shards: self.shards,
             keep: self.keep.clone(),
             max_depth: self.max_depth,
@@ -105,10 +106,15 @@ pub type Estimator = Arc<dyn Fn(&EstimateRequest) -> Result<Estimate, String> + 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn form(more: Value) -> RunForm {
-        let mut form = json!({ "spec": { "width": 10 } });
+        let mut form = json!({ "spec": {
+            "width": 10,
+            "well": { "columns": 10, "rows": 16, "clear_above_bar": false },
+            "start": "empty",
+            "evaluator": { "kind": "patterns", "quiescence": "off" },
+        } });
         form.as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
@@ -121,7 +127,8 @@ mod tests {
             .request()
             .unwrap();
         assert_eq!((request.max_cost_micros, request.max_seconds), (1, 5400));
-        assert_eq!(request.spec, "{\"width\":10}");
+        let spec: RunSpec = serde_json::from_str(&request.spec).unwrap();
+        assert_eq!(spec.width, 10);
         let request = form(json!({})).request().unwrap();
         assert_eq!((request.max_cost_micros, request.max_seconds), (0, 0));
     }

@@ -2,6 +2,7 @@
 //! and machines. Money is in dollars, and unknown values are null.
 
 use hatebeam_proto::v1;
+use hatebeam_runs::RunSpec;
 use serde::Serialize;
 
 fn dollars(micros: u64) -> f64 {
@@ -60,7 +61,7 @@ impl<'a> RunLine<'a> {
 pub(crate) struct RunView<'a> {
     #[serde(flatten)]
     line: RunLine<'a>,
-    spec: serde_json::Value,
+    spec: Option<RunSpec>,
     shards: u32,
     expanded: u64,
     parents: u64,
@@ -76,7 +77,7 @@ impl<'a> RunView<'a> {
         let result = run.result.as_ref();
         RunView {
             line: RunLine::of(run),
-            spec: serde_json::from_str(&run.spec).unwrap_or_default(),
+            spec: serde_json::from_str(&run.spec).ok(),
             shards: run.shards,
             expanded: run.expanded,
             parents: run.parents,

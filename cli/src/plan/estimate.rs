@@ -7,7 +7,7 @@ use hatebeam_cost::{
 };
 use hatebeam_dashboard::EstimateRequest;
 use hatebeam_proto::v1;
-use hatebeam_runs::{Retention, RunSpec, likely_depths};
+use hatebeam_runs::{Retention, likely_depths};
 
 /// Estimates the time and cost of a run on the connected workers, at these prices of the object store.
 ///
@@ -18,8 +18,7 @@ pub(crate) fn estimate(
     prices: ObjectStorePrices,
 ) -> Result<Estimate, String> {
     let form = &request.form;
-    let spec: RunSpec =
-        serde_json::from_value(form.spec.clone()).map_err(|error| format!("spec: {error}"))?;
+    let spec = &form.spec;
     spec.check().map_err(|error| error.to_string())?;
     let keep: Retention = match form.keep.as_str() {
         "" => Retention::All,
@@ -32,7 +31,7 @@ pub(crate) fn estimate(
     };
     let max_depth = (form.max_depth > 0).then_some(form.max_depth);
     let start = spec.start_depth();
-    let depths = likely_depths(&spec, max_depth).map(|depth| depth.saturating_sub(start).max(1));
+    let depths = likely_depths(spec, max_depth).map(|depth| depth.saturating_sub(start).max(1));
     Ok(hatebeam_cost::estimate(&EstimateInputs {
         model,
         beam: Beam::new(spec.width, (form.shards > 0).then_some(form.shards)),

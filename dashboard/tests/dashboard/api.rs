@@ -8,7 +8,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 fn form(width: u64) -> Value {
-    json!({ "spec": { "width": width }, "keep": "4", "max_dollars": 12.5, "max_hours": 2 })
+    let spec = json!({
+        "width": width,
+        "well": { "columns": 10, "rows": 16, "clear_above_bar": false },
+        "start": "empty",
+        "evaluator": { "kind": "patterns", "quiescence": "off" },
+    });
+    json!({ "spec": spec, "keep": "4", "max_dollars": 12.5, "max_hours": 2 })
 }
 
 #[tokio::test]
@@ -151,7 +157,8 @@ async fn run_is_estimated_submitted_and_cancelled_and_worker_is_drained() {
         (200, &json!("queued"))
     );
     let request = fake.world().submitted.pop().unwrap();
-    assert_eq!(request.spec, "{\"width\":5000}");
+    let spec: Value = serde_json::from_str(&request.spec).unwrap();
+    assert_eq!(spec["width"], 5000);
     assert_eq!((request.keep.as_str(), request.shards), ("4", 0));
     assert_eq!(
         (request.max_cost_micros, request.max_seconds),
@@ -189,13 +196,16 @@ async fn invalid_and_oversized_bodies_are_rejected() {
     let (address, serving) = serve(&fake, settings()).await;
     let client = Client::of(address);
     let json_client = client.with("Content-Type", "application/json");
+    let mut negative = form(10);
+    negative["max_dollars"] = json!(-1);
+    let negative = negative.to_string().into_bytes();
     for (body, status) in [
         (&b""[..], 400),
         (b"{", 400),
         (b"[]", 422),
         (b"\xff\xfe", 400),
         (b"{\"spec\":{},\"unknown\":1}", 422),
-        (b"{\"spec\":{},\"max_dollars\":-1}", 400),
+        (&negative, 400),
         (b"{\"spec\":{},\"shards\":-1}", 422),
         (&[b' '; 200_000], 413),
     ] {

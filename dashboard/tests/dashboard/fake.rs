@@ -399,8 +399,8 @@ impl Runs for FakeCoordinator {
 /// Returns an estimator that fails for a width of a million and otherwise returns fixed numbers.
 pub(crate) fn estimator() -> Estimator {
     Arc::new(|request| {
-        let width = request.form.spec["width"].as_f64().unwrap_or(0.0);
-        if width == 1e6 {
+        let width = request.form.spec.width;
+        if width == 1_000_000 {
             return Err("no speed is known".to_owned());
         }
         Ok(Estimate {
@@ -408,7 +408,7 @@ pub(crate) fn estimator() -> Estimator {
             seconds: [60.0, 150.0],
             dollars: Some([0.08, 0.2]),
             dollars_per_hour: Some(4.836),
-            stored_bytes: width * 1700.0,
+            stored_bytes: width as f64 * 1700.0,
             storage_dollars_per_month: 0.01,
             workers: request.workers.len() as u32,
             basis: format!("{} fake runs", request.runs.len()),
