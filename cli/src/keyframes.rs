@@ -1,15 +1,15 @@
 //! `hatebeam keyframes`: a game read back from a run, by look-ups alone.
 
 #[cfg(feature = "cluster")]
-use crate::cluster::{FromStoreArgs, with_archive};
+use crate::cluster::{FromStoreArgs, archived_game, open_archive};
 use crate::output;
 use crate::state::StateArgs;
 use anyhow::{Context, bail};
-use hatebeam_game::{Encoding, Enemy, Well, encode, replay_of_wells};
-use hatebeam_runs::{ReadableRun, Run, game_to};
+use hatebeam_game::{Encoding, Enemy, Geometry, Rules, Well, encode, replay_of_wells};
+use hatebeam_runs::{GameTo, ReadableRun, Run, game_to};
 use hatebeam_store::{Lookup, StoreError};
 use serde::Serialize;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub(crate) const KEYFRAMES_EXAMPLES: &str = "\
 Goes back from a well to the run's start with the emulator that runs backwards: of the few wells a well can
@@ -73,45 +73,74 @@ struct Report {
 pub(crate) fn keyframes(args: &KeyframesArgs) -> anyhow::Result<()> {
     #[cfg(feature = "cluster")]
     if args.from.store.is_some() {
-        return with_archive(&args.from, &args.run, |archive| read_back(args, archive));
+        let archive = open_archive(&args.from, &args.run)?;
+        let target = Target::find(args, &archive)?;
+        let started = Instant::now();
+        let game = archived_game(archive, target.depth, &target.well)?;
+        return show(args, &target, &game, started.elapsed());
     }
     let dir = args.state.state()?.find(&args.run)?;
     let run = Run::open_read_only(&dir).with_context(|| dir.display().to_string())?;
-    let read = read_back(args, &run);
-    if let Err(error) = &read
-        && let Some(StoreError::DamagedDepth { .. }) = error.downcast_ref()
-    {
+    let target = Target::find(args, &run)?;
+    let started = Instant::now();
+    let game = game_to(&run, target.depth, &target.well);
+    if let Err(StoreError::DamagedDepth { .. }) = &game {
         output::note(format_args!(
             "it is made anew with: hatebeam runs repair {}",
             args.run
         ));
     }
-    read
+    show(args, &target, &game?, started.elapsed())
 }
 
-fn read_back(args: &KeyframesArgs, run: &impl ReadableRun) -> anyhow::Result<()> {
-    let started = Instant::now();
-    let geometry = run.store().geometry();
-    let depths = run.store().depths();
-    let record = match args.depth {
-        Some(depth) => depths.iter().find(|record| record.depth == depth),
-        None => depths
-            .iter()
-            .max_by_key(|record| (record.best_lines, record.depth)),
-    };
-    let Some(record) = record else {
-        let (Some(first), Some(last)) = (depths.first(), depths.last()) else {
-            bail!("the run has no depth yet");
+/// The well to go back from.
+struct Target {
+    depth: u32,
+    well: Well,
+    geometry: Geometry,
+    rules: Rules,
+}
+
+impl Target {
+    /// The well that the arguments name, or else the best one of the run.
+    fn find(args: &KeyframesArgs, run: &impl ReadableRun) -> anyhow::Result<Target> {
+        let geometry = run.store().geometry();
+        let depths = run.store().depths();
+        let record = match args.depth {
+            Some(depth) => depths.iter().find(|record| record.depth == depth),
+            None => depths
+                .iter()
+                .max_by_key(|record| (record.best_lines, record.depth)),
         };
-        bail!("the run has depths {} to {}", first.depth, last.depth);
-    };
-    let hex = args.well.as_deref().unwrap_or(&record.best_well);
-    let well = Well::from_hex(geometry, hex).context("the well to go back from")?;
-    let game = game_to(run, record.depth, &well)?;
-    let rules = run.emulator().rules();
+        let Some(record) = record else {
+            let (Some(first), Some(last)) = (depths.first(), depths.last()) else {
+                bail!("the run has no depth yet");
+            };
+            bail!("the run has depths {} to {}", first.depth, last.depth);
+        };
+        let hex = args.well.as_deref().unwrap_or(&record.best_well);
+        Ok(Target {
+            depth: record.depth,
+            well: Well::from_hex(geometry, hex).context("the well to go back from")?,
+            geometry,
+            rules: run.emulator().rules(),
+        })
+    }
+}
+
+/// Prints the game.
+fn show(
+    args: &KeyframesArgs,
+    target: &Target,
+    game: &GameTo,
+    took: Duration,
+) -> anyhow::Result<()> {
+    let Target {
+        geometry, rules, ..
+    } = *target;
     let keys = replay_of_wells(geometry, rules, Enemy::Mild, &game.wells, false)?;
     let report = Report {
-        depth: record.depth,
+        depth: target.depth,
         score: game.score,
         wells: game
             .wells
@@ -120,7 +149,7 @@ fn read_back(args: &KeyframesArgs, run: &impl ReadableRun) -> anyhow::Result<()>
             .collect(),
         keys: encode(&keys, Encoding::Base2048),
         lookups: game.lookups,
-        seconds: started.elapsed().as_secs_f64(),
+        seconds: took.as_secs_f64(),
     };
     if args.json {
         return output::print(&format_args!("{}\n", serde_json::to_string(&report)?));

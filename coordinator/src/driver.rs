@@ -13,7 +13,7 @@ use crate::failures::FailureTracker;
 use crate::notifier::Notifier;
 use crate::queue::RunQueue;
 use crate::registry::{Member, WorkerError, WorkerRegistry};
-use crate::results::{self, ReadError, read_back};
+use crate::results::{self, read_back, with_causes};
 use crate::wire::{table_from_wire, table_to_wire};
 use hatebeam_cost::Micros;
 use hatebeam_notify::EventKind;
@@ -21,8 +21,8 @@ use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
 use hatebeam_runs::SpecError;
 use hatebeam_runs::{
-    CommittedDepth, DepthWork, EndReason, ManifestError, Retention, RunState, Table, Usage,
-    VersionedManifest, collect_garbage, first_record,
+    CommittedDepth, DepthWork, EndReason, ManifestError, ReadError, Retention, RunState, Table,
+    Usage, VersionedManifest, collect_garbage, first_record,
 };
 use hatebeam_store::DepthRecord;
 use std::convert::Infallible;
@@ -697,7 +697,7 @@ impl RunDriver {
             .note(&manifest.name, "reading the best game back".to_owned());
         match read_back(&self.objects, &manifest, &self.scratch, None).await {
             Ok(read) => {
-                let (tables, bytes) = read.fetched;
+                let fetched = read.fetched;
                 let left = results::leave(&self.objects, &manifest, read, SystemTime::now());
                 let result = left.await?;
                 tracing::info!(
@@ -705,8 +705,8 @@ impl RunDriver {
                     score = result.lines,
                     pieces = result.pieces,
                     lookups = result.lookups,
-                    tables,
-                    bytes,
+                    tables = fetched.tables,
+                    bytes = fetched.bytes,
                     "the best game is read back"
                 );
                 self.kept.manifest.result = Some(result);
@@ -716,7 +716,7 @@ impl RunDriver {
             Err(error @ ReadError::Game(_)) if manifest.keep != Retention::All => {
                 self.kept.manifest.note = format!("the best game was not kept: {error}");
             }
-            Err(error) => return Err(DriverError::Game(error.whole())),
+            Err(error) => return Err(DriverError::Game(with_causes(&error))),
         }
         match collect_garbage(&self.objects, &self.kept.manifest).await {
             Ok((0, _)) => {}

@@ -1,10 +1,9 @@
 //! Games that clients ask for while a run is searched, or of any of its depths.
 
-use crate::results::{ReadError, read_back};
+use crate::results::{read_back, with_causes};
 use hatebeam_objects::Objects;
 use hatebeam_proto::v1;
-use hatebeam_runs::GameError;
-use hatebeam_runs::{Manifest, ManifestError};
+use hatebeam_runs::{GameError, Manifest, ManifestError, ReadError};
 use hatebeam_store::StoreError;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -131,12 +130,11 @@ impl Games {
         let wanted = (depth > 0).then_some(depth);
         let read = read_back(&self.objects, &manifest, &self.scratch, wanted).await;
         let read = read.map_err(|error| status(&manifest, &error))?;
-        let (tables, bytes) = read.fetched;
         tracing::info!(
             run = manifest.name,
             depth = read.game.depth,
-            tables,
-            bytes,
+            tables = read.fetched.tables,
+            bytes = read.fetched.bytes,
             "a game is read back"
         );
         let game = v1::GameResponse {
@@ -152,23 +150,18 @@ impl Games {
 
 /// What a client is told of a game that cannot be read back.
 fn status(manifest: &Manifest, error: &ReadError) -> Status {
-    let whole = error.whole();
+    let whole = with_causes(error);
     match error {
-        ReadError::Game(GameError::Store(
-            StoreError::Dropped { .. } | StoreError::TooMany { .. },
-        )) => Status::failed_precondition(format!(
+        error if error.is_dropped() => Status::failed_precondition(format!(
             "no game can be read back of run {}, as it keeps the wells of \"{}\": {whole}",
             manifest.name, manifest.keep
         )),
         ReadError::Game(GameError::Store(StoreError::NoDepth { .. }) | GameError::Nothing) => {
             Status::failed_precondition(whole)
         }
-        // The object store is away, or the tables were dropped meanwhile.
+        // The object store is unavailable, or the tables were dropped in the meantime.
         ReadError::Game(GameError::Store(
-            StoreError::Unavailable { .. }
-            | StoreError::DamagedDepth { .. }
-            | StoreError::Io { .. }
-            | StoreError::DiskFull { .. },
+            StoreError::DamagedDepth { .. } | StoreError::Io { .. } | StoreError::DiskFull { .. },
         ))
         | ReadError::Manifest(ManifestError::Object(_) | ManifestError::Scratch(_)) => {
             Status::unavailable(whole)

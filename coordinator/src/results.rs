@@ -1,136 +1,92 @@
-//! The best game of a run, read back from the object store, and the files that are left there of it.
+//! Reading the best game of a run back from the object store, and storing its files there.
 
-use hatebeam_objects::Objects;
-use hatebeam_report::{Film, Format, date, known_stem, stem};
-use hatebeam_runs::{Archive, GameResult, Manifest, ManifestError};
-use hatebeam_runs::{BestGame, GameError, ShowError, best_game, game_through};
+use hatebeam_env::Env;
+use hatebeam_objects::{ObjectError, Objects};
+use hatebeam_report::{FileSink, GameFile, GameFiles, date, save_files};
+use hatebeam_runs::{
+    Archive, GameResult, Manifest, ManifestError, ReadBack, ReadError, ScratchTables, SpecError,
+    read_game,
+};
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use thiserror::Error;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Why no game is read back.
-#[derive(Debug, Error)]
-pub(crate) enum ReadError {
-    /// The object store, or the manifest.
-    #[error(transparent)]
-    Manifest(#[from] ManifestError),
-    /// The wells do not lead to one.
-    #[error(transparent)]
-    Game(#[from] GameError),
-    /// It cannot be shown.
-    #[error(transparent)]
-    Show(#[from] ShowError),
-    /// The exact rules say otherwise: a fault of this program.
-    #[error("the game has {expected} lines, and {found} when it is played from its keys")]
-    Score {
-        /// As it was read back.
-        expected: u32,
-        /// As it was played.
-        found: u32,
-    },
-    /// The thread that read it ended before.
-    #[error("reading it was broken off: {0}")]
-    BrokenOff(String),
-}
-
-impl ReadError {
-    /// In words, with what caused it.
-    pub(crate) fn whole(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(cause) = source {
-            text.push_str(&format!(": {cause}"));
-            source = cause.source();
-        }
-        text
-    }
-}
-
-/// A game that was read back, and played from its keys.
-pub(crate) struct ReadBack {
-    pub(crate) game: BestGame,
-    pub(crate) film: Film,
-    /// Seconds that took.
-    pub(crate) seconds: f64,
-    /// Tables that were fetched for it, and their bytes.
-    pub(crate) fetched: (usize, u64),
-}
-
-/// Reads a run's best game back, or the one through the best well of a depth; on a thread of its own, as
-/// that takes look-ups without number.
+/// Reads a run's best game back, or the game through the best well of a depth.
 pub(crate) async fn read_back(
     objects: &Objects,
     manifest: &Manifest,
     scratch: &Path,
     depth: Option<u32>,
 ) -> Result<ReadBack, ReadError> {
-    let (objects, manifest, scratch) = (objects.clone(), manifest.clone(), scratch.to_owned());
-    let runtime = tokio::runtime::Handle::current();
-    let reading = tokio::task::spawn_blocking(move || {
-        let _guard = runtime.enter();
-        let started = Instant::now();
-        let spec = manifest.spec.clone();
-        let archive = Archive::open(&objects, manifest, &scratch)?;
-        let game = match depth {
-            None => best_game(&archive)?,
-            Some(depth) => game_through(&archive, depth)?,
-        };
-        let film = spec.film(&game.keys)?;
-        if film.score != game.score {
-            let (expected, found) = (game.score, film.score);
-            return Err(ReadError::Score { expected, found });
-        }
-        Ok(ReadBack {
-            fetched: archive.fetched(),
-            seconds: started.elapsed().as_secs_f64(),
-            game,
-            film,
-        })
-    });
-    let read = reading.await;
-    read.map_err(|error| ReadError::BrokenOff(error.to_string()))?
+    let env = Env::system();
+    let geometry = manifest.spec.well.geometry().map_err(SpecError::from);
+    let geometry = geometry.map_err(ManifestError::from)?;
+    let scratch = scratch.to_owned();
+    let tables = env.run_blocking(move || ScratchTables::create(&scratch, geometry));
+    let tables = Box::new(tables.await??);
+    let archive = Archive::open(objects, manifest.clone(), tables)?;
+    read_game(&env, archive, depth).await
 }
 
-/// Puts the files of a run's best game into the object store; what the run came to. The replay must be
-/// there; whatever else cannot be put is only missed.
+/// Returns the error with its causes.
+pub(crate) fn with_causes(error: &ReadError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
+
+/// A folder of an object store.
+struct ObjectSink {
+    objects: Objects,
+    folder: String,
+}
+
+impl FileSink for ObjectSink {
+    type Error = ObjectError;
+
+    async fn save(&mut self, file: &GameFile) -> Result<(), ObjectError> {
+        let key = format!("{}/{}", self.folder, file.name);
+        self.objects.put(&key, file.text.clone().into()).await
+    }
+
+    fn skip(&mut self, file: &GameFile, error: ObjectError) {
+        tracing::warn!(name = file.name, %error, "skipped a file of the best game");
+    }
+}
+
+/// Stores the files of a run's best game, and returns the result of the run. The replay must be stored; other files that
+/// cannot be stored are skipped.
 pub(crate) async fn leave(
     objects: &Objects,
     manifest: &Manifest,
     read: ReadBack,
     now: SystemTime,
 ) -> Result<GameResult, ManifestError> {
-    let prefix = manifest.prefix();
-    let width = manifest.spec.width;
-    let there = objects.list(&format!("{prefix}/replays")).await;
-    let there = there.unwrap_or_else(|error| {
-        tracing::warn!(%error, "whether there is a replay already is not known");
+    let folder = format!("{}/replays", manifest.prefix());
+    let existing = objects.list(&folder).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot list the replays of an earlier end");
         Vec::new()
     });
-    let names = there
+    let names: Vec<String> = existing
         .iter()
-        .filter_map(|entry| entry.key.rsplit('/').next());
-    let stem =
-        known_stem(&read.film, width, names).unwrap_or_else(|| stem(&read.film, width, &date(now)));
-    let facts = manifest.facts()?;
-    let ReadBack { film, game, .. } = read;
+        .filter_map(|entry| entry.key.rsplit('/').next().map(str::to_owned))
+        .collect();
+    let ReadBack { game, film, .. } = read;
     let replay = film.base2048.clone();
-    let texts = tokio::task::spawn_blocking(move || {
-        Format::ALL.map(|format| (format, format.render(&film, &facts)))
+    let facts = manifest.facts()?;
+    let env = Env::system();
+    let rendering = env.run_blocking(move || {
+        let existing = names.iter().map(String::as_str);
+        GameFiles::new(film, facts, existing, &date(now)).all()
     });
-    let texts = texts
-        .await
-        .map_err(|error| ManifestError::Scratch(std::io::Error::other(error)))?;
-    let mut files = Vec::new();
-    for (format, text) in texts {
-        let key = format!("replays/{stem}.{}", format.extension());
-        match objects.put(&format!("{prefix}/{key}"), text.into()).await {
-            Ok(()) => files.push(key),
-            Err(error) if format != Format::Base2048 => {
-                tracing::warn!(key, %error, "a file of the best game is not left");
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let files = rendering.await;
+    let files =
+        files.map_err(|error| ManifestError::Scratch(std::io::Error::other(error.to_string())))?;
+    let objects = objects.clone();
+    let stored = save_files(&files, &mut ObjectSink { objects, folder }).await?;
     let since = now.duration_since(UNIX_EPOCH);
     Ok(GameResult {
         lines: game.score,
@@ -140,6 +96,9 @@ pub(crate) async fn leave(
         seconds: read.seconds,
         depth: game.depth,
         ended_ms: since.map_or(0, |since| since.as_millis() as u64),
-        files,
+        files: stored
+            .iter()
+            .map(|name| format!("replays/{name}"))
+            .collect(),
     })
 }

@@ -10,6 +10,7 @@ mod film;
 mod numbers;
 mod page;
 mod picture;
+mod save;
 
 pub use facts::{Facts, Scores};
 pub use files::{Format, UnknownFormat, known_stem, stem};
@@ -17,3 +18,4 @@ pub use film::{Film, FilmError, FilmTurn, MAX_KEYS};
 pub use numbers::{bytes, date, duration, grouped};
 pub use page::page;
 pub use picture::picture;
+pub use save::{FileSink, GameFile, GameFiles, save_files, save_files_blocking};

@@ -28,7 +28,7 @@ mod table;
 mod versioned;
 
 #[cfg(feature = "objects")]
-pub use archive::Archive;
+pub use archive::{Archive, ArchiveTables, Fetched, ReadBack, ReadError, ScratchTables, read_game};
 pub use end::{EndReason, RunState, end_in_words};
 #[cfg(feature = "objects")]
 pub use error::ManifestError;
@@ -40,7 +40,8 @@ pub use manifest::{CommittedDepth, GameResult, Manifest, RUNS};
 pub use names::{NameError, find_by_name};
 pub use progress::{ProgressEstimator, Projection, likely_depths};
 pub use read_back::{
-    BestGame, GameError, GameTo, ReadableRun, best_game, bring_to_end, game_through, game_to,
+    BestGame, GameError, GameSearch, GameTo, ReadableRun, best_game, bring_to_end, game_through,
+    game_to, path_search, resume_path,
 };
 pub use record::{DepthWork, first_node, first_record, record_of};
 pub use retention::{MAX_GAP, NotRetention, Retention};

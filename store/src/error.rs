@@ -2,7 +2,6 @@
 
 use hatebeam_game::Geometry;
 use hatebeam_search::NodeWell;
-use std::error::Error as StdError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -17,7 +16,8 @@ use thiserror::Error;
 /// | free space, or use another disk | `DiskFull` |
 /// | update the program | `Newer` |
 /// | wait for the other process | `InUse` |
-/// | retry later | `Unavailable` and some `Io`: see [`is_transient`](StoreError::is_transient) |
+/// | fetch the tables, and continue | `MissingTables` |
+/// | retry later | some `Io`: see [`is_transient`](StoreError::is_transient) |
 /// | repair the depth | `DamagedDepth`, `NoParent` |
 /// | restore the file | `Damaged`, `Db` |
 /// | do without the wells | `Dropped`, `TooMany` |
@@ -90,15 +90,13 @@ pub enum StoreError {
         /// The reason.
         reason: String,
     },
-    /// The tables of a depth are elsewhere, such as in an object store, and cannot be read from there.
-    #[error("cannot read the tables of depth {depth}")]
-    Unavailable {
+    /// The tables of a depth are in an object store, and these are not fetched yet.
+    #[error("{} tables of depth {depth} are not fetched yet", shards.len())]
+    MissingTables {
         /// The depth.
         depth: u32,
-        /// Whether a retry may succeed.
-        transient: bool,
-        /// The error of the store that has the tables.
-        source: Box<dyn StdError + Send + Sync>,
+        /// The shards whose tables are missing, ascending.
+        shards: Vec<u32>,
     },
     /// The store was opened for reading only.
     #[error("the run in {} is open for reading only", dir.display())]
@@ -206,7 +204,6 @@ impl StoreError {
     /// Whether the same operation may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
-            StoreError::Unavailable { transient, .. } => *transient,
             StoreError::Io { source, .. } => matches!(
                 source.kind(),
                 io::ErrorKind::Interrupted
@@ -271,17 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transience_follows_the_source() {
-        let unavailable = |transient| StoreError::Unavailable {
-            depth: 7,
-            transient,
-            source: "connection refused".into(),
-        };
-        assert!(unavailable(true).is_transient());
-        assert!(!unavailable(false).is_transient());
-        let error = unavailable(true);
-        let source = StdError::source(&error).map(ToString::to_string);
-        assert_eq!(source.as_deref(), Some("connection refused"));
+    fn io_errors_are_transient_by_their_kind() {
         let io = |kind: io::ErrorKind| StoreError::io(Path::new("x"))(kind.into());
         assert!(io(io::ErrorKind::TimedOut).is_transient());
         assert!(!io(io::ErrorKind::PermissionDenied).is_transient());

@@ -24,7 +24,7 @@ pub trait Lookup {
     /// Returns the nodes of a depth with these wells, in the order of the wells.
     ///
     /// # Errors
-    /// [`StoreError::NoDepth`]; [`StoreError::Dropped`] if the wells were not kept; [`StoreError::Unavailable`],
+    /// [`StoreError::NoDepth`]; [`StoreError::Dropped`] if the wells were not kept; [`StoreError::MissingTables`],
     /// [`StoreError::DamagedDepth`] and other errors of reading.
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError>;
 
@@ -54,51 +54,98 @@ pub struct Path {
 /// HATETRIS Mild.
 ///
 /// # Errors
-/// [`StoreError::NoWell`] if the depth is kept and does not contain the well; [`StoreError::NoParent`] and
-/// [`StoreError::TooMany`] if no path is found; any error of reading tables.
+/// As for [`PathSearch::resume`].
 pub fn path_to<L: Lookup>(
     store: &L,
     backward: &mut Backward,
     depth: u32,
     well: &NodeWell,
 ) -> Result<Path, StoreError> {
-    let found = store.multi_get(depth, std::slice::from_ref(well));
-    let mut node = match found {
-        Err(StoreError::Dropped { .. }) => node_of_dropped(store, depth, well)?,
-        found => found?
-            .into_iter()
-            .flatten()
-            .next()
-            .ok_or_else(|| StoreError::NoWell {
-                depth,
-                well: hex_of(store.geometry(), well),
-            })?,
-    };
-    let mut walk = Walk {
-        store,
-        backward,
-        lookups: 1,
-        wells: vec![unpack(store, depth, well)?],
-    };
-    let mut depth = depth;
-    let first = store.depths().first().map_or(depth, |record| record.depth);
-    while depth > first {
-        let kept = store
-            .depths()
-            .iter()
-            .rfind(|record| record.depth < depth && record.kept)
-            .map(|record| record.depth);
-        let Some(kept) = kept else {
-            return Err(StoreError::Dropped { depth: first });
-        };
-        node = walk.back_to(depth, &node, kept)?;
-        depth = kept;
+    PathSearch::new(depth, *well).resume(store, backward)
+}
+
+/// A search for the path to a well, which keeps its progress when a look-up fails. A caller whose tables are elsewhere
+/// fetches the [missing ones](StoreError::MissingTables) and resumes the search.
+#[derive(Debug)]
+pub struct PathSearch {
+    depth: u32,
+    well: NodeWell,
+    /// The node at `depth`; `None` before the first look-up.
+    node: Option<Node>,
+    /// The wells found, in descending order of depth.
+    wells: Vec<Well>,
+    lookups: u64,
+    /// The search from `depth` to the next kept depth.
+    step: Option<BackStep>,
+}
+
+impl PathSearch {
+    /// Returns a search for the path to `well` of `depth`.
+    pub fn new(depth: u32, well: NodeWell) -> PathSearch {
+        PathSearch {
+            depth,
+            well,
+            node: None,
+            wells: Vec::new(),
+            lookups: 0,
+            step: None,
+        }
     }
-    walk.wells.reverse();
-    Ok(Path {
-        wells: walk.wells,
-        lookups: walk.lookups,
-    })
+
+    /// Starts the search, or continues it after an error. After a success it must not be called again.
+    ///
+    /// # Errors
+    /// [`StoreError::NoWell`] if the depth is kept and does not contain the well; [`StoreError::NoParent`] and
+    /// [`StoreError::TooMany`] if no path is found; any error of reading tables.
+    pub fn resume<L: Lookup>(
+        &mut self,
+        store: &L,
+        backward: &mut Backward,
+    ) -> Result<Path, StoreError> {
+        let mut node = match self.node {
+            Some(node) => node,
+            None => {
+                let node = requested_node(store, self.depth, &self.well)?;
+                self.wells.push(unpack(store, self.depth, &self.well)?);
+                self.lookups = 1;
+                node
+            }
+        };
+        let first = store.depths().first();
+        let first = first.map_or(self.depth, |record| record.depth);
+        while self.depth > first {
+            self.node = Some(node);
+            let mut step = match self.step.take() {
+                Some(step) => step,
+                None => BackStep::new(store, backward, self.depth, node)?,
+            };
+            match step.run(store, backward, &mut self.wells) {
+                Ok(found) => node = found,
+                Err(error) => {
+                    self.step = Some(step);
+                    return Err(error);
+                }
+            }
+            self.lookups += step.lookups;
+            self.depth = step.kept;
+        }
+        self.wells.reverse();
+        Ok(Path {
+            wells: std::mem::take(&mut self.wells),
+            lookups: self.lookups,
+        })
+    }
+}
+
+/// Returns the node of the requested well.
+fn requested_node(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Node, StoreError> {
+    match store.get(depth, well) {
+        Err(StoreError::Dropped { .. }) => node_of_dropped(store, depth, well),
+        found => found?.ok_or_else(|| StoreError::NoWell {
+            depth,
+            well: hex_of(store.geometry(), well),
+        }),
+    }
 }
 
 /// Returns a node of a dropped depth. Its score and hint are unknown, but the lines follow from the well and the
@@ -135,15 +182,23 @@ fn unpack(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Well, Stor
         })
 }
 
-struct Walk<'a, L> {
-    store: &'a L,
-    backward: &'a mut Backward,
+/// The search for an ancestor of a node at the nearest kept depth before it.
+#[derive(Debug)]
+struct BackStep {
+    depth: u32,
+    node: Node,
+    /// Depth of the ancestor.
+    kept: u32,
+    /// The line of descent that is being tried, from the node to its ancestors.
+    line: Vec<Generation>,
+    /// Ancestors that were tried, with their distance from the node.
+    seen: HashSet<(usize, Well)>,
+    tried: u64,
     lookups: u64,
-    /// The wells found, in descending order of depth.
-    wells: Vec<Well>,
 }
 
 /// An ancestor in the search through dropped depths.
+#[derive(Debug)]
 struct Generation {
     well: Well,
     lines: u16,
@@ -151,100 +206,133 @@ struct Generation {
     parents: std::vec::IntoIter<Parent>,
 }
 
-impl<L: Lookup> Walk<'_, L> {
-    /// Finds an ancestor of a node at the depth `kept`, and adds the wells on the path to it.
-    fn back_to(&mut self, depth: u32, node: &Node, kept: u32) -> Result<Node, StoreError> {
-        let well = unpack(self.store, depth, &node.well)?;
-        let gap = (depth - kept) as usize;
-        let mut tried = 0;
-        let mut seen: HashSet<(usize, Well)> = HashSet::new();
-        let mut line = vec![Generation {
-            well,
-            lines: node.lines,
-            parents: self.parents(&well, Some(node.hint)).into_iter(),
-        }];
-        while let Some(length) = line.len().checked_sub(1) {
-            let last = &mut line[length];
-            if length + 1 == gap {
-                let parents: Vec<Parent> = last.parents.by_ref().collect();
-                tried += parents.len() as u64;
-                let hint = (gap == 1).then_some(node.hint);
-                if let Some(found) = self.pick(kept, last.lines, &parents, hint)? {
-                    let between = line.iter().skip(1).map(|generation| generation.well);
-                    self.wells.extend(between);
-                    self.wells.push(unpack(self.store, kept, &found.well)?);
-                    return Ok(found);
-                }
-                line.pop();
-            } else if let Some(parent) = last.parents.next() {
-                tried += 1;
-                let Some(lines) = last.lines.checked_sub(u16::from(parent.lines)) else {
-                    continue;
-                };
-                if seen.insert((length, parent.well)) {
-                    let parents = self.parents(&parent.well, None).into_iter();
-                    line.push(Generation {
-                        well: parent.well,
-                        lines,
-                        parents,
-                    });
-                }
-            } else {
-                line.pop();
-            }
-            if tried > MAX_CANDIDATES {
-                return Err(StoreError::TooMany { depth, kept, tried });
-            }
-        }
-        Err(StoreError::NoParent {
+impl BackStep {
+    fn new(
+        store: &impl Lookup,
+        backward: &mut Backward,
+        depth: u32,
+        node: Node,
+    ) -> Result<BackStep, StoreError> {
+        let records = store.depths();
+        let kept = records
+            .iter()
+            .rfind(|record| record.depth < depth && record.kept);
+        let Some(kept) = kept else {
+            let first = records.first().map_or(depth, |record| record.depth);
+            return Err(StoreError::Dropped { depth: first });
+        };
+        let well = unpack(store, depth, &node.well)?;
+        Ok(BackStep {
             depth,
-            kept,
-            well: hex_of(self.store.geometry(), &node.well),
+            node,
+            kept: kept.depth,
+            line: vec![Generation {
+                well,
+                lines: node.lines,
+                parents: parents_of(backward, &well, Some(node.hint)).into_iter(),
+            }],
+            seen: HashSet::new(),
+            tried: 0,
+            lookups: 0,
         })
     }
 
-    /// Returns the parents of a well; those that match the hint come first.
-    fn parents(&mut self, well: &Well, hint: Option<u8>) -> Vec<Parent> {
-        let mut parents = Vec::new();
-        self.backward.parents(well, &mut parents);
-        if let Some(hint) = hint {
-            parents.sort_by_key(|parent| !matches_hint(parent, hint));
-        }
-        parents
-    }
-
-    /// Returns the first of these parents that the table contains. The parents that match the hint come first and
-    /// are looked up first.
-    fn pick(
+    /// Finds the ancestor, and adds the wells on the path to it. Can be called again after an error of a look-up.
+    fn run(
         &mut self,
-        kept: u32,
-        lines: u16,
-        parents: &[Parent],
-        hint: Option<u8>,
-    ) -> Result<Option<Node>, StoreError> {
-        let matching = hint.map_or(0, |hint| {
-            parents.partition_point(|parent| matches_hint(parent, hint))
-        });
-        for part in [&parents[..matching], &parents[matching..]] {
-            let wells: Vec<NodeWell> = part
-                .iter()
-                .map(|parent| NodeWell::pack(self.store.geometry(), &parent.well))
-                .collect();
-            if wells.is_empty() {
-                continue;
+        store: &impl Lookup,
+        backward: &mut Backward,
+        wells: &mut Vec<Well>,
+    ) -> Result<Node, StoreError> {
+        let gap = (self.depth - self.kept) as usize;
+        while let Some(length) = self.line.len().checked_sub(1) {
+            let last = &mut self.line[length];
+            if length + 1 == gap {
+                let parents = last.parents.as_slice();
+                let hint = (gap == 1).then_some(self.node.hint);
+                let (found, lookups) = pick(store, self.kept, last.lines, parents, hint)?;
+                self.tried += parents.len() as u64;
+                self.lookups += lookups;
+                if let Some(found) = found {
+                    let ancestor = unpack(store, self.kept, &found.well)?;
+                    let between = self.line.iter().skip(1).map(|generation| generation.well);
+                    wells.extend(between.chain([ancestor]));
+                    return Ok(found);
+                }
+                self.line.pop();
+            } else if let Some(parent) = last.parents.next() {
+                self.tried += 1;
+                let Some(lines) = last.lines.checked_sub(u16::from(parent.lines)) else {
+                    continue;
+                };
+                if self.seen.insert((length, parent.well)) {
+                    self.line.push(Generation {
+                        well: parent.well,
+                        lines,
+                        parents: parents_of(backward, &parent.well, None).into_iter(),
+                    });
+                }
+            } else {
+                self.line.pop();
             }
-            self.lookups += wells.len() as u64;
-            let found = self.store.multi_get(kept, &wells)?;
-            let mut candidates = part.iter().zip(found).filter_map(|(parent, node)| {
-                let before = lines.checked_sub(u16::from(parent.lines))?;
-                node.filter(|node| node.lines == before)
-            });
-            if let Some(node) = candidates.next() {
-                return Ok(Some(node));
+            if self.tried > MAX_CANDIDATES {
+                return Err(StoreError::TooMany {
+                    depth: self.depth,
+                    kept: self.kept,
+                    tried: self.tried,
+                });
             }
         }
-        Ok(None)
+        Err(StoreError::NoParent {
+            depth: self.depth,
+            kept: self.kept,
+            well: hex_of(store.geometry(), &self.node.well),
+        })
     }
+}
+
+/// Returns the parents of a well; those that match the hint come first.
+fn parents_of(backward: &mut Backward, well: &Well, hint: Option<u8>) -> Vec<Parent> {
+    let mut parents = Vec::new();
+    backward.parents(well, &mut parents);
+    if let Some(hint) = hint {
+        parents.sort_by_key(|parent| !matches_hint(parent, hint));
+    }
+    parents
+}
+
+/// Returns the first of these parents that the table contains, and the number of wells looked up. The parents that
+/// match the hint come first and are looked up first.
+fn pick(
+    store: &impl Lookup,
+    kept: u32,
+    lines: u16,
+    parents: &[Parent],
+    hint: Option<u8>,
+) -> Result<(Option<Node>, u64), StoreError> {
+    let matching = hint.map_or(0, |hint| {
+        parents.partition_point(|parent| matches_hint(parent, hint))
+    });
+    let mut lookups = 0;
+    for part in [&parents[..matching], &parents[matching..]] {
+        let wells: Vec<NodeWell> = part
+            .iter()
+            .map(|parent| NodeWell::pack(store.geometry(), &parent.well))
+            .collect();
+        if wells.is_empty() {
+            continue;
+        }
+        lookups += wells.len() as u64;
+        let found = store.multi_get(kept, &wells)?;
+        let mut candidates = part.iter().zip(found).filter_map(|(parent, node)| {
+            let before = lines.checked_sub(u16::from(parent.lines))?;
+            node.filter(|node| node.lines == before)
+        });
+        if let Some(node) = candidates.next() {
+            return Ok((Some(node), lookups));
+        }
+    }
+    Ok((None, lookups))
 }
 
 fn matches_hint(parent: &Parent, hint: u8) -> bool {

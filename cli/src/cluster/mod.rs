@@ -16,7 +16,7 @@ pub(crate) use replays::{REPLAYS_EXAMPLES, ReplaysArgs, replays};
 pub(crate) use serve::{
     COORDINATOR_EXAMPLES, CoordinatorArgs, WORKER_EXAMPLES, WorkerArgs, coordinator, worker,
 };
-pub(crate) use stored::{list_stored, show_stored, with_archive};
+pub(crate) use stored::{archived_game, list_stored, open_archive, show_stored};
 
 use anyhow::Context;
 use hatebeam_net::{Tls, Token};

@@ -5,8 +5,13 @@ use crate::output;
 use crate::run::screen::bytes;
 use crate::runs::depth_table;
 use anyhow::{Context, anyhow};
+use hatebeam_env::Env;
+use hatebeam_game::Well;
 use hatebeam_objects::Objects;
-use hatebeam_runs::{Archive, Manifest, NameError, find_by_name, list_manifests};
+use hatebeam_runs::{
+    Archive, GameTo, Manifest, NameError, ScratchTables, find_by_name, list_manifests, path_search,
+    resume_path,
+};
 use std::fmt::Write as _;
 
 /// The runs in an object store, the last submitted first. What cannot be read is warned of.
@@ -101,29 +106,28 @@ pub(crate) fn show_stored(from: &FromStoreArgs, run: &str, json: bool) -> anyhow
     output::print(&text)
 }
 
-/// Has a run in an object store looked into, and says how much of it was fetched for that.
-pub(crate) fn with_archive<T>(
-    from: &FromStoreArgs,
-    run: &str,
-    look: impl FnOnce(&Archive) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("no threads to wait in")?;
-    let (objects, manifest) = runtime.block_on(async {
+/// Opens a run in an object store for look-ups.
+pub(crate) fn open_archive(from: &FromStoreArgs, run: &str) -> anyhow::Result<Archive> {
+    let (objects, manifest) = block_on(async {
         let objects = from.open().await?;
         let manifest = named(&manifests(&objects).await?, run)?;
-        Ok::<_, anyhow::Error>((objects, manifest))
+        Ok((objects, manifest))
     })?;
-    let _within = runtime.enter();
-    let archive = Archive::open(&objects, manifest, &std::env::temp_dir())?;
-    let seen = look(&archive)?;
-    let (tables, fetched) = archive.fetched();
+    let geometry = manifest.spec.well.geometry()?;
+    let tables = ScratchTables::create(&std::env::temp_dir(), geometry)?;
+    Ok(Archive::open(&objects, manifest, Box::new(tables))?)
+}
+
+/// Reads back the game to a well of a depth, and reports how much was fetched for it.
+pub(crate) fn archived_game(archive: Archive, depth: u32, well: &Well) -> anyhow::Result<GameTo> {
+    let mut path = path_search(&archive, depth, well);
+    let look = move |archive: &Archive| Ok(resume_path(archive, &mut path)?);
+    let (archive, game) = block_on(async { Ok(archive.look_up(&Env::system(), look).await?) })?;
+    let fetched = archive.fetched();
     output::note(format_args!(
-        "{} of {} were fetched",
-        output::count(tables, "table"),
-        bytes(fetched)
+        "fetched {} of {}",
+        output::count(fetched.tables, "table"),
+        bytes(fetched.bytes)
     ));
-    Ok(seen)
+    Ok(game)
 }

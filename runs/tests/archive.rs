@@ -1,0 +1,277 @@
+//! Games read back from an object store: the same as on one machine, whatever the tables are kept in, and an outage is
+//! not damage.
+
+use bytes::Bytes;
+use hatebeam_env::Env;
+use hatebeam_game::{Geometry, Rules};
+use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
+use hatebeam_objects::{Memory, Objects, Options, Stored};
+use hatebeam_runs::{
+    Archive, ArchiveTables, BestGame, CommittedDepth, Limits, Manifest, ManifestError, Observer,
+    ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Start, Table, VersionedManifest,
+    WellSpec, best_game, game_through, list_manifests, read_game,
+};
+use hatebeam_search::{
+    DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence,
+    Weights,
+};
+use hatebeam_store::{ColumnFamilies, ShardTables, StoreError};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const SHARDS: u32 = 5;
+
+struct Silent;
+
+impl Observer for Silent {
+    fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
+    fn committed(&mut self, _: &DepthRecord) {}
+    fn damaged(&mut self, _: u32, _: &StoreError) {}
+}
+
+/// Searches a small run to its end.
+fn searched(dir: &Path, keep: Retention) -> Run {
+    let spec = RunSpec {
+        width: 150,
+        well: WellSpec::new(Geometry::new(8, 10).unwrap(), Rules::default()),
+        start: Start::Empty,
+        evaluator: EvaluatorSpec {
+            kind: EvaluatorKind::Knewjade,
+            weights: Weights::default(),
+            quiescence: Quiescence::Off,
+        },
+    };
+    let run = Run::open_or_create(dir, &spec, Some(keep)).unwrap();
+    let settings = Settings {
+        threads: 2,
+        limits: Limits::default(),
+    };
+    let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
+    searched.unwrap().0
+}
+
+/// Tables in memory. A node takes 27 bytes.
+#[derive(Default)]
+struct MapTables(BTreeMap<(u32, NodeWell), Node>);
+
+fn to_bytes(nodes: &[Node]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for node in nodes {
+        bytes.extend(node.score.to_le_bytes());
+        bytes.extend(node.lines.to_le_bytes());
+        bytes.push(node.hint);
+        bytes.extend(node.well.0);
+    }
+    bytes
+}
+
+impl ArchiveTables for MapTables {
+    fn add(&mut self, depth: u32, _: u32, table: Bytes) -> Result<(), StoreError> {
+        for bytes in table.chunks_exact(27) {
+            let node = Node {
+                score: i32::from_le_bytes(bytes[..4].try_into().unwrap()),
+                lines: u16::from_le_bytes(bytes[4..6].try_into().unwrap()),
+                hint: bytes[6],
+                well: NodeWell(bytes[7..].try_into().unwrap()),
+            };
+            self.0.insert((depth, node.well), node);
+        }
+        Ok(())
+    }
+
+    fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
+        let get = |well: &NodeWell| self.0.get(&(depth, *well)).copied();
+        Ok(wells.iter().map(get).collect())
+    }
+}
+
+/// Puts a run into an object store, as a coordinator and its workers do. `encode` makes the table of a shard.
+async fn publish(
+    run: &Run,
+    objects: &Objects,
+    encode: impl Fn(u32, usize, &[Node]) -> Vec<u8>,
+) -> Manifest {
+    let manifest = Manifest::new("r".to_owned(), run.spec().clone(), run.keep(), SHARDS, 0);
+    let mut stored = VersionedManifest::create(objects, manifest, true)
+        .await
+        .unwrap();
+    for record in run.store().depths() {
+        let depth = record.depth;
+        let mut tables = Vec::new();
+        if record.kept && depth > 0 {
+            let nodes = run.store().load(depth).unwrap();
+            let frontier = Frontier::new(depth, nodes, stored.manifest.layout());
+            let key = format!("frontier/{depth:05}/0-w");
+            let mut object = Vec::new();
+            for (shard, nodes) in frontier.shards.iter().enumerate() {
+                if nodes.is_empty() {
+                    continue;
+                }
+                let table = encode(depth, shard, nodes);
+                let found = Stored::of(&table);
+                tables.push(Table {
+                    shard: shard as u32,
+                    key: key.clone(),
+                    offset: object.len() as u64,
+                    bytes: found.bytes,
+                    checksum: found.checksum.to_string(),
+                    count: nodes.len() as u64,
+                    digest: Digest::of(nodes).to_string(),
+                });
+                object.extend(table);
+            }
+            objects
+                .put(&format!("runs/r/{key}"), object.into())
+                .await
+                .unwrap();
+        }
+        let list = match tables.is_empty() {
+            true => None,
+            false => Some(stored.put_tables(depth, &tables).await.unwrap()),
+        };
+        stored.manifest.depths.push(CommittedDepth {
+            record: record.clone(),
+            sent: 0,
+            sent_bytes: 0,
+            tables: list,
+            cost: Default::default(),
+        });
+    }
+    stored.save().await.unwrap();
+    let listed = list_manifests(objects, true).await.unwrap();
+    assert_eq!(listed.len(), 1);
+    listed
+        .into_iter()
+        .next()
+        .unwrap()
+        .manifest
+        .unwrap()
+        .manifest
+}
+
+fn quick() -> Options {
+    Options {
+        max_attempts: 2,
+        first_wait: Duration::from_millis(1),
+        ..Options::default()
+    }
+}
+
+fn in_map(objects: &Objects, manifest: &Manifest) -> Archive {
+    let tables = Box::new(MapTables::default());
+    Archive::open(objects, manifest.clone(), tables).unwrap()
+}
+
+async fn read(archive: Archive, depth: Option<u32>) -> Result<BestGame, ReadError> {
+    Ok(read_game(&Env::system(), archive, depth).await?.game)
+}
+
+#[tokio::test]
+async fn games_are_those_of_one_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    for keep in [Retention::All, Retention::Every(3)] {
+        let run = searched(&folder.path().join(keep.to_string()), keep);
+        let expected = best_game(&run).unwrap();
+        let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();
+        let manifest = publish(&run, &objects, |_, _, nodes| to_bytes(nodes)).await;
+        let archive = in_map(&objects, &manifest);
+        let read_back = read_game(&Env::system(), archive, None).await.unwrap();
+        assert_eq!(read_back.game, expected);
+        assert_eq!(read_back.film.score, expected.score);
+        // Not more tables than look-ups, and far fewer than there are.
+        let all: usize = manifest.depths.len() * SHARDS as usize;
+        let fetched = read_back.fetched;
+        assert!(fetched.tables > 5 && fetched.bytes > 0, "{fetched:?}");
+        if keep == Retention::All {
+            assert!(fetched.tables < all / 2, "{fetched:?} of {all}");
+        }
+        let depth = manifest.depths.len() as u32 / 2;
+        let through = read(in_map(&objects, &manifest), Some(depth))
+            .await
+            .unwrap();
+        assert_eq!(through, game_through(&run, depth).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn rocksdb_tables_give_the_same_game() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = searched(&folder.path().join("run"), Retention::All);
+    let geometry = run.store().geometry();
+    let written = folder.path().join("written");
+    let shards = ShardTables::create(&written, geometry, ColumnFamilies::Shared).unwrap();
+    let encode = |depth, shard, nodes: &[Node]| {
+        let name = format!("{depth}-{shard}");
+        let table = shards.write(&name, depth, shard, nodes).unwrap();
+        std::fs::read(table.path).unwrap()
+    };
+    let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();
+    let manifest = publish(&run, &objects, encode).await;
+    let scratch = folder.path().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let tables = ScratchTables::create(&scratch, geometry).unwrap();
+    let archive = Archive::open(&objects, manifest, Box::new(tables)).unwrap();
+    assert_eq!(read(archive, None).await.unwrap(), best_game(&run).unwrap());
+    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+}
+
+/// Reads of tables fail from the `from`th on.
+struct Outage {
+    from: u64,
+    reads: AtomicU64,
+}
+
+impl FaultPlan for Outage {
+    fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
+        let is_table = call.operation == Operation::Get && call.key.contains("frontier");
+        let fails = is_table && self.reads.fetch_add(1, Ordering::Relaxed) >= self.from;
+        Box::pin(std::future::ready(match fails {
+            true => Before::Fail(call.unavailable("down")),
+            false => Before::Proceed,
+        }))
+    }
+}
+
+#[tokio::test]
+async fn outage_is_transient_and_damage_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = searched(&folder.path().join("run"), Retention::All);
+    let memory = Memory::new();
+    let objects = Objects::in_memory(&memory, &quick()).unwrap();
+    let manifest = publish(&run, &objects, |_, _, nodes| to_bytes(nodes)).await;
+    for from in [0, 7] {
+        let reads = AtomicU64::new(0);
+        let plan = Arc::new(Outage { from, reads });
+        let faulty = Objects::with_faults(&memory, &quick(), plan).unwrap();
+        let error = read(in_map(&faulty, &manifest), None).await.unwrap_err();
+        assert!(error.is_transient(), "{error}");
+        assert!(matches!(error, ReadError::Manifest(_)), "{error}");
+    }
+    // Damages all tables.
+    let last = manifest.last().unwrap().record.depth;
+    for depth in 1..=last {
+        let key = format!("runs/r/frontier/{depth:05}/0-w");
+        let (bytes, _) = objects.get(&key).await.unwrap();
+        objects
+            .put(&key, vec![0xff; bytes.len()].into())
+            .await
+            .unwrap();
+    }
+    let error = read(in_map(&objects, &manifest), None).await.unwrap_err();
+    assert!(!error.is_transient(), "{error}");
+    let is_damage = matches!(error, ReadError::Manifest(ManifestError::Damaged(_)));
+    assert!(is_damage, "{error}");
+}
+
+#[tokio::test]
+async fn dropped_tables_are_named_as_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = searched(&folder.path().join("run"), Retention::Last);
+    let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();
+    let manifest = publish(&run, &objects, |_, _, nodes| to_bytes(nodes)).await;
+    let error = read(in_map(&objects, &manifest), None).await.unwrap_err();
+    assert!(error.is_dropped() && !error.is_transient(), "{error}");
+}
