@@ -48,7 +48,7 @@ impl Access {
     }
 
     pub(crate) fn requires_token(&self) -> bool {
-        self.guard.wants_token()
+        self.guard.requires_token()
     }
 
     /// Checks that a request has a session or the token, if the server has one. The error is the reason.
@@ -64,7 +64,7 @@ impl Access {
 
     /// Starts a session and returns its cookie; `None` if the token is wrong.
     pub(crate) fn sign_in(&self, token: &str) -> Option<HeaderValue> {
-        if !self.guard.knows(token.trim().as_bytes()) {
+        if !self.guard.accepts(token.trim().as_bytes()) {
             return None;
         }
         let name = self.sessions.start(Instant::now())?;

@@ -1,9 +1,7 @@
-//! Makes what the members of a cluster know each other by: a CA, a certificate for each kind of member, and
-//! a token, as files in a folder.
+//! Makes a CA, a certificate for each kind of member, and a token, as files in a folder.
 //!
-//! Every certificate is one for [`NAME`], so the files of a kind of member go to as many
-//! machines as there are of the kind. That of [`CLIENT`] is for clients only: who has it cannot
-//! pose as the coordinator.
+//! Every certificate is for [`NAME`], so all machines of one kind share its files. The certificate of [`CLIENT`] is for
+//! clients only: its holder cannot pose as the coordinator.
 
 use crate::{NAME, Side, Tls, Token, WireError};
 use rcgen::{
@@ -18,95 +16,95 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use time::OffsetDateTime;
 
-/// The member that has a certificate for clients only.
+/// Member whose certificate is for clients only.
 pub const CLIENT: &str = "client";
-/// The member that browsers come to as well.
+/// Member that also serves browsers.
 const COORDINATOR: &str = "coordinator";
-/// The members that always get certificates.
+/// Members that always get certificates.
 pub const MEMBERS: [&str; 3] = [COORDINATOR, "worker", CLIENT];
-/// The most days that a certificate can be valid.
+/// Longest validity of a certificate in days.
 pub const MAX_DAYS: u32 = 36_500;
 
-/// The CA is valid for ten years, or longer if its certificates are.
+/// Validity of the CA in days: ten years, or longer if its certificates are valid longer.
 const CA_DAYS: u32 = 3_650;
-/// Certificates are valid from a day ago, for clocks that are behind.
+/// Certificates are valid from a day ago, for machines whose clock is behind.
 const EARLY: time::Duration = time::Duration::DAY;
-/// The subject of the CA: the issuer of its certificates, now and when they are renewed.
+/// Subject of the CA. Renewed certificates have the same issuer.
 const CA_SUBJECT: &str = "hatebeam CA";
 const CA: &str = "ca.pem";
 const CA_KEY: &str = "ca-key.pem";
 const TOKEN: &str = "token";
 
-/// What to make.
+/// Options of [`make`].
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The folder, made if it is not there.
+    /// The folder, which is created if it does not exist.
     pub dir: &'a Path,
-    /// Names of members besides [`MEMBERS`].
+    /// Names of members in addition to [`MEMBERS`].
     pub names: &'a [String],
-    /// How many days the certificates are valid, at most [`MAX_DAYS`].
+    /// Validity of the certificates in days, at most [`MAX_DAYS`].
     pub days: u32,
-    /// Make certificates with the CA that is there, in place of those that are there.
+    /// Replaces the certificates in the folder by new ones of the same CA.
     pub renew: bool,
 }
 
-/// What was made.
+/// Result of [`make`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
-    /// The files written, in the order they were written.
+    /// The written files, in order.
     pub files: Vec<MadeFile>,
-    /// The members that have certificates now.
+    /// The members that have new certificates.
     pub members: Vec<String>,
-    /// When the certificates run out.
+    /// When the certificates expire.
     pub expires: SystemTime,
 }
 
-/// A file that was made.
+/// A written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeFile {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
-    /// Only its owner can read it.
+    /// Whether only its owner can read it.
     pub private: bool,
 }
 
-/// What can go wrong in making certificates.
+/// Errors of [`make`].
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CertsError {
-    /// No file can have this name.
+    /// The name cannot be used in file names.
     #[error(
-        "'{0}' cannot name a certificate: give 1 to 64 of a-z, A-Z, 0-9, '.', '_' and '-', the first a letter \
-         or a digit, not ending in '-key', and neither 'ca' nor 'token'"
+        "invalid name of a certificate '{0}': give 1 to 64 characters of a-z, A-Z, 0-9, '.', '_' and '-', the first a \
+         letter or a digit, not ending in '-key', and neither 'ca' nor 'token'"
     )]
     Name(String),
-    /// Nobody wants to have certificates for so long, or for so short a time.
-    #[error("certificates can be valid for 1 to {MAX_DAYS} days, not for {0}")]
+    /// The validity is out of range.
+    #[error("a validity of {0} days is out of range: give 1 to {MAX_DAYS}")]
     Days(u32),
-    /// It would be written over.
+    /// The file would be overwritten.
     #[error(
-        "{} is there already: name another folder, or --renew certificates with the CA that is there",
+        "{} exists already: choose another folder, or give --renew to replace the certificates",
         .0.display()
     )]
     Exists(PathBuf),
-    /// There is no CA to renew certificates with.
-    #[error("there is no {}: without it nothing can be renewed", .0.display())]
+    /// The folder has no CA to renew certificates with.
+    #[error("{} does not exist: certificates are renewed with the CA that made them", .0.display())]
     NoCa(PathBuf),
-    /// The CA that is there cannot be used.
-    #[error("the CA that is there cannot be used: {0}")]
+    /// The CA in the folder cannot be used.
+    #[error("the CA cannot be used: {0}")]
     BadCa(String),
-    /// The operating system refused.
+    /// The operating system failed.
     #[error("{}: {reason}", path.display())]
     Io {
-        /// What it refused.
+        /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// Error of the operating system.
         reason: io::Error,
     },
-    /// A certificate could not be made.
+    /// A certificate cannot be made.
     #[error("cannot make the certificate: {0}")]
     Make(#[from] rcgen::Error),
-    /// No token could be made.
+    /// A token cannot be made.
     #[error(transparent)]
     Token(WireError),
 }
@@ -118,19 +116,18 @@ struct Authority {
     key: KeyPair,
 }
 
-/// A file to be written.
+/// A file to write.
 struct Planned {
     path: PathBuf,
     text: String,
     private: bool,
 }
 
-/// Makes a CA, certificates and a token, or with `renew` certificates alone; or nothing at all, if
-/// a file is in the way.
+/// Makes a CA, certificates and a token; with `renew` only certificates. Without `renew` it overwrites no file.
 ///
 /// # Errors
-/// [`CertsError`]. What was made before is then still what it was; of what is new nothing is left, but
-/// for the folder. Only a renewal that fails while it writes may have renewed some members and not others.
+/// [`CertsError`]. Existing files are then unchanged and new ones removed; the folder remains. Only a renewal that fails
+/// while it writes may have renewed some members and not others.
 pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> {
     let members = members(options.names)?;
     if !(1..=MAX_DAYS).contains(&options.days) {
@@ -147,7 +144,7 @@ pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> 
         files.extend(authority.issue(options, member, now)?);
     }
     let token = options.dir.join(TOKEN);
-    // A token does not run out, and to change it means to start everything anew.
+    // A token does not expire, and a new one would require a restart of all processes.
     if !(options.renew && exists(&token)) {
         let text = Token::random().map_err(CertsError::Token)?;
         files.push(planned(token, format!("{}\n", text.reveal()), true));
@@ -169,7 +166,7 @@ pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> 
     })
 }
 
-/// The members that always are, and the others.
+/// Returns [`MEMBERS`] and the additional members.
 fn members(names: &[String]) -> Result<Vec<String>, CertsError> {
     let mut members = MEMBERS.map(str::to_owned).to_vec();
     for name in names {
@@ -216,13 +213,13 @@ impl Authority {
         let bad = |error| CertsError::BadCa(format!("{}: {error}", dir.join(CA_KEY).display()));
         Ok(Self {
             cert,
-            // All that goes into a certificate of the CA is its subject and its key.
+            // A certificate depends on the CA's subject and key only.
             params: ca_params(),
             key: KeyPair::from_pem(&key).map_err(bad)?,
         })
     }
 
-    /// The key first: what is cut short leaves no certificate without one.
+    /// Returns the CA's files. The key is first, so an interruption leaves no certificate without its key.
     fn files(&self, dir: &Path) -> Vec<Planned> {
         vec![
             planned(dir.join(CA_KEY), self.key.serialize_pem(), true),
@@ -230,7 +227,7 @@ impl Authority {
         ]
     }
 
-    /// The key and the certificate of a member.
+    /// Makes the key and the certificate of a member.
     fn issue(
         &self,
         options: &Options<'_>,
@@ -244,7 +241,7 @@ impl Authority {
         let key = key.serialize_pem();
         let files = Tls::in_dir(options.dir, member);
         let contents = [&self.cert, &cert, &key].map(|text| text.as_bytes());
-        // A CA that is there may be another one than its key says, or none of ours.
+        // The certificate and the key in the folder may belong to different CAs.
         let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH);
         let unix_time = UnixTime::since_unix_epoch(since_1970.unwrap_or(Duration::ZERO));
         files
@@ -252,9 +249,7 @@ impl Authority {
             .map_err(|error| {
                 let (ca, key) = (options.dir.join(CA), options.dir.join(CA_KEY));
                 let pair = format!("{} and {}", ca.display(), key.display());
-                CertsError::BadCa(format!(
-                    "{pair} make certificates that do not fit ({error})"
-                ))
+                CertsError::BadCa(format!("{pair} do not belong together ({error})"))
             })?;
         Ok([
             planned(files.key, key, true),
@@ -288,7 +283,7 @@ fn end(days: u32, now: SystemTime) -> OffsetDateTime {
 fn ca_params() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = subject(CA_SUBJECT);
-    // It makes certificates of members and no further CAs.
+    // It issues certificates of members and of no further CA.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params
@@ -301,7 +296,7 @@ fn member_params(
 ) -> Result<CertificateParams, rcgen::Error> {
     let mut names = vec![NAME.to_owned()];
     if member == COORDINATOR {
-        // Browsers, which come to the dashboard through a tunnel, look at the address.
+        // Browsers reach the dashboard through a tunnel and check the address.
         names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
     }
     let mut params = CertificateParams::new(names)?;
@@ -319,7 +314,7 @@ fn member_params(
     Ok(params)
 }
 
-/// Whether anything has the name, a link to nowhere included.
+/// Whether the path exists, also as a dangling link.
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
@@ -329,7 +324,7 @@ fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError>
     for (at, file) in files.iter().enumerate() {
         if let Err(error) = write_whole(file) {
             if !options.renew {
-                // A second try is not to find half of the first in its way.
+                // A second attempt must not find files of the first one.
                 for written in &files[..at] {
                     let _ = fs::remove_file(&written.path);
                 }
@@ -337,7 +332,7 @@ fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError>
             return Err(error);
         }
     }
-    // The names last too.
+    // Makes the names durable.
     #[cfg(unix)]
     File::open(options.dir)
         .and_then(|dir| dir.sync_all())
@@ -353,7 +348,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> CertsError {
     }
 }
 
-/// Makes a folder that only its owner can look into, if there is none.
+/// Creates a folder that only its owner can read, unless it exists.
 fn make_dir(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -362,13 +357,12 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// Writes a file that is there as a whole or not at all, and that others cannot read at any time if it
-/// is private.
+/// Writes a file completely or not at all. Other users cannot read a private file at any time.
 fn write_whole(file: &Planned) -> Result<(), CertsError> {
     let mut name = file.path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
     let temporary = file.path.with_file_name(name);
-    // What an earlier try left behind may have another mode.
+    // A file of an earlier attempt may have another mode.
     let _ = fs::remove_file(&temporary);
     let mut options = File::options();
     options.write(true).create_new(true);
@@ -416,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_are_what_servers_and_clients_can_use() {
+    fn certificates_are_valid_for_servers_and_clients() {
         let dir = tempfile::tempdir().unwrap();
         let names = ["gpu-1".to_owned(), "worker".to_owned()];
         let options = Options {
@@ -432,13 +426,13 @@ mod tests {
             assert_eq!(tls.server().is_ok(), member != CLIENT);
         }
         let error = Tls::in_dir(dir.path(), CLIENT).server().unwrap_err();
-        assert!(error.to_string().contains("one of a client"), "{error}");
+        assert!(error.to_string().contains("for clients only"), "{error}");
         Token::from_file(&dir.path().join(TOKEN)).unwrap();
     }
 
     #[cfg(unix)]
     #[test]
-    fn secrets_are_private() {
+    fn secret_files_are_private() {
         use std::os::unix::fs::PermissionsExt;
         let above = tempfile::tempdir().unwrap();
         let dir = above.path().join("new");
@@ -454,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_over() {
+    fn existing_files_are_not_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let lone = dir.path().join("worker-key.pem");
         fs::write(&lone, "mine").unwrap();
@@ -470,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_keeps_the_ca_and_the_token() {
+    fn renewal_keeps_ca_and_token() {
         let dir = tempfile::tempdir().unwrap();
         let long_ago = SystemTime::now() - 100 * DAY;
         make(&options(dir.path()), long_ago).unwrap();
@@ -497,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_wants_a_ca_with_its_key() {
+    fn renewal_requires_ca_and_its_key() {
         let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let [one, other] = dirs.each_ref().map(tempfile::TempDir::path);
         let renew = Options {
@@ -505,20 +499,24 @@ mod tests {
             ..options(one)
         };
         let refused = || make(&renew, SystemTime::now()).unwrap_err().to_string();
-        assert!(refused().contains("ca.pem: without it"));
+        assert!(refused().contains("ca.pem does not exist"));
         for dir in [one, other] {
             make(&options(dir), SystemTime::now()).unwrap();
         }
         let before = contents(one);
         fs::copy(other.join(CA_KEY), one.join(CA_KEY)).unwrap();
-        assert!(refused().contains("do not fit"), "{}", refused());
+        assert!(
+            refused().contains("do not belong together"),
+            "{}",
+            refused()
+        );
         fs::write(one.join(CA_KEY), "nothing").unwrap();
         assert!(refused().contains("ca-key.pem"), "{}", refused());
         assert_eq!(contents(one)["worker.pem"], before["worker.pem"]);
     }
 
     #[test]
-    fn what_cannot_be_made_is_refused() {
+    fn invalid_options_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         for days in [0, MAX_DAYS + 1] {
             let options = Options {
@@ -547,9 +545,8 @@ mod tests {
     }
 
     proptest! {
-        /// No name leads out of the folder or onto another member's files.
         #[test]
-        fn names_are_names_of_files(name in "[a-zA-Z0-9._/ -]{0,70}") {
+        fn names_stay_in_the_folder_and_spare_the_ca(name in "[a-zA-Z0-9._/ -]{0,70}") {
             if is_name(&name) {
                 let path = Tls::in_dir(Path::new("dir"), &name);
                 prop_assert_eq!(path.cert.parent(), Some(Path::new("dir")));

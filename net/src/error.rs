@@ -1,4 +1,4 @@
-//! What can go wrong before and while two members of a cluster talk.
+//! Errors of connections, certificates and tokens.
 
 use super::token::{MAX_CHARACTERS, MIN_CHARACTERS};
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use tonic::Status;
 
-/// What can go wrong, sorted by what to do about it.
+/// Errors of connections, certificates and tokens, by what to do about them.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -18,111 +18,111 @@ pub enum WireError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         reason: io::Error,
     },
-    /// A file does not hold what it should.
+    /// A file has invalid contents.
     #[error("{}: {reason}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The token cannot be one.
-    #[error("the token in {place} is no good: {reason}")]
+    /// A token is invalid.
+    #[error("invalid token in {place}: {reason}")]
     Token {
         /// The file or the variable.
         place: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: BadToken,
     },
-    /// A server was to be open to everybody.
+    /// A server would be reachable from other machines without TLS.
     #[error(
-        "{address} can be reached from other machines, and there is no TLS: give certificates (`hatebeam certs` \
-         makes them), or say --insecure-bind if nobody else is on the network"
+        "{address} is reachable from other machines without TLS: give certificates (`hatebeam certs` makes them), \
+         or --insecure-bind on a private network"
     )]
     OpenBind {
-        /// Where it was to listen.
+        /// The address.
         address: SocketAddr,
     },
     /// A server cannot listen.
     #[error("cannot listen on {address}: {reason}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the operating system.
         reason: io::Error,
     },
-    /// An address cannot be one, or does not fit the certificates.
-    #[error("'{uri}' cannot be connected to: {reason}")]
+    /// An address is invalid or does not match the certificates.
+    #[error("invalid address '{uri}': {reason}")]
     Address {
-        /// What was given.
+        /// The address.
         uri: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The other end cannot be reached now. It may be worth another try.
+    /// The other side is unreachable. A later attempt may work.
     #[error("cannot reach {uri}: {reason}")]
     Unreachable {
-        /// Where it should be.
+        /// Its address.
         uri: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The two ends do not accept each other. It will be the same the next time.
+    /// The two sides do not accept each other. Another attempt fails in the same way.
     #[error("cannot connect to {uri}: {reason}")]
     Refused {
-        /// Where the other end is.
+        /// Address of the other side.
         uri: String,
-        /// Who does not accept what.
+        /// The reason.
         reason: String,
     },
-    /// TLS cannot be set up, for none of the common reasons.
+    /// TLS cannot be set up for another reason.
     #[error("cannot set up TLS: {reason}")]
     Tls {
-        /// What the library says.
+        /// Error of the library.
         reason: String,
     },
-    /// The system has no random numbers.
-    #[error("the system gives no random numbers")]
+    /// The operating system provides no random numbers.
+    #[error("the operating system provides no random numbers")]
     Random,
 }
 
-/// Why something cannot be a token. What it was is not said.
+/// Why a token is invalid. The error does not contain the token.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadToken {
-    /// It is too short or too long.
-    #[error("it has {0} characters: give {MIN_CHARACTERS} to {MAX_CHARACTERS}")]
+    /// The length is out of range.
+    #[error("it has {0} characters instead of {MIN_CHARACTERS} to {MAX_CHARACTERS}")]
     Length(usize),
-    /// It has a character that cannot be sent.
+    /// A character cannot be sent in a header.
     #[error("character {0} is not a visible ASCII character")]
     Character(usize),
 }
 
 impl WireError {
-    /// Whether it may come right without anybody doing anything.
+    /// Whether a later attempt may work.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// TLS cannot be set up.
+    /// Wraps an error of setting up TLS.
     pub(super) fn setup(error: &(dyn Error + 'static)) -> Self {
         Self::Tls {
             reason: causes(error),
         }
     }
 
-    /// The server has TLS, and was spoken to without.
+    /// The server uses TLS and this side does not.
     pub(super) fn no_plain(uri: &str) -> Self {
         Self::Refused {
             uri: uri.to_owned(),
-            reason: "the server has TLS: write https:// and give certificates".to_owned(),
+            reason: "the server uses TLS: write https:// and give certificates".to_owned(),
         }
     }
 
-    /// Why there is no connection.
+    /// Classifies an error of connecting to a server.
     pub(super) fn connection(uri: &str, error: &(dyn Error + 'static)) -> Self {
         let uri = uri.to_owned();
         let causes = causes(error);
@@ -139,65 +139,66 @@ impl WireError {
     }
 }
 
-/// What a call failed of, in words: what the server said, or why it could not be asked.
+/// Describes why a call failed: the server's message, or the reason why the server was not reached.
 pub fn explain(status: &Status) -> String {
     if status.source().is_none() {
         return match status.message() {
             "" => status.code().description().to_owned(),
-            said => said.to_owned(),
+            message => message.to_owned(),
         };
     }
     let causes = causes(status);
     refusal(&causes).map_or(causes, str::to_owned)
 }
 
-/// All that an error says, without what is said twice and without what says nothing.
+/// Joins the messages of an error and its sources, without repetitions and empty messages.
 fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut next = Some(error);
     while let Some(error) = next {
-        // A status prints all its fields; its message says less and more.
-        let says = match error.downcast_ref::<Status>() {
+        // The text of a status has all its fields, of which only the message is of use.
+        let message = match error.downcast_ref::<Status>() {
             Some(status) => status.message().to_owned(),
             None => error.to_string(),
         };
-        let is_news = !says.is_empty() && says != "transport error" && !text.contains(&says);
-        if is_news {
+        let is_new =
+            !message.is_empty() && message != "transport error" && !text.contains(&message);
+        if is_new {
             let colon = if text.is_empty() { "" } else { ": " };
             // Writing to a string cannot fail.
-            let _ = write!(text, "{colon}{says}");
+            let _ = write!(text, "{colon}{message}");
         }
         next = error.source();
     }
     text
 }
 
-/// What it means that one end does not accept the other. HTTP/2 hands on the errors of TLS as text
-/// only, so it is by their text that they are told apart; the tests have each of them come from the other end.
+/// Describes why one side does not accept the other. HTTP/2 passes errors of TLS on as text only, so the text has to
+/// tell them apart; the tests provoke each of them.
 fn refusal(causes: &str) -> Option<&'static str> {
     let has = |part: &str| causes.contains(part);
     if has("received fatal alert") {
         return Some(if has("CertificateRequired") {
-            "the server wants a certificate, and none is given"
+            "the server requires a client certificate: none is given"
         } else if has("CertificateExpired") {
-            "the server finds this side's certificate expired: is its clock right?"
+            "the server considers this side's certificate expired: check the server's clock"
         } else {
-            "the server does not accept this side's certificate: it is not of the server's CA"
+            "the server does not accept this side's certificate: another CA issued it"
         });
     }
     if has("invalid peer certificate") {
         return Some(if has("expired") {
             "the server's certificate has expired"
         } else if has("not valid for name") {
-            "the server's certificate is not one of a hatebeam cluster"
+            "the server's certificate is not for a hatebeam cluster"
         } else if has("extended key usage") {
-            "the server's certificate is one of a client"
+            "the server's certificate is for clients only"
         } else {
-            "the server's certificate is not of this side's CA"
+            "the server's certificate was issued by another CA"
         });
     }
     if has("corrupt message") {
-        return Some("the server has no TLS: write http:// and give no certificates");
+        return Some("the server does not use TLS: write http:// and give no certificates");
     }
     None
 }

@@ -1,14 +1,14 @@
-//! Reading small files, some of which are nobody else's business.
+//! Small files, some of which are secret.
 
 use super::WireError;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The most bytes of a file with certificates or a token. They have some thousands.
+/// Maximum size of a file with certificates or a token. Usual sizes are a few kilobytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The bytes of a file.
+/// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, WireError> {
     let failed = |reason: io::Error| WireError::Read {
         path: path.to_owned(),
@@ -21,18 +21,18 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, WireError> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(WireError::File {
             path: path.to_owned(),
-            reason: format!("it has more than {MAX_BYTES} bytes, and cannot be what it should"),
+            reason: format!("the file has more than {MAX_BYTES} bytes"),
         });
     }
     Ok(bytes)
 }
 
-/// The bytes of a file that others should not be able to read; says so if they can.
+/// Reads a secret file, and logs a warning if other users can read it.
 pub(super) fn read_private(path: &Path) -> Result<Vec<u8>, WireError> {
     let bytes = read(path)?;
     if is_open(path) {
         let path = path.display();
-        tracing::warn!("others can read {path}, which is secret: `chmod 600` it");
+        tracing::warn!("other users can read the secret file {path}: run `chmod 600` on it");
     }
     Ok(bytes)
 }
@@ -44,8 +44,8 @@ fn is_open(path: &Path) -> bool {
         .is_ok_and(|meta| lets_others_read(meta.uid(), meta.mode()))
 }
 
-/// A file that belongs to root may be read by its group: so does Kubernetes hand out secrets, and so are services
-/// given theirs that run as users of their own.
+/// The group may read a file that belongs to root: Kubernetes mounts secrets this way, and services that run as their own
+/// users get theirs this way.
 #[cfg(unix)]
 fn lets_others_read(owner: u32, mode: u32) -> bool {
     let others = if owner == 0 { 0o037 } else { 0o077 };
@@ -62,7 +62,7 @@ mod tests {
     use super::lets_others_read;
 
     #[test]
-    fn only_what_belongs_to_root_is_for_a_group() {
+    fn group_may_read_only_files_of_root() {
         for (owner, mode, open) in [
             (1000, 0o100_600, false),
             (1000, 0o100_400, false),

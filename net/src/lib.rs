@@ -1,13 +1,11 @@
-//! How the members of a cluster reach each other, and whom they let in; and [HTTP within limits](http).
+//! Connections between the members of a cluster, their authentication, and [HTTP within limits](http).
 //!
-//! There are two locks. TLS with certificates on both sides says that whoever is at the other end belongs to
-//! the cluster; a token says that whoever calls may. What is trusted is the cluster's own CA and nothing
-//! else, and every certificate is one for [`NAME`], whatever the machine's address: machines are rented,
-//! and what they are called tomorrow is not known today. So a certificate proves membership and nothing more.
-//! Nothing is revoked; who is to be shut out is shut out by a new CA.
+//! Authentication has two parts. TLS with certificates on both sides proves that the other side belongs to the cluster. A
+//! token proves that a caller may call. Members trust the cluster's own CA only. Every certificate is for [`NAME`] and not
+//! for an address, because machines are rented and their addresses change. A certificate therefore proves membership and
+//! nothing else. Certificates cannot be revoked: to exclude a member, make a new CA.
 //!
-//! Without TLS a server listens on the loopback only, unless somebody said in so many words that it may do
-//! otherwise ([`check_bind`]).
+//! Without TLS a server listens on the loopback only, unless the user allows otherwise ([`check_bind`]).
 
 #[cfg(feature = "certs")]
 pub mod certs;
@@ -32,44 +30,41 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server, Uri};
 use tonic_prost::ProstCodec;
 
-/// The most bytes of a message, to be set on every client and every service made. A batch of children takes
-/// half a megabyte at most and the tables of 4096 shards about as much; more than this is no message of
-/// ours, and must not make a peer set memory aside.
+/// Maximum size of a message, to be set on every client and service. A batch of children has at most half a megabyte, and
+/// the tables of 4096 shards about as much. A larger message is a fault, and must not make a peer allocate memory.
 pub const MAX_MESSAGE: usize = 4 << 20;
 
-/// The most bytes of an HTTP/2 frame: a batch of 100 KB makes two of them, where the default makes seven.
+/// Maximum size of an HTTP/2 frame: a batch of 100 kB takes two of them, and seven of the default size.
 pub const MAX_FRAME: u32 = 64 << 10;
-/// Bytes that a stream may have under way unread: some ten batches, so that nobody waits for a round trip
-/// between two of them.
+/// Bytes in flight on a stream: about ten batches, so that a sender does not wait for a round trip between two of them.
 pub const STREAM_WINDOW: u32 = 1 << 20;
-/// Bytes that a connection may have under way unread.
+/// Bytes in flight on a connection.
 pub const CONNECTION_WINDOW: u32 = 4 << 20;
-/// The most calls of a connection at once. A worker makes one for each run, a client a few.
+/// Maximum number of concurrent calls on a connection. A worker makes one per epoch and peer, a client a few.
 pub const MAX_CALLS: u32 = 256;
 
-/// The most bytes of a call's headers.
+/// Maximum size of a call's headers.
 const MAX_HEADERS: u32 = 16 << 10;
-/// How long the other end may take over the TLS handshake.
+/// Maximum duration of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// After this long without a word the other end is asked whether it is there.
+/// Silence after which the other side is pinged.
 const PING_AFTER: Duration = Duration::from_secs(20);
-/// It is gone if it has not answered after this long.
+/// Time in which the other side must answer a ping.
 const PING_ANSWER: Duration = Duration::from_secs(20);
-/// The same by the operating system, for what is between the two ends and forgets connections.
+/// Interval of the operating system's own probes, for routers that forget idle connections.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
-/// How a connection is made, and when it is given up.
+/// Time limits of a connection.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// How long it may take to connect. Without `lazy` this is for all of it: connection, handshake and the first
-    /// answer.
+    /// Maximum time to connect. Without `lazy` it includes the handshake and the first answer.
     pub connect_timeout: Duration,
-    /// After this long without a word the server is asked whether it is there.
+    /// Silence after which the server is pinged.
     pub ping_after: Duration,
-    /// The connection is lost if it has not answered after this long.
+    /// Time in which the server must answer a ping, or the connection is lost.
     pub ping_answer: Duration,
-    /// Connect when the first call is made, and again whenever the connection is lost, rather than now. What is
-    /// wrong is then said by the first call: see [`explain`].
+    /// Whether to connect at the first call, and again after a loss, instead of now. The first call then reports errors:
+    /// see [`explain`].
     pub lazy: bool,
 }
 
@@ -84,10 +79,10 @@ impl Default for Limits {
     }
 }
 
-/// Whether a server may listen there: without TLS on the loopback only, unless it was told to all the same.
+/// Checks that a server may listen at an address: without TLS it may on the loopback only, or with `insecure_bind`.
 ///
 /// # Errors
-/// [`WireError::OpenBind`] says what can be done about it.
+/// [`WireError::OpenBind`] names the remedies.
 pub fn check_bind(
     address: SocketAddr,
     has_tls: bool,
@@ -101,17 +96,15 @@ pub fn check_bind(
 }
 
 fn is_loopback(ip: std::net::IpAddr) -> bool {
-    // An IPv4 address may come as an IPv6 address.
+    // An IPv4 address may have the form of an IPv6 address.
     ip.to_canonical().is_loopback()
 }
 
-/// A server that asks for a certificate of the CA, if it has TLS, and gives up connections whose other end is
-/// silent. Services, interceptors and the time that a call may take are the caller's.
-///
-/// It is best served with the connections of [`listen`].
+/// Returns a server that requires client certificates of the CA, if it has TLS, and closes silent connections. The caller
+/// adds services, interceptors and the time limits of calls, and serves the connections of [`listen`].
 ///
 /// # Errors
-/// What is wrong with the files of `tls`.
+/// [`WireError`] names the invalid file of `tls`.
 pub fn server(tls: Option<&Tls>) -> Result<Server, WireError> {
     let server = Server::builder()
         .tcp_nodelay(true)
@@ -132,13 +125,13 @@ pub fn server(tls: Option<&Tls>) -> Result<Server, WireError> {
     }
 }
 
-/// Connections to an address, for `serve_with_incoming`. With port 0 the system chooses the port;
-/// `local_addr` tells.
+/// Listens at an address, for `serve_with_incoming`. With port 0 the operating system chooses the port: see
+/// `local_addr`.
 ///
 /// # Errors
 /// [`WireError::Listen`].
 pub fn listen(address: SocketAddr) -> Result<TcpIncoming, WireError> {
-    // A server sets these options only on connections that it accepts itself.
+    // A server sets these options only for connections that it accepts itself.
     TcpIncoming::bind(address)
         .map(|incoming| {
             incoming
@@ -148,14 +141,13 @@ pub fn listen(address: SocketAddr) -> Result<TcpIncoming, WireError> {
         .map_err(|reason| WireError::Listen { address, reason })
 }
 
-/// A connection to a server: `https://` with certificates, `http://` without.
+/// Connects to a server: `https://` with certificates, `http://` without.
 ///
-/// Without `lazy` it returns when the server has answered. TLS 1.3 has it that a client is done with the
-/// handshake before the server has looked at its certificate: that it is connected does not mean that
-/// it is let in.
+/// Without `lazy` it returns once the server has answered. With TLS 1.3 a client completes the handshake before the server
+/// has checked its certificate, so a completed handshake does not mean that the server accepts the client.
 ///
 /// # Errors
-/// [`WireError::Unreachable`] if it may come right by itself; otherwise what is wrong.
+/// [`WireError::Unreachable`] if a later attempt may work; other variants otherwise.
 pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Channel, WireError> {
     let (address, port) = parse(uri, tls.is_some())?;
     let host = host(&address).to_owned();
@@ -189,7 +181,7 @@ pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Ch
     }
 }
 
-/// An address and its port, which must be said: ours have none that goes without saying.
+/// Parses an address. The port is required: there is no default port.
 fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
     let bad = |reason: String| WireError::Address {
         uri: uri.to_owned(),
@@ -205,12 +197,12 @@ fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
         (Some("http"), false) => warn_if_plain(&parsed),
         (Some("http"), true) => {
             return Err(bad(format!(
-                "it is without TLS, but certificates are given; write https://{rest}"
+                "http:// does not use certificates: write https://{rest}"
             )));
         }
         (Some("https"), false) => {
             return Err(bad(format!(
-                "it is with TLS: give certificates (`hatebeam certs` makes them), or write http://{rest}"
+                "https:// requires certificates: give them (`hatebeam certs` makes them), or write http://{rest}"
             )));
         }
         _ => return Err(bad(schemes.to_owned())),
@@ -225,11 +217,13 @@ fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
 fn warn_if_plain(uri: &Uri) {
     let host = host(uri);
     if host != "localhost" && !host.parse().is_ok_and(is_loopback) {
-        tracing::warn!("{uri} is without TLS: anyone on the way can read and change what is said");
+        tracing::warn!(
+            "connecting to {uri} without TLS: anyone on the network path can read and change the messages"
+        );
     }
 }
 
-/// The host without the brackets of IPv6.
+/// Returns the host without the brackets of IPv6.
 fn host(uri: &Uri) -> &str {
     let host = uri.host().unwrap_or_default();
     host.trim_start_matches('[').trim_end_matches(']')
@@ -257,7 +251,7 @@ fn endpoint(uri: Uri, tls: Option<&Tls>, limits: &Limits) -> Result<Endpoint, Wi
     }
 }
 
-/// Has the server answer anything at all: a call of what no server has.
+/// Makes the server answer: calls a method that no server has.
 async fn prove(channel: Channel) -> Result<(), tonic::Status> {
     let mut client = tonic::client::Grpc::new(channel);
     client
@@ -268,17 +262,17 @@ async fn prove(channel: Channel) -> Result<(), tonic::Status> {
     let codec = ProstCodec::<(), ()>::default();
     let answer = client.unary(tonic::Request::new(()), path, codec).await;
     match answer {
-        // A status with a source was made on this side, because no answer came.
+        // This side made a status that has a source: no answer arrived.
         Err(status) if std::error::Error::source(&status).is_some() => Err(status),
         _ => Ok(()),
     }
 }
 
-/// Whether it is for its TLS that a server does not answer. HTTP/2 cannot tell: it sees a closed connection
-/// or a strange frame, whichever is first. So the beginning of HTTP/2 is sent once more, and nothing after it; a
-/// server that has TLS takes it for a bad record, and answers with an alert.
+/// Whether a server does not answer because it uses TLS. HTTP/2 cannot tell: it meets a closed connection or an invalid
+/// frame. This function sends only the preface of HTTP/2, which a server with TLS takes for a bad record and answers with
+/// an alert.
 async fn speaks_tls(host: &str, port: u16) -> bool {
-    let ask = async {
+    let answer = async {
         let mut stream = TcpStream::connect((host, port)).await?;
         stream
             .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
@@ -286,7 +280,7 @@ async fn speaks_tls(host: &str, port: u16) -> bool {
         stream.read_u8().await
     };
     const ALERT: u8 = 21;
-    matches!(tokio::time::timeout(HANDSHAKE, ask).await, Ok(Ok(ALERT)))
+    matches!(tokio::time::timeout(HANDSHAKE, answer).await, Ok(Ok(ALERT)))
 }
 
 #[cfg(test)]
@@ -294,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_tls_only_the_loopback_is_open() {
+    fn only_the_loopback_is_allowed_without_tls() {
         for (address, loopback) in [
             ("127.0.0.1:7000", true),
             ("127.9.9.9:7000", true),
@@ -319,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_fit_the_certificates() {
+    fn scheme_of_address_matches_tls() {
         for (uri, has_tls, expected) in [
             (
                 "http://127.0.0.1:7000",

@@ -1,5 +1,5 @@
-//! Certificates, checked before they are used: that a file is missing, of another CA or expired is said at
-//! start-up and by name, rather than by the other end as an alert.
+//! Certificates, which are checked before use: a missing file, another CA or an expired certificate is then an error at
+//! start that names the file, and not an alert from the other side.
 
 use super::{HANDSHAKE, WireError, files};
 use rustls::client::WebPkiServerVerifier;
@@ -22,29 +22,29 @@ use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 /// The name in every certificate of a cluster.
 pub const NAME: &str = "hatebeam";
 
-/// Longer than any certificate is good for.
+/// Longer than any certificate is valid.
 const LONGEST: Duration = Duration::from_secs(200 * 366 * 86_400);
 
-/// The files of one member, all PEM. They are read when a server or a connection is made; new ones take a
-/// new start.
+/// The PEM files of one member. They are read when a server starts or a connection is made, so a running process does not
+/// notice new files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// The certificate of the CA that all members have in common.
+    /// Certificate of the CA, which all members share.
     pub ca: PathBuf,
-    /// The member's own certificate.
+    /// Certificate of the member.
     pub cert: PathBuf,
-    /// Its key.
+    /// Private key of the member.
     pub key: PathBuf,
 }
 
-/// What a certificate is used for.
+/// Use of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Server,
     Client,
 }
 
-/// What is in the files.
+/// Contents of the files.
 struct Contents {
     ca: Vec<u8>,
     cert: Vec<u8>,
@@ -52,7 +52,7 @@ struct Contents {
 }
 
 impl Tls {
-    /// The files of a member as `hatebeam certs` names them.
+    /// Returns the files of a member, as `hatebeam certs` names them.
     pub fn in_dir(dir: &Path, name: &str) -> Self {
         Self {
             ca: dir.join("ca.pem"),
@@ -61,10 +61,10 @@ impl Tls {
         }
     }
 
-    /// TLS as a server has it: whoever connects must show a certificate of the CA.
+    /// Returns the settings of a server that requires client certificates of the CA.
     ///
     /// # Errors
-    /// The file, and what is wrong with it.
+    /// [`WireError`] names the file and the reason.
     pub fn server(&self) -> Result<ServerTlsConfig, WireError> {
         let contents = self.read(Side::Server)?;
         Ok(ServerTlsConfig::new()
@@ -73,10 +73,10 @@ impl Tls {
             .timeout(HANDSHAKE))
     }
 
-    /// TLS as browsers have it, who have no certificate: whoever is served so must be asked for a token.
+    /// Returns the settings of a server for browsers, which have no certificates: the server has to ask for a token.
     ///
     /// # Errors
-    /// The file, and what is wrong with it.
+    /// [`WireError`] names the file and the reason.
     pub fn https(&self) -> Result<ServerConfig, WireError> {
         let contents = self.read(Side::Server)?;
         let chain = certificates(&self.cert, &contents.cert)?;
@@ -90,10 +90,10 @@ impl Tls {
         Ok(config)
     }
 
-    /// TLS as a client has it: the server must have a certificate of the CA, for [`NAME`].
+    /// Returns the settings of a client that requires a server certificate of the CA for [`NAME`].
     ///
     /// # Errors
-    /// The file, and what is wrong with it.
+    /// [`WireError`] names the file and the reason.
     pub fn client(&self) -> Result<ClientTlsConfig, WireError> {
         let contents = self.read(Side::Client)?;
         Ok(ClientTlsConfig::new()
@@ -103,13 +103,13 @@ impl Tls {
             .timeout(HANDSHAKE))
     }
 
-    /// Until when the files are good: the certificate, and the CA that vouches for it.
+    /// Returns when the certificate or its CA expires.
     ///
-    /// The one who judges certificates is asked about one moment after the other, by halves: it knows all the
-    /// reasons not to trust one, and no second reader of certificates is needed beside it.
+    /// A binary search asks the verifier about different times: it knows all reasons to reject a certificate, so no second
+    /// parser of certificates is needed.
     ///
     /// # Errors
-    /// The file, and what is wrong with it now.
+    /// [`WireError`] if the files are not valid now; it names the file and the reason.
     pub fn valid_until(&self) -> Result<SystemTime, WireError> {
         let now = UnixTime::now().as_secs();
         let contents = Contents {
@@ -119,29 +119,29 @@ impl Tls {
         };
         let parts = [&contents.ca, &contents.cert, &contents.key].map(Vec::as_slice);
         let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        let judge = |side, seconds| self.check(parts, side, at(seconds));
-        let side = match judge(Side::Client, now) {
+        let check = |side, seconds| self.check(parts, side, at(seconds));
+        let side = match check(Side::Client, now) {
             Ok(()) => Side::Client,
-            Err(error) => judge(Side::Server, now)
+            Err(error) => check(Side::Server, now)
                 .map(|()| Side::Server)
                 .map_err(|_| error)?,
         };
-        let (mut good, mut bad) = (now, now + LONGEST.as_secs());
-        while bad - good > 1 {
-            let middle = good + (bad - good) / 2;
-            match judge(side, middle) {
-                Ok(()) => good = middle,
-                Err(_) => bad = middle,
+        let (mut valid, mut invalid) = (now, now + LONGEST.as_secs());
+        while invalid - valid > 1 {
+            let middle = valid + (invalid - valid) / 2;
+            match check(side, middle) {
+                Ok(()) => valid = middle,
+                Err(_) => invalid = middle,
             }
         }
-        Ok(UNIX_EPOCH + Duration::from_secs(good))
+        Ok(UNIX_EPOCH + Duration::from_secs(valid))
     }
 
-    /// What a connection to a server fails of for certain, or `None` if the server accepts this side.
+    /// Connects to a server and returns the error with which it refuses this side, or `None` if it accepts this side.
     ///
-    /// A server that does not accept a certificate says so after the client thinks that it is connected, and
-    /// closes the connection on what the client has sent meanwhile: the system may then throw the alert away
-    /// before it is read. So this side sends nothing, and listens.
+    /// A server sends the alert about a bad client certificate after the client considers itself connected, and closes the
+    /// connection. If the client has sent data in the meantime, the operating system may discard the alert before it is
+    /// read. This side therefore sends nothing and waits for the alert.
     pub(super) async fn refused_by(&self, host: &str, port: u16) -> io::Result<Option<io::Error>> {
         let connector = TlsConnector::from(Arc::new(self.listener().map_err(io::Error::other)?));
         let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
@@ -167,7 +167,7 @@ impl Tls {
 
     fn private_key(&self, pem: &[u8]) -> Result<PrivateKeyDer<'static>, WireError> {
         PrivateKeyDer::from_pem_slice(pem)
-            .map_err(|_| wrong(&self.key, "it holds no private key in PEM".to_owned()))
+            .map_err(|_| wrong(&self.key, "it contains no private key in PEM".to_owned()))
     }
 
     fn read(&self, side: Side) -> Result<Contents, WireError> {
@@ -184,7 +184,7 @@ impl Tls {
         Ok(contents)
     }
 
-    /// Checks what the files hold, or are to hold: CA, certificate and key.
+    /// Checks the contents of the files, or contents that will be written to them: CA, certificate and key.
     pub(crate) fn check(
         &self,
         [ca, cert, key]: [&[u8]; 3],
@@ -194,8 +194,7 @@ impl Tls {
         let provider = Arc::new(ring::default_provider());
         let mut roots = RootCertStore::empty();
         for root in certificates(&self.ca, ca)? {
-            let unusable =
-                |error| wrong(&self.ca, format!("it is no certificate of a CA: {error}"));
+            let unusable = |error| wrong(&self.ca, format!("it is not a CA certificate: {error}"));
             roots.add(root).map_err(unusable)?;
         }
         let chain = certificates(&self.cert, cert)?;
@@ -213,13 +212,13 @@ impl Tls {
                 format!("it is not the key of {}", self.cert.display()),
             ),
             rustls::Error::InvalidCertificate(_) => {
-                wrong(&self.cert, "its certificate is damaged".to_owned())
+                wrong(&self.cert, "the certificate is damaged".to_owned())
             }
-            other => wrong(&self.key, format!("its key cannot be used: {other}")),
+            other => wrong(&self.key, format!("the key cannot be used: {other}")),
         }
     }
 
-    /// What is wrong with a certificate.
+    /// Describes why a certificate is invalid.
     fn reason(&self, error: &rustls::Error, side: Side) -> String {
         let rustls::Error::InvalidCertificate(error) = error else {
             return error.to_string();
@@ -229,22 +228,25 @@ impl Tls {
                 "the certificate has expired: make a new one (`hatebeam certs --renew`)".to_owned()
             }
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                "the certificate is not valid yet: is the clock right?".to_owned()
+                "the certificate is not valid yet: check the clock".to_owned()
             }
             CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-                format!("the certificate is not of the CA in {}", self.ca.display())
+                format!(
+                    "the certificate was not issued by the CA in {}",
+                    self.ca.display()
+                )
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                format!("the certificate is not one for the name {NAME}")
+                format!("the certificate is not for the name {NAME}")
             }
             CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
                 match side {
-                    Side::Server => "the certificate is one of a client: no server can have it",
-                    Side::Client => "the certificate is not one that a client can have",
+                    Side::Server => "the certificate is for clients only",
+                    Side::Client => "the certificate is not for clients",
                 }
                 .to_owned()
             }
-            other => format!("the certificate is no good: {other}"),
+            other => format!("the certificate is invalid: {other}"),
         }
     }
 }
@@ -260,11 +262,11 @@ fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        _ => Err(wrong(path, "it holds no certificate in PEM".to_owned())),
+        _ => Err(wrong(path, "it contains no certificate in PEM".to_owned())),
     }
 }
 
-/// Looks at a certificate as the other end would.
+/// Verifies a certificate as the other side would.
 fn verify(
     provider: Arc<CryptoProvider>,
     roots: RootCertStore,

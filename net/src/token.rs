@@ -1,4 +1,4 @@
-//! A word that callers must know.
+//! The token that callers must present.
 
 use super::{BadToken, WireError, files};
 use rustls::crypto::ring;
@@ -10,22 +10,22 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
 
-/// The environment variable that a token may be in. There is no option for one: what processes were
-/// started with is there for everybody to see.
+/// Environment variable for a token. There is no option for the token itself, because every user of a machine can see
+/// the arguments of all processes.
 pub const TOKEN_VARIABLE: &str = "HATEBEAM_TOKEN";
 
 pub(super) const MIN_CHARACTERS: usize = 16;
 pub(super) const MAX_CHARACTERS: usize = 512;
-/// Of a random token.
+/// Size of a random token.
 const RANDOM_BYTES: usize = 32;
 const HEADER: &str = "authorization";
 
-/// A token: 16 to 512 visible ASCII characters. It is not shown, not even to those who debug.
+/// A token: 16 to 512 visible ASCII characters. Its `Debug` output does not contain it.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A new token that nobody can guess, of 64 characters.
+    /// Draws a random token of 64 characters.
     ///
     /// # Errors
     /// [`WireError::Random`].
@@ -43,7 +43,7 @@ impl Token {
         Ok(Self(text))
     }
 
-    /// The token in a file. White space around it does not count.
+    /// Reads a token from a file and strips white space around it.
     ///
     /// # Errors
     /// [`WireError::Read`] and [`WireError::Token`].
@@ -53,8 +53,8 @@ impl Token {
         Self::parse(&text, || path.display().to_string())
     }
 
-    /// The token in [`TOKEN_VARIABLE`], if that is set. A variable that is set to nothing is an error: whoever
-    /// set it did not mean to do without.
+    /// Returns the token in [`TOKEN_VARIABLE`], if that is set. An empty variable is an error: a user who sets it wants a
+    /// token.
     ///
     /// # Errors
     /// [`WireError::Token`].
@@ -65,7 +65,7 @@ impl Token {
         Self::parse(&text.to_string_lossy(), || TOKEN_VARIABLE.to_owned()).map(Some)
     }
 
-    /// The token in a file if one is named, else that of the environment, if there is one.
+    /// Returns the token in `file`, or without a file the one in [`TOKEN_VARIABLE`], if any.
     ///
     /// # Errors
     /// [`WireError::Read`] and [`WireError::Token`].
@@ -83,13 +83,12 @@ impl Token {
         })
     }
 
-    /// Whether something is the token, in a time that says nothing about where it differs. (It does tell whether
-    /// the lengths do: that is no secret, the token's characters are.)
+    /// Whether `other` is the token. The time this takes depends on the lengths only, which are not secret.
     fn is(&self, other: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(other).into()
     }
 
-    /// The token itself, for the file it is kept in.
+    /// Returns the token, to be written to a file.
     #[cfg(feature = "certs")]
     pub(crate) fn reveal(&self) -> &str {
         &self.0
@@ -118,69 +117,67 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Lets calls of a service pass that bring the token; without one, all.
+/// Admits calls that present the token. Without a token it admits all calls.
 #[derive(Clone, Debug)]
 pub struct Guard(Option<Token>);
 
 impl Guard {
-    /// The guard of a server that has this token, or none.
+    /// Makes the guard of a server.
     pub fn new(token: Option<Token>) -> Self {
         Self(token)
     }
 
-    /// Whether there is a token to be brought.
-    pub fn wants_token(&self) -> bool {
+    /// Whether callers must present a token.
+    pub fn requires_token(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether a word is the token. Without one, every word is.
-    pub fn knows(&self, word: &[u8]) -> bool {
-        self.0.as_ref().is_none_or(|token| token.is(word))
+    /// Whether `text` is the token. Without a token every text is accepted.
+    pub fn accepts(&self, text: &[u8]) -> bool {
+        self.0.as_ref().is_none_or(|token| token.is(text))
     }
 
-    /// Whether a call with this `authorization` header may pass; if not, why not.
+    /// Checks the `authorization` header of a call.
     ///
     /// # Errors
-    /// What to tell the caller.
+    /// The reason, for the caller.
     pub fn admits(&self, header: Option<&[u8]>) -> Result<(), &'static str> {
         match header {
-            _ if !self.wants_token() => Ok(()),
-            None => Err(
-                "the server wants a token, and none was given: name its file, or set HATEBEAM_TOKEN",
-            ),
-            Some(header) if bearer(header).is_some_and(|word| self.knows(word)) => Ok(()),
-            Some(_) => Err("the token is not the server's"),
+            _ if !self.requires_token() => Ok(()),
+            None => Err("the server requires a token: give --token-file, or set HATEBEAM_TOKEN"),
+            Some(header) if bearer(header).is_some_and(|text| self.accepts(text)) => Ok(()),
+            Some(_) => Err("wrong token: the server has another one"),
         }
     }
 }
 
 impl Interceptor for Guard {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        let brought = request.metadata_mut().remove(HEADER);
-        let brought = brought.as_ref().map(|value| value.as_bytes());
-        self.admits(brought).map_err(Status::unauthenticated)?;
+        let header = request.metadata_mut().remove(HEADER);
+        let header = header.as_ref().map(|value| value.as_bytes());
+        self.admits(header).map_err(Status::unauthenticated)?;
         Ok(request)
     }
 }
 
-/// What comes after "Bearer ", which may be written large or small.
+/// Returns the text after "Bearer ", in upper or lower case.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
-    let (scheme, word) = value.split_at_checked("bearer ".len())?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then_some(word)
+    let (scheme, text) = value.split_at_checked("bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(text)
 }
 
-/// Has calls of a client bring the token, if it has one.
+/// Adds the client's token to its calls.
 #[derive(Clone, Debug)]
 pub struct Bearer(Option<MetadataValue<Ascii>>);
 
 impl Bearer {
-    /// For a client that has this token, or none.
+    /// Makes the interceptor of a client with this token.
     pub fn new(token: Option<&Token>) -> Self {
         Self(token.map(|token| {
             let mut value: MetadataValue<Ascii> = format!("Bearer {}", token.0)
                 .parse()
-                .expect("a token is made of visible ASCII characters");
-            // It is then neither shown nor kept in the tables that compress headers.
+                .expect("a token consists of visible ASCII characters");
+            // Keeps it out of logs and out of the tables that compress headers.
             value.set_sensitive(true);
             value
         }))
@@ -219,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_lets_pass_who_knows_the_token() {
+    fn guard_admits_calls_with_the_token() {
         for header in [
             "Bearer correct-horse-battery",
             "bearer correct-horse-battery",
@@ -230,15 +227,15 @@ mod tests {
         call(None, None).unwrap();
         call(None, Some("Bearer whatever")).unwrap();
         for (header, expected) in [
-            (None, "none was given"),
-            (Some(""), "not the server's"),
-            (Some("Bearer"), "not the server's"),
-            (Some("Bearer "), "not the server's"),
-            (Some("correct-horse-battery"), "not the server's"),
-            (Some("Basic correct-horse-battery"), "not the server's"),
-            (Some("Bearer correct-horse-batter"), "not the server's"),
-            (Some("Bearer correct-horse-batterz"), "not the server's"),
-            (Some("Bearer correct-horse-battery2"), "not the server's"),
+            (None, "requires a token"),
+            (Some(""), "wrong token"),
+            (Some("Bearer"), "wrong token"),
+            (Some("Bearer "), "wrong token"),
+            (Some("correct-horse-battery"), "wrong token"),
+            (Some("Basic correct-horse-battery"), "wrong token"),
+            (Some("Bearer correct-horse-batter"), "wrong token"),
+            (Some("Bearer correct-horse-batterz"), "wrong token"),
+            (Some("Bearer correct-horse-battery2"), "wrong token"),
         ] {
             let refused = call(Some(WORD), header).unwrap_err();
             assert_eq!(refused.code(), Code::Unauthenticated);
@@ -247,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_sends_a_server_accepts() {
+    fn guard_accepts_header_of_client() {
         let token = Token::random().unwrap();
         let sent = Bearer::new(Some(&token)).call(Request::new(())).unwrap();
         Guard::new(Some(token)).call(sent).unwrap();
@@ -256,14 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn random_tokens_differ_and_are_tokens() {
+    fn random_tokens_are_valid_and_differ() {
         let [one, other] = [(); 2].map(|()| Token::random().unwrap());
         assert_ne!(one.0, other.0);
         assert_eq!(token(&one.0).0, one.0);
     }
 
     #[test]
-    fn nobody_sees_a_token() {
+    fn debug_output_and_errors_hide_the_token() {
         let shown = format!(
             "{:?} {:?} {:?}",
             token(WORD),
@@ -282,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_token_is_refused() {
+    fn invalid_token_files_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("token");
         let error = Token::from_file(&file).unwrap_err().to_string();
@@ -299,9 +296,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is visible, ASCII and long enough is a token, whatever is around it; nothing else is.
         #[test]
-        fn tokens_are_visible_and_long_enough(
+        fn visible_ascii_of_valid_length_is_a_token(
             before in "[ \t\r\n]{0,3}",
             text in prop_oneof!["[!-~]{0,40}", "[!-~]{500,530}", "\\PC{10,40}", ".{10,40}"],
             after in "[ \t\r\n]{0,3}",
@@ -313,7 +309,6 @@ mod tests {
                 Ok(token) => {
                     prop_assert!(visible && (16..=512).contains(&word.len()));
                     prop_assert!(token.is(word.as_bytes()));
-                    // It can always be sent.
                     let sent = Bearer::new(Some(&token)).call(Request::new(())).unwrap();
                     Guard::new(Some(token)).call(sent).unwrap();
                 }

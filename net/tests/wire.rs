@@ -1,4 +1,4 @@
-//! Servers and clients on the loopback, with certificates and tokens as they are made for users.
+//! Servers and clients on the loopback, with certificates and tokens from [`certs::make`].
 #![cfg(feature = "certs")]
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
@@ -25,7 +25,7 @@ use tonic::transport::{
 };
 use tonic::{Code, Request, Response, Status};
 
-/// Knows one run, and of the rest nothing.
+/// A coordinator with one run.
 struct OneRun;
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -35,7 +35,7 @@ impl Runs for OneRun {
     type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchResponse, Status>> + Send>>;
 
     async fn submit(&self, request: Request<SubmitRequest>) -> Answer<SubmitResponse> {
-        // As long as it came.
+        // Returns a message of the same size.
         let note = request.into_inner().spec;
         let run = RunStatus {
             note,
@@ -81,7 +81,6 @@ impl Runs for OneRun {
     }
 }
 
-/// Certificates as the command makes them.
 fn certificates() -> TempDir {
     made_at(SystemTime::now())
 }
@@ -98,7 +97,7 @@ fn made_at(now: SystemTime) -> TempDir {
     dir
 }
 
-/// Serves until the test ends; gives the port.
+/// Starts a server that runs until the test ends, and returns its port.
 fn serve(tls: Option<&Tls>, token: Option<Token>) -> u16 {
     let service = RunsServer::new(OneRun)
         .max_decoding_message_size(MAX_MESSAGE)
@@ -124,7 +123,7 @@ async fn list(channel: Channel, token: Option<&Token>) -> Result<usize, Status> 
     Ok(runs.len())
 }
 
-/// What both ways to connect say, which must be the same.
+/// Returns the error of both ways to connect, which must be the same.
 async fn refusal(uri: &str, tls: Option<&Tls>) -> String {
     let now = connect(uri, tls, &quick()).await.unwrap_err();
     assert!(!now.is_transient(), "{now}");
@@ -142,7 +141,7 @@ async fn refusal(uri: &str, tls: Option<&Tls>) -> String {
 }
 
 #[tokio::test]
-async fn members_of_a_cluster_reach_each_other() {
+async fn members_of_a_cluster_connect_to_each_other() {
     let dir = certificates();
     let member = |name| Tls::in_dir(dir.path(), name);
     for at_the_server in ["coordinator", "worker"] {
@@ -156,7 +155,7 @@ async fn members_of_a_cluster_reach_each_other() {
             assert_eq!(list(channel, None).await.unwrap(), 1);
         }
     }
-    // Whatever the machine is called, and however it is reached.
+    // The certificate is for no particular address.
     let uri = format!("https://localhost:{}", serve(Some(&member("worker")), None));
     connect(&uri, Some(&member("client")), &quick())
         .await
@@ -164,7 +163,7 @@ async fn members_of_a_cluster_reach_each_other() {
 }
 
 #[tokio::test]
-async fn plain_servers_and_clients_reach_each_other() {
+async fn clients_connect_to_servers_without_tls() {
     let uri = format!("http://127.0.0.1:{}", serve(None, None));
     for lazy in [false, true] {
         let limits = Limits { lazy, ..quick() };
@@ -174,12 +173,12 @@ async fn plain_servers_and_clients_reach_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn strangers_are_refused() {
+async fn certificates_of_other_ca_are_refused() {
     let (ours, theirs) = (certificates(), certificates());
     let server_tls = Tls::in_dir(ours.path(), "coordinator");
     let uri = format!("https://127.0.0.1:{}", serve(Some(&server_tls), None));
 
-    // One who trusts the server, and whom the server does not know: a certificate of another CA.
+    // This client trusts the server, but another CA issued its certificate.
     let both = tempfile::tempdir().unwrap();
     let cas =
         [ours.path(), theirs.path()].map(|dir| fs::read_to_string(dir.join("ca.pem")).unwrap());
@@ -188,7 +187,7 @@ async fn strangers_are_refused() {
         fs::copy(theirs.path().join(name), both.path().join(name)).unwrap();
     }
     let stranger = Tls::in_dir(both.path(), "client");
-    // Whether the alert comes through is left to chance; what is told must not be.
+    // The alert arrives by chance; the error must always be the same.
     for _ in 0..50 {
         let error = connect(&uri, Some(&stranger), &quick()).await.unwrap_err();
         assert!(!error.is_transient(), "{error}");
@@ -196,16 +195,16 @@ async fn strangers_are_refused() {
         assert!(error.to_string().contains(expected), "{error}");
     }
 
-    // One who does not trust the server.
+    // This client does not trust the server.
     let error = refusal(&uri, Some(&Tls::in_dir(theirs.path(), "client"))).await;
     assert!(
-        error.contains("the server's certificate is not of this side's CA"),
+        error.contains("the server's certificate was issued by another CA"),
         "{error}"
     );
     assert!(error.contains(&uri), "{error}");
 }
 
-/// Serves with a certificate and key that our own checks would not let pass.
+/// Starts a server with a certificate that the checks of this crate would refuse.
 fn serve_unchecked(cert: &str, key: &str) -> String {
     let config = ServerTlsConfig::new().identity(Identity::from_pem(cert, key));
     let incoming = listen("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -216,7 +215,7 @@ fn serve_unchecked(cert: &str, key: &str) -> String {
     format!("https://127.0.0.1:{port}")
 }
 
-/// A channel that connects at the first call, of a client with this certificate and key, or none.
+/// Returns a channel that connects at the first call, of a client with this certificate and key.
 fn connect_unchecked(uri: String, ca: &str, identity: Option<(&str, &str)>) -> Channel {
     let mut config = ClientTlsConfig::new()
         .domain_name("hatebeam")
@@ -228,7 +227,7 @@ fn connect_unchecked(uri: String, ca: &str, identity: Option<(&str, &str)>) -> C
     endpoint.tls_config(config).unwrap().connect_lazy()
 }
 
-/// A certificate of the CA in a folder, for another name than all others have, and its key.
+/// Makes a certificate of the CA in a folder for another name, and its key.
 fn other_name(dir: &Path) -> (String, String) {
     let mut ca = rcgen::CertificateParams::default();
     ca.distinguished_name = rcgen::DistinguishedName::new();
@@ -243,7 +242,7 @@ fn other_name(dir: &Path) -> (String, String) {
 }
 
 #[tokio::test]
-async fn bad_certificates_are_refused_by_the_other_end() {
+async fn bad_certificates_are_refused_by_the_other_side() {
     let dir = made_at(SystemTime::now() - Duration::from_secs(100 * 86_400));
     let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
     let pair = |name: &str| {
@@ -266,11 +265,11 @@ async fn bad_certificates_are_refused_by_the_other_end() {
         (&expired, "the server's certificate has expired"),
         (
             &pair("client"),
-            "the server's certificate is one of a client",
+            "the server's certificate is for clients only",
         ),
         (
             &other_name(dir.path()),
-            "the server's certificate is not one of a hatebeam cluster",
+            "the server's certificate is not for a hatebeam cluster",
         ),
     ] {
         let error = refusal(&serve_unchecked(cert, key), Some(&tls)).await;
@@ -280,8 +279,8 @@ async fn bad_certificates_are_refused_by_the_other_end() {
     let uri = format!("https://127.0.0.1:{}", serve(Some(&tls), None));
     let identity = Some((expired.0.as_str(), expired.1.as_str()));
     for (identity, expected) in [
-        (identity, "finds this side's certificate expired"),
-        (None, "the server wants a certificate, and none is given"),
+        (identity, "considers this side's certificate expired"),
+        (None, "the server requires a client certificate"),
     ] {
         let channel = connect_unchecked(uri.clone(), &read("ca.pem"), identity);
         let status = list(channel, None).await.unwrap_err();
@@ -291,11 +290,11 @@ async fn bad_certificates_are_refused_by_the_other_end() {
 }
 
 #[tokio::test]
-async fn tls_and_no_tls_do_not_go_together() {
+async fn mismatch_of_tls_is_explained() {
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "coordinator");
     let (with, without) = (serve(Some(&tls), None), serve(None, None));
-    // Which of two errors HTTP/2 sees is left to chance; what is told must not be.
+    // HTTP/2 meets one of two errors by chance; the error must always be the same.
     for _ in 0..20 {
         let uri = format!("http://127.0.0.1:{with}");
         let error = connect(&uri, None, &quick()).await.unwrap_err();
@@ -303,11 +302,11 @@ async fn tls_and_no_tls_do_not_go_together() {
         assert!(error.to_string().contains("write https://"), "{error}");
     }
     let error = refusal(&format!("https://127.0.0.1:{without}"), Some(&tls)).await;
-    assert!(error.contains("the server has no TLS"), "{error}");
+    assert!(error.contains("the server does not use TLS"), "{error}");
 }
 
 #[tokio::test]
-async fn who_is_not_there_may_come() {
+async fn unreachable_server_is_a_transient_error() {
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "client");
     // A port that was free a moment ago.
@@ -323,7 +322,7 @@ async fn who_is_not_there_may_come() {
         assert!(error.is_transient(), "{error}");
         assert!(error.to_string().contains("refused"), "{error}");
     }
-    // One that listens and never answers.
+    // This server accepts connections and never answers.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let uri = format!("http://{}", silent.local_addr().unwrap());
     let limits = Limits {
@@ -336,7 +335,7 @@ async fn who_is_not_there_may_come() {
         error.to_string().contains("no answer within 300ms"),
         "{error}"
     );
-    // A server that cannot have its port.
+    // The port is in use.
     let error = listen(silent.local_addr().unwrap()).unwrap_err();
     assert!(
         error.to_string().contains("cannot listen on 127.0.0.1"),
@@ -345,7 +344,7 @@ async fn who_is_not_there_may_come() {
 }
 
 #[tokio::test]
-async fn the_token_is_asked_for() {
+async fn calls_without_the_token_are_refused() {
     let dir = certificates();
     let right = Token::from_file(&dir.path().join("token")).unwrap();
     let wrong = Token::random().unwrap();
@@ -358,10 +357,7 @@ async fn the_token_is_asked_for() {
     ] {
         let channel = connect(&uri, tls, &quick()).await.unwrap();
         assert_eq!(list(channel.clone(), Some(&right)).await.unwrap(), 1);
-        for (token, expected) in [
-            (None, "HATEBEAM_TOKEN"),
-            (Some(&wrong), "the token is not the server's"),
-        ] {
+        for (token, expected) in [(None, "HATEBEAM_TOKEN"), (Some(&wrong), "wrong token")] {
             let refused = list(channel.clone(), token).await.unwrap_err();
             assert_eq!(refused.code(), Code::Unauthenticated);
             assert!(explain(&refused).contains(expected), "{refused:?}");
@@ -370,7 +366,7 @@ async fn the_token_is_asked_for() {
 }
 
 #[tokio::test]
-async fn long_messages_are_refused_and_batches_are_not() {
+async fn messages_over_the_limit_are_refused() {
     let uri = format!("http://127.0.0.1:{}", serve(None, None));
     let channel = connect(&uri, None, &quick()).await.unwrap();
     let mut client = RunsClient::new(channel)
@@ -388,13 +384,13 @@ async fn long_messages_are_refused_and_batches_are_not() {
     assert_eq!(answer.run.unwrap().note.len(), MAX_MESSAGE - 100);
     let refused = submit(MAX_MESSAGE + 1).await.unwrap_err();
     assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
-    // What is said is what the server said, and if it said nothing, what kind of thing it is.
+    // Without a message of the server the description of the code is shown.
     let refused = client.cancel(CancelRequest::default()).await.unwrap_err();
     assert_eq!(explain(&refused), Code::NotFound.description());
 }
 
 #[test]
-fn files_that_are_no_good_are_named() {
+fn errors_name_the_invalid_file() {
     let (ours, theirs) = (certificates(), certificates());
     let at = |dir: &TempDir, name: &str| dir.path().join(name);
     let good = Tls::in_dir(ours.path(), "worker");
@@ -463,7 +459,7 @@ fn files_that_are_no_good_are_named() {
         (
             with(&|tls| tls.ca = at(&theirs, "ca.pem")),
             "worker.pem",
-            "not of the CA in",
+            "not issued by the CA in",
         ),
     ] {
         for error in [
@@ -481,8 +477,8 @@ fn files_that_are_no_good_are_named() {
     assert!(error.to_string().contains("not valid yet"), "{error}");
 }
 
-/// What is logged while something is done.
-fn logged(what: impl FnOnce()) -> String {
+/// Returns what `action` logs.
+fn logged(action: impl FnOnce()) -> String {
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
     impl std::io::Write for Log {
@@ -500,14 +496,14 @@ fn logged(what: impl FnOnce()) -> String {
         .with_ansi(false)
         .with_writer(move || writer.clone())
         .finish();
-    tracing::subscriber::with_default(subscriber, what);
+    tracing::subscriber::with_default(subscriber, action);
     let bytes = log.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
 }
 
 #[cfg(unix)]
 #[test]
-fn secrets_that_others_can_read_are_warned_of() {
+fn readable_secrets_are_logged() {
     use std::os::unix::fs::PermissionsExt;
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "worker");

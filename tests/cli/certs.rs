@@ -59,7 +59,7 @@ fn certificates_are_made_once() {
     assert!(!told.contains(made["token"].trim()), "{told}");
 
     let error = certs(&dir, &[]).error(1);
-    assert!(error.contains("ca-key.pem is there already"), "{error}");
+    assert!(error.contains("ca-key.pem exists already"), "{error}");
     assert!(error.contains("--renew"), "{error}");
     assert_eq!(contents(&dir), made);
 }
