@@ -1,8 +1,8 @@
-//! Children on their way from one worker to another.
+//! Batches of children that one worker sends to another.
 //!
-//! A batch is a flag (0: as it is, 1: LZ4), the number of children (32 bits), and then, column by column,
-//! the scores (32 bits each), the game scores (16 bits), the hints (8 bits) and the packed wells, all
-//! little endian. A column has more in common with itself than a child with the next.
+//! A batch consists of a flag (0: uncompressed, 1: LZ4), the number of children (32 bits), and then, column by column, the
+//! scores (32 bits each), the lines (16 bits), the hints (8 bits) and the packed wells, all little endian. Columns compress
+//! better than rows, because their values resemble one another.
 
 use hatebeam_game::Geometry;
 use hatebeam_search::{Node, NodeWell};
@@ -16,45 +16,45 @@ pub const QUEUED_BATCHES: usize = 4;
 /// Time between two messages in which a receiver tells its floors. They rise continuously, and sending a child below them
 /// is wasted.
 pub const FLOOR_INTERVAL: Duration = Duration::from_millis(20);
-/// The most children of a batch.
+/// Maximum number of children of a batch.
 pub const MAX_CHILDREN: usize = 16_384;
 /// Bytes before the columns.
 const HEAD: usize = 5;
-/// Bytes of a child besides its well.
+/// Bytes of a child without its well.
 const BESIDE_WELL: usize = 7;
-/// The most bytes of a batch, whatever the geometry: more is refused unread.
+/// Maximum size of a batch, for any geometry.
 pub const MAX_BYTES: usize = HEAD + MAX_CHILDREN * (BESIDE_WELL + hatebeam_search::WELL_BYTES);
 
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
 
-/// Why a batch is refused.
+/// Why a batch is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BatchError {
-    /// It has another length than its head says.
-    #[error("the batch is cut off: {found} bytes where {expected} should be")]
+    /// The length differs from that in the head.
+    #[error("the batch is cut off: it has {found} bytes instead of {expected}")]
     Length {
-        /// What its head says.
+        /// The length according to the head.
         expected: usize,
-        /// What there is.
+        /// The length found.
         found: usize,
     },
-    /// It is too long.
-    #[error("the batch has {0} children: at most {MAX_CHILDREN} may come at once")]
+    /// There are too many children.
+    #[error("the batch has {0} children: at most {MAX_CHILDREN} are allowed")]
     TooMany(usize),
-    /// Its flag means nothing.
-    #[error("the batch is packed in an unknown way ({0})")]
-    Packing(u8),
-    /// It cannot be unpacked.
-    #[error("the batch cannot be unpacked")]
+    /// The flag is unknown.
+    #[error("the batch has the unknown flag {0}")]
+    Flag(u8),
+    /// LZ4 cannot decompress the batch.
+    #[error("the batch cannot be decompressed")]
     Damaged,
-    /// It holds bytes that are no well.
-    #[error("child {0} of the batch is no well of the geometry")]
+    /// A well is invalid.
+    #[error("child {0} of the batch is not a well of the geometry")]
     Well(usize),
 }
 
-/// Packs children, [`MAX_CHILDREN`] at most, with LZ4 if that makes the batch smaller.
+/// Packs the first [`MAX_CHILDREN`] of these children; with `compress` by LZ4, if that makes the batch smaller.
 pub fn pack(geometry: Geometry, nodes: &[Node], compress: bool) -> Vec<u8> {
     let nodes = &nodes[..nodes.len().min(MAX_CHILDREN)];
     let packed = geometry.packed_len();
@@ -84,10 +84,10 @@ pub fn pack(geometry: Geometry, nodes: &[Node], compress: bool) -> Vec<u8> {
     batch
 }
 
-/// Unpacks children and checks every well, and gives them to `nodes` in place of what was there.
+/// Unpacks children into `nodes`, whose contents it replaces, and checks every well.
 ///
 /// # Errors
-/// [`BatchError`] names what is wrong; `nodes` is then empty.
+/// [`BatchError`]; `nodes` is then empty.
 pub fn unpack(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Result<(), BatchError> {
     nodes.clear();
     let unpacked = unpack_into(geometry, batch, nodes);
@@ -119,7 +119,7 @@ fn unpack_into(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Resul
                 .map_err(|_| BatchError::Damaged)?;
             &room[..found]
         }
-        other => return Err(BatchError::Packing(other)),
+        other => return Err(BatchError::Flag(other)),
     };
     if columns.len() != expected {
         return Err(BatchError::Length {
@@ -137,7 +137,7 @@ fn unpack_into(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Resul
         let mut well = NodeWell::default();
         well.0[..packed].copy_from_slice(bytes);
         let lines = u16::from_le_bytes([lines[0], lines[1]]);
-        // The greatest number of lines marks a free slot in the candidate tables.
+        // The maximum number of lines marks a free slot in the candidate tables.
         if lines == u16::MAX || well.unpack(geometry).is_err() {
             return Err(BatchError::Well(nodes.len()));
         }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_packed_comes_back() {
+    fn unpacking_returns_packed_children() {
         for count in [0, 1, 1000, MAX_CHILDREN] {
             for compress in [false, true] {
                 let nodes = nodes(count);
@@ -204,7 +204,7 @@ mod tests {
         }
         let mut other = good.clone();
         other[0] = 9;
-        assert_eq!(refused(&other), BatchError::Packing(9));
+        assert_eq!(refused(&other), BatchError::Flag(9));
         let mut other = good.clone();
         other[1..5].copy_from_slice(&u32::MAX.to_le_bytes());
         assert_eq!(refused(&other), BatchError::TooMany(u32::MAX as usize));

@@ -1,5 +1,4 @@
-//! A bounded run of the fuzz targets for messages: noise, and good messages that were damaged.
-//! `fuzz/README.md` tells how to run them for long.
+//! A bounded run of the fuzz targets for messages, with noise and damaged messages. `fuzz/README.md` describes longer runs.
 
 #[path = "../../fuzz/src/messages.rs"]
 mod messages;
@@ -28,15 +27,15 @@ fn nodes() -> Vec<Node> {
     (0..40).map(node).collect()
 }
 
-/// Good batches behind the byte that names 16 rows.
+/// Valid batches after the byte that stands for 16 rows.
 fn batches() -> Vec<Vec<u8>> {
     [false, true]
         .map(|compress| [&[15], &*batch::pack(Geometry::STANDARD, &nodes(), compress)].concat())
         .to_vec()
 }
 
-/// Good messages behind the byte that names their kind.
-fn good_messages() -> Vec<Vec<u8>> {
+/// Valid messages after the byte that names their kind.
+fn valid_messages() -> Vec<Vec<u8>> {
     let wells: Vec<u8> = nodes().iter().flat_map(|node| node.well.0).collect();
     let cut_verdict = v1::CutVerdict {
         dropped: true,
@@ -77,23 +76,23 @@ fn good_messages() -> Vec<Vec<u8>> {
         floors: vec![1, u64::MAX, 3],
         received: Some(40),
     };
-    let texts = [
+    let encoded = [
         answer.encode_to_vec(),
         order.encode_to_vec(),
         request.encode_to_vec(),
         response.encode_to_vec(),
     ];
-    let kinds = texts.into_iter().zip(0u8..);
+    let kinds = encoded.into_iter().zip(0u8..);
     kinds
-        .map(|(text, kind)| [&[kind], &*text].concat())
+        .map(|(bytes, kind)| [&[kind], &*bytes].concat())
         .collect()
 }
 
-/// One of these, with some bytes changed, and perhaps cut off.
-fn damaged(good: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
+/// One of these with some changed bytes, sometimes cut off.
+fn damaged(valid: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
     (
-        prop::sample::select(good),
+        prop::sample::select(valid),
         changes,
         any::<Option<prop::sample::Index>>(),
     )
@@ -119,17 +118,17 @@ proptest! {
     }
 
     #[test]
-    fn messages_of_any_kind(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(good_messages())) {
+    fn messages_of_any_kind(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(valid_messages())) {
         messages::message(&noise);
         messages::message(&bad);
     }
 }
 
 #[test]
-fn the_good_ones_are_good() {
-    for good in batches() {
+fn valid_batches_are_accepted() {
+    for valid in batches() {
         let mut back = Vec::new();
-        batch::unpack(Geometry::STANDARD, &good[1..], &mut back).unwrap();
+        batch::unpack(Geometry::STANDARD, &valid[1..], &mut back).unwrap();
         assert_eq!(back, nodes());
     }
 }
