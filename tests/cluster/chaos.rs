@@ -1,219 +1,243 @@
-//! Whatever happens, at random, the frontiers are the same.
+//! Random faults of workers, coordinators, the network and the object store. The digests stay the same.
 
-use crate::alone;
-use crate::faults::{FAULTS, Way};
+use crate::faults::{FAULTS, FaultyStore};
+use crate::harness::Cluster;
 use crate::hosts::{COORDINATOR, Hosts};
-use crate::rig::Rig;
+use crate::one_process;
 use std::time::{Duration, Instant};
 
 /// SplitMix64.
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) % below
+        (mixed ^ mixed >> 31) % limit
     }
 }
 
-/// Where it happens.
 #[derive(Clone, Copy, Debug)]
-enum Where {
-    /// On the loopback.
-    Here,
-    /// On hosts with cables that can be pulled.
+enum Environment {
+    /// All processes on the loopback interface, with a folder as the object store.
+    Loopback,
+    /// Each process on a host of its own. Their network can fail.
     Hosts,
-    /// With an object store that fails.
+    /// An S3 server that can fail.
     S3,
 }
 
-/// The names that workers may have: each has a host, where there are hosts.
+/// Names of workers. In `Environment::Hosts`, each has a host.
 const NAMES: [&str; 6] = ["w0", "w1", "w2", "w3", "w4", "w5"];
 
-/// Makes things happen at random.
+/// A cluster with random faults.
 struct Chaos {
-    dice: Dice,
-    rig: Rig,
-    /// The way to the object store.
-    way: Option<Way>,
+    random: Random,
+    cluster: Cluster,
+    /// The object store, if it can fail.
+    store: Option<FaultyStore>,
 }
 
 impl Chaos {
-    /// A cluster of three workers; none where this machine does not allow such.
-    fn start(seed: u64, place: Where) -> Option<Chaos> {
-        let mut rig = Rig::new();
-        // Those that hang are to be found out while they do.
-        rig.lost_after = 1.5;
-        let mut way = None;
-        match place {
-            Where::Here => {}
-            Where::Hosts => rig.hosts = Some(Hosts::new(&NAMES)?),
-            Where::S3 => {
-                let new = Way::to_moto()?;
-                rig.place = new.place();
-                way = Some(new);
+    /// Starts a cluster of three workers. Returns `None` if this machine cannot run it.
+    fn start(seed: u64, environment: Environment) -> Option<Chaos> {
+        let mut cluster = Cluster::new();
+        // Shorter than the stalls, so that the coordinator notices them.
+        cluster.lost_after = 1.5;
+        let mut store = None;
+        match environment {
+            Environment::Loopback => {}
+            Environment::Hosts => cluster.hosts = Some(Hosts::new(&NAMES)?),
+            Environment::S3 => {
+                let faulty = FaultyStore::start()?;
+                cluster.store = faulty.store();
+                store = Some(faulty);
             }
         }
-        rig.start_coordinator();
-        for name in &NAMES[..3] {
-            rig.start_worker(name, &["--threads", "1"]);
-        }
-        let dice = Dice(seed);
-        Some(Chaos { dice, rig, way })
+        cluster.start_all(&NAMES[..3]);
+        Some(Chaos {
+            random: Random(seed),
+            cluster,
+            store,
+        })
     }
 
-    /// One of the workers.
+    /// Returns the name of a random worker.
     fn worker(&mut self) -> String {
-        let names: Vec<&String> = self.rig.workers.keys().collect();
-        names[self.dice.roll(names.len() as u64) as usize].clone()
+        let names: Vec<&String> = self.cluster.workers.keys().collect();
+        names[self.random.below(names.len() as u64) as usize].clone()
     }
 
-    /// Waits for up to so long.
-    fn pause(&mut self, millis: u64) {
-        std::thread::sleep(Duration::from_millis(self.dice.roll(millis)));
+    /// Sleeps for a random time below this limit.
+    fn sleep(&mut self, limit_ms: u64) {
+        std::thread::sleep(Duration::from_millis(self.random.below(limit_ms)));
     }
 
-    fn happen(&mut self) -> String {
+    /// Injects a random fault and returns its description.
+    fn inject_fault(&mut self) -> String {
         let name = self.worker();
-        let kinds = if self.rig.hosts.is_some() { 8 } else { 5 };
-        let event = match self.dice.roll(kinds) {
+        let kinds = if self.cluster.hosts.is_some() { 8 } else { 5 };
+        let fault = match self.random.below(kinds) {
             0 => {
-                self.rig.workers.remove(&name).unwrap().kill();
+                self.cluster.kill_worker(&name);
                 "killed"
             }
             1 => {
-                self.rig.workers[&name].signal("-STOP");
-                self.pause(3000);
-                self.rig.workers[&name].signal("-CONT");
-                "stopped for a while"
+                self.cluster.workers[&name].signal("-STOP");
+                self.sleep(3000);
+                self.cluster.workers[&name].signal("-CONT");
+                "suspended"
             }
             2 => {
-                let mut worker = self.rig.workers.remove(&name).unwrap();
-                worker.signal("-INT");
-                assert_eq!(worker.ends(), Some(0), "{}", worker.log());
+                self.cluster.workers.remove(&name).unwrap().stop();
                 "drained"
             }
             3 => {
-                self.rig.coordinator.as_mut().unwrap().kill();
-                self.rig.start_coordinator();
-                "without a coordinator for a while"
+                self.cluster.restart_coordinator();
+                "without a coordinator"
             }
             5 => {
                 self.unplug(&name);
-                "cut off for a while"
+                "unplugged"
             }
             6 => {
                 self.unplug(COORDINATOR);
-                "without a way to the coordinator for a while"
+                "unreachable for the coordinator"
             }
             7 => {
                 let other = self.worker();
                 if other != name {
                     self.hosts().cut_one_way(&name, &other);
-                    self.pause(8000);
-                    self.hosts().mend(&name, &other);
+                    self.sleep(8000);
+                    self.hosts().restore(&name, &other);
                 }
-                "cannot reach another for a while"
+                "unable to send to another worker"
             }
             _ => self.fail_store(),
         };
-        format!("{name} {event}")
+        format!("{name} {fault}")
     }
 
     fn hosts(&self) -> &Hosts {
-        self.rig.hosts.as_ref().unwrap()
+        self.cluster.hosts.as_ref().unwrap()
     }
 
     fn unplug(&mut self, name: &str) {
-        self.hosts().plug(name, false);
-        self.pause(4000);
-        self.hosts().plug(name, true);
+        self.hosts().unplug(name);
+        self.sleep(4000);
+        self.hosts().plug_in(name);
     }
 
-    /// Has the object store fail, if it is one that can.
+    /// Makes the object store fail for a while, if it can.
     fn fail_store(&mut self) -> &'static str {
-        let at = self.dice.roll(FAULTS.len() as u64) as usize;
-        let Some(way) = &self.way else {
-            return "left alone";
+        let fault = FAULTS[self.random.below(FAULTS.len() as u64) as usize];
+        let duration = Duration::from_millis(self.random.below(3000));
+        let Some(store) = &self.store else {
+            return "unchanged";
         };
-        way.fail(FAULTS[at]);
-        std::thread::sleep(Duration::from_millis(self.dice.roll(3000)));
-        way.mend();
-        "with a bad way to the object store for a while"
+        store.fail(fault);
+        std::thread::sleep(duration);
+        store.restore();
+        "with a failing object store"
     }
 
-    /// Starts workers until there are enough, and now and then one more.
-    fn refill(&mut self) {
+    /// Starts workers until there are two, and sometimes more.
+    fn start_missing_workers(&mut self) {
         loop {
-            let workers = self.rig.workers.len();
-            let free = NAMES
-                .iter()
-                .find(|name| !self.rig.workers.contains_key(**name));
-            let wanted = workers < 2 || self.dice.roll(3) == 0 && workers < 5;
+            let workers = &self.cluster.workers;
+            let free = NAMES.iter().find(|name| !workers.contains_key(**name));
+            let count = workers.len();
+            let is_wanted = count < 2 || self.random.below(3) == 0 && count < 5;
             match free {
-                Some(name) if wanted => self.rig.start_worker(name, &["--threads", "1"]),
+                Some(name) if is_wanted => self.cluster.start_worker(name, &["--threads", "1"]),
                 _ => return,
             }
         }
     }
 }
 
-/// Workers that come, go, are killed, hang and are cut off, coordinators that are killed, and object stores
-/// that fail, at random.
-fn chaos(seed: u64, place: Where, args: &[&str], events: u32, pause_ms: u64) {
-    println!("seed {seed}, {place:?}");
-    let Some(mut chaos) = Chaos::start(seed, place) else {
+/// A run with random faults.
+struct Scenario<'a> {
+    seed: u64,
+    environment: Environment,
+    width: &'a str,
+    /// Maximum number of faults.
+    faults: u32,
+    /// Limit of the random time between two faults.
+    pause_ms: u64,
+}
+
+/// Runs a scenario, unless this machine cannot, and compares the result with that of one process.
+fn check(scenario: &Scenario) {
+    println!("seed {}, {:?}", scenario.seed, scenario.environment);
+    let Some(mut chaos) = Chaos::start(scenario.seed, scenario.environment) else {
         return;
     };
-    let expected = alone(args);
-    chaos.rig.submit(args);
-    let mut happened = Vec::new();
-    for _ in 0..events {
+    let args = ["--width", scenario.width];
+    let expected = one_process(&args);
+    let run = chaos.cluster.submit_name(&args);
+    let mut faults = Vec::new();
+    for _ in 0..scenario.faults {
         std::thread::sleep(Duration::from_millis(50));
-        chaos.pause(pause_ms);
-        let over = chaos
-            .rig
-            .status()
-            .is_some_and(|run| run["state"] == "finished");
-        if over {
+        chaos.sleep(scenario.pause_ms);
+        let is_finished = |run: serde_json::Value| run["state"] == "finished";
+        if chaos.cluster.status().is_some_and(is_finished) {
             break;
         }
-        happened.push(chaos.happen());
-        chaos.refill();
+        faults.push(chaos.inject_fault());
+        chaos.start_missing_workers();
     }
-    println!("{happened:?}");
-    chaos.rig.watch().assert_same(&expected);
-    if chaos.way.is_none() {
-        chaos.rig.assert_swept();
+    println!("{faults:?}");
+    chaos.cluster.watch().assert_same(&expected);
+    if chaos.store.is_none() {
+        chaos.cluster.assert_no_unreferenced_tables(&run);
     }
 }
 
 #[test]
-fn whatever_happens_it_is_the_same() {
-    chaos(20, Where::Here, &["--width", "3000"], 12, 400);
+fn random_process_faults_give_same_digests() {
+    check(&Scenario {
+        seed: 20,
+        environment: Environment::Loopback,
+        width: "3000",
+        faults: 12,
+        pause_ms: 400,
+    });
 }
 
 #[test]
-fn whatever_is_cut_it_is_the_same() {
-    chaos(21, Where::Hosts, &["--width", "3000"], 10, 400);
+fn random_network_faults_give_same_digests() {
+    check(&Scenario {
+        seed: 21,
+        environment: Environment::Hosts,
+        width: "3000",
+        faults: 10,
+        pause_ms: 400,
+    });
 }
 
-/// HATEBEAM_CHAOS_SEED and HATEBEAM_CHAOS_SECONDS say what and how long.
+/// The variables HATEBEAM_CHAOS_SEED and HATEBEAM_CHAOS_SECONDS set the first seed (default 1) and the duration
+/// (default 3600).
 #[test]
-#[ignore = "takes as long as it is told to"]
-fn whatever_happens_for_long_it_is_the_same() {
-    let number = |name: &str, other: u64| {
+#[ignore = "takes an hour by default"]
+fn many_random_faults_give_same_digests() {
+    let number = |name: &str, default: u64| {
         let value = std::env::var(name).ok();
-        value.map_or(other, |value| value.parse().unwrap())
+        value.map_or(default, |value| value.parse().unwrap())
     };
     let mut seed = number("HATEBEAM_CHAOS_SEED", 1);
-    let until = Instant::now() + Duration::from_secs(number("HATEBEAM_CHAOS_SECONDS", 3600));
-    while Instant::now() < until {
-        for place in [Where::Here, Where::Hosts, Where::S3] {
-            chaos(seed, place, &["--width", "5000"], 40, 1500);
+    let end = Instant::now() + Duration::from_secs(number("HATEBEAM_CHAOS_SECONDS", 3600));
+    while Instant::now() < end {
+        for environment in [Environment::Loopback, Environment::Hosts, Environment::S3] {
+            check(&Scenario {
+                seed,
+                environment,
+                width: "5000",
+                faults: 40,
+                pause_ms: 1500,
+            });
             seed += 1;
         }
     }

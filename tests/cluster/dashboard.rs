@@ -1,59 +1,68 @@
-//! The dashboard in front of a real coordinator and worker. What it serves to whom, and how it looks, is tested where
-//! it is made.
+//! The dashboard of a real coordinator and worker. The dashboard's own tests cover its pages and access rights.
 
-use crate::rig::{PATIENCE, Rig};
+use crate::harness::Cluster;
+use crate::program::{TIMEOUT, hatebeam, wait_until};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Instant;
 
-/// Starts a coordinator with a dashboard, and says where that is.
-fn start(rig: &mut Rig) -> String {
-    rig.coordinator_flags = vec!["--dashboard".to_owned(), "127.0.0.1:0".to_owned()];
-    rig.start_coordinator();
-    let coordinator = rig.coordinator.as_ref().unwrap();
-    coordinator.says("dashboard at http://");
-    let log = coordinator.log();
-    let url = log.split("dashboard at http://").nth(1).unwrap();
-    url.split('/').next().unwrap().to_owned()
+/// A client of the API.
+struct Api {
+    address: String,
 }
 
-/// Asks, and gives the status and the body.
-fn ask(address: &str, method: &str, path: &str, body: &str) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let length = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap();
-    (status.parse().unwrap(), body.to_owned())
+impl Api {
+    /// Starts a coordinator with a dashboard.
+    fn start(cluster: &mut Cluster) -> Api {
+        cluster.set_coordinator_flags(&["--dashboard", "127.0.0.1:0"]);
+        cluster.start_coordinator();
+        let coordinator = cluster.coordinator();
+        coordinator.wait_for_log("dashboard at http://");
+        let log = coordinator.log();
+        let (_, url) = log.split_once("dashboard at http://").unwrap();
+        let (address, _) = url.split_once('/').unwrap();
+        Api {
+            address: address.to_owned(),
+        }
+    }
+
+    /// Sends a request and returns the status and the body of the answer.
+    fn request(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        let (host, length) = (&self.address, body.len());
+        let head = format!(
+            "{method} {path} HTTP/1.0\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        write!(stream, "{head}{body}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap();
+        (status.parse().unwrap(), body.to_owned())
+    }
+
+    #[track_caller]
+    fn get(&self, path: &str) -> Value {
+        self.json("GET", path, "")
+    }
+
+    #[track_caller]
+    fn post(&self, path: &str, body: &Value) -> Value {
+        self.json("POST", path, &body.to_string())
+    }
+
+    #[track_caller]
+    fn json(&self, method: &str, path: &str, body: &str) -> Value {
+        let (status, answer) = self.request(method, path, body);
+        assert_eq!(status, 200, "{path}: {answer}");
+        serde_json::from_str(&answer).unwrap()
+    }
 }
 
-#[track_caller]
-fn told(address: &str, method: &str, path: &str, body: &Value) -> Value {
-    let body = if method == "GET" {
-        String::new()
-    } else {
-        body.to_string()
-    };
-    let (status, answer) = ask(address, method, path, &body);
-    assert_eq!(status, 200, "{path}: {answer}");
-    serde_json::from_str(&answer).unwrap()
-}
-
-#[test]
-fn a_run_is_submitted_followed_and_played_in_the_dashboard() {
-    let mut rig = Rig::new();
-    let address = start(&mut rig);
-    let get = |path: &str| told(&address, "GET", path, &Value::Null);
-    assert_eq!(get("/api/v1/runs"), json!({ "runs": [] }));
-    let form = json!({
+fn submission() -> Value {
+    json!({
         "spec": {
             "width": 300,
             "well": { "columns": 10, "rows": 16, "clear_above_bar": false },
@@ -61,46 +70,42 @@ fn a_run_is_submitted_followed_and_played_in_the_dashboard() {
             "evaluator": { "kind": "patterns", "quiescence": "off" },
         },
         "max_depth": 40,
-    });
-    let estimate = told(&address, "POST", "/api/v1/estimate", &form);
-    assert_eq!(
-        (&estimate["depths"], &estimate["workers"]),
-        (&json!([40, 40]), &json!(0))
-    );
-    assert!(
-        estimate["warnings"][0]
-            .as_str()
-            .unwrap()
-            .contains("No worker")
-    );
-    let run = told(&address, "POST", "/api/v1/runs", &form);
-    assert_eq!(
-        (&run["state"], &run["max_depth"]),
-        (&json!("queued"), &json!(40))
-    );
-    let name = run["run"].as_str().unwrap().to_owned();
-    rig.start_worker("w1", &["--threads", "2"]);
+    })
+}
 
-    // To the end of the events: the run's.
-    let (status, events) = ask(&address, "GET", &format!("/api/v1/runs/{name}/events"), "");
+#[test]
+fn submission_through_api_runs_and_has_a_game() {
+    let mut cluster = Cluster::new();
+    let api = Api::start(&mut cluster);
+    assert_eq!(api.get("/api/v1/runs"), json!({ "runs": [] }));
+    let estimate = api.post("/api/v1/estimate", &submission());
+    assert_eq!(estimate["depths"], json!([40, 40]));
+    assert_eq!(estimate["workers"], 0);
+    let warning = estimate["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("No worker"), "{warning}");
+    let run = api.post("/api/v1/runs", &submission());
+    assert_eq!(run["state"], "queued");
+    assert_eq!(run["max_depth"], 40);
+    let name = run["run"].as_str().unwrap().to_owned();
+    cluster.start_worker("w1", &["--threads", "2"]);
+
+    // The stream of events ends with the run.
+    let (status, events) = api.request("GET", &format!("/api/v1/runs/{name}/events"), "");
     assert_eq!(status, 200);
     assert!(events.contains("event: end"), "{events}");
     for state in ["running", "finished"] {
-        assert!(
-            events.contains(&format!("\"state\":\"{state}\"")),
-            "{state}"
-        );
+        let expected = format!("\"state\":\"{state}\"");
+        assert!(events.contains(&expected), "{state}");
     }
-    let run = get(&format!("/api/v1/runs/{name}"));
-    assert_eq!(
-        (&run["state"], &run["depth"]),
-        (&json!("finished"), &json!(40))
-    );
-    let depths = get(&format!("/api/v1/runs/{name}/depths"));
+    let run = api.get(&format!("/api/v1/runs/{name}"));
+    assert_eq!(run["state"], "finished");
+    assert_eq!(run["depth"], 40);
+    let depths = api.get(&format!("/api/v1/runs/{name}/depths"));
     let depths = depths["depths"].as_array().unwrap();
-    // The first one is the well that the search begins with.
-    assert_eq!((depths.len(), &depths[0]["depth"]), (41, &json!(0)));
-    let status = rig.status().unwrap();
+    // Depth 0 is the well that the search starts with.
+    assert_eq!(depths.len(), 41);
+    assert_eq!(depths[0]["depth"], 0);
+    let status = cluster.status().unwrap();
     for field in [
         "run",
         "state",
@@ -112,64 +117,73 @@ fn a_run_is_submitted_followed_and_played_in_the_dashboard() {
     ] {
         assert_eq!(run[field], status[field], "{field}");
     }
-    let film = get(&format!("/api/v1/runs/{name}/game"));
-    assert_eq!(
-        (&film["score"], &film["over"]),
-        (&run["best_lines"], &json!(true))
-    );
+    let film = api.get(&format!("/api/v1/runs/{name}/game"));
+    assert_eq!(film["score"], run["best_lines"]);
+    assert_eq!(film["over"], true);
     assert_eq!(film["base2048"], run["replay"]);
-    assert_eq!(get("/api/v1/workers")["workers"][0]["worker"], "w1");
+}
 
-    told(&address, "POST", "/api/v1/workers/w1/drain", &json!({}));
-    assert_eq!(rig.workers.get_mut("w1").unwrap().ends(), Some(0));
-    let begun = Instant::now();
-    while get("/api/v1/workers") != json!({ "workers": [] }) {
-        assert!(begun.elapsed() < PATIENCE, "it never goes");
-    }
-    // What cannot be submitted is refused in the coordinator's words.
-    let bad = form.to_string().replace("300", "0");
-    let (status, answer) = ask(&address, "POST", "/api/v1/runs", &bad);
+#[test]
+fn drain_through_api_ends_worker() {
+    let mut cluster = Cluster::new();
+    let api = Api::start(&mut cluster);
+    cluster.start_worker("w1", &["--threads", "1"]);
+    let workers = || api.get("/api/v1/workers")["workers"].clone();
+    wait_until(
+        || workers()[0]["worker"] == "w1",
+        || format!("the worker does not join: {}", cluster.logs()),
+    );
+    api.post("/api/v1/workers/w1/drain", &json!({}));
+    assert_eq!(cluster.workers.get_mut("w1").unwrap().wait(), Some(0));
+    wait_until(
+        || workers() == json!([]),
+        || format!("the worker does not leave: {}", cluster.logs()),
+    );
+}
+
+#[test]
+fn api_refuses_specification_that_coordinator_refuses() {
+    let mut cluster = Cluster::new();
+    let api = Api::start(&mut cluster);
+    let mut submission = submission();
+    submission["spec"]["width"] = 0.into();
+    let (status, answer) = api.request("POST", "/api/v1/runs", &submission.to_string());
     assert_eq!(status, 400);
     assert!(answer.contains("the width is 0"), "{answer}");
 }
 
 #[test]
-fn a_dashboard_that_cannot_be_had_is_said() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let run = |flags: &[&str]| {
+fn coordinator_refuses_bad_dashboard_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    for (address, expected) in [
+        (taken.as_str(), "the dashboard cannot listen on 127.0.0.1"),
+        ("0.0.0.0:0", "--insecure-bind"),
+        ("somewhere", "127.0.0.1:7880, or none"),
+    ] {
         let dir = tempfile::tempdir().unwrap();
-        let mut command = crate::rig::hatebeam();
+        let mut command = hatebeam();
         command.arg("coordinator").arg("--store").arg(dir.path());
-        command.args(["--listen", "127.0.0.1:0"]).args(flags);
+        command.args(["--listen", "127.0.0.1:0", "--dashboard", address]);
         let output = command.output().unwrap();
         assert!(!output.status.success());
-        String::from_utf8(output.stderr).unwrap()
-    };
-    let error = run(&["--dashboard", &address]);
-    assert!(
-        error.contains("the dashboard cannot listen on 127.0.0.1"),
-        "{error}"
-    );
-    let error = run(&["--dashboard", "0.0.0.0:0"]);
-    assert!(error.contains("--insecure-bind"), "{error}");
-    let error = run(&["--dashboard", "somewhere"]);
-    assert!(error.contains("127.0.0.1:7880, or none"), "{error}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]
-fn a_coordinator_goes_on_without_if_the_usual_address_is_taken() {
-    // Either it is taken from now on, or somebody else has it.
+fn coordinator_runs_without_dashboard_if_default_address_is_taken() {
+    // An error means that another process has it already.
     let _taken = TcpListener::bind("127.0.0.1:7880");
-    let mut rig = Rig::new();
-    rig.wants_no_dashboard = false;
-    rig.start_coordinator();
-    let coordinator = rig.coordinator.as_ref().unwrap();
-    coordinator.says("no dashboard");
+    let mut cluster = Cluster::new();
+    cluster.default_dashboard = true;
+    cluster.start_coordinator();
+    cluster.coordinator().wait_for_log("no dashboard");
+    let log = cluster.coordinator().log();
     assert!(
-        coordinator
-            .log()
-            .contains("--dashboard gives it another address")
+        log.contains("--dashboard gives it another address"),
+        "{log}"
     );
-    assert_eq!(rig.status(), None);
+    assert_eq!(cluster.status(), None);
 }

@@ -1,55 +1,46 @@
-//! `demo`: that it shows what it should, and that nothing of it is left, whatever its end is.
+//! `hatebeam demo`: its result, and that it leaves no processes or files, however it ends.
 
-use crate::rig::{PATIENCE, hatebeam};
+use crate::program::{hatebeam, signal, wait_until};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A demo whose temporary folder is in `dir`.
+/// Returns a demo whose temporary files are in `dir`.
 fn demo(dir: &TempDir, args: &[&str]) -> Command {
     let mut command = hatebeam();
     command.arg("demo").args(args).env("TMPDIR", dir.path());
     command
 }
 
-/// The processes that were told of a folder, but for the demo itself.
+/// Counts the processes whose command line names a folder. The demo's own does not.
 fn servers_in(dir: &Path) -> usize {
-    let named = dir.to_str().unwrap().to_owned();
+    let name = dir.to_str().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
-    let told = lines.filter(|line| String::from_utf8_lossy(line).contains(&named));
-    told.count()
+    lines
+        .filter(|line| String::from_utf8_lossy(line).contains(name))
+        .count()
 }
 
-#[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-fn begin(dir: &TempDir) -> Child {
-    // So wide that it lasts until it is stopped.
+/// Starts a demo that is too wide to end by itself, and waits for its servers.
+fn start(dir: &TempDir) -> Child {
     let mut command = demo(dir, &["--no-play", "--width", "3M"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().unwrap();
-    until("three servers", || servers_in(dir.path()) >= 3);
+    wait_until(
+        || servers_in(dir.path()) >= 3,
+        || "not all three servers have started".to_owned(),
+    );
     child
 }
 
-fn signal(child: &Child, signal: &str) {
-    let done = Command::new("kill")
-        .args([signal, &child.id().to_string()])
-        .status();
-    assert!(done.unwrap().success());
+fn files_in(dir: &TempDir) -> usize {
+    fs::read_dir(dir.path()).unwrap().count()
 }
 
 #[test]
-fn a_demo_ends_with_a_game_that_holds() {
+fn demo_prints_a_valid_replay_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let output = demo(&dir, &["--width", "100", "--exit", "--no-play"]).output();
     let output = output.unwrap();
@@ -63,12 +54,12 @@ fn a_demo_ends_with_a_game_that_holds() {
     assert!(verify.output().unwrap().status.success(), "{replay}");
     assert!(err.contains("a coordinator at http://127.0.0.1:"), "{err}");
     assert!(err.contains(" depth "), "{err}");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    assert_eq!(files_in(&dir), 0);
     assert_eq!(servers_in(dir.path()), 0);
 }
 
 #[test]
-fn a_folder_that_was_named_stays() {
+fn folder_named_with_dir_stays() {
     let dir = tempfile::tempdir().unwrap();
     let kept = dir.path().join("kept");
     let args = ["--width", "50", "--exit", "--dir", kept.to_str().unwrap()];
@@ -83,20 +74,23 @@ fn a_folder_that_was_named_stays() {
 }
 
 #[test]
-fn told_to_stop_it_leaves_nothing() {
+fn terminated_demo_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = begin(&dir);
+    let mut child = start(&dir);
     signal(&child, "-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(servers_in(dir.path()), 0);
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    assert_eq!(files_in(&dir), 0);
 }
 
 #[test]
-fn killed_its_servers_follow() {
+fn servers_of_killed_demo_end() {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = begin(&dir);
+    let mut child = start(&dir);
     child.kill().unwrap();
     child.wait().unwrap();
-    until("the servers live on", || servers_in(dir.path()) == 0);
+    wait_until(
+        || servers_in(dir.path()) == 0,
+        || "the servers do not end".to_owned(),
+    );
 }

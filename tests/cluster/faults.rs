@@ -1,13 +1,13 @@
-//! An object store that fails for a while: the run waits, and goes on.
+//! An object store that fails for a while: the run waits, and then continues.
 
+use crate::harness::{Cluster, Store};
 use crate::proxy::{Fault, Proxy};
-use crate::rig::{Place, Rig};
 use crate::servers::Server;
-use crate::{WIDTH, alone, place_of, wait_for_depth};
+use crate::{WIDTH, one_process};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// What goes wrong on the way to an object store.
+/// Faults between the cluster and its object store.
 pub(crate) const FAULTS: [Fault; 6] = [
     Fault::Close,
     Fault::Answer(503, "SlowDown"),
@@ -17,79 +17,77 @@ pub(crate) const FAULTS: [Fault; 6] = [
     Fault::CutRequest(900),
 ];
 
-/// A way to a server that can be made a bad one.
-pub(crate) struct Way {
+/// A moto server behind a proxy that can make requests fail.
+pub(crate) struct FaultyStore {
     proxy: Proxy,
     server: Server,
-    /// Drives the proxy, and goes after it.
+    /// Runs the proxy. Dropped after it.
     _runtime: Runtime,
 }
 
-impl Way {
-    /// To a moto that goes with this value.
-    pub(crate) fn to_moto() -> Option<Way> {
+impl FaultyStore {
+    /// Starts the server and the proxy. Returns `None` if moto is not installed.
+    pub(crate) fn start() -> Option<FaultyStore> {
         let server = Server::moto()?;
         let runtime = Runtime::new().unwrap();
         let proxy = runtime.block_on(Proxy::start(server.address()));
-        Some(Way {
+        Some(FaultyStore {
             proxy,
             server,
             _runtime: runtime,
         })
     }
 
-    pub(crate) fn place(&self) -> Place {
-        place_of(&self.server, &self.proxy.endpoint())
+    pub(crate) fn store(&self) -> Store {
+        Store::s3(&self.server, &self.proxy.endpoint())
     }
 
-    /// Lets this happen on all connections.
+    /// Makes the fault happen on all connections.
     pub(crate) fn fail(&self, fault: Fault) {
         self.proxy.set(fault, usize::MAX);
     }
 
-    /// Ends it; how often it has happened.
-    pub(crate) fn mend(&self) -> usize {
+    /// Ends the fault and returns how often it has happened.
+    pub(crate) fn restore(&self) -> usize {
         self.proxy.clear()
     }
 }
 
-/// A cluster with a run, on a way to an object store that can be made a bad one.
-fn started(args: &[&str]) -> Option<(Way, Rig)> {
-    let way = Way::to_moto()?;
-    let mut rig = Rig::new();
-    rig.place = way.place();
-    rig.start_coordinator();
-    rig.start_worker("w0", &["--threads", "1"]);
-    rig.start_worker("w1", &["--threads", "1"]);
-    rig.submit(args);
-    Some((way, rig))
+/// Starts a cluster of two workers with a run, on a store that can fail.
+fn start(args: &[&str]) -> Option<(FaultyStore, Cluster)> {
+    let store = FaultyStore::start()?;
+    let mut cluster = Cluster::new();
+    cluster.store = store.store();
+    cluster.start_all(&["w0", "w1"]);
+    cluster.submit(args);
+    Some((store, cluster))
 }
 
 #[test]
-fn an_object_store_that_fails_for_a_while_holds_a_run_up_and_no_more() {
+fn transient_faults_of_store_only_delay_a_run() {
     let args = [&WIDTH[..], &["--max-depth", "80"]].concat();
-    let Some((way, rig)) = started(&args) else {
+    let Some((store, cluster)) = start(&args) else {
         return;
     };
     for (at, fault) in FAULTS.into_iter().enumerate() {
-        wait_for_depth(&rig, 5 + 5 * at as u64);
-        way.fail(fault);
+        cluster.wait_for_depth(5 + 5 * at as u64);
+        store.fail(fault);
         std::thread::sleep(Duration::from_secs(2));
-        println!("{fault:?} happened {} times", way.mend());
+        println!("{fault:?} happened {} times", store.restore());
     }
-    rig.watch().assert_same(&alone(&args));
+    cluster.watch().assert_same(&one_process(&args));
 }
 
-/// Longer than any single request is tried again.
+/// The outage is longer than the retries of any request.
 #[test]
-fn an_object_store_that_is_away_for_long_holds_a_run_up_and_no_more() {
+fn long_outage_of_store_only_delays_a_run() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();
-    let Some((way, rig)) = started(&args) else {
+    let Some((store, cluster)) = start(&args) else {
         return;
     };
-    wait_for_depth(&rig, 5);
-    way.fail(Fault::Close);
+    cluster.wait_for_depth(5);
+    store.fail(Fault::Close);
     std::thread::sleep(Duration::from_secs(30));
-    assert!(way.mend() > 10, "nobody asked for it");
-    rig.watch().assert_same(&alone(&args));
+    assert!(store.restore() > 10, "the cluster made no requests");
+    cluster.watch().assert_same(&one_process(&args));
 }

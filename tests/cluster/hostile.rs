@@ -1,9 +1,9 @@
-//! Peers and clients that send nonsense: each is refused with a clear error, and the run goes on.
+//! Invalid messages of peers, workers and clients: each is refused with a clear error, and the run continues.
 
-use crate::rig::Rig;
-use crate::{WIDTH, alone};
+use crate::harness::Cluster;
+use crate::{WIDTH, one_process};
 use hatebeam_game::{Geometry, Well};
-use hatebeam_net::{self as wire, Limits};
+use hatebeam_net::{self as net, Limits};
 use hatebeam_proto::v1::from_worker::Message;
 use hatebeam_proto::v1::members_client::MembersClient;
 use hatebeam_proto::v1::peers_client::PeersClient;
@@ -13,12 +13,13 @@ use hatebeam_search::{Node, NodeWell};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-async fn channel(uri: &str) -> Channel {
-    wire::connect(uri, None, &Limits::default()).await.unwrap()
+async fn connect(uri: &str) -> Channel {
+    net::connect(uri, None, &Limits::default()).await.unwrap()
 }
 
+/// Sends messages to a worker and returns the error.
 async fn send(uri: &str, messages: Vec<v1::SendRequest>) -> Status {
-    let mut client = PeersClient::new(channel(uri).await);
+    let mut client = PeersClient::new(connect(uri).await);
     let answers = client.send(tokio_stream::iter(messages)).await;
     let mut answers = match answers {
         Ok(answers) => answers.into_inner(),
@@ -27,83 +28,77 @@ async fn send(uri: &str, messages: Vec<v1::SendRequest>) -> Status {
     loop {
         match answers.message().await {
             Ok(Some(_)) => {}
-            Ok(None) => panic!("it was not refused"),
+            Ok(None) => panic!("the worker accepts the messages"),
             Err(status) => return status,
         }
     }
 }
 
-fn header(run: &str, epoch: u64, depth: u32, from: &str) -> v1::SendRequest {
-    v1::SendRequest {
-        header: Some(v1::StreamHeader {
-            run: run.to_owned(),
-            epoch,
-            depth,
-            attempt: 1,
-            from: from.to_owned(),
-        }),
-        batch: Vec::new().into(),
-    }
-}
-
-#[test]
-fn nonsense_is_refused_and_the_run_goes_on() {
-    let expected = alone(&WIDTH);
-    let mut rig = Rig::new();
-    rig.coordinator_flags = vec!["--min-workers".to_owned(), "2".to_owned()];
-    rig.start_coordinator();
-    rig.start_worker("w0", &["--threads", "1"]);
-    rig.start_worker("w1", &["--threads", "1"]);
-    let run = rig.submit(&WIDTH)["run"].as_str().unwrap().to_owned();
-    crate::wait_for_depth(&rig, 3);
-    let status = rig.client(&["status", "--json"]);
-    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
-    let worker = &status["workers"][0];
-    assert_eq!(worker["worker"], "w0");
-    let shards: Vec<u64> = [0, 1]
-        .map(|at: usize| status["workers"][at]["shards"].as_u64().unwrap())
-        .to_vec();
-    assert_eq!(shards, [32, 32]);
-    let here = Here {
-        worker: worker["address"].as_str().unwrap().to_owned(),
-        coordinator: rig.uri(),
-        epoch: status["runs"][0]["epoch"].as_u64().unwrap(),
-        run,
-    };
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        here.a_worker_refuses_what_is_over().await;
-        here.the_coordinator_refuses_what_is_no_run().await;
-        here.the_coordinator_refuses_who_is_no_worker().await;
-        here.a_worker_refuses_what_is_no_child().await;
-    });
-    rig.watch().assert_same(&expected);
-}
-
-/// Where nonsense is sent.
-struct Here {
+/// The addresses of a cluster of two workers, w0 and w1, and its run.
+struct Target {
+    /// Address of w0.
     worker: String,
     coordinator: String,
     run: String,
     epoch: u64,
 }
 
-impl Here {
-    async fn a_worker_refuses_what_is_over(&self) {
-        for messages in [
-            vec![header(&self.run, self.epoch, 1, "w1")],
-            vec![header(&self.run, 0, 500, "w1")],
-        ] {
-            let status = send(&self.worker, messages).await;
+#[test]
+fn invalid_messages_are_refused_and_run_gives_same_digests() {
+    let expected = one_process(&WIDTH);
+    let mut cluster = Cluster::new();
+    cluster.set_coordinator_flags(&["--min-workers", "2"]);
+    cluster.start_all(&["w0", "w1"]);
+    let run = cluster.submit_name(&WIDTH);
+    cluster.wait_for_depth(3);
+    let workers = cluster.worker_status();
+    assert_eq!(workers[0]["worker"], "w0");
+    assert!(
+        workers.iter().all(|worker| worker["shards"] == 32),
+        "{workers:?}"
+    );
+    let target = Target {
+        worker: workers[0]["address"].as_str().unwrap().to_owned(),
+        coordinator: cluster.uri(),
+        run,
+        epoch: cluster.status().unwrap()["epoch"].as_u64().unwrap(),
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        target.worker_refuses_past_depths_and_epochs().await;
+        target.coordinator_refuses_invalid_runs().await;
+        target.coordinator_refuses_invalid_workers().await;
+        target.worker_refuses_invalid_children().await;
+    });
+    cluster.watch().assert_same(&expected);
+}
+
+impl Target {
+    fn header(&self, depth: u32, from: &str) -> v1::StreamHeader {
+        v1::StreamHeader {
+            run: self.run.clone(),
+            epoch: self.epoch,
+            depth,
+            attempt: 1,
+            from: from.to_owned(),
+        }
+    }
+
+    async fn worker_refuses_past_depths_and_epochs(&self) {
+        let past_depth = self.header(1, "w1");
+        let mut past_epoch = self.header(500, "w1");
+        past_epoch.epoch = 0;
+        for header in [past_depth, past_epoch] {
+            let status = send(&self.worker, vec![first_message(header)]).await;
             assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
         }
-        let status = send(&self.worker, vec![v1::SendRequest::default()]).await;
+        let without_header = v1::SendRequest::default();
+        let status = send(&self.worker, vec![without_header]).await;
         assert_eq!(status.code(), Code::InvalidArgument, "{status}");
     }
 
-    /// A run that is no run, and not even a specification.
-    async fn the_coordinator_refuses_what_is_no_run(&self) {
-        let mut client = RunsClient::new(channel(&self.coordinator).await);
+    async fn coordinator_refuses_invalid_runs(&self) {
+        let mut client = RunsClient::new(connect(&self.coordinator).await);
         for spec in ["", "{}", "{\"width\":0}"] {
             let request = v1::SubmitRequest {
                 spec: spec.to_owned(),
@@ -120,9 +115,9 @@ impl Here {
         assert_eq!(status.code(), Code::NotFound, "{status}");
     }
 
-    /// A worker without a name, one of another version, one that says something else first.
-    async fn the_coordinator_refuses_who_is_no_worker(&self) {
-        let hello = v1::Hello {
+    /// A worker of another version, one without a name, and one that does not introduce itself.
+    async fn coordinator_refuses_invalid_workers(&self) {
+        let other_version = v1::Hello {
             name: "x".to_owned(),
             address: "http://127.0.0.1:1".to_owned(),
             threads: 1,
@@ -131,73 +126,134 @@ impl Here {
         };
         let nameless = v1::Hello {
             name: String::new(),
-            ..hello.clone()
+            ..other_version.clone()
         };
-        for say in [
-            Message::Hello(hello),
+        for first in [
+            Message::Hello(other_version),
             Message::Hello(nameless),
             Message::Heartbeat(v1::Heartbeat::default()),
         ] {
-            let mut members = MembersClient::new(channel(&self.coordinator).await);
-            let message = v1::FromWorker { message: Some(say) };
-            let status = members
-                .join(tokio_stream::iter([message]))
-                .await
-                .unwrap_err();
+            let mut members = MembersClient::new(connect(&self.coordinator).await);
+            let message = v1::FromWorker {
+                message: Some(first),
+            };
+            let answer = members.join(tokio_stream::iter([message])).await;
+            let status = answer.unwrap_err();
             assert_eq!(status.code(), Code::InvalidArgument, "{status}");
         }
     }
 
-    /// Children of the depth that is being expanded: from one who is no worker, and of another run; and from
-    /// one who says that he is a worker: of a well that cannot be, cut off, and of a shard that is elsewhere.
-    async fn a_worker_refuses_what_is_no_child(&self) {
-        let geometry = Geometry::STANDARD;
-        let node = |well| Node {
-            score: 1,
-            well,
-            lines: 0,
-            hint: 0,
-        };
-        // Of so many at least one is in the other worker's half.
-        let many: Vec<Node> = (1..64u16)
-            .map(|row| {
-                let mut rows = [0; 16];
-                rows[15] = row;
-                let well = Well::from_rows(rows);
-                node(NodeWell::pack(geometry, &well))
-            })
-            .collect();
-        let whole = batch::pack(geometry, &many[..1], false);
-        let batches = [
-            batch::pack(geometry, &[node(NodeWell([0xff; 20]))], false),
-            whole[..whole.len() - 1].to_vec(),
-            batch::pack(geometry, &many, false),
-        ];
-        let words = ["", "", "is not here"];
-        let mut client = RunsClient::new(channel(&self.coordinator).await);
-        let mut refused = [false; 5];
+    /// Sends children to the depth that is being expanded. The depth can end before a message arrives, so each kind is
+    /// repeated until it is refused for the right reason.
+    async fn worker_refuses_invalid_children(&self) {
+        let mut client = RunsClient::new(connect(&self.coordinator).await);
+        let mut kinds = invalid_streams();
         for _ in 0..400 {
             let now = client.list(v1::ListRequest {}).await.unwrap().into_inner();
             let depth = now.runs[0].depth + 2;
-            let stranger = header(&self.run, self.epoch, depth, "stranger");
-            let status = send(&self.worker, vec![stranger]).await;
-            refused[3] |= status.code() == Code::PermissionDenied;
-            let status = send(&self.worker, vec![header("other", self.epoch, depth, "w1")]).await;
-            refused[4] |= status.message().contains("the run here is");
-            for (place, batch) in batches.iter().enumerate() {
-                let request = v1::SendRequest {
+            for kind in &mut kinds {
+                let mut header = self.header(depth, kind.from);
+                if let Some(run) = kind.run {
+                    header.run = run.to_owned();
+                }
+                let mut messages = vec![first_message(header)];
+                messages.extend(kind.batch.as_ref().map(|batch| v1::SendRequest {
                     header: None,
                     batch: batch.clone().into(),
-                };
-                let header = header(&self.run, self.epoch, depth, "w1");
-                let status = send(&self.worker, vec![header, request]).await;
-                refused[place] |= status.code() == Code::InvalidArgument
-                    && status.message().contains(words[place]);
+                }));
+                let status = send(&self.worker, messages).await;
+                let is_expected =
+                    status.code() == kind.code && status.message().contains(kind.message);
+                kind.is_refused |= is_expected;
             }
-            if refused == [true; 5] {
-                break;
+            if kinds.iter().all(|kind| kind.is_refused) {
+                return;
             }
         }
-        assert_eq!(refused, [true; 5]);
+        let accepted: Vec<&str> = kinds
+            .iter()
+            .filter(|kind| !kind.is_refused)
+            .map(|kind| kind.name)
+            .collect();
+        panic!("never refused with the right error: {accepted:?}");
     }
+}
+
+fn first_message(header: v1::StreamHeader) -> v1::SendRequest {
+    v1::SendRequest {
+        header: Some(header),
+        batch: Vec::new().into(),
+    }
+}
+
+/// A kind of stream that a worker must refuse.
+struct InvalidStream {
+    name: &'static str,
+    from: &'static str,
+    /// Another run than the one in progress.
+    run: Option<&'static str>,
+    batch: Option<Vec<u8>>,
+    code: Code,
+    /// Part of the error message.
+    message: &'static str,
+    is_refused: bool,
+}
+
+impl InvalidStream {
+    fn batch(name: &'static str, batch: Vec<u8>, message: &'static str) -> InvalidStream {
+        InvalidStream {
+            name,
+            from: "w1",
+            run: None,
+            batch: Some(batch),
+            code: Code::InvalidArgument,
+            message,
+            is_refused: false,
+        }
+    }
+}
+
+fn invalid_streams() -> [InvalidStream; 5] {
+    let geometry = Geometry::STANDARD;
+    let node = |well| Node {
+        score: 1,
+        well,
+        lines: 0,
+        hint: 0,
+    };
+    // With this number of wells, at least one is in a shard of the other worker.
+    let many: Vec<Node> = (1..64u16)
+        .map(|row| {
+            let mut rows = [0; 16];
+            rows[15] = row;
+            node(NodeWell::pack(geometry, &Well::from_rows(rows)))
+        })
+        .collect();
+    let full_rows = batch::pack(geometry, &[node(NodeWell([0xff; 20]))], false);
+    let mut truncated = batch::pack(geometry, &many[..1], false);
+    truncated.pop();
+    let other_shards = batch::pack(geometry, &many, false);
+    [
+        InvalidStream::batch("full rows", full_rows, ""),
+        InvalidStream::batch("truncated", truncated, ""),
+        InvalidStream::batch("other shards", other_shards, "is not here"),
+        InvalidStream {
+            name: "unknown sender",
+            from: "stranger",
+            run: None,
+            batch: None,
+            code: Code::PermissionDenied,
+            message: "",
+            is_refused: false,
+        },
+        InvalidStream {
+            name: "other run",
+            from: "w1",
+            run: Some("other"),
+            batch: None,
+            code: Code::FailedPrecondition,
+            message: "the run here is",
+            is_refused: false,
+        },
+    ]
 }

@@ -1,83 +1,82 @@
-//! Several hosts on one machine: network namespaces, each with a cable to a switch.
+//! Several hosts on one machine: network namespaces, each connected to a bridge.
 
-use std::fmt::Write as _;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The host that the coordinator and the clients are on.
+/// Name of the host of the coordinator and the clients.
 pub(crate) const COORDINATOR: &str = "c";
 
-/// The hosts' network, which goes with this value.
+/// Hosts and their network. Dropping the value deletes them.
 pub(crate) struct Hosts {
-    /// What the names of all its namespaces begin with.
+    /// Prefix of the names of all namespaces.
     prefix: String,
     names: Vec<String>,
 }
 
 impl Hosts {
-    /// Hosts for a coordinator and these workers; none, which is said aloud, where this machine does not
-    /// allow it.
+    /// Creates hosts for a coordinator and these workers. If this machine does not allow it, prints that the test is
+    /// skipped, and returns `None`.
     pub(crate) fn new(workers: &[&str]) -> Option<Hosts> {
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        static CREATED: AtomicU32 = AtomicU32::new(0);
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
         let names = [&[COORDINATOR], workers].concat();
         let hosts = Hosts {
             prefix: format!("hb{}x{number}", std::process::id()),
             names: names.iter().map(|&name| name.to_owned()).collect(),
         };
-        match hosts.make() {
+        match hosts.create() {
             Ok(()) => Some(hosts),
             Err(reason) => {
-                println!("SKIPPED: network namespaces cannot be made here: {reason}");
+                println!("skipped: cannot create network namespaces: {reason}");
                 None
             }
         }
     }
 
-    fn make(&self) -> Result<(), String> {
-        let switch = self.space("sw");
-        ip(&["netns", "add", &switch])?;
-        ip(&["-n", &switch, "link", "add", "bridge0", "type", "bridge"])?;
-        ip(&["-n", &switch, "link", "set", "bridge0", "up"])?;
+    fn create(&self) -> Result<(), String> {
+        let bridge = self.namespace("sw");
+        ip(&["netns", "add", &bridge])?;
+        ip(&["-n", &bridge, "link", "add", "bridge0", "type", "bridge"])?;
+        ip(&["-n", &bridge, "link", "set", "bridge0", "up"])?;
         for (at, name) in self.names.iter().enumerate() {
-            let (space, port) = (self.space(name), format!("p{at}"));
-            ip(&["netns", "add", &space])?;
+            let (host, port) = (self.namespace(name), format!("p{at}"));
+            ip(&["netns", "add", &host])?;
             ip(&[
-                "-n", &switch, "link", "add", &port, "type", "veth", "peer", "name", "net",
-                "netns", &space,
+                "-n", &bridge, "link", "add", &port, "type", "veth", "peer", "name", "net",
+                "netns", &host,
             ])?;
             ip(&[
-                "-n", &switch, "link", "set", &port, "master", "bridge0", "up",
+                "-n", &bridge, "link", "set", &port, "master", "bridge0", "up",
             ])?;
             let address = format!("{}/24", self.address(name));
-            ip(&["-n", &space, "addr", "add", &address, "dev", "net"])?;
-            ip(&["-n", &space, "link", "set", "net", "up"])?;
-            ip(&["-n", &space, "link", "set", "lo", "up"])?;
+            ip(&["-n", &host, "addr", "add", &address, "dev", "net"])?;
+            ip(&["-n", &host, "link", "set", "net", "up"])?;
+            ip(&["-n", &host, "link", "set", "lo", "up"])?;
         }
         Ok(())
     }
 
-    fn space(&self, name: &str) -> String {
+    fn namespace(&self, name: &str) -> String {
         format!("{}-{name}", self.prefix)
     }
 
-    /// The address of a host.
+    /// Returns the IP address of a host.
     pub(crate) fn address(&self, name: &str) -> String {
         let at = self.names.iter().position(|host| host == name);
         format!("10.77.0.{}", at.unwrap() + 1)
     }
 
-    /// A command that is carried out on a host.
+    /// Returns a command that runs its arguments on a host.
     pub(crate) fn command(&self, name: &str) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.space(name)]);
+        command.args(["netns", "exec", &self.namespace(name)]);
         command
     }
 
-    /// What one host sends to another does not come to it any more; what that one sends still does.
+    /// Drops what one host sends to another. The other direction still works.
     pub(crate) fn cut_one_way(&self, from: &str, to: &str) {
-        // An address of no host: the frames go nowhere, and nobody is told.
-        let (space, address) = (self.space(from), self.address(to));
+        // No host has this link-layer address: the frames get lost without an error.
+        let (host, address) = (self.namespace(from), self.address(to));
         let nowhere = [
             "lladdr",
             "02:00:00:00:00:fe",
@@ -86,43 +85,48 @@ impl Hosts {
             "nud",
             "permanent",
         ];
-        ip(&[&["-n", &space, "neigh", "replace", &address][..], &nowhere].concat()).unwrap();
+        ip(&[&["-n", &host, "neigh", "replace", &address][..], &nowhere].concat()).unwrap();
     }
 
     /// Undoes [`cut_one_way`](Hosts::cut_one_way).
-    pub(crate) fn mend(&self, from: &str, to: &str) {
-        let (space, address) = (self.space(from), self.address(to));
-        ip(&["-n", &space, "neigh", "del", &address, "dev", "net"]).unwrap();
+    pub(crate) fn restore(&self, from: &str, to: &str) {
+        let (host, address) = (self.namespace(from), self.address(to));
+        ip(&["-n", &host, "neigh", "del", &address, "dev", "net"]).unwrap();
     }
 
-    /// Pulls a host's cable, or puts it in again.
-    pub(crate) fn plug(&self, name: &str, is_in: bool) {
-        let state = if is_in { "up" } else { "down" };
-        ip(&["-n", &self.space(name), "link", "set", "net", state]).unwrap();
+    /// Disconnects a host from the network.
+    pub(crate) fn unplug(&self, name: &str) {
+        self.set_link(name, "down");
     }
 
-    /// Makes what a host sends slow, and late; whether this machine can.
+    /// Undoes [`unplug`](Hosts::unplug).
+    pub(crate) fn plug_in(&self, name: &str) {
+        self.set_link(name, "up");
+    }
+
+    fn set_link(&self, name: &str, state: &str) {
+        ip(&["-n", &self.namespace(name), "link", "set", "net", state]).unwrap();
+    }
+
+    /// Limits the rate of what a host sends, and queues at most `latency` of it. Returns whether this machine can.
     pub(crate) fn slow(&self, name: &str, rate: &str, latency: &str) -> bool {
         let mut command = self.command(name);
         command.args(["tc", "qdisc", "replace", "dev", "net", "root", "tbf"]);
         command.args(["rate", rate, "burst", "32kbit", "latency", latency]);
-        done(command)
-            .inspect_err(|reason| println!("SKIPPED: no slow network: {reason}"))
+        run(command)
+            .inspect_err(|reason| println!("skipped: a slow network: {reason}"))
             .is_ok()
     }
 
-    /// Loses some of the packets that a host sends, so many in a thousand; whether this machine can.
-    pub(crate) fn lose(&self, name: &str, in_a_thousand: u32) -> bool {
-        let mut rules =
-            String::from("table inet lossy { chain out { type filter hook output priority 0; ");
-        let _ = write!(
-            rules,
-            "numgen random mod 1000 < {in_a_thousand} drop; }}; }};"
-        );
+    /// Drops this number of every thousand packets that a host sends. Returns whether this machine can.
+    pub(crate) fn lose(&self, name: &str, per_thousand: u32) -> bool {
+        let chain = "type filter hook output priority 0;";
+        let rule = format!("numgen random mod 1000 < {per_thousand} drop;");
+        let rules = format!("table inet lossy {{ chain out {{ {chain} {rule} }}; }};");
         let mut command = self.command(name);
         command.args(["nft", &rules]);
-        let lost = done(command);
-        lost.inspect_err(|reason| println!("SKIPPED: no lossy network: {reason}"))
+        run(command)
+            .inspect_err(|reason| println!("skipped: a lossy network: {reason}"))
             .is_ok()
     }
 }
@@ -130,7 +134,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in self.names.iter().map(String::as_str).chain(["sw"]) {
-            let _ = ip(&["netns", "del", &self.space(name)]);
+            let _ = ip(&["netns", "del", &self.namespace(name)]);
         }
     }
 }
@@ -138,18 +142,17 @@ impl Drop for Hosts {
 fn ip(args: &[&str]) -> Result<(), String> {
     let mut command = Command::new("ip");
     command.args(args);
-    done(command)
+    run(command)
 }
 
-fn done(mut command: Command) -> Result<(), String> {
+/// Runs a command to its end. An error has the command and what it has printed.
+fn run(mut command: Command) -> Result<(), String> {
     let output = command
         .output()
         .map_err(|error| format!("{command:?}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!(
-            "{command:?}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        )),
+    if output.status.success() {
+        return Ok(());
     }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{command:?}: {}", stderr.trim()))
 }

@@ -1,25 +1,20 @@
-//! Metrics of real processes: what is documented is there, nothing else is, and the numbers are right.
+//! Metrics of real processes: exactly the documented ones, in the right format, with the right values.
 
-use crate::rig::{PATIENCE, Process, Rig, Watched, hatebeam};
+use crate::harness::{Cluster, Process, RunOutput};
+use crate::program::{TIMEOUT, hatebeam, wait_until};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::net::{TcpListener, TcpStream};
 
 const METRICS: [&str; 2] = ["--metrics", "127.0.0.1:0"];
-
-/// What a process shows: kinds by family, values by series.
-struct Scrape {
-    kinds: BTreeMap<String, String>,
-    values: BTreeMap<String, f64>,
-}
 
 fn get(url: &str) -> String {
     let rest = url.strip_prefix("http://").unwrap();
     let (address, path) = rest.split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nhost: {address}\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -28,33 +23,39 @@ fn get(url: &str) -> String {
     body.to_owned()
 }
 
-/// Where a process says that its metrics are.
+/// Returns the URL of a process's metrics.
 #[track_caller]
 fn url_of(process: &Process) -> String {
-    process.says("metrics at http://");
+    process.wait_for_log("metrics at http://");
     let log = process.log();
     let (_, url) = log.split_once("metrics at ").unwrap();
-    url.split_whitespace().next().unwrap().to_owned()
+    // In a JSON log, the message ends after the URL.
+    let end = url.find(|end: char| end.is_whitespace() || end == '"');
+    url[..end.unwrap_or(url.len())].to_owned()
+}
+
+/// The metrics of a process.
+#[derive(Default)]
+struct Scrape {
+    /// Kinds by family.
+    kinds: BTreeMap<String, String>,
+    /// Values by series.
+    values: BTreeMap<String, f64>,
 }
 
 impl Scrape {
     #[track_caller]
     fn of(process: &Process) -> Scrape {
-        Scrape::at(&url_of(process))
+        Scrape::parse(&get(&url_of(process)))
     }
 
-    /// Reads the format as strictly as it is defined: each family once, with its help, its kind and its
-    /// unit before its series, no series twice, and an end.
+    /// Parses the OpenMetrics format. Asserts that each family comes once, with help, kind and unit before its series,
+    /// that no series comes twice, and that there is an end.
     #[track_caller]
-    fn at(url: &str) -> Scrape {
-        let text = get(url);
-        let mut scrape = Scrape {
-            kinds: BTreeMap::new(),
-            values: BTreeMap::new(),
-        };
-        let (text, end) = text.split_at(text.len() - "# EOF\n".len());
-        assert_eq!(end, "# EOF\n");
-        let (mut family, mut kind) = (String::new(), "");
+    fn parse(text: &str) -> Scrape {
+        let mut scrape = Scrape::default();
+        let text = text.strip_suffix("# EOF\n").expect("no end");
+        let mut family = String::new();
         for line in text.lines() {
             let words: Vec<&str> = line.splitn(4, ' ').collect();
             match words[..] {
@@ -62,57 +63,71 @@ impl Scrape {
                     assert!(help.len() > 1 && help.ends_with('.'), "{line}");
                     family = name.to_owned();
                 }
-                ["#", "TYPE", name, is] => {
+                ["#", "TYPE", name, kind] => {
                     assert_eq!(name, family, "{line}");
-                    kind = is;
-                    let before = scrape.kinds.insert(family.clone(), is.to_owned());
+                    let before = scrape.kinds.insert(family.clone(), kind.to_owned());
                     assert_eq!(before, None, "{family} comes twice");
                 }
                 ["#", "UNIT", name, unit] => {
-                    assert!(
-                        name == family && name.ends_with(&format!("_{unit}")),
-                        "{line}"
-                    );
+                    assert_eq!(name, family, "{line}");
+                    assert!(name.ends_with(&format!("_{unit}")), "{line}");
                 }
-                _ => {
-                    let (series, value) = line.rsplit_once(' ').unwrap();
-                    let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
-                    assert!(labels.ends_with('}'), "{line}");
-                    let suffix = name
-                        .strip_prefix(&family)
-                        .unwrap_or_else(|| panic!("{line}"));
-                    let fine: &[&str] = match kind {
-                        "counter" => &["_total"],
-                        "gauge" => &[""],
-                        "histogram" => &["_bucket", "_sum", "_count"],
-                        _ => panic!("{line}"),
-                    };
-                    assert!(fine.contains(&suffix), "{line}");
-                    let value: f64 = value.parse().unwrap();
-                    assert!(value.is_finite() && value >= 0.0, "{line}");
-                    let before = scrape.values.insert(series.to_owned(), value);
-                    assert_eq!(before, None, "{line} comes twice");
-                }
+                _ => scrape.parse_sample(&family, line),
             }
         }
         scrape
     }
 
-    /// The value of a series, without the prefix that all have.
+    /// Parses the value of a series of this family.
+    #[track_caller]
+    fn parse_sample(&mut self, family: &str, line: &str) {
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+        assert!(labels.ends_with('}'), "{line}");
+        let suffix = name.strip_prefix(family);
+        let suffix = suffix.unwrap_or_else(|| panic!("{line} is not of {family}"));
+        let expected: &[&str] = match self.kinds[family].as_str() {
+            "counter" => &["_total"],
+            "gauge" => &[""],
+            "histogram" => &["_bucket", "_sum", "_count"],
+            kind => panic!("{family} has the kind {kind}"),
+        };
+        assert!(expected.contains(&suffix), "{line}");
+        let value: f64 = value.parse().unwrap();
+        assert!(value.is_finite() && value >= 0.0, "{line}");
+        let before = self.values.insert(series.to_owned(), value);
+        assert_eq!(before, None, "{line} comes twice");
+    }
+
+    /// Returns the value of a series, named without the common prefix.
     #[track_caller]
     fn value(&self, series: &str) -> f64 {
         let value = self.values.get(&format!("hatebeam_{series}"));
         *value.unwrap_or_else(|| panic!("no {series} in {:?}", self.values))
     }
 
-    /// That it shows what is documented under these heads, and nothing else.
     #[track_caller]
-    fn assert_documented(&self, heads: &[&str]) {
-        let text = include_str!("../../docs/metrics.md");
+    fn assert_values<const N: usize>(&self, expected: [(&str, f64); N]) {
+        for (series, expected) in expected {
+            assert_eq!(self.value(series), expected, "{series}");
+        }
+    }
+
+    #[track_caller]
+    fn assert_positive<const N: usize>(&self, series: [&str; N]) {
+        for series in series {
+            assert!(self.value(series) > 0.0, "{series}");
+        }
+    }
+
+    /// Asserts that the families are those under these headings of docs/metrics.md, and that each has a value.
+    #[track_caller]
+    fn assert_documented(&self, headings: &[&str]) {
+        let page = include_str!("../../docs/metrics.md");
         let mut documented = BTreeSet::new();
-        for section in text.split("\n## ").skip(1) {
-            let (head, rows) = section.split_once('\n').unwrap();
-            if !heads.contains(&head) {
+        for section in page.split("\n## ").skip(1) {
+            let (heading, rows) = section.split_once('\n').unwrap();
+            if !headings.contains(&heading) {
                 continue;
             }
             for row in rows.lines().filter(|row| row.starts_with("| `hatebeam_")) {
@@ -120,7 +135,7 @@ impl Scrape {
                 documented.insert((cells[1].trim_matches('`').to_owned(), cells[2].to_owned()));
             }
         }
-        let shown: BTreeSet<(String, String)> = self
+        let found: BTreeSet<(String, String)> = self
             .kinds
             .iter()
             .map(|(family, kind)| match kind.as_str() {
@@ -128,90 +143,87 @@ impl Scrape {
                 _ => (family.clone(), kind.clone()),
             })
             .collect();
-        assert_eq!(shown, documented);
-        // And everything that is documented has a value.
+        assert_eq!(found, documented);
         for family in self.kinds.keys() {
-            let has = |series: &String| series.starts_with(family.as_str());
-            assert!(self.values.keys().any(has), "{family} has no value");
+            let is_of_family = |series: &String| series.starts_with(family.as_str());
+            assert!(
+                self.values.keys().any(is_of_family),
+                "{family} has no value"
+            );
         }
     }
 }
 
-fn sum_of(depths: &BTreeMap<u64, Value>, key: &str) -> f64 {
-    let numbers = depths.values().map(|depth| depth[key].as_u64().unwrap());
+/// Returns the sum of a field of all depths.
+fn sum_of(run: &RunOutput, key: &str) -> f64 {
+    let numbers = run
+        .depths
+        .values()
+        .map(|depth| depth[key].as_u64().unwrap());
     numbers.sum::<u64>() as f64
 }
 
+fn last_depth(run: &RunOutput) -> f64 {
+    *run.depths.last_key_value().unwrap().0 as f64
+}
+
 #[test]
-fn a_cluster_shows_what_it_does() {
-    let mut rig = Rig::new();
-    rig.coordinator_flags = ["--min-workers", "2"].map(str::to_owned).to_vec();
-    rig.coordinator_flags.extend(METRICS.map(str::to_owned));
-    rig.start_coordinator();
+fn metrics_of_cluster_are_documented_and_agree_with_run() {
+    let mut cluster = Cluster::new();
+    cluster.set_coordinator_flags(&[&["--min-workers", "2"][..], &METRICS].concat());
+    cluster.start_coordinator();
     for worker in ["w0", "w1"] {
-        rig.start_worker(worker, &[&["--threads", "1"][..], &METRICS].concat());
+        cluster.start_worker(worker, &[&["--threads", "1"][..], &METRICS].concat());
     }
-    // Before there is any run, everything is there but the run.
-    let idle = Scrape::of(rig.coordinator.as_ref().unwrap());
+    // Before the first run, every family but the run's name has a value.
+    let idle = Scrape::of(cluster.coordinator());
     assert_eq!(idle.value("run_depth"), 0.0);
-    assert!(
-        !idle
-            .values
-            .keys()
-            .any(|series| series.starts_with("hatebeam_run_info"))
-    );
-    rig.submit(&["--width", "2000", "--shards", "16"]);
-    let watched = rig.watch();
-    let url = url_of(&rig.workers["w0"]);
+    let is_info = |series: &String| series.starts_with("hatebeam_run_info");
+    assert!(!idle.values.keys().any(is_info));
+    cluster.submit(&["--width", "2000", "--shards", "16"]);
+    let run = cluster.watch();
+    let url = url_of(&cluster.workers["w0"]);
     assert_eq!(get(&url.replace("/metrics", "/healthz")), "ok\n");
-    let coordinator = Scrape::of(rig.coordinator.as_ref().unwrap());
-    assert_run(&coordinator, &watched);
-    assert_coordinator(&coordinator, &watched);
-    // With tables of this size no depth has to be done again, so that all numbers are exact.
+    let coordinator = Scrape::of(cluster.coordinator());
+    assert_run(&coordinator, &run);
+    assert_coordinator(&coordinator, &run);
+    // At this width no depth is repeated. That makes all numbers exact.
     assert_eq!(coordinator.value("coordinator_depth_repeats_total"), 0.0);
-    let workers = ["w0", "w1"].map(|name| Scrape::of(&rig.workers[name]));
-    assert_workers(&workers, &watched);
+    let workers = ["w0", "w1"].map(|name| Scrape::of(&cluster.workers[name]));
+    assert_workers(&workers, &run);
 }
 
-fn last_depth(watched: &Watched) -> f64 {
-    let last = watched.depths.last_key_value();
-    *last.unwrap().0 as f64
-}
-
-/// What a coordinator shows of the run that it has searched.
-fn assert_run(coordinator: &Scrape, watched: &Watched) {
-    let name = watched.end["run"].as_str().unwrap();
+/// Asserts the coordinator's metrics of the run.
+#[track_caller]
+fn assert_run(coordinator: &Scrape, run: &RunOutput) {
+    let name = run.end["run"].as_str().unwrap();
     coordinator.assert_documented(&["Run", "Coordinator", "Object store", "Process"]);
-    let depths = last_depth(watched);
+    let depths = last_depth(run);
     let version = env!("CARGO_PKG_VERSION");
     let build = format!("build_info{{version=\"{version}\",process=\"coordinator\"}}");
-    assert_eq!(coordinator.value(&build), 1.0);
     let info = format!("run_info{{run=\"{name}\",state=\"finished\"}}");
-    assert_eq!(coordinator.value(&info), 1.0);
-    let last = watched.depths.values().last().unwrap();
-    for (series, expected) in [
+    let last = run.depths.values().last().unwrap();
+    coordinator.assert_values([
+        (&build, 1.0),
+        (&info, 1.0),
         ("run_depth", depths),
         ("run_wells", last["wells"].as_f64().unwrap()),
         ("run_width_wells", 2000.0),
-        (
-            "run_best_lines",
-            watched.end["best_lines"].as_f64().unwrap(),
-        ),
-        ("run_children_total", sum_of(&watched.depths, "children")),
-        // The first record is the start, which nobody searched.
+        ("run_best_lines", run.end["best_lines"].as_f64().unwrap()),
+        ("run_children_total", sum_of(run, "children")),
+        // Depth 0 was not searched.
         ("run_depths_total", depths),
         ("run_depth_seconds_count", depths),
-    ] {
-        assert_eq!(coordinator.value(series), expected, "{series}");
-    }
-    for series in ["run_stored_bytes", "run_searched_seconds"] {
-        assert!(coordinator.value(series) > 0.0, "{series}");
-    }
+    ]);
+    coordinator.assert_positive(["run_stored_bytes", "run_searched_seconds"]);
 }
 
-fn assert_coordinator(coordinator: &Scrape, watched: &Watched) {
-    let depths = last_depth(watched);
-    for (series, expected) in [
+/// Asserts the coordinator's other metrics.
+#[track_caller]
+fn assert_coordinator(coordinator: &Scrape, run: &RunOutput) {
+    // The wells of the last depth are expanded, too. No child of theirs is alive.
+    let expanded = last_depth(run) + 1.0;
+    coordinator.assert_values([
         ("coordinator_runs{state=\"finished\"}", 1.0),
         ("coordinator_runs{state=\"running\"}", 0.0),
         ("coordinator_workers_joined_total", 2.0),
@@ -219,52 +231,42 @@ fn assert_coordinator(coordinator: &Scrape, watched: &Watched) {
         ("coordinator_epochs_total", 1.0),
         ("coordinator_depth_failures_total{cause=\"lost\"}", 0.0),
         ("coordinator_orders_total{order=\"prepare\"}", 2.0),
-        // The last depth is expanded, and has no well that is alive.
-        (
-            "coordinator_orders_total{order=\"expand\"}",
-            2.0 * (depths + 1.0),
-        ),
+        ("coordinator_orders_total{order=\"expand\"}", 2.0 * expanded),
         ("objects_errors_total", 0.0),
-    ] {
-        assert_eq!(coordinator.value(series), expected, "{series}");
-    }
-    for (phase, times) in [
-        ("expand", 1.0),
-        ("cut", 1.0),
-        ("select", 1.0),
-        ("commit", 0.0),
-    ] {
-        let count = format!("coordinator_phase_seconds_count{{phase=\"{phase}\"}}");
-        assert_eq!(coordinator.value(&count), depths + times, "{phase}");
-    }
+        (
+            "coordinator_phase_seconds_count{phase=\"expand\"}",
+            expanded,
+        ),
+        ("coordinator_phase_seconds_count{phase=\"cut\"}", expanded),
+        (
+            "coordinator_phase_seconds_count{phase=\"select\"}",
+            expanded,
+        ),
+        (
+            "coordinator_phase_seconds_count{phase=\"commit\"}",
+            last_depth(run),
+        ),
+    ]);
     let workers = ["idle", "working", "draining"]
         .map(|state| coordinator.value(&format!("coordinator_workers{{state=\"{state}\"}}")));
     assert_eq!(workers.iter().sum::<f64>(), 2.0);
-    for series in ["coordinator_manifest_writes_total", "process_open_fds"] {
-        assert!(coordinator.value(series) > 0.0, "{series}");
-    }
+    coordinator.assert_positive(["coordinator_manifest_writes_total", "process_open_fds"]);
 }
 
-fn assert_workers(workers: &[Scrape], watched: &Watched) {
-    let depths = last_depth(watched);
-    let sum = |series: &str| {
-        workers
-            .iter()
-            .map(|worker| worker.value(series))
-            .sum::<f64>()
-    };
+#[track_caller]
+fn assert_workers(workers: &[Scrape], run: &RunOutput) {
+    let expanded = last_depth(run) + 1.0;
     for worker in workers {
         worker.assert_documented(&["Worker", "Object store", "Process"]);
-        assert_eq!(worker.value("worker_connected"), 1.0);
-        assert_eq!(worker.value("worker_epoch"), 1.0);
-        assert_eq!(worker.value("worker_depth"), depths + 1.0);
-        assert_eq!(worker.value("worker_shards"), 8.0);
-        assert_eq!(worker.value("worker_exchange_batches_waiting"), 0.0);
-        assert_eq!(
-            worker.value("worker_phase_seconds_count{phase=\"expand\"}"),
-            depths + 1.0
-        );
-        for series in [
+        worker.assert_values([
+            ("worker_connected", 1.0),
+            ("worker_epoch", 1.0),
+            ("worker_depth", expanded),
+            ("worker_shards", 8.0),
+            ("worker_exchange_batches_waiting", 0.0),
+            ("worker_phase_seconds_count{phase=\"expand\"}", expanded),
+        ]);
+        worker.assert_positive([
             "worker_children_sent_total",
             "worker_exchange_sent_bytes_total",
             "worker_tables_written_bytes_total",
@@ -273,107 +275,92 @@ fn assert_workers(workers: &[Scrape], watched: &Watched) {
             "worker_disk_free_bytes",
             "process_resident_memory_bytes",
             "process_cpu_seconds_total",
-        ] {
-            assert!(worker.value(series) > 0.0, "{series}");
-        }
+        ]);
     }
-    // The wells of the last depth were expanded as well, and their children counted; none was alive.
-    let children = sum_of(&watched.depths, "children");
-    let expanded = sum_of(&watched.depths, "wells");
-    assert_eq!(sum("worker_children_total"), children);
-    assert_eq!(sum("worker_wells_expanded_total"), expanded);
-    for what in ["worker_children", "worker_exchange_batches"] {
-        let sent = sum(&format!("{what}_sent_total"));
-        assert_eq!(sent, sum(&format!("{what}_received_total")), "{what}");
+    let sum = |series: &str| -> f64 { workers.iter().map(|worker| worker.value(series)).sum() };
+    assert_eq!(sum("worker_children_total"), sum_of(run, "children"));
+    assert_eq!(sum("worker_wells_expanded_total"), sum_of(run, "wells"));
+    for (sent, received) in [
+        (
+            "worker_children_sent_total",
+            "worker_children_received_total",
+        ),
+        (
+            "worker_exchange_batches_sent_total",
+            "worker_exchange_batches_received_total",
+        ),
+        (
+            "worker_exchange_sent_bytes_total",
+            "worker_exchange_received_bytes_total",
+        ),
+    ] {
+        assert_eq!(sum(sent), sum(received), "{sent}");
     }
-    assert_eq!(
-        sum("worker_exchange_sent_bytes_total"),
-        sum("worker_exchange_received_bytes_total")
-    );
-    // What the tables take and the object store was given; the manifests are the coordinator's.
-    assert_eq!(
-        sum("worker_tables_written_bytes_total"),
-        sum("objects_sent_bytes_total")
-    );
-    assert_eq!(
-        sum("worker_tables_written_bytes_total"),
-        sum_of(&watched.depths, "bytes")
-    );
+    // Workers write tables only, locally and then to the object store. The coordinator writes the manifests.
+    let written = sum("worker_tables_written_bytes_total");
+    assert_eq!(written, sum("objects_sent_bytes_total"));
+    assert_eq!(written, sum_of(run, "bytes"));
 }
 
 #[test]
-fn what_is_lost_is_counted() {
-    let mut rig = Rig::new();
-    rig.coordinator_flags = METRICS.map(str::to_owned).to_vec();
-    rig.start_coordinator();
-    for worker in ["w0", "w1"] {
-        rig.start_worker(worker, &["--threads", "1"]);
-    }
-    rig.submit(&["--width", "20k", "--max-depth", "60"]);
-    crate::wait_for_depth(&rig, 5);
-    rig.workers.remove("w0").unwrap().kill();
-    rig.watch();
-    let scrape = Scrape::of(rig.coordinator.as_ref().unwrap());
+fn lost_worker_is_counted() {
+    let mut cluster = Cluster::new();
+    cluster.set_coordinator_flags(&METRICS);
+    cluster.start_all(&["w0", "w1"]);
+    cluster.submit(&["--width", "20k", "--max-depth", "60"]);
+    cluster.wait_for_depth(5);
+    cluster.kill_worker("w0");
+    cluster.watch();
+    let scrape = Scrape::of(cluster.coordinator());
     assert_eq!(scrape.value("coordinator_workers_lost_total"), 1.0);
     assert!(scrape.value("coordinator_epochs_total") >= 2.0);
 }
 
 #[test]
-fn a_run_on_one_machine_shows_what_it_does() {
-    let mut rig = Rig::new();
+fn metrics_of_local_run_are_documented_and_consistent() {
+    let mut cluster = Cluster::new();
+    let state = cluster.dir.path().join("state");
     let mut command = hatebeam();
-    let state = rig.dir.path().join("state");
-    // Wide enough that there is time to look.
+    // Wide enough to last for a few scrapes.
     command.args(["run", "--width", "100k", "--log-format", "json", "--state"]);
-    let process = rig.start({
-        command.arg(&state).args(METRICS);
-        command
-    });
-    process.says("metrics at http://");
-    let log = process.log();
-    let line = log
-        .lines()
-        .find(|line| line.contains("metrics at "))
-        .unwrap();
-    let line: Value = serde_json::from_str(line).unwrap();
-    let url = line["message"].as_str().unwrap();
-    let url = url.strip_prefix("metrics at ").unwrap();
-    let begun = Instant::now();
-    let scrape = loop {
-        let scrape = Scrape::at(url);
-        if scrape.value("run_depth") >= 10.0 {
-            break scrape;
-        }
-        assert!(begun.elapsed() < PATIENCE);
-        std::thread::sleep(Duration::from_millis(50));
-    };
-    scrape.assert_documented(&["Run", "Process"]);
-    let info = scrape
-        .values
-        .keys()
-        .find(|series| series.starts_with("hatebeam_run_info{"));
-    assert!(info.unwrap().ends_with(",state=\"running\"}"));
-    assert_eq!(scrape.value("run_width_wells"), 100_000.0);
-    assert_eq!(scrape.value("run_depths_total"), scrape.value("run_depth"));
-    assert_eq!(
-        scrape.value("run_depth_seconds_count"),
-        scrape.value("run_depth")
+    command.arg(&state).args(METRICS);
+    let process = cluster.spawn(command);
+    let url = url_of(&process);
+    let mut scrape = Scrape::default();
+    wait_until(
+        || {
+            scrape = Scrape::parse(&get(&url));
+            scrape.value("run_depth") >= 10.0
+        },
+        || process.log(),
     );
+    let log = process.log();
+    let line = log.lines().find(|line| line.contains(&url)).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["message"], format!("metrics at {url}"));
+    scrape.assert_documented(&["Run", "Process"]);
+    let info = |series: &&String| series.starts_with("hatebeam_run_info{");
+    let info = scrape.values.keys().find(info).unwrap();
+    assert!(info.ends_with(",state=\"running\"}"), "{info}");
+    let depth = scrape.value("run_depth");
+    scrape.assert_values([
+        ("run_width_wells", 100_000.0),
+        ("run_depths_total", depth),
+        ("run_depth_seconds_count", depth),
+    ]);
     assert!(scrape.value("run_children_total") >= scrape.value("run_wells"));
     assert!(scrape.value("run_depth_wells_expanded") <= scrape.value("run_depth_wells"));
-    for series in [
+    scrape.assert_positive([
         "run_wells",
         "run_stored_bytes",
         "run_searched_seconds",
         "process_resident_memory_bytes",
-    ] {
-        assert!(scrape.value(series) > 0.0, "{series}");
-    }
+    ]);
     assert_eq!(get(&url.replace("/metrics", "/healthz")), "ok\n");
 }
 
 #[test]
-fn metrics_stay_on_the_loopback_unless_that_is_not_meant() {
+fn metrics_on_other_interfaces_need_insecure_bind() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store").display().to_string();
     let state = dir.path().join("state").display().to_string();
@@ -384,34 +371,28 @@ fn metrics_stay_on_the_loopback_unless_that_is_not_meant() {
     ] {
         let output = hatebeam().args(args).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("--insecure-bind"), "{said}");
-        // Nothing was begun.
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("--insecure-bind"), "{error}");
+        // It is refused before anything is created.
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let run = [
-        "run",
-        "--width",
-        "1000",
-        "--max-depth",
-        "3",
-        "--state",
-        &state,
-        "--quiet",
-    ];
-    let output = hatebeam()
-        .args(run)
-        .args(["--metrics", &address])
-        .output()
-        .unwrap();
+    let mut run = hatebeam();
+    run.args(["run", "--width", "1000", "--max-depth", "3", "--quiet"]);
+    run.args(["--state", &state, "--metrics", "0.0.0.0:0"]);
+    let output = run.arg("--insecure-bind").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn metrics_at_a_taken_address_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    let mut run = hatebeam();
+    run.args(["run", "--width", "1000", "--max-depth", "3", "--quiet"]);
+    run.args(["--metrics", &taken, "--state"]).arg(dir.path());
+    let output = run.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("metrics cannot be shown at"), "{said}");
-    let output = hatebeam()
-        .args(run)
-        .args(["--metrics", "0.0.0.0:0", "--insecure-bind"])
-        .output();
-    assert!(output.unwrap().status.success());
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("metrics cannot be shown at"), "{error}");
 }

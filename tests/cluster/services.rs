@@ -1,7 +1,8 @@
-//! What gRPC's own tools ask of a coordinator: whether it serves, and what.
+//! The gRPC services of a coordinator for other tools: health and reflection.
 
-use crate::rig::Rig;
-use hatebeam_net::{self as wire, Limits};
+use crate::harness::Cluster;
+use hatebeam_net::{self as net, Limits};
+use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
@@ -10,46 +11,44 @@ use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
 use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1::{ListServiceResponse, ServerReflectionRequest};
 
+async fn connect(cluster: &Cluster) -> Channel {
+    let channel = net::connect(&cluster.uri(), None, &Limits::default()).await;
+    channel.unwrap()
+}
+
 #[tokio::test]
-async fn a_coordinator_says_that_it_serves_and_what() {
-    let mut rig = Rig::new();
-    rig.start_coordinator();
-    let channel = wire::connect(&rig.uri(), None, &Limits::default()).await;
-    let channel = channel.unwrap();
-    let mut health = HealthClient::new(channel.clone());
+async fn health_service_knows_public_services() {
+    let cluster = Cluster::start(&[]);
+    let mut health = HealthClient::new(connect(&cluster).await);
+    let request = |service: &str| HealthCheckRequest {
+        service: service.to_owned(),
+    };
     for service in ["", "hatebeam.v1.Runs", "hatebeam.v1.Members"] {
-        let request = HealthCheckRequest {
-            service: service.to_owned(),
-        };
-        let answer = health.check(request).await.unwrap().into_inner();
+        let answer = health.check(request(service)).await.unwrap().into_inner();
         assert_eq!(answer.status(), ServingStatus::Serving, "{service}");
     }
-    let unknown = HealthCheckRequest {
-        service: "hatebeam.v1.Nobody".to_owned(),
-    };
-    let status = health.check(unknown).await.unwrap_err();
-    assert_eq!(status.code(), tonic::Code::NotFound);
-    let ask = |what| ServerReflectionRequest {
-        host: String::new(),
-        message_request: Some(what),
-    };
-    let questions = [
-        ask(MessageRequest::ListServices(String::new())),
-        ask(MessageRequest::FileContainingSymbol(
-            "hatebeam.v1.Runs.Submit".to_owned(),
-        )),
+    let unknown = health.check(request("hatebeam.v1.Unknown")).await;
+    assert_eq!(unknown.unwrap_err().code(), tonic::Code::NotFound);
+}
+
+#[tokio::test]
+async fn reflection_service_describes_public_services() {
+    let cluster = Cluster::start(&[]);
+    let mut client = ServerReflectionClient::new(connect(&cluster).await);
+    let symbol = "hatebeam.v1.Runs.Submit".to_owned();
+    let requests = [
+        MessageRequest::ListServices(String::new()),
+        MessageRequest::FileContainingSymbol(symbol),
     ];
-    let mut client = ServerReflectionClient::new(channel);
-    let answers = client.server_reflection_info(tokio_stream::iter(questions));
+    let requests = requests.map(|request| ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(request),
+    });
+    let answers = client.server_reflection_info(tokio_stream::iter(requests));
     let mut answers = answers.await.unwrap().into_inner();
     let mut next = async || {
-        answers
-            .message()
-            .await
-            .unwrap()
-            .unwrap()
-            .message_response
-            .unwrap()
+        let answer = answers.message().await.unwrap().unwrap();
+        answer.message_response.unwrap()
     };
     let MessageResponse::ListServicesResponse(ListServiceResponse { service }) = next().await
     else {
@@ -63,10 +62,9 @@ async fn a_coordinator_says_that_it_serves_and_what() {
     ] {
         assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
     }
-    assert!(
-        !names.iter().any(|name| name == "hatebeam.v1.Peers"),
-        "{names:?}"
-    );
+    // Workers serve it, not the coordinator.
+    let peers = "hatebeam.v1.Peers".to_owned();
+    assert!(!names.contains(&peers), "{names:?}");
     let MessageResponse::FileDescriptorResponse(files) = next().await else {
         panic!("no file");
     };

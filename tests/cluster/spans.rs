@@ -1,28 +1,29 @@
-//! What is logged says of which run, epoch, depth and shard it is; and with the feature `otlp` a collector is told.
+//! The spans of log lines: run, epoch, depth and table. With the feature `otlp`, a collector receives them.
 
-use crate::rig::{Process, Rig, hatebeam};
+use crate::harness::{Cluster, Process};
+use crate::program::hatebeam;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 const RUN: [&str; 6] = ["--width", "5000", "--max-depth", "30", "--shards", "8"];
 
-/// The lines of a JSON log with this message. Other lines are results.
+/// Returns the lines of a JSON log with this message. Ignores lines of output.
 fn lines(log: &str, message: &str) -> Vec<Value> {
     let lines = log.lines().filter(|line| line.starts_with('{'));
     let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["message"] == message).collect()
 }
 
-/// The spans that a line stands in, from the outside in: their names, and what each says under its name.
+/// Returns the spans around a log line, from the outside in: the name of each, and its field of the same name; of a
+/// table, its shard.
 fn spans(line: &Value) -> Vec<(String, Value)> {
     let spans = line["spans"].as_array().unwrap_or_else(|| panic!("{line}"));
-    let name = |span: &Value| span["name"].as_str().unwrap().to_owned();
-    let said = |span: &Value| match span["name"].as_str() {
-        Some("table") => span["shard"].clone(),
-        Some(name) => span[name].clone(),
-        None => Value::Null,
+    let pair = |span: &Value| {
+        let name = span["name"].as_str().unwrap();
+        let field = if name == "table" { "shard" } else { name };
+        (name.to_owned(), span[field].clone())
     };
-    spans.iter().map(|span| (name(span), said(span))).collect()
+    spans.iter().map(pair).collect()
 }
 
 fn names(line: &Value) -> Vec<String> {
@@ -30,21 +31,20 @@ fn names(line: &Value) -> Vec<String> {
 }
 
 #[test]
-fn log_lines_say_of_what_they_are() {
-    let mut rig = Rig::new();
-    let all = ("HATEBEAM_LOG".to_owned(), "hatebeam=debug,info".to_owned());
-    rig.place.env.push(all);
+fn log_lines_of_cluster_name_run_epoch_depth_and_table() {
+    let mut cluster = Cluster::new();
+    cluster.env = vec![("HATEBEAM_LOG".to_owned(), "hatebeam=debug,info".to_owned())];
     let json = ["--log-format", "json"];
-    rig.coordinator_flags = json.map(str::to_owned).to_vec();
-    rig.start_coordinator();
-    rig.start_worker("w0", &[&["--threads", "2"][..], &json].concat());
-    let name = rig.submit(&RUN)["run"].as_str().unwrap().to_owned();
-    crate::wait_for_depth(&rig, 3);
-    // This one has to fetch what it is given.
-    rig.start_worker("w1", &[&["--threads", "2"][..], &json].concat());
-    rig.watch();
+    cluster.set_coordinator_flags(&json);
+    cluster.start_coordinator();
+    cluster.start_worker("w0", &[&["--threads", "2"][..], &json].concat());
+    let name = cluster.submit_name(&RUN);
+    cluster.wait_for_depth(3);
+    // This worker fetches the tables of its shards.
+    cluster.start_worker("w1", &[&["--threads", "2"][..], &json].concat());
+    cluster.watch();
 
-    let coordinator = rig.coordinator.as_ref().map(Process::log).unwrap();
+    let coordinator = cluster.coordinator.as_ref().map(Process::log).unwrap();
     let committed = lines(&coordinator, "depth committed");
     assert_eq!(committed.len(), 30);
     for line in &committed {
@@ -54,7 +54,7 @@ fn log_lines_say_of_what_they_are() {
         assert!(spans[1].1.as_u64() >= Some(1), "{line}");
         assert_eq!(spans[2].1, line["depth"], "{line}");
     }
-    let w0 = rig.workers["w0"].log();
+    let w0 = cluster.workers["w0"].log();
     for (message, expected) in [
         ("expanded frontier", &["run", "epoch", "depth"][..]),
         ("wrote table", &["run", "epoch", "depth", "table"]),
@@ -62,18 +62,18 @@ fn log_lines_say_of_what_they_are() {
     ] {
         let found = lines(&w0, message);
         assert!(found.len() >= 30, "{message}: {w0}");
-        let mut seen = BTreeSet::new();
+        let mut depths = BTreeSet::new();
         for line in &found {
             assert_eq!(names(line), expected, "{line}");
             assert_eq!(spans(line)[0].1, name.as_str());
-            seen.insert(spans(line)[2].1.as_u64().unwrap());
+            depths.insert(spans(line)[2].1.as_u64().unwrap());
         }
         assert!(
-            (1..=30).all(|depth| seen.contains(&depth)),
-            "{message}: {seen:?}"
+            (1..=30).all(|depth| depths.contains(&depth)),
+            "{message}: {depths:?}"
         );
     }
-    let fetched = lines(&rig.workers["w1"].log(), "fetched table");
+    let fetched = lines(&cluster.workers["w1"].log(), "fetched table");
     assert!(!fetched.is_empty());
     for line in &fetched {
         assert_eq!(names(line), ["run", "epoch", "table"], "{line}");
@@ -82,44 +82,32 @@ fn log_lines_say_of_what_they_are() {
 }
 
 #[test]
-fn a_run_on_one_machine_says_so_too() {
+fn log_lines_of_local_run_name_run_and_depth() {
     let dir = tempfile::tempdir().unwrap();
-    let run = |format: &str| {
+    let log = |format: &str| {
         let mut command = hatebeam();
-        command.args([
-            "run",
-            "--width",
-            "1000",
-            "--max-depth",
-            "20",
-            "--log-format",
-            format,
-        ]);
-        let output = command.arg("--state").arg(dir.path().join(format)).output();
-        String::from_utf8(output.unwrap().stderr).unwrap()
+        command.args(["run", "--width", "1000", "--max-depth", "20"]);
+        command.args(["--log-format", format, "--state"]);
+        let output = command.arg(dir.path().join(format)).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
     };
-    let json = run("json");
+    let json = log("json");
     let committed = lines(&json, "depth committed");
     assert_eq!(committed.len(), 20, "{json}");
     for line in &committed {
         let spans = spans(line);
         assert_eq!(names(line), ["run", "depth"], "{line}");
-        assert!(
-            spans[0].1.as_str().unwrap().starts_with("patterns-1000-"),
-            "{line}"
-        );
+        let run = spans[0].1.as_str().unwrap();
+        assert!(run.starts_with("patterns-1000-"), "{line}");
         assert_eq!(spans[1].1, line["depth"]);
     }
-    let text = run("text");
-    let line = text
-        .lines()
-        .find(|line| line.contains("depth committed depth=7 "));
+    let text = log("text");
+    let is_depth_7 = |line: &&str| line.contains("depth committed depth=7 ");
+    let line = text.lines().find(is_depth_7);
     let line = line.unwrap_or_else(|| panic!("{text}"));
     assert!(line.contains(" run{run=\"patterns-1000-"), "{line}");
-    assert!(
-        line.contains("\"}:depth{depth=7}: hatebeam_runs::run: depth committed"),
-        "{line}"
-    );
+    let end = "\"}:depth{depth=7}: hatebeam_runs::run: depth committed";
+    assert!(line.contains(end), "{line}");
 }
 
 #[cfg(feature = "otlp")]
@@ -134,13 +122,14 @@ mod otlp {
     use opentelemetry_proto::tonic::common::v1::KeyValue;
     use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
     use opentelemetry_proto::tonic::trace::v1::Span;
+    use std::process::Output;
     use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};
     use tonic::transport::Server;
     use tonic::transport::server::TcpIncoming;
     use tonic::{Request, Response, Status};
 
-    /// A collector that keeps what it gets: spans with the service they are of.
+    /// A collector that keeps all spans, each with the name of its service.
     #[derive(Clone, Default)]
     struct Collector(Arc<Mutex<Vec<(String, Span)>>>);
 
@@ -150,17 +139,20 @@ mod otlp {
             &self,
             request: Request<ExportTraceServiceRequest>,
         ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-            let mut kept = self.0.lock().unwrap();
-            for of_process in request.into_inner().resource_spans {
-                let service = said(&of_process.resource.unwrap().attributes, "service.name");
-                let spans = of_process.scope_spans.into_iter().flat_map(|of| of.spans);
-                kept.extend(spans.map(|span| (service.clone(), span)));
+            let mut received = self.0.lock().unwrap();
+            for process in request.into_inner().resource_spans {
+                let resource = process.resource.unwrap();
+                let service = attribute(&resource.attributes, "service.name");
+                let scopes = process.scope_spans.into_iter();
+                let spans = scopes.flat_map(|scope| scope.spans);
+                received.extend(spans.map(|span| (service.clone(), span)));
             }
             Ok(Response::new(ExportTraceServiceResponse::default()))
         }
     }
 
-    fn said(attributes: &[KeyValue], key: &str) -> String {
+    /// Returns an attribute as text.
+    fn attribute(attributes: &[KeyValue], key: &str) -> String {
         let found = attributes.iter().find(|attribute| attribute.key == key);
         match found.and_then(|found| found.value.clone()?.value) {
             Some(Any::StringValue(text)) => text,
@@ -169,9 +161,15 @@ mod otlp {
         }
     }
 
-    impl Collector {
-        /// Starts one; the runtime carries it.
-        fn start() -> (Collector, String, tokio::runtime::Runtime) {
+    /// A collector that serves until the value is dropped.
+    struct Running {
+        collector: Collector,
+        url: String,
+        _runtime: tokio::runtime::Runtime,
+    }
+
+    impl Running {
+        fn start() -> Running {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             let collector = Collector::default();
             let service = TraceServiceServer::new(collector.clone());
@@ -181,123 +179,100 @@ mod otlp {
             let server = Server::builder().add_service(service);
             runtime.spawn(server.serve_with_incoming(incoming));
             drop(inside);
-            (collector, url, runtime)
+            Running {
+                collector,
+                url,
+                _runtime: runtime,
+            }
         }
 
-        /// The spans of a service by their names.
+        /// Returns the spans of a service with this name.
         fn spans(&self, service: &str, name: &str) -> Vec<Span> {
-            let kept = self.0.lock().unwrap();
-            let is_so = |kept: &&(String, Span)| kept.0 == service && kept.1.name == name;
-            kept.iter()
-                .filter(is_so)
-                .map(|kept| kept.1.clone())
+            let received = self.collector.0.lock().unwrap();
+            let spans = received.iter();
+            spans
+                .filter(|(of, span)| of == service && span.name == name)
+                .map(|(_, span)| span.clone())
                 .collect()
         }
     }
 
-    #[test]
-    fn a_collector_gets_the_spans_of_a_run() {
-        let (collector, url, _runtime) = Collector::start();
+    /// Searches a small run and sends its spans to this URL.
+    fn run(url: &str) -> Output {
         let dir = tempfile::tempdir().unwrap();
         let mut command = hatebeam();
-        command.args([
-            "run",
-            "--width",
-            "500",
-            "--max-depth",
-            "12",
-            "--quiet",
-            "--otlp",
-            &url,
-        ]);
-        let output = command.arg("--state").arg(dir.path()).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let [run] = &collector.spans("hatebeam-run", "run")[..] else {
-            panic!("not one run");
-        };
-        assert!(said(&run.attributes, "run").starts_with("patterns-500-"));
-        let depths = collector.spans("hatebeam-run", "depth");
-        let found: BTreeSet<u32> = depths
-            .iter()
-            .map(|span| said(&span.attributes, "depth").parse().unwrap())
-            .collect();
-        assert_eq!(found, (1..=12).collect());
-        for depth in &depths {
-            assert_eq!(depth.parent_span_id, run.span_id);
-            assert_eq!(depth.trace_id, run.trace_id);
-            assert!(
-                depth
-                    .events
-                    .iter()
-                    .any(|event| event.name == "depth committed")
-            );
+        command.args(["run", "--width", "500", "--max-depth", "12", "--quiet"]);
+        command.args(["--otlp", url, "--state"]).arg(dir.path());
+        command.output().unwrap()
+    }
+
+    /// Asserts that each span has one of these as its parent.
+    #[track_caller]
+    fn assert_inside(spans: &[Span], parents: &[Span]) {
+        for span in spans {
+            let mut ids = parents.iter().map(|parent| &parent.span_id);
+            assert!(ids.any(|id| *id == span.parent_span_id), "{span:?}");
         }
     }
 
     #[test]
-    fn a_collector_gets_the_spans_of_a_cluster() {
-        let (collector, url, _runtime) = Collector::start();
-        let mut rig = Rig::new();
-        rig.place
-            .env
-            .push(("OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(), url));
-        rig.start_coordinator();
-        rig.start_worker("w0", &["--threads", "1"]);
-        let name = rig.submit(&RUN)["run"].as_str().unwrap().to_owned();
-        rig.watch();
-        // What is left is sent at the end.
-        let mut worker = rig.workers.remove("w0").unwrap();
-        worker.signal("-INT");
-        assert_eq!(worker.ends(), Some(0), "{}", worker.log());
-        let coordinator = rig.coordinator.as_mut().unwrap();
-        coordinator.signal("-INT");
-        assert_eq!(coordinator.ends(), Some(0), "{}", coordinator.log());
+    fn collector_receives_spans_of_local_run() {
+        let collector = Running::start();
+        let output = run(&collector.url);
+        assert!(output.status.success(), "{output:?}");
+        let [run] = &collector.spans("hatebeam-run", "run")[..] else {
+            panic!("not exactly one run");
+        };
+        assert!(attribute(&run.attributes, "run").starts_with("patterns-500-"));
+        let depths = collector.spans("hatebeam-run", "depth");
+        let numbers: BTreeSet<u32> = depths
+            .iter()
+            .map(|span| attribute(&span.attributes, "depth").parse().unwrap())
+            .collect();
+        assert_eq!(numbers, (1..=12).collect());
+        assert_inside(&depths, std::slice::from_ref(run));
+        for depth in &depths {
+            assert_eq!(depth.trace_id, run.trace_id);
+            let mut events = depth.events.iter();
+            assert!(events.any(|event| event.name == "depth committed"));
+        }
+    }
+
+    #[test]
+    fn collector_receives_spans_of_cluster() {
+        let collector = Running::start();
+        let mut cluster = Cluster::new();
+        let variable = "OTEL_EXPORTER_OTLP_ENDPOINT".to_owned();
+        cluster.env = vec![(variable, collector.url.clone())];
+        cluster.start_all(&["w0"]);
+        let name = cluster.submit_name(&RUN);
+        cluster.watch();
+        // Both send the remaining spans when they exit.
+        cluster.workers.remove("w0").unwrap().stop();
+        cluster.coordinator().stop();
         for service in ["hatebeam-coordinator", "hatebeam-worker"] {
             let runs = collector.spans(service, "run");
             let epochs = collector.spans(service, "epoch");
             let depths = collector.spans(service, "depth");
-            assert!(
-                !runs.is_empty() && !epochs.is_empty() && depths.len() >= 30,
-                "{service}"
-            );
-            assert!(runs.iter().all(|run| said(&run.attributes, "run") == name));
-            for epoch in &epochs {
-                let mut above = runs.iter();
-                assert!(
-                    above.any(|run| run.span_id == epoch.parent_span_id),
-                    "{epoch:?}"
-                );
+            assert!(!runs.is_empty() && !epochs.is_empty(), "{service}");
+            assert!(depths.len() >= 30, "{service}");
+            for run in &runs {
+                assert_eq!(attribute(&run.attributes, "run"), name);
             }
-            for depth in &depths {
-                let mut above = epochs.iter();
-                assert!(
-                    above.any(|epoch| epoch.span_id == depth.parent_span_id),
-                    "{depth:?}"
-                );
-            }
+            assert_inside(&epochs, &runs);
+            assert_inside(&depths, &epochs);
         }
     }
 
     #[test]
-    fn a_search_does_not_wait_for_a_collector_that_is_not_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let run = |url: &str| {
-            let mut command = hatebeam();
-            command.args([
-                "run",
-                "--width",
-                "500",
-                "--max-depth",
-                "12",
-                "--quiet",
-                "--otlp",
-                url,
-            ]);
-            command.arg("--state").arg(dir.path()).output().unwrap()
-        };
-        let begun = Instant::now();
+    fn unreachable_collector_does_not_delay_a_run() {
+        let begin = Instant::now();
         assert!(run("http://127.0.0.1:1").status.success());
-        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert!(begin.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn collector_url_needs_http() {
         let refused = run("ftp://127.0.0.1");
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     }

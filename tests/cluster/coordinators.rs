@@ -1,0 +1,134 @@
+//! Coordinators that stop, are killed, hang, or share an object store.
+
+use crate::harness::{Cluster, Store};
+use crate::program::wait_until;
+use crate::servers::Server;
+use crate::{WIDTH, one_process};
+use std::fs;
+
+#[test]
+fn cancelled_run_resumes_under_next_coordinator() {
+    let expected = one_process(&WIDTH);
+    let mut cluster = Cluster::start(&["w0"]);
+    let name = cluster.submit_name(&WIDTH);
+    cluster.wait_for_depth(5);
+    assert!(cluster.client(&["cancel", &name]).status.success());
+    let ended = cluster.client(&["wait", "--json"]);
+    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(cluster.status().unwrap()["state"], "cancelled");
+    // After an orderly exit by either signal, the next coordinator starts at once.
+    for signal in ["-INT", "-TERM"] {
+        cluster.coordinator().signal(signal);
+        assert_eq!(cluster.coordinator().wait(), Some(0));
+        cluster.start_coordinator();
+    }
+    let again = cluster.submit(&WIDTH);
+    assert!(again["depth"].as_u64().unwrap() >= 5, "{again}");
+    cluster.watch().assert_same(&expected);
+}
+
+/// A second coordinator is refused while the first one writes its lease. If the first one hangs, the second one takes
+/// over, and the first one cannot commit anything when it wakes up.
+#[test]
+fn second_coordinator_takes_over_only_from_one_that_hangs() {
+    let expected = one_process(&WIDTH);
+    let mut cluster = Cluster::start(&["w0"]);
+    cluster.submit(&WIDTH);
+    cluster.wait_for_depth(3);
+    let (mut refused, _) = cluster.start_second_coordinator();
+    assert_eq!(refused.wait(), Some(1));
+    let log = refused.log();
+    assert!(log.contains("works with this object store"), "{log}");
+    cluster.coordinator().signal("-STOP");
+    let (second, port) = cluster.start_second_coordinator();
+    second.wait_for_log("listening on");
+    cluster.port = port;
+    cluster.start_worker("w1", &["--threads", "1"]);
+    cluster.wait_for_depth(6);
+    let mut first = cluster.coordinator.replace(second).unwrap();
+    first.signal("-CONT");
+    assert_eq!(first.wait(), Some(1), "{}", first.log());
+    assert!(first.log().contains("taken over"), "{}", first.log());
+    cluster.watch().assert_same(&expected);
+}
+
+#[test]
+fn cancellation_survives_kill_of_coordinator() {
+    let wide = ["--width", "300k"];
+    let mut cluster = Cluster::start(&["w0"]);
+    let run = cluster.submit_name(&wide);
+    cluster.wait_for_depth(5);
+    let cancelled = cluster.client(&["cancel", &run]);
+    // The depth is not committed yet.
+    cluster.coordinator().kill();
+    assert!(cancelled.status.success(), "{cancelled:?}");
+    cluster.start_coordinator();
+    let waited = cluster.client(&["wait", "--json"]);
+    assert_eq!(waited.status.code(), Some(1));
+    let status = cluster.status().unwrap();
+    assert_eq!(status["state"], "cancelled", "{status}");
+    let depth = status["depth"].as_u64().unwrap();
+    assert!(depth < 20, "{status}");
+    // A new submission resumes it.
+    cluster.submit(&wide);
+    cluster.wait_for_depth(depth + 1);
+}
+
+/// A coordinator that has lost its lease and has not noticed can write a manifest once more.
+#[test]
+fn manifest_written_by_former_coordinator_is_read_again() {
+    let expected = one_process(&WIDTH);
+    let cluster = Cluster::start(&["w0"]);
+    let run = cluster.submit_name(&WIDTH);
+    cluster.wait_for_depth(3);
+    let manifest = cluster.run_folder(&run).join("manifest.json");
+    let other = cluster.dir.path().join("other");
+    let coordinator = cluster.coordinator.as_ref().unwrap();
+    let was_read = || {
+        // The same content with another version. It may be one depth older than the one that is being committed.
+        let mut text = fs::read(&manifest).unwrap();
+        text.push(b' ');
+        fs::write(&other, text).unwrap();
+        fs::rename(&other, &manifest).unwrap();
+        coordinator.log().contains("it is read anew")
+    };
+    wait_until(was_read, || cluster.logs());
+    cluster.watch().assert_same(&expected);
+}
+
+/// Garage ignores the conditions of writes.
+#[test]
+fn store_without_conditional_writes_needs_single_coordinator() {
+    let Some(garage) = Server::garage() else {
+        return;
+    };
+    let expected = one_process(&WIDTH);
+    let mut cluster = Cluster::new();
+    cluster.store = Store::s3(&garage, &garage.options().endpoint.unwrap());
+    let (mut refused, _) = cluster.start_second_coordinator();
+    assert_eq!(refused.wait(), Some(1));
+    let log = refused.log();
+    assert!(log.contains("--single-coordinator"), "{log}");
+    cluster.set_coordinator_flags(&["--single-coordinator"]);
+    cluster.start_all(&["w0", "w1"]);
+    cluster.submit(&WIDTH);
+    cluster.watch().assert_same(&expected);
+}
+
+#[test]
+fn s3_server_as_object_store_gives_same_digests() {
+    let Some(moto) = Server::moto() else {
+        return;
+    };
+    let args = [&WIDTH[..], &["--max-depth", "40"]].concat();
+    let expected = one_process(&args);
+    let mut cluster = Cluster::new();
+    cluster.store = Store::s3(&moto, &moto.options().endpoint.unwrap());
+    cluster.start_coordinator();
+    cluster.start_worker("w0", &["--threads", "2"]);
+    cluster.submit(&args);
+    cluster.wait_for_depth(5);
+    cluster.kill_worker("w0");
+    cluster.start_worker("w1", &["--threads", "2"]);
+    cluster.watch().assert_same(&expected);
+}

@@ -1,0 +1,44 @@
+//! The program as a process, for the tests of the command line and of clusters.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Time limit of a single step of a test.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Returns a command that runs the program with empty standard input. The settings of the person who runs the tests do
+/// not reach it.
+pub(crate) fn hatebeam() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hatebeam-under-test"));
+    isolate(&mut command);
+    command
+}
+
+/// Takes the configuration file and the variables of the program away from a command.
+pub(crate) fn isolate(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let is_setting = |name: &str| name.starts_with("HATEBEAM_") || name.starts_with("OTEL_");
+        if name.to_str().is_some_and(is_setting) {
+            command.env_remove(name);
+        }
+    }
+    command.env("HATEBEAM_CONFIG", "none").stdin(Stdio::null());
+}
+
+/// Sends a signal, such as `-STOP`, to a process.
+#[track_caller]
+pub(crate) fn signal(process: &Child, signal: &str) {
+    let pid = process.id().to_string();
+    let status = Command::new("kill").args([signal, &pid]).status().unwrap();
+    assert!(status.success(), "kill {signal} {pid}");
+}
+
+/// Waits until the condition holds. On timeout, panics with the message.
+#[track_caller]
+pub(crate) fn wait_until(mut condition: impl FnMut() -> bool, message: impl FnOnce() -> String) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < TIMEOUT, "timed out: {}", message());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
