@@ -1,0 +1,205 @@
+//! Dropped pieces: an action is a rotation and a column, and the piece falls straight down.
+//!
+//! The game is lost when a cell rests above the highest row. This is the strict rule: the *simplified* game of some
+//! papers ends only when a piece does not fit on the field, which makes games several times longer.
+
+mod features;
+mod generator;
+mod set;
+
+pub use features::{BCTS_NAMES, ControllerFeatures, FieldCounts, PAPER_NAMES, PaperFeatures};
+pub use generator::{Generator, GeneratorKind};
+pub use set::{DropPiece, MAX_PIECE_SIZE, PieceSet, SetError, Turned};
+
+use crate::{Field, FieldError};
+use thiserror::Error;
+
+/// Number of rotations of a piece: none, clockwise, anticlockwise, half turn. Equal ones count as well.
+pub const ROTATIONS: usize = 4;
+
+/// A rotation and the column of the leftmost cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Action {
+    /// Rotation: 0 none, 1 clockwise, 2 anticlockwise, 3 half turn.
+    pub rotation: u8,
+    /// Column of the leftmost cell.
+    pub column: u8,
+}
+
+/// Result of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drop {
+    /// The field after the full rows are gone.
+    pub field: Field,
+    /// Number of rows cleared.
+    pub lines: u8,
+    /// Whether a cell came to rest above the highest row, which ends the game.
+    pub lost: bool,
+    /// Row of the piece's lowest cell before rows were cleared.
+    pub landing_row: u8,
+    /// Number of the piece's own cells in the cleared rows.
+    pub eroded_cells: u8,
+}
+
+/// Error for a game that cannot be set up or an action that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DropError {
+    /// The field is out of range.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// A piece of the set does not fit into the field's width.
+    #[error("piece `{name}` needs {needed} columns: the field has {width}")]
+    PieceTooWide {
+        /// Name of the piece.
+        name: String,
+        /// Number of columns that its widest rotation covers.
+        needed: usize,
+        /// Number of columns of the field.
+        width: usize,
+    },
+    /// The action's rotation or column is out of range.
+    #[error("rotation {rotation}, column {column} is not an action of this piece")]
+    Action {
+        /// Rotation of the action.
+        rotation: u8,
+        /// Column of the action.
+        column: u8,
+    },
+}
+
+/// A field's size and the pieces of the game.
+#[derive(Clone, Debug)]
+pub struct DropGame {
+    empty: Field,
+    set: PieceSet,
+    distinct: Vec<Vec<Action>>,
+}
+
+impl DropGame {
+    /// Creates a game on a field of the given size.
+    pub fn new(width: usize, height: usize, set: PieceSet) -> Result<DropGame, DropError> {
+        let empty = Field::new(width, height)?;
+        for piece in set.pieces() {
+            let needed = piece
+                .rotations()
+                .iter()
+                .map(Turned::width)
+                .max()
+                .unwrap_or(0);
+            if needed > width {
+                return Err(DropError::PieceTooWide {
+                    name: piece.name().to_owned(),
+                    needed,
+                    width,
+                });
+            }
+        }
+        let distinct = set
+            .pieces()
+            .iter()
+            .map(|piece| {
+                (0..ROTATIONS as u8)
+                    .filter(|&rotation| piece.first_equal(rotation) == rotation)
+                    .flat_map(|rotation| columns(piece, rotation, width))
+                    .collect()
+            })
+            .collect();
+        Ok(DropGame {
+            empty,
+            set,
+            distinct,
+        })
+    }
+
+    /// Creates the usual game: 10 × 20, the seven tetrominoes.
+    pub fn standard() -> DropGame {
+        DropGame::new(10, 20, PieceSet::standard()).expect("the standard set fits into 10 columns")
+    }
+
+    /// Returns the empty field.
+    pub fn empty(&self) -> Field {
+        self.empty
+    }
+
+    /// Returns the pieces of the game.
+    pub fn set(&self) -> &PieceSet {
+        &self.set
+    }
+
+    /// Returns all actions of a piece, those with equal shapes included, by rotation and column.
+    pub fn actions(&self, piece: usize) -> impl Iterator<Item = Action> + '_ {
+        let piece = self.set.piece(piece);
+        let width = self.empty.width();
+        (0..ROTATIONS as u8).flat_map(move |rotation| columns(piece, rotation, width))
+    }
+
+    /// Returns the actions of a piece that differ: of equal rotations only the first.
+    pub fn distinct_actions(&self, piece: usize) -> &[Action] {
+        &self.distinct[piece]
+    }
+
+    /// Number of equal actions that one of [`DropGame::distinct_actions`] stands for. Ties between best actions are
+    /// broken uniformly over all actions, so an action counts this many times.
+    pub fn multiplicity(&self, piece: usize, action: Action) -> usize {
+        let piece = self.set.piece(piece);
+        (0..ROTATIONS as u8)
+            .filter(|&rotation| piece.first_equal(rotation) == action.rotation)
+            .count()
+    }
+
+    /// Drops a piece.
+    ///
+    /// # Panics
+    /// Panics if the action is not one of the piece's on this field; [`DropGame::check_action`] tells beforehand.
+    pub fn drop(&self, field: &Field, piece: usize, action: Action) -> Drop {
+        let turned = &self.set.piece(piece).rotations()[usize::from(action.rotation)];
+        drop_turned(field, turned, usize::from(action.column))
+    }
+
+    /// Returns an error if the action does not exist for this piece.
+    pub fn check_action(&self, piece: usize, action: Action) -> Result<(), DropError> {
+        let exists = self.actions(piece).any(|other| other == action);
+        exists.then_some(()).ok_or(DropError::Action {
+            rotation: action.rotation,
+            column: action.column,
+        })
+    }
+}
+
+fn columns(piece: &DropPiece, rotation: u8, width: usize) -> impl Iterator<Item = Action> + use<> {
+    let last = width - piece.rotations()[usize::from(rotation)].width();
+    (0..=last as u8).map(move |column| Action { rotation, column })
+}
+
+fn drop_turned(field: &Field, turned: &Turned, column: usize) -> Drop {
+    let mut row = 0;
+    for (dx, &bottom) in turned.bottoms().iter().enumerate() {
+        row = row.max(
+            field
+                .column_height(column + dx)
+                .saturating_sub(usize::from(bottom)),
+        );
+    }
+    let mut after = *field;
+    let mut above = 0;
+    for (dx, &cells) in turned.columns().iter().enumerate() {
+        let cells = u64::from(cells) << row;
+        above |= cells & !field.mask();
+        after.columns[column + dx] |= cells & field.mask();
+    }
+    let full = after.full_rows();
+    let mut eroded_cells = 0;
+    if full != 0 {
+        for &cells in turned.columns() {
+            eroded_cells += (u64::from(cells) << row & full).count_ones() as u8;
+        }
+        after.remove_rows(full);
+    }
+    Drop {
+        field: after,
+        lines: full.count_ones() as u8,
+        lost: above != 0,
+        landing_row: row as u8,
+        eroded_cells,
+    }
+}

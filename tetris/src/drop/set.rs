@@ -1,0 +1,259 @@
+//! Sets of pieces: the standard one, the small one, and sets from a file.
+
+use super::ROTATIONS;
+use thiserror::Error;
+
+/// Maximum width and height of a piece.
+pub const MAX_PIECE_SIZE: usize = 8;
+
+/// One rotation of a piece: a mask for each column that it covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turned {
+    columns: [u8; MAX_PIECE_SIZE],
+    bottoms: [u8; MAX_PIECE_SIZE],
+    width: u8,
+    height: u8,
+}
+
+/// A piece with its four rotations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropPiece {
+    name: String,
+    cells: u8,
+    rotations: [Turned; ROTATIONS],
+}
+
+/// A set of pieces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PieceSet {
+    pieces: Vec<DropPiece>,
+}
+
+/// Error for a set that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SetError {
+    /// The text contains no piece.
+    #[error(
+        "piece set is empty: write each piece as rows of # and ., with an empty line between pieces"
+    )]
+    Empty,
+    /// A piece is too large.
+    #[error("piece `{name}` has {width} columns and {height} rows: at most 8 of each are possible")]
+    TooLarge {
+        /// Name of the piece.
+        name: String,
+        /// Number of columns.
+        width: usize,
+        /// Number of rows.
+        height: usize,
+    },
+    /// A piece has no filled cell.
+    #[error("piece `{0}` has no filled cell")]
+    NoCell(String),
+    /// A column of a piece between its leftmost and rightmost cell is empty.
+    #[error("piece `{0}` has an empty column between its cells: such a piece is not supported")]
+    EmptyColumn(String),
+    /// A character stands for neither a filled nor an empty cell.
+    #[error("`{found}` in line {line} is not a cell: use # or X for filled, . or _ for empty")]
+    Cell {
+        /// Number of the line, counted from 1.
+        line: usize,
+        /// The character.
+        found: char,
+    },
+    /// Two pieces have the same name.
+    #[error("two pieces are named `{0}`: give each a name of its own")]
+    DuplicateName(String),
+}
+
+impl Turned {
+    fn new(cells: &[(usize, usize)]) -> Turned {
+        let left = cells.iter().map(|cell| cell.0).min().unwrap_or(0);
+        let low = cells.iter().map(|cell| cell.1).min().unwrap_or(0);
+        let mut turned = Turned {
+            columns: [0; MAX_PIECE_SIZE],
+            bottoms: [0; MAX_PIECE_SIZE],
+            width: 0,
+            height: 0,
+        };
+        for &(x, y) in cells {
+            turned.columns[x - left] |= 1 << (y - low);
+            turned.width = turned.width.max((x - left + 1) as u8);
+            turned.height = turned.height.max((y - low + 1) as u8);
+        }
+        for x in 0..turned.width() {
+            turned.bottoms[x] = turned.columns[x].trailing_zeros() as u8;
+        }
+        turned
+    }
+
+    /// Number of columns that the piece covers.
+    pub fn width(&self) -> usize {
+        usize::from(self.width)
+    }
+
+    /// Number of rows that the piece covers.
+    pub fn height(&self) -> usize {
+        usize::from(self.height)
+    }
+
+    /// Masks of the columns; the lowest bit is the piece's lowest row.
+    pub fn columns(&self) -> &[u8] {
+        &self.columns[..self.width()]
+    }
+
+    /// Row of the lowest cell of each column.
+    pub fn bottoms(&self) -> &[u8] {
+        &self.bottoms[..self.width()]
+    }
+}
+
+impl DropPiece {
+    /// Creates a piece from its cells (column, row from the floor).
+    fn new(name: &str, cells: &[(usize, usize)]) -> Result<DropPiece, SetError> {
+        if cells.is_empty() {
+            return Err(SetError::NoCell(name.to_owned()));
+        }
+        let clockwise = |cells: &[(usize, usize)]| -> Vec<(usize, usize)> {
+            let right = cells.iter().map(|cell| cell.0).max().unwrap_or(0);
+            cells.iter().map(|&(x, y)| (y, right - x)).collect()
+        };
+        let once = clockwise(cells);
+        let twice = clockwise(&once);
+        let thrice = clockwise(&twice);
+        let rotations =
+            [cells, &once, &thrice, &twice].map(|cells: &[(usize, usize)]| Turned::new(cells));
+        for turned in &rotations {
+            if turned.columns().contains(&0) {
+                return Err(SetError::EmptyColumn(name.to_owned()));
+            }
+        }
+        Ok(DropPiece {
+            name: name.to_owned(),
+            cells: cells.len() as u8,
+            rotations,
+        })
+    }
+
+    /// Name of the piece.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of cells.
+    pub fn cells(&self) -> u8 {
+        self.cells
+    }
+
+    /// The rotations none, clockwise, anticlockwise, half turn.
+    pub fn rotations(&self) -> &[Turned; ROTATIONS] {
+        &self.rotations
+    }
+
+    /// Returns the first rotation with the same shape as `rotation`.
+    pub fn first_equal(&self, rotation: u8) -> u8 {
+        let shape = &self.rotations[usize::from(rotation)];
+        let first = self.rotations.iter().position(|other| other == shape);
+        first.map_or(rotation, |first| first as u8)
+    }
+}
+
+impl PieceSet {
+    /// The seven tetrominoes O, J, L, I, S, Z, T.
+    pub fn standard() -> PieceSet {
+        PieceSet::parse(
+            "O\n##\n##\n\nJ\n#..\n###\n\nL\n..#\n###\n\nI\n####\n\nS\n.##\n##.\n\nZ\n##.\n.##\n\nT\n.#.\n###\n",
+        )
+        .expect("the standard set is valid")
+    }
+
+    /// The five pieces of one to four cells of Melax's benchmark: square, diagonal, corner, domino, dot.
+    pub fn small() -> PieceSet {
+        PieceSet::parse(
+            "square\n##\n##\n\ndiagonal\n#.\n.#\n\ncorner\n.#\n##\n\ndomino\n#\n#\n\ndot\n#\n",
+        )
+        .expect("the small set is valid")
+    }
+
+    /// Parses a set: pieces as rows of `#` (filled) and `.` (empty), with an empty line between pieces. A line with
+    /// any other character directly above a piece is its name; a line that begins with `//` is a comment.
+    pub fn parse(text: &str) -> Result<PieceSet, SetError> {
+        let mut pieces: Vec<DropPiece> = Vec::new();
+        let mut block: Vec<(usize, &str)> = Vec::new();
+        for (number, line) in text.lines().chain(std::iter::once("")).enumerate() {
+            let line = line.trim_end();
+            if line.trim_start().starts_with("//") {
+                continue;
+            }
+            if !line.is_empty() {
+                block.push((number + 1, line));
+                continue;
+            }
+            if let Some(piece) = parse_piece(&block, pieces.len() + 1)? {
+                if pieces.iter().any(|other| other.name == piece.name) {
+                    return Err(SetError::DuplicateName(piece.name));
+                }
+                pieces.push(piece);
+            }
+            block.clear();
+        }
+        if pieces.is_empty() {
+            return Err(SetError::Empty);
+        }
+        Ok(PieceSet { pieces })
+    }
+
+    /// Number of pieces; at least one.
+    #[expect(clippy::len_without_is_empty, reason = "a set is never empty")]
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// All pieces.
+    pub fn pieces(&self) -> &[DropPiece] {
+        &self.pieces
+    }
+
+    /// Returns a piece by its index.
+    pub fn piece(&self, index: usize) -> &DropPiece {
+        &self.pieces[index]
+    }
+
+    /// Returns the index of the piece with the given name.
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.pieces.iter().position(|piece| piece.name == name)
+    }
+}
+
+/// Parses one block of lines, or returns `None` for an empty block.
+fn parse_piece(block: &[(usize, &str)], number: usize) -> Result<Option<DropPiece>, SetError> {
+    let Some(&(_, first)) = block.first() else {
+        return Ok(None);
+    };
+    let is_cell = |c: char| matches!(c, '#' | 'X' | '.' | '_');
+    let (name, rows) = if first.chars().all(is_cell) {
+        (number.to_string(), block)
+    } else {
+        (first.trim().to_owned(), &block[1..])
+    };
+    let width = rows.iter().map(|(_, row)| row.chars().count()).max();
+    let width = width.unwrap_or(0);
+    if width > MAX_PIECE_SIZE || rows.len() > MAX_PIECE_SIZE {
+        return Err(SetError::TooLarge {
+            name,
+            width,
+            height: rows.len(),
+        });
+    }
+    let mut cells = Vec::new();
+    for (from_top, &(line, row)) in rows.iter().enumerate() {
+        for (x, found) in row.chars().enumerate() {
+            match found {
+                '#' | 'X' => cells.push((x, rows.len() - 1 - from_top)),
+                '.' | '_' => {}
+                found => return Err(SetError::Cell { line, found }),
+            }
+        }
+    }
+    DropPiece::new(&name, &cells).map(Some)
+}

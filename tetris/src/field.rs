@@ -1,0 +1,204 @@
+//! Fields of up to 16 × 56 cells, stored as one bit mask a column.
+
+use std::fmt;
+use thiserror::Error;
+
+/// Maximum number of columns of a [`Field`].
+pub const MAX_WIDTH: usize = 16;
+/// Maximum number of rows of a [`Field`]. Eight bits of a column's mask stay free for a piece that sticks out.
+pub const MAX_HEIGHT: usize = 56;
+
+/// A field of filled and empty cells. Columns count from the left, rows from the floor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    pub(crate) width: u8,
+    pub(crate) height: u8,
+    pub(crate) columns: [u64; MAX_WIDTH],
+}
+
+/// Error for a field that cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FieldError {
+    /// The width is out of range.
+    #[error("width {0} is out of range: a field has 1 to 16 columns")]
+    Width(usize),
+    /// The height is out of range.
+    #[error("height {0} is out of range: a field has 1 to 56 rows")]
+    Height(usize),
+    /// The text has more rows than the field.
+    #[error("field has {given} rows: at most {height} are possible")]
+    TooManyRows {
+        /// Number of rows in the text.
+        given: usize,
+        /// Number of rows of the field.
+        height: usize,
+    },
+    /// A row of the text has the wrong length.
+    #[error("row {row} has {given} cells: {width} are needed")]
+    RowLength {
+        /// Number of the row, counted from 1 at the top.
+        row: usize,
+        /// Number of cells in the text.
+        given: usize,
+        /// Number of columns of the field.
+        width: usize,
+    },
+    /// A character stands for neither a filled nor an empty cell.
+    #[error("`{found}` in row {row} is not a cell: use X or # for filled, _ or . for empty")]
+    Cell {
+        /// Number of the row, counted from 1 at the top.
+        row: usize,
+        /// The character.
+        found: char,
+    },
+}
+
+impl Field {
+    /// Creates an empty field of 1 to 16 columns and 1 to 56 rows.
+    pub const fn new(width: usize, height: usize) -> Result<Field, FieldError> {
+        if width < 1 || width > MAX_WIDTH {
+            return Err(FieldError::Width(width));
+        }
+        if height < 1 || height > MAX_HEIGHT {
+            return Err(FieldError::Height(height));
+        }
+        Ok(Field {
+            width: width as u8,
+            height: height as u8,
+            columns: [0; MAX_WIDTH],
+        })
+    }
+
+    /// Parses rows of text, the last of which is the floor row. Missing rows above are empty.
+    pub fn parse<S: AsRef<str>>(
+        width: usize,
+        height: usize,
+        rows: &[S],
+    ) -> Result<Field, FieldError> {
+        let mut field = Field::new(width, height)?;
+        if rows.len() > height {
+            return Err(FieldError::TooManyRows {
+                given: rows.len(),
+                height,
+            });
+        }
+        for (number, row) in rows.iter().enumerate() {
+            let row = row.as_ref();
+            let given = row.chars().count();
+            if given != width {
+                return Err(FieldError::RowLength {
+                    row: number + 1,
+                    given,
+                    width,
+                });
+            }
+            for (x, cell) in row.chars().enumerate() {
+                match cell {
+                    'X' | 'x' | '#' => field.columns[x] |= 1 << (rows.len() - 1 - number),
+                    '_' | '.' | ' ' => {}
+                    found => {
+                        return Err(FieldError::Cell {
+                            row: number + 1,
+                            found,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(field)
+    }
+
+    /// Number of columns.
+    pub const fn width(&self) -> usize {
+        self.width as usize
+    }
+
+    /// Number of rows.
+    pub const fn height(&self) -> usize {
+        self.height as usize
+    }
+
+    /// Returns the mask of a column, whose lowest bit is the floor row.
+    pub const fn column(&self, x: usize) -> u64 {
+        self.columns[x]
+    }
+
+    /// Whether the cell in column `x` and row `y` is filled.
+    pub const fn is_filled(&self, x: usize, y: usize) -> bool {
+        self.columns[x] >> y & 1 == 1
+    }
+
+    /// Fills the cell in column `x` and row `y`.
+    ///
+    /// # Panics
+    /// Panics if the cell is outside the field.
+    pub fn fill(&mut self, x: usize, y: usize) {
+        assert!(
+            x < self.width() && y < self.height(),
+            "cell ({x}, {y}) is outside the field"
+        );
+        self.columns[x] |= 1 << y;
+    }
+
+    /// Whether no cell is filled.
+    pub fn is_empty(&self) -> bool {
+        self.columns == [0; MAX_WIDTH]
+    }
+
+    /// Returns the row above the highest filled cell of a column.
+    pub const fn column_height(&self, x: usize) -> usize {
+        (64 - self.columns[x].leading_zeros()) as usize
+    }
+
+    /// Returns the row above the highest filled cell.
+    pub fn pile_height(&self) -> usize {
+        let all = self.columns.iter().fold(0, |all, column| all | column);
+        (64 - all.leading_zeros()) as usize
+    }
+
+    /// Returns the mask of the rows without an empty cell.
+    pub fn full_rows(&self) -> u64 {
+        let full = self.columns[..self.width()]
+            .iter()
+            .fold(u64::MAX, |full, column| full & column);
+        full & self.mask()
+    }
+
+    /// Removes the rows of a mask; the rows above come down.
+    pub fn remove_rows(&mut self, mut rows: u64) {
+        while rows != 0 {
+            let highest = 63 - rows.leading_zeros();
+            let below = (1u64 << highest) - 1;
+            for column in &mut self.columns {
+                *column = (*column & below) | (*column >> 1 & !below);
+            }
+            rows &= below;
+        }
+    }
+
+    /// Mask of all rows of the field.
+    pub(crate) const fn mask(&self) -> u64 {
+        (1 << self.height) - 1
+    }
+
+    /// Returns the rows as text from the highest that has a filled cell down to the floor.
+    pub fn rows(&self) -> Vec<String> {
+        (0..self.pile_height())
+            .rev()
+            .map(|y| {
+                (0..self.width())
+                    .map(|x| if self.is_filled(x, y) { 'X' } else { '_' })
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in self.rows() {
+            writeln!(f, "{row}")?;
+        }
+        Ok(())
+    }
+}

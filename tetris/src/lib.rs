@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod bits;
+pub mod drop;
+mod field;
+mod piece;
+mod rng;
+
+pub use field::{Field, FieldError, MAX_HEIGHT, MAX_WIDTH};
+pub use piece::{Piece, PieceError};
+pub use rng::{Mt19937, Rng};

@@ -1,0 +1,148 @@
+//! Random numbers: xoshiro256++ for our own games, and the Mersenne Twister of published piece sets.
+
+/// A small, fast generator (xoshiro256++). The same seed gives the same numbers on every machine.
+#[derive(Clone, Debug)]
+pub struct Rng {
+    state: [u64; 4],
+}
+
+impl Rng {
+    /// Creates the generator of a seed.
+    pub fn new(seed: u64) -> Rng {
+        let mut mixer = seed;
+        Rng {
+            state: std::array::from_fn(|_| split_mix(&mut mixer)),
+        }
+    }
+
+    /// Creates the generator of one numbered stream of a seed. A game's number selects its stream, so the
+    /// order in which threads play games changes nothing.
+    pub fn stream(seed: u64, number: u64) -> Rng {
+        let mut mixer = seed;
+        let first = split_mix(&mut mixer);
+        Rng::new(first ^ number.wrapping_mul(0xd134_2543_de82_ef95))
+    }
+
+    /// Returns 64 random bits.
+    pub fn next_u64(&mut self) -> u64 {
+        let s = &mut self.state;
+        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+
+    /// Returns a uniform number below `bound` without bias.
+    ///
+    /// # Panics
+    /// Panics if `bound` is 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        assert!(bound > 0, "no number is below 0");
+        let bound = bound as u64;
+        loop {
+            let product = u128::from(self.next_u64()) * u128::from(bound);
+            // The low half is uniform, except for the first 2^64 mod `bound` values.
+            if product as u64 >= bound.wrapping_neg() % bound {
+                return (product >> 64) as usize;
+            }
+        }
+    }
+
+    /// Returns a uniform number in `[0, 1)`.
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+}
+
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The Mersenne Twister MT19937 with 32-bit output.
+#[derive(Clone, Debug)]
+pub struct Mt19937 {
+    state: Box<[u32; 624]>,
+    next: usize,
+}
+
+impl Mt19937 {
+    /// Creates the generator of a seed.
+    pub fn new(seed: u32) -> Mt19937 {
+        let mut state = Box::new([0u32; 624]);
+        state[0] = seed;
+        for i in 1..624 {
+            let previous = state[i - 1] ^ (state[i - 1] >> 30);
+            state[i] = previous.wrapping_mul(1_812_433_253).wrapping_add(i as u32);
+        }
+        Mt19937 { state, next: 624 }
+    }
+
+    /// Returns 32 random bits.
+    pub fn next_u32(&mut self) -> u32 {
+        if self.next == 624 {
+            self.refill();
+        }
+        let mut y = self.state[self.next];
+        self.next += 1;
+        y ^= y >> 11;
+        y ^= (y << 7) & 0x9d2c_5680;
+        y ^= (y << 15) & 0xefc6_0000;
+        y ^ (y >> 18)
+    }
+
+    /// Returns a number below `bound` (at least 2) as Boost's `uniform_int` computes it: the range of 32 bits is
+    /// cut into `bound` equal parts, and numbers beyond the last part are drawn again.
+    pub fn boost_below(&mut self, bound: u32) -> u32 {
+        let part = (1u64 << 32) / u64::from(bound);
+        loop {
+            let result = u64::from(self.next_u32()) / part;
+            if result < u64::from(bound) {
+                return result as u32;
+            }
+        }
+    }
+
+    fn refill(&mut self) {
+        for i in 0..624 {
+            let y = (self.state[i] & 0x8000_0000) | (self.state[(i + 1) % 624] & 0x7fff_ffff);
+            let twist = if y & 1 == 1 { 0x9908_b0df } else { 0 };
+            self.state[i] = self.state[(i + 397) % 624] ^ (y >> 1) ^ twist;
+        }
+        self.next = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mersenne_twister_gives_published_numbers() {
+        // The ten-thousandth number of the default seed is in the C++ standard.
+        let mut generator = Mt19937::new(5489);
+        let last = (0..10_000).map(|_| generator.next_u32()).last();
+        assert_eq!(last, Some(4_123_659_995));
+    }
+
+    #[test]
+    fn below_is_uniform() {
+        let mut rng = Rng::new(1);
+        let mut counts = [0u32; 7];
+        for _ in 0..70_000 {
+            counts[rng.below(7)] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| count.abs_diff(10_000) < 500),
+            "{counts:?}"
+        );
+    }
+}

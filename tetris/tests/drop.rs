@@ -1,0 +1,316 @@
+//! Dropped pieces: equality with the vectors, and with a drop cell by cell on random fields.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{list, numbers, rows, vectors};
+use hatebeam_tetris::drop::{
+    Action, ControllerFeatures, DropError, DropGame, FieldCounts, Generator, GeneratorKind,
+    PaperFeatures, PieceSet, SetError,
+};
+use hatebeam_tetris::{Field, Rng};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::collections::HashSet;
+
+fn game_of(key: &str) -> (DropGame, usize) {
+    let (set, name) = key.split_once(':').unwrap();
+    let set = match set {
+        "standard" => PieceSet::standard(),
+        _ => PieceSet::small(),
+    };
+    let piece = set.index_of(name).unwrap();
+    (DropGame::new(10, 20, set).unwrap(), piece)
+}
+
+#[test]
+fn shapes_equal_vectors() {
+    let vectors = vectors("drop_placements");
+    for (key, shape) in vectors["shapes"].as_object().unwrap() {
+        let (game, piece) = game_of(key);
+        let text: String = rows(shape).iter().map(|row| format!("{row}\n")).collect();
+        let parsed = PieceSet::parse(&text).unwrap();
+        assert_eq!(
+            parsed.piece(0).rotations(),
+            game.set().piece(piece).rotations(),
+            "{key}"
+        );
+    }
+}
+
+#[test]
+fn actions_and_features_equal_vectors() {
+    let vectors = vectors("drop_placements");
+    let mut weights: Vec<f64> = list(&vectors["weights_first_six"])
+        .iter()
+        .map(|weight| weight.as_f64().unwrap())
+        .collect();
+    let length = weights
+        .iter()
+        .map(|weight| weight * weight)
+        .sum::<f64>()
+        .sqrt();
+    weights.iter_mut().for_each(|weight| *weight /= length);
+    weights.push(-1000.0);
+    let mut compared = 0;
+    for board in list(&vectors["boards"]) {
+        let field = Field::parse(10, 20, &rows(&board["rows"])).unwrap();
+        assert_counts(&FieldCounts::of(&field), &board["board"]);
+        for (key, expected) in board["pieces"].as_object().unwrap() {
+            let (game, piece) = game_of(key);
+            assert_eq!(
+                game.actions(piece).count() as u64,
+                expected["actions_in_all"].as_u64().unwrap()
+            );
+            let distinct = list(&expected["distinct"]);
+            assert_eq!(game.distinct_actions(piece).len(), distinct.len());
+            for (&action, row) in game.distinct_actions(piece).iter().zip(distinct) {
+                assert_action(&game, &field, piece, action, row, &weights);
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 2540);
+}
+
+fn assert_counts(counts: &FieldCounts, expected: &Value) {
+    let expected = |key: &str| expected[key].as_i64().unwrap() as i32;
+    assert_eq!(counts.height, expected("height"));
+    assert_eq!(counts.height_program, expected("height_code"));
+    assert_eq!(counts.holes, expected("holes"));
+    assert_eq!(counts.blocked, expected("blocked"));
+    assert_eq!(counts.aggregate_blocked, expected("aggregate_blocked"));
+    assert_eq!(
+        counts.aggregate_blocked_program,
+        expected("aggregate_blocked_code")
+    );
+    assert_eq!(counts.total_height, expected("total_height"));
+}
+
+fn assert_action(
+    game: &DropGame,
+    field: &Field,
+    piece: usize,
+    action: Action,
+    row: &Value,
+    weights: &[f64],
+) {
+    assert_eq!(u64::from(action.rotation), row[0].as_u64().unwrap());
+    assert_eq!(u64::from(action.column), row[1].as_u64().unwrap());
+    let drop = game.drop(field, piece, action);
+    let features = PaperFeatures::new(&FieldCounts::of(field), &drop);
+    let to_i64 = |features: [i32; 7]| features.map(i64::from).to_vec();
+    assert_eq!(to_i64(features.paper()), numbers(&row[2]));
+    let program = features.program();
+    assert_eq!(
+        vec![i64::from(program[3]), i64::from(program[4])],
+        numbers(&row[3])
+    );
+    let turned = &game.set().piece(piece).rotations()[usize::from(action.rotation)];
+    let controller = ControllerFeatures::new(&drop, turned).array();
+    let expected: Vec<f64> = list(&row[4])
+        .iter()
+        .map(|number| number.as_f64().unwrap())
+        .collect();
+    assert_eq!(controller[..8], expected, "{field}{action:?}");
+    let value: f64 = program
+        .iter()
+        .zip(weights)
+        .map(|(&feature, weight)| f64::from(feature) * weight)
+        .sum();
+    assert!((value - row[5].as_f64().unwrap()).abs() < 1e-8);
+}
+
+/// Drops a piece cell by cell: one row at a time from above the field until the next row would collide.
+fn slow_drop(
+    field: &Field,
+    cells: &[(usize, usize)],
+    column: usize,
+) -> (HashSet<(usize, usize)>, usize, bool) {
+    let (width, height) = (field.width(), field.height());
+    let filled = |x: usize, y: usize| y < height && field.is_filled(x, y);
+    let mut row = height;
+    while row > 0 && cells.iter().all(|&(x, y)| !filled(column + x, row - 1 + y)) {
+        row -= 1;
+    }
+    let mut after: HashSet<(usize, usize)> = (0..width)
+        .flat_map(|x| (0..height).map(move |y| (x, y)))
+        .filter(|&(x, y)| filled(x, y))
+        .collect();
+    let lost = cells.iter().any(|&(_, y)| row + y >= height);
+    after.extend(
+        cells
+            .iter()
+            .map(|&(x, y)| (column + x, row + y))
+            .filter(|cell| cell.1 < height),
+    );
+    let full: Vec<usize> = (0..height)
+        .filter(|&y| (0..width).all(|x| after.contains(&(x, y))))
+        .collect();
+    let moved = after
+        .iter()
+        .filter(|cell| !full.contains(&cell.1))
+        .map(|&(x, y)| (x, y - full.iter().filter(|&&row| row < y).count()))
+        .collect();
+    (moved, full.len(), lost)
+}
+
+fn random_field(width: usize, height: usize, rng: &mut Rng) -> Field {
+    let mut field = Field::new(width, height).unwrap();
+    let dense = 1 + rng.below(9);
+    let rows = rng.below(height + 1);
+    for y in 0..rows {
+        let gap = rng.below(width);
+        for x in 0..width {
+            if x != gap && rng.below(10) <= dense {
+                field.fill(x, y);
+            }
+        }
+    }
+    field
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn drop_equals_drop_cell_by_cell(seed: u64, width in 4usize..=16, height in 1usize..=40) {
+        let mut rng = Rng::new(seed);
+        let field = random_field(width, height, &mut rng);
+        for set in [PieceSet::standard(), PieceSet::small()] {
+            let game = DropGame::new(width, height, set).unwrap();
+            for piece in 0..game.set().len() {
+                for action in game.actions(piece) {
+                    let turned = &game.set().piece(piece).rotations()[usize::from(action.rotation)];
+                    let cells: Vec<(usize, usize)> = (0..turned.width())
+                        .flat_map(|x| (0..turned.height()).map(move |y| (x, y)))
+                        .filter(|&(x, y)| turned.columns()[x] >> y & 1 == 1)
+                        .collect();
+                    let (after, lines, lost) = slow_drop(&field, &cells, usize::from(action.column));
+                    let drop = game.drop(&field, piece, action);
+                    prop_assert_eq!(usize::from(drop.lines), lines);
+                    prop_assert_eq!(drop.lost, lost);
+                    for x in 0..width {
+                        for y in 0..height {
+                            prop_assert_eq!(drop.field.is_filled(x, y), after.contains(&(x, y)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn holes_equal_flood_fill_cell_by_cell(seed: u64, width in 1usize..=16, height in 1usize..=40) {
+        let mut rng = Rng::new(seed);
+        let field = random_field(width, height, &mut rng);
+        let mut open: Vec<(usize, usize)> =
+            (0..width).map(|x| (x, height - 1)).filter(|&(x, y)| !field.is_filled(x, y)).collect();
+        let mut seen: HashSet<(usize, usize)> = open.iter().copied().collect();
+        while let Some((x, y)) = open.pop() {
+            let near = [(x + 1, y), (x.wrapping_sub(1), y), (x, y + 1), (x, y.wrapping_sub(1))];
+            for (x, y) in near {
+                if x < width && y < height && !field.is_filled(x, y) && seen.insert((x, y)) {
+                    open.push((x, y));
+                }
+            }
+        }
+        let empty = (0..width).flat_map(|x| (0..height).map(move |y| (x, y)))
+            .filter(|&(x, y)| !field.is_filled(x, y)).count();
+        prop_assert_eq!(FieldCounts::of(&field).holes as usize, empty - seen.len());
+    }
+}
+
+#[test]
+fn equal_actions_are_counted() {
+    let game = DropGame::standard();
+    for piece in 0..game.set().len() {
+        let actions = game.distinct_actions(piece).iter();
+        let all: usize = actions
+            .map(|&action| game.multiplicity(piece, action))
+            .sum();
+        assert_eq!(all, game.actions(piece).count());
+    }
+}
+
+#[test]
+fn bag_gives_each_piece_once() {
+    let mut generator = Generator::new(GeneratorKind::Bag, 7, Rng::new(3));
+    for _ in 0..100 {
+        let bag: HashSet<usize> = (0..7).map(|_| generator.draw()).collect();
+        assert_eq!(bag.len(), 7);
+    }
+}
+
+#[test]
+fn bad_sets_are_refused() {
+    assert_eq!(PieceSet::parse("// nothing\n\n"), Err(SetError::Empty));
+    assert!(matches!(
+        PieceSet::parse("##\n#?\n"),
+        Err(SetError::Cell {
+            line: 2,
+            found: '?'
+        })
+    ));
+    assert!(matches!(
+        PieceSet::parse("a\n#\n\na\n##\n"),
+        Err(SetError::DuplicateName(_))
+    ));
+    assert!(matches!(
+        PieceSet::parse("hollow\n#.#\n"),
+        Err(SetError::EmptyColumn(_))
+    ));
+    assert!(matches!(
+        PieceSet::parse("#########\n"),
+        Err(SetError::TooLarge { .. })
+    ));
+    assert!(matches!(
+        PieceSet::parse("name\n..\n"),
+        Err(SetError::NoCell(_))
+    ));
+    let named = PieceSet::parse("P\n##\n##\n#.\n\n#\n").unwrap();
+    assert_eq!(
+        (named.len(), named.piece(0).name(), named.piece(1).name()),
+        (2, "P", "2")
+    );
+}
+
+#[test]
+fn bad_games_are_refused() {
+    let narrow = DropGame::new(3, 20, PieceSet::standard());
+    assert!(matches!(
+        narrow,
+        Err(DropError::PieceTooWide { needed: 4, .. })
+    ));
+    assert!(DropGame::new(17, 20, PieceSet::small()).is_err());
+    assert!(DropGame::new(10, 57, PieceSet::small()).is_err());
+    let game = DropGame::standard();
+    let outside = Action {
+        rotation: 0,
+        column: 9,
+    };
+    assert!(game.check_action(0, outside).is_err());
+    assert!(
+        game.check_action(
+            0,
+            Action {
+                rotation: 4,
+                column: 0
+            }
+        )
+        .is_err()
+    );
+    assert!(
+        game.check_action(
+            0,
+            Action {
+                rotation: 3,
+                column: 8
+            }
+        )
+        .is_ok()
+    );
+    assert!(Field::parse(10, 20, &["X".repeat(11)]).is_err());
+    assert!(Field::parse(10, 1, &["__________", "__________"]).is_err());
+    assert!(Field::parse(10, 1, &["_________?"]).is_err());
+}
