@@ -3,6 +3,7 @@
 mod bits;
 pub mod drop;
 mod field;
+pub mod nes;
 mod piece;
 mod rng;
 

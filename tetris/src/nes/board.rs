@@ -1,0 +1,300 @@
+//! The board: 10 columns of 20 visible rows, with the rows above that a rule set adds.
+
+use super::placements::Placement;
+use super::shapes::shape;
+use crate::Piece;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Number of columns.
+pub(crate) const WIDTH: usize = 10;
+/// Number of visible rows.
+pub(crate) const VISIBLE: usize = 20;
+
+/// The rows of a board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rows {
+    /// 20 rows; nothing may stick out above.
+    Twenty,
+    /// Two more rows above the visible ones. They behave like the others; pieces spawn at the same visible place.
+    TwentyTwo,
+    /// The cartridge's rule: cells may be in two rows above, which always read as empty; what locks there is lost.
+    TwentyPlusTwo,
+}
+
+impl Rows {
+    /// All rule sets.
+    pub const ALL: [Rows; 3] = [Rows::Twenty, Rows::TwentyTwo, Rows::TwentyPlusTwo];
+
+    /// Number of rows above the visible ones.
+    pub const fn above(self) -> usize {
+        match self {
+            Rows::Twenty => 0,
+            Rows::TwentyTwo | Rows::TwentyPlusTwo => 2,
+        }
+    }
+
+    /// Number of rows in which pieces move.
+    pub const fn count(self) -> usize {
+        VISIBLE + self.above()
+    }
+
+    /// Number of rows that keep their cells.
+    pub const fn kept(self) -> usize {
+        match self {
+            Rows::Twenty | Rows::TwentyPlusTwo => VISIBLE,
+            Rows::TwentyTwo => VISIBLE + 2,
+        }
+    }
+
+    /// Returns the name: `20`, `22` or `20+2`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Rows::Twenty => "20",
+            Rows::TwentyTwo => "22",
+            Rows::TwentyPlusTwo => "20+2",
+        }
+    }
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Rows {
+    type Err = BoardError;
+
+    fn from_str(text: &str) -> Result<Rows, BoardError> {
+        Rows::ALL
+            .into_iter()
+            .find(|rows| rows.name() == text)
+            .ok_or_else(|| BoardError::Rows(text.to_owned()))
+    }
+}
+
+/// A board. Bit `r + above` of a column is visible row `r`; the highest row has the lowest bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Board {
+    pub(crate) columns: [u32; WIDTH],
+    pub(crate) rows: Rows,
+}
+
+/// Result of locking a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Locked {
+    /// The board after the full rows are gone.
+    pub board: Board,
+    /// Number of rows cleared.
+    pub lines: u8,
+}
+
+/// Error for a board that cannot be read or a piece that cannot be put.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BoardError {
+    /// The name of a rule set is unknown.
+    #[error("`{0}` is not a rule set: use 20, 22 or 20+2")]
+    Rows(String),
+    /// The text has more rows than the board.
+    #[error("board has {given} rows: at most {most} are possible")]
+    TooManyRows {
+        /// Number of rows in the text.
+        given: usize,
+        /// Number of rows of the board.
+        most: usize,
+    },
+    /// A row of the text has the wrong length.
+    #[error("row {row} has {given} cells: 10 are needed")]
+    RowLength {
+        /// Number of the row, counted from 1 at the top.
+        row: usize,
+        /// Number of cells in the text.
+        given: usize,
+    },
+    /// A character stands for neither a filled nor an empty cell.
+    #[error("`{found}` in row {row} is not a cell: use X or # for filled, _ or . for empty")]
+    Cell {
+        /// Number of the row, counted from 1 at the top.
+        row: usize,
+        /// The character.
+        found: char,
+    },
+    /// The piece does not fit at a placement.
+    #[error("piece {piece} does not fit at orientation {orientation}, column {x}, row {y}")]
+    Placement {
+        /// The piece.
+        piece: Piece,
+        /// Orientation of the placement.
+        orientation: u8,
+        /// Column of the centre.
+        x: i8,
+        /// Row of the centre.
+        y: i8,
+    },
+}
+
+impl Board {
+    /// Returns the empty board of a rule set.
+    pub const fn empty(rows: Rows) -> Board {
+        Board {
+            columns: [0; WIDTH],
+            rows,
+        }
+    }
+
+    /// Parses rows of text, the last of which is the floor row. Missing rows above are empty.
+    pub fn parse<S: AsRef<str>>(rows: Rows, text: &[S]) -> Result<Board, BoardError> {
+        let mut board = Board::empty(rows);
+        let most = rows.kept();
+        if text.len() > most {
+            return Err(BoardError::TooManyRows {
+                given: text.len(),
+                most,
+            });
+        }
+        for (number, row) in text.iter().enumerate() {
+            let row = row.as_ref();
+            let given = row.chars().count();
+            if given != WIDTH {
+                let row = number + 1;
+                return Err(BoardError::RowLength { row, given });
+            }
+            let bit = rows.count() - text.len() + number;
+            for (x, cell) in row.chars().enumerate() {
+                match cell {
+                    'X' | 'x' | '#' => board.columns[x] |= 1 << bit,
+                    '_' | '.' | ' ' => {}
+                    found => {
+                        let row = number + 1;
+                        return Err(BoardError::Cell { row, found });
+                    }
+                }
+            }
+        }
+        Ok(board)
+    }
+
+    /// Returns the rule set of the board.
+    pub const fn rule_set(&self) -> Rows {
+        self.rows
+    }
+
+    /// Whether the cell in column `x` and visible row `y` is filled. Rows above the visible ones are negative.
+    pub fn is_filled(&self, x: usize, y: i8) -> bool {
+        let bit = i32::from(y) + self.rows.above() as i32;
+        bit >= 0 && self.columns[x] >> bit & 1 == 1
+    }
+
+    /// Whether no cell is filled.
+    pub fn is_empty(&self) -> bool {
+        self.columns == [0; WIDTH]
+    }
+
+    /// Mask of all rows in which pieces move.
+    pub(crate) const fn mask(&self) -> u32 {
+        (1 << self.rows.count()) - 1
+    }
+
+    /// Whether `piece` fits at the place where it spawns. If not, the game is over.
+    pub fn spawns(&self, piece: Piece) -> bool {
+        let above = self.rows.above() as i8;
+        shape(piece, 0)
+            .iter()
+            .all(|&(dx, dy)| self.columns[(5 + dx) as usize] >> (dy + above) & 1 == 0)
+    }
+
+    /// Locks a piece where it is, and removes full rows. The placement must be one of the piece's on this board.
+    #[inline]
+    pub fn lock(&self, piece: Piece, placement: Placement) -> Locked {
+        let mut board = *self;
+        let above = self.rows.above() as i8;
+        for &(dx, dy) in shape(piece, placement.orientation) {
+            let x = (placement.x + dx) as usize;
+            board.columns[x] |= 1 << (placement.y + dy + above);
+        }
+        if self.rows == Rows::TwentyPlusTwo {
+            for column in &mut board.columns {
+                *column &= !0b11;
+            }
+        }
+        let full = board
+            .columns
+            .iter()
+            .fold(u32::MAX, |full, column| full & column);
+        if full != 0 {
+            board.remove_rows(full);
+        }
+        Locked {
+            board,
+            lines: full.count_ones() as u8,
+        }
+    }
+
+    /// Locks a piece after a check that it fits.
+    pub fn try_lock(&self, piece: Piece, placement: Placement) -> Result<Locked, BoardError> {
+        let error = BoardError::Placement {
+            piece,
+            orientation: placement.orientation,
+            x: placement.x,
+            y: placement.y,
+        };
+        let orientations = super::orientations(piece);
+        let Some(cells) = orientations.get(usize::from(placement.orientation)) else {
+            return Err(error);
+        };
+        let above = self.rows.above() as i32;
+        let fits = cells.iter().all(|&(dx, dy)| {
+            let x = i32::from(placement.x) + i32::from(dx);
+            let bit = i32::from(placement.y) + i32::from(dy) + above;
+            (0..WIDTH as i32).contains(&x)
+                && (0..self.rows.count() as i32).contains(&bit)
+                && self.columns[x as usize] >> bit & 1 == 0
+        });
+        if !fits {
+            return Err(error);
+        }
+        Ok(self.lock(piece, placement))
+    }
+
+    fn remove_rows(&mut self, mut rows: u32) {
+        // From the highest full row downwards, so that the rows that remain to be removed keep their place.
+        while rows != 0 {
+            let row = rows.trailing_zeros();
+            let above = (1u32 << row) - 1;
+            let below = !above << 1;
+            for column in &mut self.columns {
+                *column = (*column & below) | (*column & above) << 1;
+            }
+            rows &= rows - 1;
+        }
+    }
+
+    /// Returns the rows as text from the highest that has a filled cell down to the floor.
+    pub fn rows(&self) -> Vec<String> {
+        let all = self.columns.iter().fold(0, |all, column| all | column);
+        let first = all.trailing_zeros().min(self.rows.count() as u32);
+        (first..self.rows.count() as u32)
+            .map(|bit| {
+                let cell = |x: usize| {
+                    if self.columns[x] >> bit & 1 == 1 {
+                        'X'
+                    } else {
+                        '_'
+                    }
+                };
+                (0..WIDTH).map(cell).collect()
+            })
+            .collect()
+    }
+}
+
+impl fmt::Display for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in self.rows() {
+            writeln!(f, "{row}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Generators of pieces: the cartridge's shift register, and the piece sets of the published results.
+
+use crate::{Mt19937, Piece, Rng};
+
+/// The cartridge's order of the pieces.
+pub const CARTRIDGE_ORDER: [Piece; 7] = [
+    Piece::T,
+    Piece::J,
+    Piece::Z,
+    Piece::O,
+    Piece::S,
+    Piece::L,
+    Piece::I,
+];
+
+/// Probabilities of the cartridge's next piece in 32nds, with uniform bits: the row is the last piece, the column
+/// the next one, both in [`CARTRIDGE_ORDER`].
+pub const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
+    [1, 5, 6, 5, 5, 5, 5],
+    [6, 1, 5, 5, 5, 5, 5],
+    [5, 6, 1, 5, 5, 5, 5],
+    [5, 5, 5, 2, 5, 5, 5],
+    [5, 5, 5, 5, 2, 5, 5],
+    [6, 5, 5, 5, 5, 1, 5],
+    [5, 5, 5, 5, 6, 5, 1],
+];
+
+const SPAWN_IDS: [u16; 7] = [0x02, 0x07, 0x08, 0x0a, 0x0b, 0x0e, 0x12];
+
+/// The cartridge's generator: a 16-bit shift register, stepped once a frame, and a count of pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cartridge {
+    register: u16,
+    count: u8,
+    last: usize,
+}
+
+impl Cartridge {
+    /// State of the register when the machine is switched on.
+    pub const POWER_ON: u16 = 0x8988;
+    /// Number of steps after which the register repeats.
+    pub const PERIOD: u32 = 32_767;
+
+    /// Creates the generator from the state of the register, the number of pieces drawn, and the last piece.
+    pub fn new(register: u16, count: u8, last: Piece) -> Cartridge {
+        let last = CARTRIDGE_ORDER.iter().position(|&piece| piece == last);
+        Cartridge {
+            register,
+            count,
+            last: last.expect("the order has every piece"),
+        }
+    }
+
+    /// Returns the register.
+    pub const fn register(&self) -> u16 {
+        self.register
+    }
+
+    /// Steps the register once, as the cartridge does in every frame.
+    pub const fn step(&mut self) {
+        let feedback = (self.register >> 1 ^ self.register >> 9) & 1;
+        self.register = self.register >> 1 | feedback << 15;
+    }
+
+    /// Draws the next piece.
+    pub fn draw(&mut self) -> Piece {
+        self.count = self.count.wrapping_add(1);
+        let high = self.register >> 8;
+        let mut index = usize::from((high + u16::from(self.count)) & 7);
+        if index == 7 || index == self.last {
+            self.step();
+            let high = self.register >> 8;
+            index = usize::from(((high & 7) + SPAWN_IDS[self.last]) % 7);
+        }
+        self.last = index;
+        CARTRIDGE_ORDER[index]
+    }
+
+    /// Draws a game of `pieces` pieces, with `frames` steps before each. Without a fixed number of frames (`None`),
+    /// each piece takes a random 20 to 60 of them.
+    pub fn game(&mut self, pieces: usize, frames: Option<u32>, rng: &mut Rng) -> Vec<Piece> {
+        let mut game = Vec::with_capacity(pieces);
+        for _ in 0..pieces {
+            let steps = frames.unwrap_or_else(|| 20 + rng.below(41) as u32);
+            for _ in 0..steps {
+                self.step();
+            }
+            game.push(self.draw());
+        }
+        game
+    }
+}
+
+/// Number of pieces of a game in the published piece sets.
+pub const ARTICLE_GAME_LENGTH: usize = 1825;
+
+const ARTICLE_ORDER: [Piece; 7] = [
+    Piece::I,
+    Piece::L,
+    Piece::J,
+    Piece::T,
+    Piece::Z,
+    Piece::S,
+    Piece::O,
+];
+
+/// The piece sets of the published results: two Mersenne Twisters, seeded with `seed` and `seed + 1`. The streams
+/// and the last piece continue from game to game.
+#[derive(Clone, Debug)]
+pub struct ArticleSets {
+    first: Mt19937,
+    again: Mt19937,
+    last: u32,
+}
+
+impl ArticleSets {
+    /// Creates the sets of a seed. The published results have seed 205.
+    pub fn new(seed: u32) -> ArticleSets {
+        ArticleSets {
+            first: Mt19937::new(seed),
+            again: Mt19937::new(seed.wrapping_add(1)),
+            last: 7,
+        }
+    }
+
+    /// Draws the next piece: one of eight numbers, and again one of seven if that is the last piece or none.
+    pub fn draw(&mut self) -> Piece {
+        let mut number = self.first.boost_below(8);
+        if number == 7 || number == self.last {
+            number = self.again.boost_below(7);
+        }
+        self.last = number;
+        ARTICLE_ORDER[number as usize]
+    }
+
+    /// Draws the next game.
+    pub fn game(&mut self) -> Vec<Piece> {
+        (0..ARTICLE_GAME_LENGTH).map(|_| self.draw()).collect()
+    }
+}
+
+/// Returns the probability of a piece after `last` in the published piece sets: 2/56 for a repetition, otherwise
+/// 9/56.
+pub fn article_transition(last: Piece, next: Piece) -> f64 {
+    if last == next { 2.0 / 56.0 } else { 9.0 / 56.0 }
+}

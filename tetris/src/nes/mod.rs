@@ -1,0 +1,23 @@
+//! Nintendo Tetris: rules, generators, scoring, reachable placements, and the 17 features of published searches.
+//!
+//! Rows count from the top: row 0 is the highest visible row. A placement is the orientation and the centre of a
+//! resting piece.
+
+mod board;
+mod features;
+mod generator;
+mod placements;
+mod scoring;
+mod shapes;
+
+pub use board::{Board, BoardError, Locked, Rows};
+pub use features::{
+    BoardSums, FEATURE_NAMES, FEATURES, Features, WEIGHTS_BFS, WEIGHTS_BFS33, Weights,
+};
+pub use generator::{
+    ARTICLE_GAME_LENGTH, ArticleSets, CARTRIDGE_ORDER, CARTRIDGE_TRANSITIONS, Cartridge,
+    article_transition,
+};
+pub use placements::{Numbering, Placement, Placements};
+pub use scoring::{MAXOUT, Score, first_transition, frames_per_row, level_at, points};
+pub use shapes::{Shape, orientations, shape};

@@ -1,0 +1,214 @@
+//! Reachable placements without gravity: one flood fill over all orientations, a column of positions at a time.
+
+use super::board::{Board, Rows, WIDTH};
+use super::shapes::{Shape, orientations};
+use crate::Piece;
+use std::collections::VecDeque;
+
+/// Column of the centre of a piece that spawns, in row 0.
+const SPAWN_X: usize = 5;
+
+/// A resting piece: its orientation and centre.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Placement {
+    /// Orientation: 0 spawns, then clockwise.
+    pub orientation: u8,
+    /// Column of the centre.
+    pub x: i8,
+    /// Visible row of the centre; negative above the visible rows.
+    pub y: i8,
+}
+
+/// A buffer of placements to reuse.
+#[derive(Clone, Debug, Default)]
+pub struct Placements {
+    list: Vec<Placement>,
+}
+
+/// Masks of positions: for each orientation and column of the centre, one bit a row.
+type Positions = [[u32; WIDTH]; 4];
+
+impl Placements {
+    /// Creates an empty buffer.
+    pub fn new() -> Placements {
+        Placements::default()
+    }
+
+    /// Finds every reachable resting state of a piece: from the spawn position by steps to the left, to the right
+    /// and down and by turns either way, each only if all four cells are inside and empty. The order is by
+    /// orientation, column, row. A piece that cannot spawn has none.
+    pub fn find(&mut self, board: &Board, piece: Piece) -> &[Placement] {
+        self.list.clear();
+        let shapes = orientations(piece);
+        let free = free_positions(board, shapes);
+        let above = board.rows.above();
+        if free[0][SPAWN_X] >> above & 1 == 0 {
+            return &self.list;
+        }
+        let reached = flood(&free, shapes.len(), 1 << above);
+        for orientation in 0..shapes.len() {
+            for x in 0..WIDTH {
+                // Rows downwards have higher bits: a piece rests where the next bit is not free.
+                let mut rests = reached[orientation][x] & !(free[orientation][x] >> 1);
+                while rests != 0 {
+                    self.list.push(Placement {
+                        orientation: orientation as u8,
+                        x: x as i8,
+                        y: (rests.trailing_zeros() as usize - above) as i8,
+                    });
+                    rests &= rests - 1;
+                }
+            }
+        }
+        &self.list
+    }
+}
+
+/// Positions at which all four cells are inside and empty.
+fn free_positions(board: &Board, shapes: &[Shape]) -> Positions {
+    // Two columns on either side stand for the walls.
+    let mut empty = [0u32; WIDTH + 4];
+    for (padded, column) in empty[2..].iter_mut().zip(&board.columns) {
+        *padded = !column & board.mask();
+    }
+    let mut free = [[0; WIDTH]; 4];
+    for (free, cells) in free.iter_mut().zip(shapes) {
+        *free = [u32::MAX; WIDTH];
+        for &(dx, dy) in cells {
+            let shifted = &empty[(2 + dx) as usize..][..WIDTH];
+            for (free, &empty) in free.iter_mut().zip(shifted) {
+                *free &= if dy >= 0 { empty >> dy } else { empty << -dy };
+            }
+        }
+    }
+    free
+}
+
+/// Positions that can be reached from the spawn position.
+fn flood(free: &Positions, orientations: usize, spawn: u32) -> Positions {
+    let mut reached = [[0; WIDTH]; 4];
+    reached[0][SPAWN_X] = fall(spawn, free[0][SPAWN_X]);
+    let mut changed = 1u32; // one bit an orientation
+    while changed != 0 {
+        let at = changed.trailing_zeros() as usize;
+        changed &= changed - 1;
+        shift(&mut reached[at], &free[at]);
+        // A turn either way: with two orientations both lead to the same one.
+        let turns = [
+            (at + 1) % orientations,
+            (at + orientations - 1) % orientations,
+        ];
+        for to in turns {
+            if to == at {
+                continue;
+            }
+            let mut gained = 0;
+            for x in 0..WIDTH {
+                let new = reached[at][x] & free[to][x] & !reached[to][x];
+                if new != 0 {
+                    reached[to][x] = fall(reached[to][x] | new, free[to][x]);
+                    gained |= new;
+                }
+            }
+            changed |= u32::from(gained != 0) << to;
+        }
+    }
+    reached
+}
+
+/// Extends positions sideways and downwards within one orientation until nothing changes.
+fn shift(reached: &mut [u32; WIDTH], free: &[u32; WIDTH]) {
+    loop {
+        let mut gained = 0;
+        for x in 1..WIDTH {
+            gained |= step(reached, free, x - 1, x);
+        }
+        for x in (0..WIDTH - 1).rev() {
+            gained |= step(reached, free, x + 1, x);
+        }
+        if gained == 0 {
+            return;
+        }
+    }
+}
+
+/// Steps from one column into the next, and falls there. Returns the new positions.
+#[inline]
+fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize) -> u32 {
+    let new = reached[from] & free[to] & !reached[to];
+    if new != 0 {
+        reached[to] = fall(reached[to] | new, free[to]);
+    }
+    new
+}
+
+/// Extends positions downwards along free ones. The addition carries from each seed's run to its end: the bits that
+/// it leaves different are those at and above the highest seed of the run, except for the seed's own rows below.
+#[inline]
+fn fall(seeds: u32, free: u32) -> u32 {
+    (free & !((free + seeds) ^ seeds)) | seeds
+}
+
+/// The numbers that the published search gives to positions: the order of a breadth-first search on the empty board
+/// (turns clockwise and anticlockwise, then down, left, right). Equal values are ordered by them.
+#[derive(Clone, Debug)]
+pub struct Numbering {
+    numbers: Vec<u16>,
+    rows: Rows,
+}
+
+impl Numbering {
+    /// Numbers the positions of all pieces on the empty board of a rule set.
+    pub fn new(rows: Rows) -> Numbering {
+        let mut numbers = vec![u16::MAX; 7 * 4 * WIDTH * 32];
+        for piece in Piece::ALL {
+            number_piece(rows, piece, &mut numbers);
+        }
+        Numbering { numbers, rows }
+    }
+
+    /// Returns the number of a placement of a piece.
+    pub fn number(&self, piece: Piece, placement: Placement) -> u16 {
+        let bit = (i32::from(placement.y) + self.rows.above() as i32) as usize;
+        self.numbers[index(
+            piece,
+            placement.orientation as usize,
+            placement.x as usize,
+            bit,
+        )]
+    }
+}
+
+fn index(piece: Piece, orientation: usize, x: usize, bit: usize) -> usize {
+    ((piece.index() * 4 + orientation) * WIDTH + x) * 32 + bit
+}
+
+fn number_piece(rows: Rows, piece: Piece, numbers: &mut [u16]) {
+    let shapes = orientations(piece);
+    let turns = shapes.len();
+    let free = free_positions(&Board::empty(rows), shapes);
+    let start = (0, SPAWN_X, rows.above());
+    let mut next = 0;
+    let mut queue = VecDeque::from([start]);
+    numbers[index(piece, start.0, start.1, start.2)] = next;
+    while let Some((orientation, x, bit)) = queue.pop_front() {
+        let moves = [
+            ((orientation + 1) % turns, x, bit),
+            ((orientation + turns - 1) % turns, x, bit),
+            (orientation, x, bit + 1),
+            (orientation, x.wrapping_sub(1), bit),
+            (orientation, x + 1, bit),
+        ];
+        for (orientation, x, bit) in moves {
+            if x >= WIDTH || free[orientation][x] >> bit & 1 == 0 {
+                continue;
+            }
+            let number = &mut numbers[index(piece, orientation, x, bit)];
+            if *number == u16::MAX {
+                next += 1;
+                *number = next;
+                queue.push_back((orientation, x, bit));
+            }
+        }
+    }
+}
