@@ -6,6 +6,7 @@ mod field;
 pub mod nes;
 mod piece;
 mod rng;
+pub mod srs;
 
 pub use field::{Field, FieldError, MAX_HEIGHT, MAX_WIDTH};
 pub use piece::{Piece, PieceError};

@@ -1,0 +1,412 @@
+//! Kick tables: the shifts that a turn tries in order. Built in are those of SRS, SRS+ and of the half turns of
+//! Jstris and TETR.IO; others are read from text in the format of solution-finder's kick files.
+
+use super::shapes::{Orientation, box_corner};
+use crate::Piece;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// A built-in kick table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kicks {
+    /// Turns without shifts; no half turns.
+    None,
+    /// The guideline's table; no half turns.
+    Srs,
+    /// SRS with the half turns of Jstris.
+    SrsJstris180,
+    /// SRS with the half turns of TETR.IO.
+    SrsTetrio180,
+    /// TETR.IO: SRS+ (another table for I) with its half turns.
+    SrsPlus,
+}
+
+impl Kicks {
+    /// All built-in tables.
+    pub const ALL: [Kicks; 5] = [
+        Kicks::None,
+        Kicks::Srs,
+        Kicks::SrsJstris180,
+        Kicks::SrsTetrio180,
+        Kicks::SrsPlus,
+    ];
+
+    /// Returns the name: `nokick`, `srs`, `srs+180j`, `srs+180t` or `srsplus`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kicks::None => "nokick",
+            Kicks::Srs => "srs",
+            Kicks::SrsJstris180 => "srs+180j",
+            Kicks::SrsTetrio180 => "srs+180t",
+            Kicks::SrsPlus => "srsplus",
+        }
+    }
+}
+
+impl fmt::Display for Kicks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Kicks {
+    type Err = KickError;
+
+    fn from_str(text: &str) -> Result<Kicks, KickError> {
+        Kicks::ALL
+            .into_iter()
+            .find(|kicks| kicks.name() == text)
+            .ok_or_else(|| KickError::UnknownTable(text.to_owned()))
+    }
+}
+
+/// Error for a kick table that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum KickError {
+    /// The name of a built-in table is unknown.
+    #[error("`{0}` is not a kick table: use nokick, srs, srs+180j, srs+180t, srsplus, or a file")]
+    UnknownTable(String),
+    /// A line has no `=`.
+    #[error("line {0} of the kick table has no `=`: write for example T.NE=(0,0)(-1,0)")]
+    NoAssignment(usize),
+    /// A key does not name a piece and a turn.
+    #[error(
+        "line {line} of the kick table: `{key}` is not a turn: write for example T.NE, with N, E, S, W"
+    )]
+    Key {
+        /// Number of the line, counted from 1.
+        line: usize,
+        /// The text of the key.
+        key: String,
+    },
+    /// A turn occurs twice.
+    #[error("line {line} of the kick table: `{key}` occurs twice")]
+    Duplicate {
+        /// Number of the line, counted from 1.
+        line: usize,
+        /// The text of the key.
+        key: String,
+    },
+    /// A value is neither a list of shifts nor a reference.
+    #[error(
+        "line {line} of the kick table: `{value}` is not a list of shifts such as (0,0)(-1,+1)"
+    )]
+    Value {
+        /// Number of the line, counted from 1.
+        line: usize,
+        /// The text of the value.
+        value: String,
+    },
+    /// A reference leads to a turn without shifts of its own.
+    #[error("line {line} of the kick table: `{to}` has no shifts of its own")]
+    Reference {
+        /// Number of the line, counted from 1.
+        line: usize,
+        /// The turn referred to.
+        to: String,
+    },
+    /// A quarter turn of a piece is missing.
+    #[error("kick table lacks {piece}.{turn}: all eight quarter turns of every piece are needed")]
+    Missing {
+        /// The piece.
+        piece: Piece,
+        /// The turn, such as `NE`.
+        turn: String,
+    },
+    /// Some but not all half turns are present.
+    #[error("kick table lacks {piece}.{turn}: give all half turns of every piece, or none")]
+    MissingHalf {
+        /// The piece.
+        piece: Piece,
+        /// The turn, such as `NS`.
+        turn: String,
+    },
+}
+
+/// Shifts of one turn.
+type Shifts = Vec<(i8, i8)>;
+
+/// The shifts of every turn of every piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KickTable {
+    /// By piece, orientation before and orientation after: shifts of the lower left corner of the *cells*.
+    shifts: Vec<Shifts>,
+    half_turns: bool,
+}
+
+const N: Orientation = Orientation::Spawn;
+const E: Orientation = Orientation::Right;
+const S: Orientation = Orientation::Half;
+const W: Orientation = Orientation::Left;
+
+const QUARTER_TURNS: [(Orientation, Orientation); 8] = [
+    (N, E),
+    (E, N),
+    (E, S),
+    (S, E),
+    (S, W),
+    (W, S),
+    (W, N),
+    (N, W),
+];
+const HALF_TURNS: [(Orientation, Orientation); 4] = [(N, S), (E, W), (S, N), (W, E)];
+
+type Row = [(i8, i8); 5];
+
+/// Shifts of the quarter turns of J, L, S, T and Z, in the order of `QUARTER_TURNS`.
+const JLSTZ: [Row; 8] = [
+    [(0, 0), (-1, 0), (-1, 1), (0, -2), (-1, -2)],
+    [(0, 0), (1, 0), (1, -1), (0, 2), (1, 2)],
+    [(0, 0), (1, 0), (1, -1), (0, 2), (1, 2)],
+    [(0, 0), (-1, 0), (-1, 1), (0, -2), (-1, -2)],
+    [(0, 0), (1, 0), (1, 1), (0, -2), (1, -2)],
+    [(0, 0), (-1, 0), (-1, -1), (0, 2), (-1, 2)],
+    [(0, 0), (-1, 0), (-1, -1), (0, 2), (-1, 2)],
+    [(0, 0), (1, 0), (1, 1), (0, -2), (1, -2)],
+];
+const I_SRS: [Row; 8] = [
+    [(0, 0), (-2, 0), (1, 0), (-2, -1), (1, 2)],
+    [(0, 0), (2, 0), (-1, 0), (2, 1), (-1, -2)],
+    [(0, 0), (-1, 0), (2, 0), (-1, 2), (2, -1)],
+    [(0, 0), (1, 0), (-2, 0), (1, -2), (-2, 1)],
+    [(0, 0), (2, 0), (-1, 0), (2, 1), (-1, -2)],
+    [(0, 0), (-2, 0), (1, 0), (-2, -1), (1, 2)],
+    [(0, 0), (1, 0), (-2, 0), (1, -2), (-2, 1)],
+    [(0, 0), (-1, 0), (2, 0), (-1, 2), (2, -1)],
+];
+const I_SRS_PLUS: [Row; 8] = [
+    [(0, 0), (1, 0), (-2, 0), (-2, -1), (1, 2)],
+    [(0, 0), (-1, 0), (2, 0), (-1, -2), (2, 1)],
+    [(0, 0), (-1, 0), (2, 0), (-1, 2), (2, -1)],
+    [(0, 0), (-2, 0), (1, 0), (-2, 1), (1, -2)],
+    [(0, 0), (2, 0), (-1, 0), (2, 1), (-1, -2)],
+    [(0, 0), (1, 0), (-2, 0), (1, 2), (-2, -1)],
+    [(0, 0), (1, 0), (-2, 0), (1, -2), (-2, 1)],
+    [(0, 0), (-1, 0), (2, 0), (2, -1), (-1, 2)],
+];
+/// Shifts of the half turns of Jstris, in the order of `HALF_TURNS`.
+const JSTRIS_180: [&[(i8, i8)]; 4] = [
+    &[(0, 0), (0, 1)],
+    &[(0, 0), (1, 0)],
+    &[(0, 0), (0, -1)],
+    &[(0, 0), (-1, 0)],
+];
+/// Shifts of the half turns of TETR.IO, in the order of `HALF_TURNS`.
+const TETRIO_180: [&[(i8, i8)]; 4] = [
+    &[(0, 0), (0, 1), (1, 1), (-1, 1), (1, 0), (-1, 0)],
+    &[(0, 0), (1, 0), (1, 2), (1, 1), (0, 2), (0, 1)],
+    &[(0, 0), (0, -1), (-1, -1), (1, -1), (-1, 0), (1, 0)],
+    &[(0, 0), (-1, 0), (-1, 2), (-1, 1), (0, 2), (0, 1)],
+];
+
+impl KickTable {
+    /// Returns a built-in table.
+    pub fn built_in(kicks: Kicks) -> KickTable {
+        let half: Option<[&[(i8, i8)]; 4]> = match kicks {
+            Kicks::None | Kicks::Srs => None,
+            Kicks::SrsJstris180 => Some(JSTRIS_180),
+            Kicks::SrsTetrio180 | Kicks::SrsPlus => Some(TETRIO_180),
+        };
+        let mut table = KickTable::empty(half.is_some());
+        for piece in Piece::ALL {
+            for (turn, &(from, to)) in QUARTER_TURNS.iter().enumerate() {
+                let row: &[(i8, i8)] = match (piece, kicks) {
+                    (Piece::O, _) | (_, Kicks::None) => &[(0, 0)],
+                    (Piece::I, Kicks::SrsPlus) => &I_SRS_PLUS[turn],
+                    (Piece::I, _) => &I_SRS[turn],
+                    _ => &JLSTZ[turn],
+                };
+                table.set(piece, from, to, row);
+            }
+            if let Some(half) = half {
+                for (turn, &(from, to)) in HALF_TURNS.iter().enumerate() {
+                    let row = if piece == Piece::O {
+                        &[(0, 0)]
+                    } else {
+                        half[turn]
+                    };
+                    table.set(piece, from, to, row);
+                }
+            }
+        }
+        table
+    }
+
+    /// Parses a table in the format of solution-finder's kick files: lines such as `T.NE=(0,0)(-1,0)(-1,+1)`, in
+    /// which N, E, S, W are the orientations, and references such as `J.NE=&T.NE`. The shifts move the pivot of the
+    /// piece. A mark `@` in front of a shift is ignored. Half turns are needed for all pieces or for none.
+    pub fn parse(text: &str) -> Result<KickTable, KickError> {
+        let entries = read_entries(text)?;
+        let half_turns = entries.iter().any(|entry| HALF_TURNS.contains(&entry.turn));
+        let mut table = KickTable::empty(half_turns);
+        for piece in Piece::ALL {
+            let half: &[_] = if half_turns { &HALF_TURNS } else { &[] };
+            for &(from, to) in QUARTER_TURNS.iter().chain(half) {
+                let shifts = find_shifts(&entries, piece, (from, to))?;
+                let (before, after) = (pivot(piece, from), pivot(piece, to));
+                let row: Shifts = shifts
+                    .iter()
+                    .map(|&(dx, dy)| (dx - (after.0 - before.0), dy - (after.1 - before.1)))
+                    .collect();
+                table.set(piece, from, to, &row);
+            }
+        }
+        Ok(table)
+    }
+
+    fn empty(half_turns: bool) -> KickTable {
+        KickTable {
+            shifts: vec![Vec::new(); 7 * 16],
+            half_turns,
+        }
+    }
+
+    /// Whether the table has half turns.
+    pub fn has_half_turns(&self) -> bool {
+        self.half_turns
+    }
+
+    /// Returns the shifts of a turn, applied to the lower left corner of the piece's cells. Empty if there is no
+    /// such turn.
+    pub(crate) fn shifts(&self, piece: Piece, from: Orientation, to: Orientation) -> &[(i8, i8)] {
+        &self.shifts[turn_index(piece, from, to)]
+    }
+
+    /// Sets the shifts of a turn from shifts of the box.
+    fn set(&mut self, piece: Piece, from: Orientation, to: Orientation, row: &[(i8, i8)]) {
+        let (before, after) = (box_corner(piece, from), box_corner(piece, to));
+        let shifts = row
+            .iter()
+            .map(|&(dx, dy)| (dx + after.0 - before.0, dy + after.1 - before.1))
+            .collect();
+        self.shifts[turn_index(piece, from, to)] = shifts;
+    }
+}
+
+fn turn_index(piece: Piece, from: Orientation, to: Orientation) -> usize {
+    (piece.index() * 4 + from.index()) * 4 + to.index()
+}
+
+/// Cell of the box that kick files take for the pivot: the middle of 3 × 3; for I and O a cell of the piece.
+fn pivot(piece: Piece, orientation: Orientation) -> (i8, i8) {
+    match (piece, orientation) {
+        (Piece::I, N) => (1, 2),
+        (Piece::I, E) => (2, 2),
+        (Piece::I, S) => (2, 1),
+        (Piece::O, N) => (0, 0),
+        (Piece::O, E) => (0, 1),
+        (Piece::O, W) => (1, 0),
+        _ => (1, 1),
+    }
+}
+
+/// One line of a kick file.
+struct Entry {
+    line: usize,
+    piece: Piece,
+    turn: (Orientation, Orientation),
+    value: Value,
+}
+
+enum Value {
+    Shifts(Shifts),
+    Reference(Piece, (Orientation, Orientation)),
+}
+
+fn read_entries(text: &str) -> Result<Vec<Entry>, KickError> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let number = number + 1;
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') || line.starts_with('!') {
+            continue;
+        }
+        let (key, value) = line
+            .split_once('=')
+            .ok_or(KickError::NoAssignment(number))?;
+        let (piece, turn) = parse_key(key.trim()).ok_or_else(|| KickError::Key {
+            line: number,
+            key: key.trim().to_owned(),
+        })?;
+        if entries
+            .iter()
+            .any(|entry| entry.piece == piece && entry.turn == turn)
+        {
+            return Err(KickError::Duplicate {
+                line: number,
+                key: key.trim().to_owned(),
+            });
+        }
+        let value = value.trim();
+        let parsed = match parse_key(value.trim_start_matches('&')) {
+            Some((piece, turn)) => Some(Value::Reference(piece, turn)),
+            None => parse_shifts(value).map(Value::Shifts),
+        };
+        let value = parsed.ok_or_else(|| KickError::Value {
+            line: number,
+            value: value.to_owned(),
+        })?;
+        entries.push(Entry {
+            line: number,
+            piece,
+            turn,
+            value,
+        });
+    }
+    Ok(entries)
+}
+
+fn find_shifts(
+    entries: &[Entry],
+    piece: Piece,
+    turn: (Orientation, Orientation),
+) -> Result<&Shifts, KickError> {
+    let find = |piece, turn| entries.iter().find(|e| e.piece == piece && e.turn == turn);
+    let entry = find(piece, turn).ok_or_else(|| {
+        let name = turn_name(turn);
+        if HALF_TURNS.contains(&turn) {
+            return KickError::MissingHalf { piece, turn: name };
+        }
+        KickError::Missing { piece, turn: name }
+    })?;
+    match &entry.value {
+        Value::Shifts(shifts) => Ok(shifts),
+        Value::Reference(piece, turn) => match find(*piece, *turn).map(|entry| &entry.value) {
+            Some(Value::Shifts(shifts)) => Ok(shifts),
+            _ => Err(KickError::Reference {
+                line: entry.line,
+                to: format!("{piece}.{}", turn_name(*turn)),
+            }),
+        },
+    }
+}
+
+fn turn_name(turn: (Orientation, Orientation)) -> String {
+    let letter = |orientation: Orientation| ['N', 'E', 'S', 'W'][orientation.index()];
+    format!("{}{}", letter(turn.0), letter(turn.1))
+}
+
+fn parse_key(key: &str) -> Option<(Piece, (Orientation, Orientation))> {
+    let (piece, turn) = key.split_once('.')?;
+    let piece = piece.trim().parse().ok()?;
+    let all = QUARTER_TURNS.iter().chain(&HALF_TURNS);
+    let turn = *all
+        .into_iter()
+        .find(|&&known| turn_name(known) == turn.trim())?;
+    Some((piece, turn))
+}
+
+fn parse_shifts(value: &str) -> Option<Shifts> {
+    let inner = value.strip_prefix('(')?.strip_suffix(')')?;
+    inner
+        .split(")(")
+        .map(|pair| {
+            let (dx, dy) = pair.split_once(',')?;
+            let dx: i8 = dx.trim().trim_start_matches('@').trim().parse().ok()?;
+            let dy: i8 = dy.trim().parse().ok()?;
+            // Longer shifts than the field make no sense and would overflow later.
+            (dx.abs() <= 10 && dy.abs() <= 40).then_some((dx, dy))
+        })
+        .collect()
+}

@@ -1,0 +1,224 @@
+//! Reachable placements: a flood fill over the orientations, a column of positions at a time.
+
+use super::kicks::KickTable;
+use super::shapes::{Orientation, SrsPlacement, cells, first_equal};
+use super::{HEIGHT, SPAWN_ROW, WIDTH};
+use crate::{Field, Piece};
+use std::fmt;
+use std::str::FromStr;
+
+/// How pieces get to their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropMode {
+    /// Steps to all sides and down, and turns, in any order.
+    Soft,
+    /// Turned and moved above everything, then dropped straight down.
+    Hard,
+}
+
+impl DropMode {
+    /// Returns the name: `soft` or `hard`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropMode::Soft => "soft",
+            DropMode::Hard => "hard",
+        }
+    }
+}
+
+impl fmt::Display for DropMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for DropMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DropMode, String> {
+        match text {
+            "soft" => Ok(DropMode::Soft),
+            "hard" => Ok(DropMode::Hard),
+            _ => Err(format!("`{text}` is not a way to drop: use soft or hard")),
+        }
+    }
+}
+
+/// Finds the placements of pieces under one kick table.
+#[derive(Clone, Debug)]
+pub struct Placements {
+    kicks: KickTable,
+    mode: DropMode,
+}
+
+/// Masks of positions by column of the leftmost cell; one bit a row of the lowest cell.
+type Positions = [u64; WIDTH];
+
+/// Resting places of a piece that differ, by the first orientation of each shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacementSet {
+    piece: Piece,
+    rests: [Positions; 4],
+}
+
+const ROWS: u64 = (1 << HEIGHT) - 1;
+
+impl Placements {
+    /// Creates a finder for a kick table.
+    pub fn new(kicks: KickTable, mode: DropMode) -> Placements {
+        Placements { kicks, mode }
+    }
+
+    /// Finds every distinct resting place of a piece that can be reached from its spawn position. A piece that
+    /// cannot spawn has none.
+    pub fn find(&self, field: &Field, piece: Piece) -> PlacementSet {
+        let free = Orientation::ALL.map(|orientation| free_positions(field, piece, orientation));
+        let mut rests = [[0; WIDTH]; 4];
+        let reached = match self.mode {
+            DropMode::Soft => self.flood(piece, &free),
+            DropMode::Hard => {
+                free.map(|free| free.map(|column| fall(column & 1 << (HEIGHT - 4), column)))
+            }
+        };
+        for orientation in Orientation::ALL {
+            let at = orientation.index();
+            let first = first_equal(piece, orientation).index();
+            for x in 0..WIDTH {
+                rests[first][x] |= reached[at][x] & !(free[at][x] << 1);
+            }
+        }
+        PlacementSet { piece, rests }
+    }
+
+    fn flood(&self, piece: Piece, free: &[Positions; 4]) -> [Positions; 4] {
+        let mut reached = [[0; WIDTH]; 4];
+        let spawn_x = if piece == Piece::O { 4 } else { 3 };
+        let spawn = 1 << SPAWN_ROW & free[0][spawn_x];
+        reached[0][spawn_x] = fall(spawn, free[0][spawn_x]);
+        let mut changed = u32::from(spawn != 0); // one bit an orientation
+        while changed != 0 {
+            let at = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
+            move_sideways(&mut reached[at], &free[at]);
+            for to in Orientation::ALL {
+                let shifts = self.kicks.shifts(piece, Orientation::ALL[at], to);
+                if shifts.is_empty() {
+                    continue;
+                }
+                let from = reached[at];
+                let (free, reached) = (&free[to.index()], &mut reached[to.index()]);
+                changed |= u32::from(turn(&from, shifts, free, reached)) << to.index();
+            }
+        }
+        reached
+    }
+}
+
+/// Positions at which all four cells are inside and empty.
+fn free_positions(field: &Field, piece: Piece, orientation: Orientation) -> Positions {
+    let mut free = [ROWS; WIDTH];
+    for (dx, dy) in cells(piece, orientation) {
+        for (x, free) in free.iter_mut().enumerate() {
+            let column = x + usize::from(dx);
+            let empty = if column < WIDTH {
+                !field.columns[column] & ROWS
+            } else {
+                0
+            };
+            *free &= empty >> dy;
+        }
+    }
+    free
+}
+
+/// Turns all positions: each takes the first shift that leads to a free one. Returns whether any is new.
+fn turn(from: &Positions, shifts: &[(i8, i8)], free: &Positions, reached: &mut Positions) -> bool {
+    let mut left = *from;
+    let mut gained = 0;
+    for &(dx, dy) in shifts {
+        for (x, left) in left.iter_mut().enumerate() {
+            let to = x as i32 + i32::from(dx);
+            if *left == 0 || !(0..WIDTH as i32).contains(&to) {
+                continue;
+            }
+            let to = to as usize;
+            let fits = shift_rows(*left, dy) & free[to];
+            *left &= !shift_rows(fits, -dy);
+            let new = fits & !reached[to];
+            if new != 0 {
+                gained |= new;
+                reached[to] = fall(reached[to] | new, free[to]);
+            }
+        }
+    }
+    gained != 0
+}
+
+fn shift_rows(rows: u64, by: i8) -> u64 {
+    if by >= 0 { rows << by } else { rows >> -by }
+}
+
+/// Extends positions to both sides and downwards until nothing changes.
+fn move_sideways(reached: &mut Positions, free: &Positions) {
+    loop {
+        let mut gained = 0;
+        let mut step = |from: usize, to: usize| {
+            let new = reached[from] & free[to] & !reached[to];
+            if new != 0 {
+                reached[to] = fall(reached[to] | new, free[to]);
+                gained |= new;
+            }
+        };
+        (1..WIDTH).for_each(|x| step(x - 1, x));
+        (0..WIDTH - 1).rev().for_each(|x| step(x + 1, x));
+        if gained == 0 {
+            return;
+        }
+    }
+}
+
+/// Extends positions downwards along free ones, in steps of 1, 2, 4, … rows.
+fn fall(mut seeds: u64, mut free: u64) -> u64 {
+    for step in [1, 2, 4, 8, 16, 32] {
+        seeds |= seeds >> step & free;
+        free &= free >> step;
+    }
+    seeds
+}
+
+impl PlacementSet {
+    /// Number of placements.
+    pub fn len(&self) -> usize {
+        self.rests
+            .iter()
+            .flatten()
+            .map(|column| column.count_ones() as usize)
+            .sum()
+    }
+
+    /// Whether there is no placement: the piece cannot spawn.
+    pub fn is_empty(&self) -> bool {
+        self.rests.iter().flatten().all(|&column| column == 0)
+    }
+
+    /// Returns the placements by orientation, column and row.
+    pub fn iter(&self) -> impl Iterator<Item = SrsPlacement> + '_ {
+        Orientation::ALL.into_iter().flat_map(move |orientation| {
+            (0..WIDTH).flat_map(move |x| {
+                let mut column = self.rests[orientation.index()][x];
+                std::iter::from_fn(move || {
+                    let y = column.trailing_zeros() as u8;
+                    let placement = SrsPlacement {
+                        piece: self.piece,
+                        orientation,
+                        x: x as u8,
+                        y,
+                    };
+                    let found = (column != 0).then_some(placement);
+                    column &= column.wrapping_sub(1);
+                    found
+                })
+            })
+        })
+    }
+}

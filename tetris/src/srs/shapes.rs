@@ -1,0 +1,161 @@
+//! The orientations of the pieces in their boxes, and placements.
+
+use crate::{Field, Piece};
+
+/// Orientation of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Orientation {
+    /// As the piece spawns.
+    Spawn,
+    /// A quarter turn clockwise.
+    Right,
+    /// A half turn.
+    Half,
+    /// A quarter turn anticlockwise.
+    Left,
+}
+
+impl Orientation {
+    /// All orientations, clockwise.
+    pub const ALL: [Orientation; 4] = [
+        Orientation::Spawn,
+        Orientation::Right,
+        Orientation::Half,
+        Orientation::Left,
+    ];
+
+    /// Returns the index in [`Orientation::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Cells of a piece in its box: columns to the right, rows upwards, from the lower left corner.
+pub(crate) type BoxCells = [(i8, i8); 4];
+
+const I: [BoxCells; 4] = [
+    [(0, 2), (1, 2), (2, 2), (3, 2)],
+    [(2, 0), (2, 1), (2, 2), (2, 3)],
+    [(0, 1), (1, 1), (2, 1), (3, 1)],
+    [(1, 0), (1, 1), (1, 2), (1, 3)],
+];
+const J: [BoxCells; 4] = [
+    [(0, 1), (0, 2), (1, 1), (2, 1)],
+    [(1, 0), (1, 1), (1, 2), (2, 2)],
+    [(0, 1), (1, 1), (2, 0), (2, 1)],
+    [(0, 0), (1, 0), (1, 1), (1, 2)],
+];
+const L: [BoxCells; 4] = [
+    [(0, 1), (1, 1), (2, 1), (2, 2)],
+    [(1, 0), (1, 1), (1, 2), (2, 0)],
+    [(0, 0), (0, 1), (1, 1), (2, 1)],
+    [(0, 2), (1, 0), (1, 1), (1, 2)],
+];
+const O: [BoxCells; 4] = [[(0, 0), (0, 1), (1, 0), (1, 1)]; 4];
+const S: [BoxCells; 4] = [
+    [(0, 1), (1, 1), (1, 2), (2, 2)],
+    [(1, 1), (1, 2), (2, 0), (2, 1)],
+    [(0, 0), (1, 0), (1, 1), (2, 1)],
+    [(0, 1), (0, 2), (1, 0), (1, 1)],
+];
+const T: [BoxCells; 4] = [
+    [(0, 1), (1, 1), (1, 2), (2, 1)],
+    [(1, 0), (1, 1), (1, 2), (2, 1)],
+    [(0, 1), (1, 0), (1, 1), (2, 1)],
+    [(0, 1), (1, 0), (1, 1), (1, 2)],
+];
+const Z: [BoxCells; 4] = [
+    [(0, 2), (1, 1), (1, 2), (2, 1)],
+    [(1, 0), (1, 1), (2, 1), (2, 2)],
+    [(0, 1), (1, 0), (1, 1), (2, 0)],
+    [(0, 0), (0, 1), (1, 1), (1, 2)],
+];
+
+/// Cells of a piece in an orientation, in its box.
+pub(crate) const fn box_cells(piece: Piece, orientation: Orientation) -> &'static BoxCells {
+    let all: &'static [BoxCells; 4] = match piece {
+        Piece::I => &I,
+        Piece::J => &J,
+        Piece::L => &L,
+        Piece::O => &O,
+        Piece::S => &S,
+        Piece::T => &T,
+        Piece::Z => &Z,
+    };
+    &all[orientation as usize]
+}
+
+/// Leftmost column and lowest row that the cells of an orientation have in the box.
+pub(crate) const fn box_corner(piece: Piece, orientation: Orientation) -> (i8, i8) {
+    let cells = box_cells(piece, orientation);
+    let mut corner = cells[0];
+    let mut i = 1;
+    while i < 4 {
+        if cells[i].0 < corner.0 {
+            corner.0 = cells[i].0;
+        }
+        if cells[i].1 < corner.1 {
+            corner.1 = cells[i].1;
+        }
+        i += 1;
+    }
+    corner
+}
+
+/// Returns the cells of a piece in an orientation (column, row), moved so that the leftmost column and the lowest row
+/// are 0.
+pub const fn cells(piece: Piece, orientation: Orientation) -> [(u8, u8); 4] {
+    let (left, low) = box_corner(piece, orientation);
+    let inside = box_cells(piece, orientation);
+    let mut moved = [(0, 0); 4];
+    let mut i = 0;
+    while i < 4 {
+        moved[i] = ((inside[i].0 - left) as u8, (inside[i].1 - low) as u8);
+        i += 1;
+    }
+    moved
+}
+
+/// Returns the first orientation with the same shape.
+pub(crate) const fn first_equal(piece: Piece, orientation: Orientation) -> Orientation {
+    match (piece, orientation) {
+        (Piece::O, _) => Orientation::Spawn,
+        (Piece::I | Piece::S | Piece::Z, Orientation::Half) => Orientation::Spawn,
+        (Piece::I | Piece::S | Piece::Z, Orientation::Left) => Orientation::Right,
+        _ => orientation,
+    }
+}
+
+/// A resting piece: its orientation, the column of its leftmost cell and the row of its lowest cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SrsPlacement {
+    /// The piece.
+    pub piece: Piece,
+    /// The first orientation that has this shape.
+    pub orientation: Orientation,
+    /// Column of the leftmost cell.
+    pub x: u8,
+    /// Row of the lowest cell.
+    pub y: u8,
+}
+
+impl SrsPlacement {
+    /// Returns the cells (column, row) of the placement, sorted by row and column.
+    pub fn cells(&self) -> [(u8, u8); 4] {
+        let mut all = cells(self.piece, self.orientation).map(|(x, y)| (x + self.x, y + self.y));
+        all.sort_unstable_by_key(|&(x, y)| (y, x));
+        all
+    }
+
+    /// Returns the field with the piece put down and full rows removed, and the number of rows removed.
+    pub fn put(&self, field: &Field) -> (Field, u32) {
+        let mut after = *field;
+        for (x, y) in self.cells() {
+            after.columns[usize::from(x)] |= 1 << y;
+        }
+        let full = after.full_rows();
+        after.remove_rows(full);
+        (after, full.count_ones())
+    }
+}

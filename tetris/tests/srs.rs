@@ -1,0 +1,468 @@
+//! Guideline Tetris: equality with the vectors, and with a search cell by cell on random fields.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{list, numbers, rows, vectors};
+use hatebeam_tetris::srs::{
+    Bag, DropMode, Hold, KickError, KickTable, Kicks, Orientation, Placements, parse_field, perft,
+};
+use hatebeam_tetris::{Field, Piece, Rng};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+type Cells = Vec<i64>;
+
+fn cells_of(placement: &hatebeam_tetris::srs::SrsPlacement) -> Cells {
+    placement
+        .cells()
+        .iter()
+        .map(|&(x, y)| i64::from(y) * 10 + i64::from(x))
+        .collect()
+}
+
+fn find(field: &Field, piece: Piece, kicks: Kicks, mode: DropMode) -> BTreeSet<Cells> {
+    let set = Placements::new(KickTable::built_in(kicks), mode).find(field, piece);
+    let cells: BTreeSet<Cells> = set.iter().map(|placement| cells_of(&placement)).collect();
+    assert_eq!(cells.len(), set.len(), "placements repeat");
+    cells
+}
+
+#[test]
+fn placements_equal_vectors() {
+    let vectors = vectors("srs_placements");
+    let mut lists = 0;
+    for board in list(&vectors["boards"]) {
+        let field = parse_field(&rows(&board["rows"])).unwrap();
+        for (letter, expected) in board["pieces"].as_object().unwrap() {
+            let piece: Piece = letter.parse().unwrap();
+            let sets = |value: &serde_json::Value| -> BTreeSet<Cells> {
+                list(value).iter().map(numbers).collect()
+            };
+            assert_eq!(
+                find(&field, piece, Kicks::Srs, DropMode::Hard),
+                sets(&expected["hard"])
+            );
+            let srs = sets(&expected["srs"]);
+            assert_eq!(
+                find(&field, piece, Kicks::Srs, DropMode::Soft),
+                srs,
+                "{piece}\n{field}"
+            );
+            for kicks in [
+                Kicks::None,
+                Kicks::SrsJstris180,
+                Kicks::SrsTetrio180,
+                Kicks::SrsPlus,
+            ] {
+                let change = &expected[kicks.name()];
+                let mut all: BTreeSet<Cells> =
+                    srs.difference(&sets(&change["fewer"])).cloned().collect();
+                all.extend(sets(&change["more"]));
+                assert_eq!(
+                    find(&field, piece, kicks, DropMode::Soft),
+                    all,
+                    "{kicks} {piece}\n{field}"
+                );
+                lists += 1;
+            }
+            assert_lines(
+                &field,
+                piece,
+                list(&expected["srs"]),
+                &numbers(&expected["lines"]),
+            );
+        }
+    }
+    assert_eq!(lists, 15 * 7 * 4);
+}
+
+fn assert_lines(field: &Field, piece: Piece, cells: &[serde_json::Value], lines: &[i64]) {
+    let finder = Placements::new(KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    for placement in finder.find(field, piece).iter() {
+        let at = cells
+            .iter()
+            .position(|cells| numbers(cells) == cells_of(&placement))
+            .unwrap();
+        assert_eq!(i64::from(placement.put(field).1), lines[at]);
+    }
+}
+
+#[test]
+fn perft_equals_vectors() {
+    for case in list(&vectors("srs_perft")["cases"]) {
+        let field = parse_field(&rows(&case["rows"])).unwrap();
+        let mode = if case["mode"] == "hard" {
+            DropMode::Hard
+        } else {
+            DropMode::Soft
+        };
+        let layers = list(&case["layers"]);
+        let finder = Placements::new(KickTable::built_in(Kicks::Srs), mode);
+        let found = perft(&finder, &field, layers.len());
+        for (found, expected) in found.iter().zip(layers) {
+            assert_eq!(found.placements, expected["placements"].as_u64().unwrap());
+            assert_eq!(found.boards, expected["boards"].as_u64().unwrap());
+        }
+    }
+}
+
+#[test]
+fn empty_field_has_162_placements_under_every_table() {
+    let field = parse_field::<&str>(&[]).unwrap();
+    for kicks in Kicks::ALL {
+        let all = Piece::ALL.map(|piece| find(&field, piece, kicks, DropMode::Soft).len());
+        assert_eq!(all.iter().sum::<usize>(), 162, "{kicks}");
+    }
+}
+
+/// The shapes and tables written out a second time for the search cell by cell: shifts of the box.
+mod slow {
+    use super::*;
+
+    const BOXES: [(Piece, [&str; 4]); 7] = [
+        (
+            Piece::I,
+            ["02 12 22 32", "20 21 22 23", "01 11 21 31", "10 11 12 13"],
+        ),
+        (
+            Piece::J,
+            ["01 02 11 21", "10 11 12 22", "01 11 20 21", "00 10 11 12"],
+        ),
+        (
+            Piece::L,
+            ["01 11 21 22", "10 11 12 20", "00 01 11 21", "02 10 11 12"],
+        ),
+        (
+            Piece::O,
+            ["00 01 10 11", "00 01 10 11", "00 01 10 11", "00 01 10 11"],
+        ),
+        (
+            Piece::S,
+            ["01 11 12 22", "11 12 20 21", "00 10 11 21", "01 02 10 11"],
+        ),
+        (
+            Piece::T,
+            ["01 11 12 21", "10 11 12 21", "01 10 11 21", "01 10 11 12"],
+        ),
+        (
+            Piece::Z,
+            ["02 11 12 21", "10 11 21 22", "01 10 11 20", "00 01 11 12"],
+        ),
+    ];
+    /// Turns and shifts of J L S T Z, I in SRS, I in SRS+.
+    const QUARTERS: [(usize, usize, &str, &str, &str); 8] = [
+        (
+            0,
+            1,
+            "0,0 -1,0 -1,1 0,-2 -1,-2",
+            "0,0 -2,0 1,0 -2,-1 1,2",
+            "0,0 1,0 -2,0 -2,-1 1,2",
+        ),
+        (
+            1,
+            0,
+            "0,0 1,0 1,-1 0,2 1,2",
+            "0,0 2,0 -1,0 2,1 -1,-2",
+            "0,0 -1,0 2,0 -1,-2 2,1",
+        ),
+        (
+            1,
+            2,
+            "0,0 1,0 1,-1 0,2 1,2",
+            "0,0 -1,0 2,0 -1,2 2,-1",
+            "0,0 -1,0 2,0 -1,2 2,-1",
+        ),
+        (
+            2,
+            1,
+            "0,0 -1,0 -1,1 0,-2 -1,-2",
+            "0,0 1,0 -2,0 1,-2 -2,1",
+            "0,0 -2,0 1,0 -2,1 1,-2",
+        ),
+        (
+            2,
+            3,
+            "0,0 1,0 1,1 0,-2 1,-2",
+            "0,0 2,0 -1,0 2,1 -1,-2",
+            "0,0 2,0 -1,0 2,1 -1,-2",
+        ),
+        (
+            3,
+            2,
+            "0,0 -1,0 -1,-1 0,2 -1,2",
+            "0,0 -2,0 1,0 -2,-1 1,2",
+            "0,0 1,0 -2,0 1,2 -2,-1",
+        ),
+        (
+            3,
+            0,
+            "0,0 -1,0 -1,-1 0,2 -1,2",
+            "0,0 1,0 -2,0 1,-2 -2,1",
+            "0,0 1,0 -2,0 1,-2 -2,1",
+        ),
+        (
+            0,
+            3,
+            "0,0 1,0 1,1 0,-2 1,-2",
+            "0,0 -1,0 2,0 -1,2 2,-1",
+            "0,0 -1,0 2,0 2,-1 -1,2",
+        ),
+    ];
+    /// Half turns and shifts of Jstris and of TETR.IO.
+    const HALVES: [(usize, usize, &str, &str); 4] = [
+        (0, 2, "0,0 0,1", "0,0 0,1 1,1 -1,1 1,0 -1,0"),
+        (2, 0, "0,0 0,-1", "0,0 0,-1 -1,-1 1,-1 -1,0 1,0"),
+        (1, 3, "0,0 1,0", "0,0 1,0 1,2 1,1 0,2 0,1"),
+        (3, 1, "0,0 -1,0", "0,0 -1,0 -1,2 -1,1 0,2 0,1"),
+    ];
+
+    /// Orientation before, orientation after, shifts of the box.
+    type Turn = (usize, usize, Vec<(i32, i32)>);
+
+    fn shifts(text: &str) -> Vec<(i32, i32)> {
+        let pair = |pair: &str| {
+            let (dx, dy) = pair.split_once(',').unwrap();
+            (dx.parse().unwrap(), dy.parse().unwrap())
+        };
+        text.split(' ').map(pair).collect()
+    }
+
+    fn turns(piece: Piece, kicks: Kicks) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        for (from, to, others, i, i_plus) in QUARTERS {
+            let text = match (piece, kicks) {
+                (Piece::O, _) | (_, Kicks::None) => "0,0",
+                (Piece::I, Kicks::SrsPlus) => i_plus,
+                (Piece::I, _) => i,
+                _ => others,
+            };
+            turns.push((from, to, shifts(text)));
+        }
+        for (from, to, jstris, tetrio) in HALVES {
+            match kicks {
+                Kicks::None | Kicks::Srs => {}
+                Kicks::SrsJstris180 => turns.push((from, to, shifts(jstris))),
+                Kicks::SrsTetrio180 | Kicks::SrsPlus => turns.push((from, to, shifts(tetrio))),
+            }
+        }
+        turns
+    }
+
+    pub(crate) fn placements(field: &Field, piece: Piece, kicks: Kicks) -> BTreeSet<Cells> {
+        let boxes = BOXES.iter().find(|(name, _)| *name == piece).unwrap().1;
+        let boxes = boxes.map(|text| {
+            let cell = |cell: &str| {
+                (
+                    i32::from(cell.as_bytes()[0] - b'0'),
+                    i32::from(cell.as_bytes()[1] - b'0'),
+                )
+            };
+            text.split(' ').map(cell).collect::<Vec<_>>()
+        });
+        let cells = |(turn, x, y): (usize, i32, i32)| {
+            boxes[turn].iter().map(move |&(dx, dy)| (x + dx, y + dy))
+        };
+        let fits = |state| {
+            cells(state).all(|(x, y)| {
+                (0..10).contains(&x)
+                    && (0..40).contains(&y)
+                    && !field.is_filled(x as usize, y as usize)
+            })
+        };
+        let low = boxes[0].iter().map(|cell| cell.1).min().unwrap();
+        let start = (0usize, if piece == Piece::O { 4 } else { 3 }, 20 - low);
+        let turns = turns(piece, kicks);
+        let mut open: Vec<(usize, i32, i32)> = Some(start)
+            .filter(|&start| fits(start))
+            .into_iter()
+            .collect();
+        let mut seen: BTreeSet<(usize, i32, i32)> = open.iter().copied().collect();
+        let mut rests = BTreeSet::new();
+        while let Some((turn, x, y)) = open.pop() {
+            let mut next = vec![(turn, x - 1, y), (turn, x + 1, y), (turn, x, y - 1)];
+            for (_, to, shifts) in turns.iter().filter(|(from, _, _)| *from == turn) {
+                let shifted = shifts.iter().map(|&(dx, dy)| (*to, x + dx, y + dy));
+                next.extend(shifted.into_iter().find(|&state| fits(state)));
+            }
+            for state in next {
+                if fits(state) && seen.insert(state) {
+                    open.push(state);
+                }
+            }
+            if !fits((turn, x, y - 1)) {
+                let mut rest: Cells = cells((turn, x, y))
+                    .map(|(x, y)| i64::from(y * 10 + x))
+                    .collect();
+                rest.sort_unstable();
+                rests.insert(rest);
+            }
+        }
+        rests
+    }
+}
+
+fn random_field(rng: &mut Rng) -> Field {
+    let dense = rng.below(10);
+    let rows: Vec<String> = (0..rng.below(22))
+        .map(|_| {
+            let gap = rng.below(10);
+            (0..10)
+                .map(|x| {
+                    if x != gap && rng.below(10) <= dense {
+                        'X'
+                    } else {
+                        '_'
+                    }
+                })
+                .collect()
+        })
+        .collect();
+    parse_field(&rows).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn placements_equal_search_cell_by_cell(seed: u64) {
+        let mut rng = Rng::new(seed);
+        let field = random_field(&mut rng);
+        for kicks in Kicks::ALL {
+            for piece in Piece::ALL {
+                let expected = slow::placements(&field, piece, kicks);
+                prop_assert_eq!(find(&field, piece, kicks, DropMode::Soft), expected, "{} {}\n{}", kicks, piece, field);
+            }
+        }
+    }
+}
+
+const SRS_FILE: &str = "\
+# pivots, as solution-finder has them
+L.NE=(0,0)(-1,0)(-1,+1)(0,-2)(-1,-2)\nL.ES=(0,0)(+1,0)(+1,-1)(0,+2)(+1,+2)
+L.SW=(0,0)(+1,0)(+1,+1)(0,-2)(+1,-2)\nL.WN=(0,0)(-1,0)(-1,-1)(0,+2)(-1,+2)
+L.NW=(0,0)(+1,0)(+1,+1)(0,-2)(+1,-2)\nL.WS=(0,0)(-1,0)(-1,-1)(0,+2)(-1,+2)
+L.SE=(0,0)(-1,0)(-1,+1)(0,-2)(@-1,-2)\nL.EN=(0,0)(+1,0)(+1,-1)(0,+2)( +1,+2)
+I.NE=(+1, 0)(-1, 0)(+2, 0)(-1,-1)(+2,+2)\nI.ES=( 0,-1)(-1,-1)(+2,-1)(-1,+1)(+2,-2)
+I.SW=(-1, 0)(+1, 0)(-2, 0)(+1,+1)(-2,-2)\nI.WN=( 0,+1)(+1,+1)(-2,+1)(+1,-1)(-2,+2)
+I.NW=( 0,-1)(-1,-1)(+2,-1)(-1,+1)(+2,-2)\nI.WS=(+1, 0)(-1, 0)(+2, 0)(-1,-1)(+2,+2)
+I.SE=( 0,+1)(+1,+1)(-2,+1)(+1,-1)(-2,+2)\nI.EN=(-1, 0)(+1, 0)(-2, 0)(+1,+1)(-2,-2)
+O.NE=( 0,+1)\nO.ES=(+1, 0)\nO.SW=( 0,-1)\nO.WN=(-1, 0)\nO.NW=(+1, 0)\nO.WS=( 0,+1)\nO.SE=(-1, 0)\nO.EN=( 0,-1)
+";
+
+fn srs_file() -> String {
+    let mut file = SRS_FILE.to_owned();
+    for (piece, mark) in [("J", ""), ("S", "&"), ("T", "&"), ("Z", "")] {
+        for turn in ["NE", "ES", "SW", "WN", "NW", "WS", "SE", "EN"] {
+            file += &format!("{piece}.{turn}={mark}L.{turn}\n");
+        }
+    }
+    file
+}
+
+#[test]
+fn kick_file_of_srs_equals_built_in_table() {
+    assert_eq!(
+        KickTable::parse(&srs_file()),
+        Ok(KickTable::built_in(Kicks::Srs))
+    );
+}
+
+#[test]
+fn kick_file_with_half_turns_equals_built_in_table() {
+    let mut file = srs_file();
+    for piece in ["J", "L", "S", "T", "Z"] {
+        let of = |turn: &str, shifts: &str| format!("{piece}.{turn}={shifts}\n");
+        file += &(of("NS", "(0,0)(0,+1)")
+            + &of("EW", "(0,0)(+1,0)")
+            + &of("SN", "(0,0)(0,-1)")
+            + &of("WE", "(0,0)(-1,0)"));
+    }
+    file += "I.NS=(+1,-1)(+1,0)\nI.EW=(-1,-1)(0,-1)\nI.SN=(-1,+1)(-1,0)\nI.WE=(+1,+1)(0,+1)\n";
+    file += "O.NS=(+1,+1)\nO.EW=(+1,-1)\nO.SN=(-1,-1)\nO.WE=(-1,+1)\n";
+    assert_eq!(
+        KickTable::parse(&file),
+        Ok(KickTable::built_in(Kicks::SrsJstris180))
+    );
+}
+
+#[test]
+fn bad_kick_files_are_refused() {
+    let with = |line: &str| KickTable::parse(&(srs_file() + line));
+    assert!(matches!(
+        KickTable::parse(""),
+        Err(KickError::Missing { .. })
+    ));
+    assert!(matches!(with("nonsense"), Err(KickError::NoAssignment(_))));
+    assert!(matches!(with("T.XY=(0,0)"), Err(KickError::Key { .. })));
+    assert!(matches!(
+        with("T.NE=(0,0)"),
+        Err(KickError::Duplicate { .. })
+    ));
+    assert!(matches!(with("T.NS=(0;0)"), Err(KickError::Value { .. })));
+    assert!(matches!(with("T.NS=(0,100)"), Err(KickError::Value { .. })));
+    assert!(matches!(
+        with("T.NS=(0,0)"),
+        Err(KickError::MissingHalf { .. })
+    ));
+    assert!(matches!(
+        "sega".parse::<Kicks>(),
+        Err(KickError::UnknownTable(_))
+    ));
+    let circular = srs_file().replace("L.NE=(0,0)(-1,0)(-1,+1)(0,-2)(-1,-2)", "L.NE=J.NE");
+    assert!(matches!(
+        KickTable::parse(&circular),
+        Err(KickError::Reference { .. })
+    ));
+}
+
+#[test]
+fn bag_follows_its_pieces() {
+    let pieces = |text: &str| Piece::parse_sequence(text).unwrap();
+    assert_eq!(
+        Bag::after(&pieces("OTJLISO")),
+        Err(hatebeam_tetris::srs::BagError::Impossible {
+            piece: Piece::O,
+            position: 7,
+            left: "Z".into(),
+        })
+    );
+    assert_eq!(Bag::after(&pieces("IJLOSTZ")).unwrap(), Bag::FULL);
+    assert_eq!(Bag::after(&pieces("IJLOSTZTT")).map_err(|_| ()), Err(()));
+    assert_eq!(
+        Bag::after(&pieces("IJLOSTZT")).unwrap().to_string(),
+        "IJLOSZ"
+    );
+    assert_eq!(Bag::of(&[]).unwrap(), Bag::FULL);
+    assert!(Bag::of(&pieces("II")).is_err());
+    let mut bag = Bag::of(&pieces("SZ")).unwrap();
+    let mut rng = Rng::new(1);
+    let drawn: BTreeSet<Piece> = (0..2).map(|_| bag.draw(&mut rng)).collect();
+    assert_eq!(drawn.len(), 2);
+    assert_eq!(bag, Bag::FULL);
+}
+
+#[test]
+fn hold_gives_every_order_once() {
+    let pieces = Piece::parse_sequence("IJLOSTZI").unwrap();
+    // With n + 1 different pieces known, n can be placed in 2^n orders.
+    assert_eq!(Hold::new(pieces[..7].to_vec(), true).orders(6).len(), 64);
+    assert_eq!(Hold::new(pieces[..7].to_vec(), true).orders(7).len(), 64);
+    assert_eq!(Hold::new(pieces[..7].to_vec(), false).orders(7).len(), 1);
+    let equal = Piece::parse_sequence("III").unwrap();
+    assert_eq!(Hold::new(equal, true).orders(2).len(), 1);
+    let mut queue = Hold::new(pieces, true);
+    assert!(queue.place(2).is_err());
+    assert_eq!(queue.place(1), Ok(Piece::J));
+    queue.push(Piece::O);
+    assert_eq!(queue.choices(), [(0, Piece::I), (1, Piece::L)]);
+}
+
+#[test]
+fn pieces_that_cannot_spawn_have_no_placement() {
+    let rows = vec!["____X_____"; 22];
+    let field = parse_field(&rows).unwrap();
+    let finder = Placements::new(KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    assert!(finder.find(&field, Piece::T).is_empty());
+    assert_eq!(Orientation::ALL.len(), 4);
+}
