@@ -1,138 +1,196 @@
 //! What a person who watches a run should look at.
 
 use crate::costs::Cost;
-use hatebeam_proto::v1;
+use crate::registry::{LostWorker, WorkerStatus};
+use crate::status::RunStatus;
+use hatebeam_runs::Limits;
 
-/// From this part of a budget on it is said that it runs out.
+/// Share of the budget from which on a warning is shown.
 pub(crate) const WARN_AT: f64 = 0.8;
-/// A disk with less room than this part of it is filling.
-const LITTLE_ROOM: f64 = 0.05;
-/// So many bytes are enough however large the disk is, and so few are not, however small.
-const ROOM: std::ops::Range<u64> = 2 << 30..20 << 30;
+/// A disk with less than this part of it free is almost full.
+const MIN_FREE_SHARE: f64 = 0.05;
+/// Free space above `end` never warns; below `start` it always does.
+const FREE_BYTES: std::ops::Range<u64> = 2 << 30..20 << 30;
 
-fn alert(kind: &str, worker: &str, text: String) -> v1::Alert {
-    v1::Alert {
-        kind: kind.to_owned(),
-        worker: worker.to_owned(),
-        text,
+/// What a person should look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alert {
+    /// What is wrong.
+    pub kind: AlertKind,
+    /// The worker it is about; empty if it is about none.
+    pub worker: String,
+    /// Description for people.
+    pub text: String,
+}
+
+/// What can be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlertKind {
+    /// The run makes no progress.
+    HeldUp,
+    /// Most of the budget is spent, or the cost is not known.
+    Budget,
+    /// A worker was lost recently.
+    LostWorker,
+    /// A worker is quarantined.
+    QuarantinedWorker,
+    /// A worker holds up the others.
+    SlowWorker,
+    /// The search waits for uploads.
+    UploadsBehind,
+    /// A worker's disk is almost full.
+    DiskFilling,
+}
+
+impl AlertKind {
+    /// Returns the name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            AlertKind::HeldUp => "held-up",
+            AlertKind::Budget => "budget",
+            AlertKind::LostWorker => "lost-worker",
+            AlertKind::QuarantinedWorker => "quarantined-worker",
+            AlertKind::SlowWorker => "slow-worker",
+            AlertKind::UploadsBehind => "uploads-behind",
+            AlertKind::DiskFilling => "disk-filling",
+        }
+    }
+
+    fn of_worker(self, worker: &str, text: String) -> Alert {
+        Alert {
+            kind: self,
+            worker: worker.to_owned(),
+            text,
+        }
+    }
+
+    fn of_run(self, text: String) -> Alert {
+        self.of_worker("", text)
     }
 }
 
-/// What there is to say of a run, its cost, the workers, and those that were lost lately.
-pub(crate) fn alerts(
-    run: &v1::RunStatus,
-    workers: &[v1::WorkerStatus],
-    lost: &[(String, String)],
-    cost: Option<&Cost>,
-) -> Vec<v1::Alert> {
-    let mut all = Vec::new();
-    if !run.is_open() {
-        return all;
+/// Returns the alerts of a run, of its cost and of the workers; none if the run has ended.
+pub(crate) fn alerts(run: &RunStatus, workers: &[WorkerStatus], lost: &[LostWorker]) -> Vec<Alert> {
+    let mut alerts = Vec::new();
+    if !run.manifest.is_open() {
+        return alerts;
     }
     if !run.note.is_empty() {
-        all.push(alert("held-up", "", run.note.clone()));
+        alerts.push(AlertKind::HeldUp.of_run(run.note.clone()));
     }
-    let has_budget = run.max_cost_micros > 0 || run.max_seconds > 0;
-    if let Some(cost) = cost.filter(|_| has_budget) {
-        if let Some(used) = cost.used_share().filter(|used| used.share >= WARN_AT) {
-            let (limit, percent) = (used.limit, used.share * 100.0);
-            let text = format!("{percent:.0} % of --{limit} is spent");
-            all.push(alert("budget", "", text));
-        }
-        let unpriced = cost.unpriced();
-        if run.max_cost_micros > 0 && unpriced > 0 {
-            let text = format!(
-                "the price of {unpriced} machines is not known: what they cost is on no ledger, and the budget \
-                 does not see it; start their workers with --price-per-hour"
-            );
-            all.push(alert("budget", "", text));
-        }
+    alerts.extend(budget_alerts(&run.manifest.limits, &run.cost));
+    for lost in lost {
+        let text = format!("lost: {}", lost.reason);
+        alerts.push(AlertKind::LostWorker.of_worker(&lost.name, text));
     }
-    for (worker, reason) in lost {
-        all.push(alert("lost-worker", worker, format!("lost: {reason}")));
-    }
-    for worker in workers {
-        all.extend(of_worker(worker));
-    }
-    all
+    alerts.extend(workers.iter().flat_map(worker_alerts));
+    alerts
 }
 
-fn of_worker(worker: &v1::WorkerStatus) -> Vec<v1::Alert> {
-    let mut all = Vec::new();
-    let mut say = |kind, text| all.push(alert(kind, &worker.name, text));
-    if !worker.note.is_empty() {
-        say(
-            "quarantined-worker",
-            format!("quarantined: {}", worker.note),
+fn budget_alerts(limits: &Limits, cost: &Cost) -> Vec<Alert> {
+    let mut alerts = Vec::new();
+    if let Some(used) = cost.used_share()
+        && used.share >= WARN_AT
+    {
+        let (limit, percent) = (used.limit, used.share * 100.0);
+        let text = format!("{percent:.0} % of --{limit} is spent");
+        alerts.push(AlertKind::Budget.of_run(text));
+    }
+    let unpriced = cost.unpriced();
+    if limits.max_cost.is_some() && unpriced > 0 {
+        let text = format!(
+            "the price of {unpriced} machines is unknown, so --max-cost does not count them: start their workers with \
+             --price-per-hour"
         );
+        alerts.push(AlertKind::Budget.of_run(text));
+    }
+    alerts
+}
+
+fn worker_alerts(worker: &WorkerStatus) -> Vec<Alert> {
+    let mut alerts = Vec::new();
+    let mut alert = |kind: AlertKind, text| alerts.push(kind.of_worker(&worker.name, text));
+    if !worker.note.is_empty() {
+        let text = format!("quarantined: {}", worker.note);
+        alert(AlertKind::QuarantinedWorker, text);
     }
     if worker.slow {
-        say("slow-worker", "the others wait for it".to_owned());
+        let text = "the other workers wait for it".to_owned();
+        alert(AlertKind::SlowWorker, text);
     }
     if worker.uploads_behind {
-        let text = format!(
-            "{} MB of tables are still on their way to the object store, and the search waits for them",
-            worker.uploading_bytes.div_ceil(1_000_000)
-        );
-        say("uploads-behind", text);
+        let megabytes = worker.uploading_bytes.div_ceil(1_000_000);
+        let text = format!("the search waits for {megabytes} MB of tables that it is uploading");
+        alert(AlertKind::UploadsBehind, text);
     }
-    let free = worker.disk_free_bytes;
-    let is_little = (free as f64) < worker.disk_bytes as f64 * LITTLE_ROOM && free < ROOM.end;
-    if worker.disk_bytes > 0 && (is_little || free < ROOM.start) {
-        let text = format!("its disk has {} MB left", free / 1_000_000);
-        say("disk-filling", text);
+    if is_disk_almost_full(worker) {
+        let megabytes = worker.disk_free_bytes / 1_000_000;
+        let text = format!("its disk has {megabytes} MB left");
+        alert(AlertKind::DiskFilling, text);
     }
-    all
+    alerts
+}
+
+fn is_disk_almost_full(worker: &WorkerStatus) -> bool {
+    let (free, size) = (worker.disk_free_bytes, worker.disk_bytes);
+    let is_small_share = (free as f64) < size as f64 * MIN_FREE_SHARE;
+    size > 0 && (free < FREE_BYTES.start || is_small_share && free < FREE_BYTES.end)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::support::{run_status, worker_status};
+    use hatebeam_runs::RunState;
 
-    fn kinds(run: &v1::RunStatus, worker: v1::WorkerStatus) -> Vec<String> {
-        let all = alerts(run, &[worker], &[], None);
-        all.into_iter().map(|alert| alert.kind).collect()
+    fn kinds(run: &RunStatus, worker: &WorkerStatus) -> Vec<AlertKind> {
+        let alerts = alerts(run, std::slice::from_ref(worker), &[]);
+        alerts.into_iter().map(|alert| alert.kind).collect()
     }
 
     #[test]
-    fn what_is_wrong_is_said_and_what_is_right_is_not() {
-        let run = v1::RunStatus {
-            state: v1::State::Running.into(),
-            ..v1::RunStatus::default()
-        };
-        let fine = v1::WorkerStatus {
-            parents: 100,
-            expanded: 50,
-            uploading_bytes: 1,
-            uploads_behind: false,
+    fn alerts_name_what_is_wrong_while_the_run_is_open() {
+        let run = run_status(RunState::Running, "");
+        let good = WorkerStatus {
             disk_bytes: 100 << 30,
             disk_free_bytes: 50 << 30,
-            ..v1::WorkerStatus::default()
+            uploading_bytes: 1,
+            ..worker_status("w")
         };
-        assert!(kinds(&run, fine.clone()).is_empty());
-        let bad = v1::WorkerStatus {
+        assert_eq!(kinds(&run, &good), []);
+        let bad = WorkerStatus {
             uploads_behind: true,
             disk_free_bytes: 4 << 30,
             slow: true,
             note: "it cannot write".to_owned(),
-            ..fine
+            ..good
         };
-        let all = [
-            "quarantined-worker",
-            "slow-worker",
-            "uploads-behind",
-            "disk-filling",
+        let expected = [
+            AlertKind::QuarantinedWorker,
+            AlertKind::SlowWorker,
+            AlertKind::UploadsBehind,
+            AlertKind::DiskFilling,
         ];
-        assert_eq!(kinds(&run, bad.clone()), all);
-        let held_up = v1::RunStatus {
-            note: "waiting for workers: 0 of 1".to_owned(),
-            ..run
+        assert_eq!(kinds(&run, &bad), expected);
+        let held_up = run_status(RunState::Running, "waiting for workers: 0 of 1");
+        assert_eq!(kinds(&held_up, &bad)[0], AlertKind::HeldUp);
+        let ended = run_status(RunState::Finished, "the best game was not kept");
+        assert_eq!(kinds(&ended, &bad), []);
+    }
+
+    #[test]
+    fn little_free_space_warns_by_size_and_by_share() {
+        let is_alert = |free_gib: u64, size_gib: u64| {
+            is_disk_almost_full(&WorkerStatus {
+                disk_free_bytes: free_gib << 30,
+                disk_bytes: size_gib << 30,
+                ..worker_status("w")
+            })
         };
-        assert_eq!(kinds(&held_up, bad.clone())[0], "held-up");
-        let over = v1::RunStatus {
-            state: v1::State::Finished.into(),
-            ..held_up
-        };
-        assert!(kinds(&over, bad).is_empty());
+        assert!(is_alert(1, 4));
+        assert!(!is_alert(3, 4));
+        assert!(is_alert(19, 500));
+        assert!(!is_alert(21, 500));
+        assert!(!is_alert(0, 0));
     }
 }

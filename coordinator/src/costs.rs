@@ -1,79 +1,76 @@
-//! What the run that is worked on costs: made up every second, and written down with the run's manifest.
+//! What the current run costs. The ledger is advanced every second and saved with the run's manifest.
 
-use crate::registry::WorkerRegistry;
-use crate::wire::machine_to_wire;
+use crate::registry::{RequestCounts, WorkerRegistry};
 use hatebeam_cost::{
     ActiveProcess, Machine, MachineUsage, Micros, ObjectStorePrices, UsageLedger, one_per_machine,
 };
+use hatebeam_env::Env;
 use hatebeam_objects::Objects;
-use hatebeam_proto::v1;
 use hatebeam_runs::{Limits, Manifest, UsedShare};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-/// Between two looks at who is here.
-const EVERY: Duration = Duration::from_secs(1);
+/// Interval between two updates of the ledger.
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_millis() as u64)
-}
-
-/// The run that is worked on.
-struct Open {
+/// The current run.
+struct Current {
     run: String,
     ledger: UsageLedger,
     stored_bytes: u64,
-    /// Requests that were made when it was looked last, of which the ledger has all: writes, reads.
-    seen: (u64, u64),
+    /// Request counters that the ledger already includes.
+    counted: RequestCounts,
 }
 
-/// What the run that is worked on costs.
+/// What the current run costs.
 pub(crate) struct CostTracker {
+    env: Env,
     registry: Arc<WorkerRegistry>,
     objects: Objects,
-    pub(crate) prices: ObjectStorePrices,
-    /// This process, whose machine is paid for as well.
+    prices: ObjectStorePrices,
+    /// This process, whose machine is on the ledger too.
     own: ActiveProcess,
-    open: Mutex<Option<Open>>,
+    current: Mutex<Option<Current>>,
 }
 
 impl CostTracker {
     pub(crate) fn new(
+        env: &Env,
         registry: Arc<WorkerRegistry>,
         objects: Objects,
         prices: ObjectStorePrices,
         machine: Machine,
     ) -> Arc<CostTracker> {
         Arc::new(CostTracker {
+            env: env.clone(),
             registry,
             objects,
             prices,
             own: ActiveProcess {
                 name: "coordinator".to_owned(),
-                started_ms: now_ms(),
+                started_ms: env.wall_ms(),
                 machine,
             },
-            open: Mutex::default(),
+            current: Mutex::default(),
         })
     }
 
-    fn open(&self) -> MutexGuard<'_, Option<Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn current(&self) -> MutexGuard<'_, Option<Current>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Requests to the object store so far, this process's included.
-    fn requests(&self) -> (u64, u64) {
-        let (writes, reads) = self.registry.requests();
-        let (own_writes, own_reads) = self.objects.stats().charged();
-        (
-            writes.saturating_add(own_writes),
-            reads.saturating_add(own_reads),
-        )
+    /// Requests to the object store so far, by the workers and by this process.
+    fn requests(&self) -> RequestCounts {
+        let workers = self.registry.requests();
+        let (writes, reads) = self.objects.stats().charged();
+        RequestCounts {
+            writes: workers.writes.saturating_add(writes),
+            reads: workers.reads.saturating_add(reads),
+        }
     }
 
-    /// All processes that are here. What has neither name nor price is not on anybody's ledger.
+    /// All processes that work now. A coordinator whose machine has neither a name nor a price is left off the ledger.
     fn present(&self) -> Vec<ActiveProcess> {
         let mut present = self.registry.present();
         if self.own.machine != Machine::default() {
@@ -82,72 +79,81 @@ impl CostTracker {
         present
     }
 
-    /// A run is worked on from now on.
+    /// Begins to charge a run.
     pub(crate) fn begin(&self, manifest: &Manifest) {
-        let seen = self.requests();
-        *self.open() = Some(Open {
+        let counted = self.requests();
+        *self.current() = Some(Current {
             run: manifest.name.clone(),
             ledger: manifest.ledger.clone(),
             stored_bytes: manifest.stored_bytes(),
-            seen,
+            counted,
         });
-        self.look();
+        self.advance();
     }
 
-    /// No run is worked on from now on.
+    /// Ends to charge the current run.
     pub(crate) fn end(&self) {
-        *self.open() = None;
+        *self.current() = None;
     }
 
-    /// What is stored of the run that is worked on.
-    pub(crate) fn stored(&self, bytes: u64) {
-        if let Some(open) = &mut *self.open() {
-            open.stored_bytes = bytes;
+    /// Sets the size of what the object store holds of the current run.
+    pub(crate) fn set_stored(&self, bytes: u64) {
+        if let Some(current) = &mut *self.current() {
+            current.stored_bytes = bytes;
         }
     }
 
-    /// Makes the ledger up until now.
-    fn look(&self) {
-        let (present, requests, now) = (self.present(), self.requests(), now_ms());
-        if let Some(open) = &mut *self.open() {
-            open.ledger.advance(now, &present, open.stored_bytes);
-            let seen = std::mem::replace(&mut open.seen, requests);
-            let more = |now: u64, then: u64| now.saturating_sub(then);
-            open.ledger.writes = open.ledger.writes.saturating_add(more(requests.0, seen.0));
-            open.ledger.reads = open.ledger.reads.saturating_add(more(requests.1, seen.1));
+    /// Advances the ledger of the current run until now.
+    fn advance(&self) {
+        let (present, requests) = (self.present(), self.requests());
+        let now_ms = self.env.wall_ms();
+        if let Some(current) = &mut *self.current() {
+            let ledger = &mut current.ledger;
+            ledger.advance(now_ms, &present, current.stored_bytes);
+            let counted = std::mem::replace(&mut current.counted, requests);
+            let writes = requests.writes.saturating_sub(counted.writes);
+            let reads = requests.reads.saturating_sub(counted.reads);
+            ledger.writes = ledger.writes.saturating_add(writes);
+            ledger.reads = ledger.reads.saturating_add(reads);
         }
     }
 
-    /// Makes the ledger up, time and again.
-    pub(crate) async fn keep_up(self: Arc<Self>) {
+    /// Advances the ledger every second.
+    pub(crate) async fn keep_advancing(self: Arc<Self>) -> Infallible {
         loop {
-            tokio::time::sleep(EVERY).await;
-            self.look();
+            tokio::time::sleep(INTERVAL).await;
+            self.advance();
         }
     }
 
-    /// The ledger of the run that is worked on, made up until now.
+    /// Returns the ledger of a run, advanced until now, if it is the current run.
     pub(crate) fn ledger(&self, run: &str) -> Option<UsageLedger> {
-        self.look();
-        self.as_seen(run)
+        self.advance();
+        self.last_ledger(run)
     }
 
-    /// The same, as it was when it was looked last.
-    fn as_seen(&self, run: &str) -> Option<UsageLedger> {
-        let open = self.open();
-        let open = open.as_ref().filter(|open| open.run == run);
-        open.map(|open| open.ledger.clone())
+    /// Returns what the current run has cost until now; nothing for another run.
+    pub(crate) fn spent(&self, run: &str) -> Micros {
+        let ledger = self.ledger(run);
+        ledger.map_or(Micros::ZERO, |ledger| ledger.cost(&self.prices))
     }
 
-    /// What a run has cost, for those who ask.
+    /// Returns the ledger of a run as it was advanced last, if it is the current run.
+    fn last_ledger(&self, run: &str) -> Option<UsageLedger> {
+        let current = self.current();
+        let current = current.as_ref().filter(|current| current.run == run);
+        current.map(|current| current.ledger.clone())
+    }
+
+    /// Returns what a run has cost, for clients.
     pub(crate) fn cost(&self, manifest: &Manifest) -> Cost {
-        let is_open = self.as_seen(&manifest.name);
-        let present = match is_open {
+        let current = self.last_ledger(&manifest.name);
+        let present = match current {
             Some(_) => self.present(),
             None => Vec::new(),
         };
         Cost {
-            ledger: is_open.unwrap_or_else(|| manifest.ledger.clone()),
+            ledger: current.unwrap_or_else(|| manifest.ledger.clone()),
             prices: self.prices,
             limits: manifest.limits,
             stored_bytes: manifest.stored_bytes(),
@@ -155,81 +161,105 @@ impl CostTracker {
         }
     }
 
-    /// What all machines that are here cost in an hour, and how many of them have no price.
-    pub(crate) fn per_hour(&self) -> (Micros, u32) {
-        per_hour(&self.present())
+    /// Returns what all machines that work now cost.
+    pub(crate) fn rate(&self) -> Rate {
+        Rate::of(&self.present())
     }
 }
 
-fn per_hour(present: &[ActiveProcess]) -> (Micros, u32) {
-    let machines = one_per_machine(present, |one| one.machine.id.as_str());
-    let price = |one: &&ActiveProcess| one.machine.price_per_hour;
-    let priced = machines.iter().filter_map(price);
-    let unpriced = machines.iter().filter(|one| price(one).is_none());
-    (priced.sum(), unpriced.count() as u32)
+/// What machines cost in an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Hourly price of the machines whose price is known.
+    pub per_hour: Micros,
+    /// Number of machines whose price is unknown.
+    pub unpriced: u32,
 }
 
-/// What a run has cost, and the machines that are here for it.
-pub(crate) struct Cost {
-    pub(crate) ledger: UsageLedger,
+impl Rate {
+    fn of(present: &[ActiveProcess]) -> Rate {
+        let machines = one_per_machine(present, |one| one.machine.id.as_str());
+        let prices = || machines.iter().map(|one| one.machine.price_per_hour);
+        Rate {
+            per_hour: prices().flatten().sum(),
+            unpriced: prices().filter(Option::is_none).count() as u32,
+        }
+    }
+}
+
+/// What a run has cost, and the machines that work for it now.
+#[derive(Clone, Debug)]
+pub struct Cost {
+    /// What it has used.
+    pub ledger: UsageLedger,
     prices: ObjectStorePrices,
     limits: Limits,
     stored_bytes: u64,
     present: Vec<ActiveProcess>,
 }
 
+/// The parts of a cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CostParts {
+    /// For machines.
+    pub machines: Micros,
+    /// For requests to the object store.
+    pub requests: Micros,
+    /// For storage.
+    pub storage: Micros,
+}
+
 impl Cost {
-    /// Total cost.
-    pub(crate) fn total(&self) -> Micros {
+    /// Returns the cost of a run whose object store is free and that has no worker.
+    #[cfg(test)]
+    pub(crate) fn without_prices(manifest: &Manifest) -> Cost {
+        Cost {
+            ledger: manifest.ledger.clone(),
+            prices: ObjectStorePrices::default(),
+            limits: manifest.limits,
+            stored_bytes: manifest.stored_bytes(),
+            present: Vec::new(),
+        }
+    }
+
+    /// Returns the total cost.
+    pub fn total(&self) -> Micros {
         self.ledger.cost(&self.prices)
     }
 
-    /// Cost of machines, requests and storage.
-    pub(crate) fn parts(&self) -> [Micros; 3] {
-        [
-            self.ledger.machine_cost(),
-            self.ledger.request_cost(&self.prices),
-            self.ledger.storage_cost(&self.prices),
-        ]
+    /// Returns the cost of machines, requests and storage.
+    pub fn parts(&self) -> CostParts {
+        CostParts {
+            machines: self.ledger.machine_cost(),
+            requests: self.ledger.request_cost(&self.prices),
+            storage: self.ledger.storage_cost(&self.prices),
+        }
     }
 
-    /// Hourly price of the machines that are present.
-    pub(crate) fn per_hour(&self) -> Micros {
-        per_hour(&self.present).0
+    /// Returns the hourly price of the machines that work now.
+    pub fn per_hour(&self) -> Micros {
+        Rate::of(&self.present).per_hour
     }
 
-    /// Number of used machines whose price is not known.
-    pub(crate) fn unpriced(&self) -> u32 {
+    /// Returns the monthly price of the stored tables.
+    pub fn storage_per_month(&self) -> Micros {
+        self.prices.storage_per_month(self.stored_bytes)
+    }
+
+    /// Returns the number of machines on the ledger whose price is unknown.
+    pub fn unpriced(&self) -> u32 {
         self.ledger.unpriced()
     }
 
-    /// Used share of the limit that is nearest, if there is one.
-    pub(crate) fn used_share(&self) -> Option<UsedShare> {
-        let time = Duration::from_millis(self.ledger.milliseconds);
-        self.limits.used_share(self.total(), time)
+    /// Whether a machine of the ledger works now.
+    pub fn is_present(&self, usage: &MachineUsage) -> bool {
+        let mut processes = self.present.iter();
+        processes.any(|process| usage.is_machine_of(process))
     }
 
-    pub(crate) fn to_wire(&self) -> v1::Cost {
-        let [machine, request, storage] = self.parts();
-        let machine_cost = |usage: &MachineUsage| v1::MachineCost {
-            name: usage.name.clone(),
-            machine: Some(machine_to_wire(usage.machine.clone())),
-            milliseconds: usage.milliseconds,
-            micros: usage.cost().unwrap_or_default().0,
-            active: self
-                .present
-                .iter()
-                .any(|process| usage.is_machine_of(process)),
-        };
-        v1::Cost {
-            micros: self.total().0,
-            machine_micros: machine.0,
-            request_micros: request.0,
-            storage_micros: storage.0,
-            micros_per_hour: self.per_hour().0,
-            unpriced: self.unpriced(),
-            machines: self.ledger.machines.iter().map(machine_cost).collect(),
-            storage_micros_per_month: self.prices.storage_per_month(self.stored_bytes).0,
-        }
+    /// Returns the used share of the limit that is nearest; `None` without a limit of cost or time.
+    pub fn used_share(&self) -> Option<UsedShare> {
+        let time = Duration::from_millis(self.ledger.milliseconds);
+        self.limits.used_share(self.total(), time)
     }
 }

@@ -1,133 +1,262 @@
-//! Which coordinator works with an object store: `coordinator.json`.
+//! The lease on an object store: `coordinator.json`.
 //!
-//! The object is written again every second. A coordinator that starts and finds one looks whether it changes;
-//! if it does not, its writer is gone, and the new one takes its place. Should two of them be mistaken about
-//! each other nonetheless, the conditions on the manifests decide: one of them stops. A coordinator that ends
-//! in order writes that it is gone, on the condition that the object is still its own: one that was stopped
-//! for a while, and finds another in its place, must not take that one's sign away.
+//! The coordinator that holds the lease rewrites the object every second. A coordinator that starts and finds the
+//! object watches it: if it does not change, its holder is gone, and the new coordinator takes the lease over. A
+//! coordinator that was suspended does not notice a takeover at once, so two of them can believe that they hold the
+//! lease. Then the conditional writes of the manifests decide, and one of the two stops. A coordinator that stops in
+//! order marks the lease as released, on the condition that it still holds it.
 
 use bytes::Bytes;
+use hatebeam_env::{Env, watch};
 use hatebeam_objects::{Condition, ObjectError, Objects, Version};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 const KEY: &str = "coordinator.json";
-/// Between two signs of life.
-pub(crate) const BEAT: Duration = Duration::from_secs(1);
-/// Who gives no sign for so long is gone.
-const SILENCE: Duration = Duration::from_millis(3300);
+/// Interval between two renewals.
+pub(crate) const RENEWAL: Duration = Duration::from_secs(1);
+/// A lease that is not renewed for this long has expired.
+const EXPIRY: Duration = Duration::from_millis(3300);
+/// How long renewals may fail before the coordinator stops: another one may have taken the lease over.
+const PATIENCE: Duration = Duration::from_secs(300);
 
-#[derive(Debug, Serialize, Deserialize)]
-struct Sign {
+/// The content of `coordinator.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Record {
     coordinator: String,
     address: String,
+    /// Number of renewals. Equal bytes have equal versions, so that each write needs bytes of its own.
     beats: u64,
-    /// It has ended in order: nobody need wait for it.
+    /// Random identity of the process. Names repeat: a container's process often has the number 1.
+    #[serde(default)]
+    id: String,
+    /// Whether the holder stopped in order, so that its successor need not wait.
     #[serde(default)]
     is_gone: bool,
+}
+
+/// The coordinator that wants the lease, as others see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Holder {
+    pub(crate) name: String,
+    pub(crate) address: String,
 }
 
 /// The right to work with an object store.
 pub(crate) struct Lease {
     objects: Objects,
+    /// Whether the store honors conditional writes.
     conditional: bool,
-    sign: Sign,
+    record: Record,
     version: Option<Version>,
 }
 
-/// Why there is no right.
+/// Why a coordinator does not hold the lease.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LeaseError {
+#[non_exhaustive]
+pub enum LeaseError {
+    /// The object store failed.
     #[error(transparent)]
     Object(#[from] ObjectError),
+    /// A coordinator that is alive holds the lease.
     #[error(
-        "the coordinator {name} at {address} works with this object store; stop it, or wait until it is gone"
+        "the coordinator {name} at {address} holds the lease of this object store: stop it, or wait until it has stopped"
     )]
-    Taken { name: String, address: String },
-    #[error("another coordinator has taken over")]
-    WorkerError,
+    Held {
+        /// Name of the holder.
+        name: String,
+        /// Address of the holder.
+        address: String,
+    },
+    /// Another coordinator took the lease over.
+    #[error("another coordinator has taken over the lease of this object store")]
+    Superseded,
+}
+
+impl LeaseError {
+    /// Whether the same may succeed a while later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, LeaseError::Object(error) if error.is_transient())
+    }
 }
 
 impl Lease {
-    /// Takes the place of whoever had it before, if that one is gone.
-    pub(crate) async fn take(
+    /// Takes the lease, over from another coordinator if that one is gone.
+    pub(crate) async fn acquire(
+        env: &Env,
         objects: &Objects,
         conditional: bool,
-        coordinator: &str,
-        address: &str,
+        holder: Holder,
     ) -> Result<Lease, LeaseError> {
         let mut lease = Lease {
             objects: objects.clone(),
             conditional,
-            sign: Sign {
-                coordinator: coordinator.to_owned(),
-                address: address.to_owned(),
+            record: Record {
+                coordinator: holder.name,
+                address: holder.address,
                 beats: 0,
+                id: format!("{:016x}{:016x}", env.random(), env.random()),
                 is_gone: false,
             },
             version: None,
         };
-        if let Some((bytes, version)) = lease.read().await? {
-            let sign: Option<Sign> = serde_json::from_slice(&bytes).ok();
-            if !sign.as_ref().is_some_and(|sign| sign.is_gone) {
-                tracing::info!("another coordinator was here: looking whether it still is");
-                tokio::time::sleep(SILENCE).await;
+        if let Some((found, version)) = lease.read().await? {
+            let is_released = found.as_ref().is_some_and(|record| record.is_gone);
+            if !is_released {
+                tracing::info!(
+                    seconds = EXPIRY.as_secs_f64(),
+                    "found the lease of another coordinator; waiting whether it is renewed"
+                );
+                tokio::time::sleep(EXPIRY).await;
             }
             if let Some((_, now)) = lease.read().await? {
                 if now != version {
-                    let sign = sign.map(|sign| (sign.coordinator, sign.address));
-                    let (name, address) = sign.unwrap_or_default();
-                    return Err(LeaseError::Taken { name, address });
+                    let holder = found.map(|record| (record.coordinator, record.address));
+                    let (name, address) = holder.unwrap_or_default();
+                    return Err(LeaseError::Held { name, address });
                 }
                 lease.version = Some(version);
             }
         }
-        lease.beat().await?;
+        lease.renew().await?;
         Ok(lease)
     }
 
-    async fn read(&self) -> Result<Option<(Bytes, Version)>, ObjectError> {
+    /// Reads the object: its record, if it can be parsed, and its version.
+    async fn read(&self) -> Result<Option<(Option<Record>, Version)>, ObjectError> {
         match self.objects.get(KEY).await {
-            Ok(found) => Ok(Some(found)),
+            Ok((bytes, version)) => Ok(Some((serde_json::from_slice(&bytes).ok(), version))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Gives a sign of life.
-    pub(crate) async fn beat(&mut self) -> Result<(), LeaseError> {
-        self.sign.beats += 1;
-        let text = serde_json::to_vec(&self.sign).unwrap_or_default();
+    /// Renews the lease.
+    pub(crate) async fn renew(&mut self) -> Result<(), LeaseError> {
+        self.record.beats += 1;
+        match self.write().await {
+            Err(LeaseError::Superseded) => {
+                self.adopt_own_write().await?;
+                self.write().await
+            }
+            written => written,
+        }
+    }
+
+    async fn write(&mut self) -> Result<(), LeaseError> {
+        let text = Bytes::from(serde_json::to_vec(&self.record).unwrap_or_default());
         if !self.conditional {
-            self.objects.put(KEY, Bytes::from(text)).await?;
+            self.objects.put(KEY, text).await?;
             return Ok(());
         }
         let condition = match &self.version {
             Some(version) => Condition::Is(version.clone()),
             None => Condition::Absent,
         };
-        match self
-            .objects
-            .put_if(KEY, Bytes::from(text), &condition)
-            .await
-        {
+        match self.objects.put_if(KEY, text, &condition).await {
             Ok(version) => {
                 self.version = Some(version);
                 Ok(())
             }
-            Err(error) if error.is_changed() => Err(LeaseError::WorkerError),
+            Err(error) if error.is_changed() => Err(LeaseError::Superseded),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Gives the place up, so that the next need not wait.
-    pub(crate) async fn give_up(mut self) {
-        self.sign.is_gone = true;
-        match self.beat().await {
-            Ok(()) | Err(LeaseError::WorkerError) => {}
-            Err(error) => {
-                tracing::warn!(%error, "the next coordinator will have to wait for a sign of this one");
+    /// Adopts the version of an object that this process wrote itself. A renewal whose answers were all lost has
+    /// failed for the caller, and may have been applied all the same.
+    async fn adopt_own_write(&mut self) -> Result<(), LeaseError> {
+        match self.read().await? {
+            Some((Some(found), version)) if found.id == self.record.id => {
+                tracing::info!("adopted own renewal, whose answer was lost");
+                self.version = Some(version);
+                Ok(())
             }
+            _ => Err(LeaseError::Superseded),
+        }
+    }
+
+    /// Marks the lease as released, so that the next coordinator need not wait.
+    async fn release(mut self) {
+        self.record.is_gone = true;
+        match self.renew().await {
+            Ok(()) | Err(LeaseError::Superseded) => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot release the lease: the next coordinator waits until it expires");
+            }
+        }
+    }
+}
+
+/// The task that renews the lease.
+pub(crate) struct Heartbeat {
+    stop: watch::Sender<bool>,
+    renewals: watch::Receiver<u64>,
+    task: JoinHandle<Result<(), LeaseError>>,
+}
+
+impl Heartbeat {
+    /// Starts to renew the lease.
+    pub(crate) fn start(env: &Env, lease: Lease) -> Heartbeat {
+        let (stop, stopped) = watch::channel(false);
+        let (count, renewals) = watch::channel(0);
+        let task = env.spawn(keep_renewing(env.clone(), lease, count, stopped));
+        Heartbeat {
+            stop,
+            renewals,
+            task,
+        }
+    }
+
+    /// Returns the number of renewals so far, as it grows.
+    pub(crate) fn renewals(&self) -> watch::Receiver<u64> {
+        self.renewals.clone()
+    }
+
+    /// Waits until the task ends by itself, which it does only with an error or a panic. Cancel safe. Must not be
+    /// polled again after it has returned.
+    pub(crate) async fn ended(&mut self) -> Result<LeaseError, tokio::task::JoinError> {
+        // Without a stop signal the task returns no `Ok`.
+        (&mut self.task).await.map(|ended| match ended {
+            Err(error) => error,
+            Ok(()) => LeaseError::Superseded,
+        })
+    }
+
+    /// Stops the task and releases the lease, if it is still held.
+    pub(crate) async fn release(self) {
+        let _ = self.stop.send(true);
+        let _ = self.task.await;
+    }
+}
+
+/// Renews the lease until it is lost, or until `stop` says so or its sender is gone. Then the lease is released.
+async fn keep_renewing(
+    env: Env,
+    mut lease: Lease,
+    count: watch::Sender<u64>,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), LeaseError> {
+    let mut renewed = env.now();
+    loop {
+        tokio::select! {
+            biased;
+            _ = stop.changed() => {
+                lease.release().await;
+                return Ok(());
+            }
+            () = tokio::time::sleep(RENEWAL) => {}
+        }
+        match lease.renew().await {
+            Ok(()) => {
+                renewed = env.now();
+                count.send_modify(|count| *count += 1);
+            }
+            Err(LeaseError::Object(error)) if renewed.elapsed() < PATIENCE => {
+                tracing::warn!(%error, "cannot renew the lease");
+            }
+            Err(error) => return Err(error),
         }
     }
 }
@@ -135,54 +264,113 @@ impl Lease {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hatebeam_objects::Options;
+    use crate::tests::support::{Faults, direct, faulty};
+    use hatebeam_objects::Memory;
+    use std::sync::Arc;
 
-    async fn store(dir: &tempfile::TempDir) -> Objects {
-        let at = dir.path().display().to_string();
-        Objects::open(&at, &Options::default()).await.unwrap()
-    }
-
-    async fn take(objects: &Objects, name: &str) -> Result<Lease, LeaseError> {
-        Lease::take(objects, true, name, "127.0.0.1:1").await
-    }
-
-    #[tokio::test]
-    async fn who_ends_in_order_need_not_be_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let objects = store(&dir).await;
-        take(&objects, "a").await.unwrap().give_up().await;
-        let began = std::time::Instant::now();
-        let mut next = take(&objects, "b").await.unwrap();
-        next.beat().await.unwrap();
-        assert!(began.elapsed() < SILENCE);
-    }
-
-    #[tokio::test]
-    async fn who_lives_keeps_the_place() {
-        let dir = tempfile::tempdir().unwrap();
-        let objects = store(&dir).await;
-        let mut first = take(&objects, "a").await.unwrap();
-        let rival = take(&objects, "b");
-        let beat = async {
-            tokio::time::sleep(BEAT).await;
-            first.beat().await
+    async fn acquire(objects: &Objects, name: &str) -> Result<Lease, LeaseError> {
+        let holder = Holder {
+            name: name.to_owned(),
+            address: "127.0.0.1:1".to_owned(),
         };
-        let (rival, beat) = tokio::join!(rival, beat);
-        beat.unwrap();
-        let taken = rival.err().unwrap().to_string();
-        assert!(
-            taken.starts_with("the coordinator a at 127.0.0.1:1"),
-            "{taken}"
-        );
+        Lease::acquire(&Env::system(), objects, true, holder).await
     }
 
-    #[tokio::test]
-    async fn who_was_superseded_leaves_the_other_its_place() {
-        let dir = tempfile::tempdir().unwrap();
-        let objects = store(&dir).await;
-        let first = take(&objects, "a").await.unwrap();
-        let mut second = take(&objects, "b").await.unwrap();
-        first.give_up().await;
-        second.beat().await.unwrap();
+    #[tokio::test(start_paused = true)]
+    async fn released_lease_is_acquired_without_waiting() {
+        let objects = direct(&Memory::new());
+        acquire(&objects, "a").await.unwrap().release().await;
+        let began = tokio::time::Instant::now();
+        let mut next = acquire(&objects, "b").await.unwrap();
+        next.renew().await.unwrap();
+        assert!(began.elapsed() < EXPIRY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn renewed_lease_is_refused_to_others() {
+        let objects = direct(&Memory::new());
+        let first = acquire(&objects, "a").await.unwrap();
+        let heartbeat = Heartbeat::start(&Env::system(), first);
+        let error = acquire(&objects, "b").await.err().unwrap();
+        assert!(matches!(error, LeaseError::Held { .. }), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.starts_with("the coordinator a at 127.0.0.1:1 holds the lease"),
+            "{text}"
+        );
+        heartbeat.release().await;
+        acquire(&objects, "b").await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn expired_lease_is_taken_over_and_its_holder_notices() {
+        let objects = direct(&Memory::new());
+        // It is never renewed, as if its process were suspended.
+        let mut first = acquire(&objects, "a").await.unwrap();
+        let mut second = acquire(&objects, "b").await.unwrap();
+        assert!(matches!(first.renew().await, Err(LeaseError::Superseded)));
+        second.renew().await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn superseded_holder_does_not_release_the_lease_of_its_successor() {
+        let objects = direct(&Memory::new());
+        let first = acquire(&objects, "a").await.unwrap();
+        let mut second = acquire(&objects, "b").await.unwrap();
+        first.release().await;
+        second.renew().await.unwrap();
+        let began = tokio::time::Instant::now();
+        let _third = acquire(&objects, "c").await.unwrap();
+        assert!(began.elapsed() >= EXPIRY);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn renewal_with_a_lost_answer_keeps_the_lease() {
+        let memory = Memory::new();
+        let plan = Arc::new(Faults::default());
+        let mut lease = acquire(&faulty(&memory, plan.clone()), "a").await.unwrap();
+        plan.lose_answers();
+        let lost = lease.renew().await;
+        assert!(matches!(lost, Err(LeaseError::Object(_))), "{lost:?}");
+        plan.end();
+        lease.renew().await.unwrap();
+        lease.renew().await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn process_of_the_same_name_does_not_adopt_the_lease() {
+        let objects = direct(&Memory::new());
+        let mut first = acquire(&objects, "host-1").await.unwrap();
+        let mut second = acquire(&objects, "host-1").await.unwrap();
+        assert!(matches!(first.renew().await, Err(LeaseError::Superseded)));
+        second.renew().await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn heartbeat_ends_when_the_lease_is_lost() {
+        let memory = Memory::new();
+        let plan = Arc::new(Faults::default());
+        let lease = acquire(&faulty(&memory, plan.clone()), "a").await.unwrap();
+        let mut heartbeat = Heartbeat::start(&Env::system(), lease);
+        let mut renewals = heartbeat.renewals();
+        drop(renewals.wait_for(|&count| count >= 2).await.unwrap());
+        plan.fail_all();
+        acquire(&direct(&memory), "b").await.unwrap();
+        plan.end();
+        let ended = heartbeat.ended().await.unwrap();
+        assert!(matches!(ended, LeaseError::Superseded), "{ended}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn heartbeat_gives_up_when_the_store_stays_unavailable() {
+        let memory = Memory::new();
+        let plan = Arc::new(Faults::default());
+        let lease = acquire(&faulty(&memory, plan.clone()), "a").await.unwrap();
+        plan.fail_all();
+        let began = tokio::time::Instant::now();
+        let mut heartbeat = Heartbeat::start(&Env::system(), lease);
+        let ended = heartbeat.ended().await.unwrap();
+        assert!(ended.is_transient(), "{ended}");
+        assert!(began.elapsed() >= PATIENCE);
     }
 }

@@ -1,69 +1,74 @@
-//! What the coordinator counts. Much of it is known anyway, and looked up when somebody wants to know.
+//! Metrics of the coordinator. Most of them show a state that is known anyway: they are set when they are scraped.
 
-use crate::queue::RunQueue;
-use crate::registry::WorkerRegistry;
+use crate::costs::Rate;
+use crate::registry::{Expansion, WorkerStatus};
+use crate::status::RunStatus;
 use hatebeam_metrics::{CoordinatorMetrics, Registry, RunMetrics};
-use hatebeam_proto::v1;
-use std::sync::Arc;
 
-/// What the coordinator counts.
+/// Metrics of a coordinator.
+#[derive(Clone, Debug)]
 pub(crate) struct Metrics {
-    pub(crate) all: CoordinatorMetrics,
-    /// Of the run that is searched.
+    pub(crate) coordinator: CoordinatorMetrics,
+    /// Metrics of the run that is searched, or was searched last.
     pub(crate) run: RunMetrics,
 }
 
 impl Metrics {
-    pub(crate) fn register(registry: &Registry) -> Arc<Metrics> {
-        Arc::new(Metrics {
+    pub(crate) fn register(registry: &Registry) -> Metrics {
+        Metrics {
             run: RunMetrics::register(registry),
-            all: CoordinatorMetrics::register(registry),
-        })
+            coordinator: CoordinatorMetrics::register(registry),
+        }
     }
 
-    /// Says how runs and workers stand.
-    pub(crate) fn show(&self, queue: &RunQueue, registry: &WorkerRegistry) {
-        let runs = queue.statuses();
-        for (state, gauge) in self.all.runs.iter() {
-            let is_so = |run: &&v1::RunStatus| run.state().name() == state;
-            gauge.set(runs.iter().filter(is_so).count() as u64);
+    /// Sets the numbers of runs and workers, and what they cost.
+    pub(crate) fn coordinator_state(
+        &self,
+        runs: &[RunStatus],
+        workers: &[WorkerStatus],
+        rate: Rate,
+    ) {
+        let metrics = &self.coordinator;
+        for (state, gauge) in metrics.runs.iter() {
+            let is_in = |run: &&RunStatus| run.manifest.state.name() == state;
+            gauge.set(runs.iter().filter(is_in).count() as u64);
         }
-        let workers = queue.workers();
-        for (state, gauge) in self.all.workers.iter() {
-            let is_so = |worker: &&v1::WorkerStatus| worker.state == state;
-            gauge.set(workers.iter().filter(is_so).count() as u64);
+        for (state, gauge) in metrics.workers.iter() {
+            let is_in = |worker: &&WorkerStatus| worker.state.name() == state;
+            gauge.set(workers.iter().filter(is_in).count() as u64);
         }
         let slow = workers.iter().filter(|worker| worker.slow).count();
-        self.all.workers_slow.set(slow as u64);
-        let (per_hour, unpriced) = queue.costs.per_hour();
-        self.all.per_hour.set_f64(per_hour.dollars());
-        self.all.unpriced.set(u64::from(unpriced));
-        let Some(manifest) = queue.searched() else {
-            return;
-        };
-        let run = runs.iter().find(|run| run.name == manifest.name);
-        let Some(run) = run else {
-            return;
-        };
-        self.run.info.set(vec![
-            ("run", run.name.clone()),
-            ("state", run.state().name().to_owned()),
+        metrics.workers_slow.set(slow as u64);
+        metrics.per_hour.set_f64(rate.per_hour.dollars());
+        metrics.unpriced.set(u64::from(rate.unpriced));
+    }
+
+    /// Sets the state of the run that is searched, or was searched last.
+    pub(crate) fn run_state(&self, run: &RunStatus, expansion: Expansion) {
+        let (metrics, manifest) = (&self.run, &run.manifest);
+        metrics.info.set(vec![
+            ("run", manifest.name.clone()),
+            ("state", manifest.state.name().to_owned()),
         ]);
-        self.run.depth.set(u64::from(run.depth));
-        self.run.width.set(run.width);
-        let costs = queue.costs.cost(&manifest).parts();
-        for ((_, gauge), cost) in self.run.cost.iter().zip(costs) {
+        metrics.depth.set(u64::from(run.depth()));
+        metrics.width.set(manifest.spec.width);
+        let parts = run.cost.parts();
+        for (part, gauge) in metrics.cost.iter() {
+            let cost = match part {
+                "machines" => parts.machines,
+                "requests" => parts.requests,
+                _ => parts.storage,
+            };
             gauge.set_f64(cost.dollars());
         }
         let budget = manifest.limits.max_cost.unwrap_or_default();
-        self.run.budget.set_f64(budget.dollars());
+        metrics.budget.set_f64(budget.dollars());
         let wells = manifest.last().map_or(0, |last| last.record.count);
-        self.run.wells.set(wells);
-        self.run.best_lines.set(u64::from(run.best_lines));
-        self.run.stored.set(run.stored_bytes);
-        self.run.searched.set_f64(run.seconds);
-        let (expanded, parents) = registry.progress(manifest.epoch);
-        self.run.depth_wells.set(parents);
-        self.run.depth_wells_expanded.set(expanded);
+        metrics.wells.set(wells);
+        metrics.best_lines.set(u64::from(manifest.best_lines()));
+        metrics.stored.set(manifest.stored_bytes());
+        metrics.searched.set_f64(manifest.seconds);
+        metrics.depth_wells.set(expansion.parents);
+        metrics.depth_wells_expanded.set(expansion.expanded);
     }
 }

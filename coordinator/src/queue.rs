@@ -1,341 +1,321 @@
-//! How all runs stand: what clients are shown, and what they update.
+//! The runs: their manifests as they were saved last, and the updates of clients that are not saved yet.
 
-use crate::alerts::alerts;
-use crate::costs::{Cost, CostTracker};
-use crate::registry::WorkerRegistry;
-use hatebeam_cost::Micros;
-use hatebeam_proto::v1;
-use hatebeam_runs::{
-    CommittedDepth, EndReason, Limits, Manifest, ProgressEstimator, Projection, RunState,
-};
+use crate::update::RunUpdate;
+use hatebeam_env::watch;
+use hatebeam_runs::{Manifest, RunState};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
-
-/// What clients update of a run that is open. It counts when the manifest says so.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RunUpdate {
-    /// To stop elsewhere.
-    pub(crate) limits: Option<Limits>,
-    /// To be stopped at the end of its depth, or after all not.
-    pub(crate) stop_requested: Option<bool>,
-}
-
-impl RunUpdate {
-    /// Writes down what is wished, and gives what there was.
-    pub(crate) fn put(self, manifest: &mut Manifest) -> RunUpdate {
-        let before = RunUpdate {
-            limits: Some(manifest.limits),
-            stop_requested: Some(manifest.stop_requested),
-        };
-        if let Some(limits) = self.limits {
-            manifest.limits = limits;
-        }
-        if let Some(stop_requested) = self.stop_requested {
-            manifest.stop_requested = stop_requested;
-        }
-        before
-    }
-
-    /// Whether it is written down.
-    pub(crate) fn is_in(self, manifest: &Manifest) -> bool {
-        self.limits.is_none_or(|limits| limits == manifest.limits)
-            && self
-                .stop_requested
-                .is_none_or(|stop_requested| stop_requested == manifest.stop_requested)
-    }
-}
 
 struct Entry {
     manifest: Arc<Manifest>,
-    /// What holds it up at present.
+    /// What holds the run up now; empty if nothing does.
     note: String,
-    /// What is not written down yet.
+    /// The update that is not saved yet.
     update: Option<RunUpdate>,
 }
 
-/// How all runs stand.
+#[derive(Default)]
+struct Runs {
+    entries: BTreeMap<String, Entry>,
+    /// The run that is being searched.
+    current: Option<String>,
+    /// The run that was searched last.
+    searched: Option<String>,
+}
+
+/// A run in the queue.
+#[derive(Clone, Debug)]
+pub(crate) struct QueuedRun {
+    pub(crate) manifest: Arc<Manifest>,
+    pub(crate) note: String,
+}
+
+/// All runs.
+#[derive(Default)]
 pub(crate) struct RunQueue {
-    /// The run that is searched, or was the last.
-    searched: Mutex<Option<String>>,
-    runs: Mutex<BTreeMap<String, Entry>>,
-    /// Counts what was changed.
+    runs: Mutex<Runs>,
     changes: watch::Sender<u64>,
     updates: watch::Sender<u64>,
-    registry: Arc<WorkerRegistry>,
-    pub(crate) costs: Arc<CostTracker>,
 }
 
 impl RunQueue {
-    pub(crate) fn new(registry: Arc<WorkerRegistry>, costs: Arc<CostTracker>) -> Arc<RunQueue> {
-        Arc::new(RunQueue {
-            searched: Mutex::default(),
-            runs: Mutex::default(),
-            changes: watch::Sender::new(0),
-            updates: watch::Sender::new(0),
-            registry,
-            costs,
-        })
-    }
-
-    fn runs(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+    fn runs(&self) -> MutexGuard<'_, Runs> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn last_searched(&self) -> MutexGuard<'_, Option<String>> {
-        self.searched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The run that is searched, or was the last.
-    pub(crate) fn searched(&self) -> Option<Arc<Manifest>> {
-        let name = self.last_searched().clone();
-        name.and_then(|name| self.manifest(&name))
-    }
-
+    /// Returns a receiver that is notified when a run changes.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Tells when clients update something, or submit a run.
+    /// Returns a receiver that is notified when clients update or submit a run.
     pub(crate) fn updates(&self) -> watch::Receiver<u64> {
         self.updates.subscribe()
     }
 
-    /// Takes note of what the manifest of a run says now.
-    pub(crate) fn put(&self, manifest: &Manifest) {
-        if manifest.state == RunState::Running {
-            *self.last_searched() = Some(manifest.name.clone());
-        }
-        let mut runs = self.runs();
-        let manifest = Arc::new(manifest.clone());
-        match runs.get_mut(&manifest.name) {
-            Some(entry) => entry.manifest = manifest,
-            None => {
-                let entry = Entry {
-                    note: manifest.note.clone(),
-                    update: None,
-                    manifest: Arc::clone(&manifest),
-                };
-                runs.insert(manifest.name.clone(), entry);
-            }
-        }
-        drop(runs);
+    fn changed(&self) {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Says what holds a run up; nothing if it is empty.
-    pub(crate) fn note(&self, run: &str, note: String) {
-        if let Some(entry) = self.runs().get_mut(run) {
-            entry.note = note;
-        }
-        self.changes.send_modify(|count| *count += 1);
-    }
-
-    /// Has whoever searches a run write down what is wished, with what was wished before and is not written yet.
-    pub(crate) fn update(&self, run: &str, update: RunUpdate) {
-        if let Some(entry) = self.runs().get_mut(run) {
-            let before = entry.update.unwrap_or_default();
-            entry.update = Some(RunUpdate {
-                limits: update.limits.or(before.limits),
-                stop_requested: update.stop_requested.or(before.stop_requested),
-            });
-        }
-        self.told();
-    }
-
-    /// Has whoever waits for something to do look again.
-    pub(crate) fn told(&self) {
+    /// Notifies the receivers of [`updates`](RunQueue::updates).
+    pub(crate) fn notify_updates(&self) {
         self.updates.send_modify(|count| *count += 1);
     }
 
-    /// What is to be written down, once.
-    pub(crate) fn take_update(&self, run: &str) -> Option<RunUpdate> {
+    /// Adds a run, or replaces its manifest by one that was saved later.
+    pub(crate) fn put(&self, manifest: &Manifest) {
         let mut runs = self.runs();
-        runs.get_mut(run).and_then(|entry| entry.update.take())
+        if manifest.state == RunState::Running {
+            runs.searched = Some(manifest.name.clone());
+        }
+        let manifest = Arc::new(manifest.clone());
+        match runs.entries.get_mut(&manifest.name) {
+            Some(entry) => entry.manifest = manifest,
+            None => {
+                let entry = Entry {
+                    note: String::new(),
+                    update: None,
+                    manifest: Arc::clone(&manifest),
+                };
+                runs.entries.insert(manifest.name.clone(), entry);
+            }
+        }
+        drop(runs);
+        self.changed();
     }
 
+    /// Removes a run whose manifest does not exist any more.
+    pub(crate) fn remove(&self, run: &str) {
+        self.runs().entries.remove(run);
+        self.changed();
+    }
+
+    /// Shows a run whose manifest cannot be read as failed, so that it leaves the queue. Nothing is saved.
+    pub(crate) fn set_unreadable(&self, run: &str, reason: &str) {
+        let Some(manifest) = self.manifest(run) else {
+            return;
+        };
+        let mut manifest = Manifest::clone(&manifest);
+        manifest.state = RunState::Failed;
+        manifest.note = format!("its manifest cannot be read: {reason}");
+        self.put(&manifest);
+    }
+
+    /// Shows what holds a run up; nothing if the text is empty.
+    pub(crate) fn note(&self, run: &str, note: String) {
+        if let Some(entry) = self.runs().entries.get_mut(run) {
+            entry.note = note;
+        }
+        self.changed();
+    }
+
+    /// Adds a client's update, which the driver of the run applies.
+    pub(crate) fn update(&self, run: &str, update: RunUpdate) {
+        if let Some(entry) = self.runs().entries.get_mut(run) {
+            entry.update = Some(update.or(entry.update.unwrap_or_default()));
+        }
+        self.notify_updates();
+    }
+
+    /// Puts an update back that could not be saved, unless a client has changed it since.
+    pub(crate) fn put_back_update(&self, run: &str, update: RunUpdate) {
+        if let Some(entry) = self.runs().entries.get_mut(run) {
+            entry.update = Some(entry.update.unwrap_or_default().or(update));
+        }
+        self.notify_updates();
+    }
+
+    /// Takes the update that is to be applied and saved.
+    pub(crate) fn take_update(&self, run: &str) -> Option<RunUpdate> {
+        let mut runs = self.runs();
+        let entry = runs.entries.get_mut(run)?;
+        entry.update.take()
+    }
+
+    /// Whether an update is to be applied.
     pub(crate) fn has_update(&self, run: &str) -> bool {
-        self.runs()
-            .get(run)
-            .is_some_and(|entry| entry.update.is_some())
+        let runs = self.runs();
+        let entry = runs.entries.get(run);
+        entry.is_some_and(|entry| entry.update.is_some())
     }
 
     pub(crate) fn manifest(&self, run: &str) -> Option<Arc<Manifest>> {
-        self.runs()
-            .get(run)
-            .map(|entry| Arc::clone(&entry.manifest))
+        let runs = self.runs();
+        let entry = runs.entries.get(run)?;
+        Some(Arc::clone(&entry.manifest))
     }
 
-    /// The run to work on next: one that was begun, or the one that waits longest.
+    /// Returns the open run to search next: the one that was begun, or else the one that was submitted first.
     pub(crate) fn next(&self) -> Option<String> {
         let runs = self.runs();
-        let open = runs
-            .values()
-            .map(|entry| &entry.manifest)
-            .filter(|manifest| manifest.is_open());
-        let next = open.min_by_key(|manifest| {
-            (
-                manifest.state != RunState::Running,
-                manifest.submitted_ms,
-                manifest.name.clone(),
-            )
+        let manifests = runs.entries.values().map(|entry| &entry.manifest);
+        let open = manifests.filter(|manifest| manifest.is_open());
+        let order = |manifest: &&Arc<Manifest>| {
+            let is_begun = manifest.state == RunState::Running;
+            (!is_begun, manifest.submitted_ms, manifest.name.clone())
+        };
+        let next = open.min_by_key(order)?;
+        Some(next.name.clone())
+    }
+
+    /// Chooses the run to search next and makes it the current one.
+    pub(crate) fn begin_next(&self) -> Option<String> {
+        let next = self.next();
+        self.runs().current.clone_from(&next);
+        next
+    }
+
+    /// Ends the search of the current run.
+    pub(crate) fn end_current(&self) {
+        self.runs().current = None;
+    }
+
+    /// Whether a run is the current one, or will be the next.
+    pub(crate) fn is_current_or_next(&self, run: &str) -> bool {
+        let is_current = self.runs().current.as_deref() == Some(run);
+        is_current || self.next().as_deref() == Some(run)
+    }
+
+    /// Returns the run that is searched, or was searched last.
+    pub(crate) fn last_searched(&self) -> Option<Arc<Manifest>> {
+        let name = self.runs().searched.clone()?;
+        self.manifest(&name)
+    }
+
+    /// Returns a run.
+    pub(crate) fn get(&self, run: &str) -> Option<QueuedRun> {
+        let runs = self.runs();
+        runs.entries.get(run).map(Entry::run)
+    }
+
+    /// Returns all runs, the last submitted first.
+    pub(crate) fn all(&self) -> Vec<QueuedRun> {
+        let mut all: Vec<QueuedRun> = self.runs().entries.values().map(Entry::run).collect();
+        all.sort_by(|a, b| {
+            let key = |run: &QueuedRun| (run.manifest.submitted_ms, run.manifest.name.clone());
+            key(b).cmp(&key(a))
         });
-        next.map(|manifest| manifest.name.clone())
-    }
-
-    pub(crate) fn status(&self, run: &str) -> Option<v1::RunStatus> {
-        let runs = self.runs();
-        runs.get(run).map(|entry| self.status_of(entry))
-    }
-
-    /// All runs, the last submitted first.
-    pub(crate) fn statuses(&self) -> Vec<v1::RunStatus> {
-        let runs = self.runs();
-        let mut all: Vec<v1::RunStatus> =
-            runs.values().map(|entry| self.status_of(entry)).collect();
-        all.sort_by_key(|run| std::cmp::Reverse((run.submitted_ms, run.name.clone())));
         all
     }
 
-    fn status_of(&self, entry: &Entry) -> v1::RunStatus {
-        let manifest = &entry.manifest;
-        let last = manifest.last().map(|last| &last.record);
-        let (expanded, parents) = match manifest.state {
-            RunState::Running => self.registry.progress(manifest.epoch),
-            _ => (0, 0),
+    /// Returns the number of open runs.
+    pub(crate) fn open(&self) -> usize {
+        let runs = self.runs();
+        let manifests = runs.entries.values().map(|entry| &entry.manifest);
+        manifests.filter(|manifest| manifest.is_open()).count()
+    }
+
+    /// Returns the epoch of the running run; 0 if no run is running.
+    pub(crate) fn epoch(&self) -> u64 {
+        let runs = self.runs();
+        let mut manifests = runs.entries.values().map(|entry| &entry.manifest);
+        let running = manifests.find(|manifest| manifest.state == RunState::Running);
+        running.map_or(0, |manifest| manifest.epoch)
+    }
+}
+
+impl Entry {
+    fn run(&self) -> QueuedRun {
+        let note = match self.note.as_str() {
+            "" => &self.manifest.note,
+            note => note,
         };
-        let state = match manifest.state {
-            RunState::Queued => v1::State::Queued,
-            RunState::Running => v1::State::Running,
-            RunState::Finished => v1::State::Finished,
-            RunState::Cancelled => v1::State::Cancelled,
-            RunState::Failed => v1::State::Failed,
-        };
-        let cost = self.costs.cost(manifest);
-        let projection = match manifest.state {
-            RunState::Running => projection(manifest),
-            _ => None,
-        };
-        v1::RunStatus {
-            name: manifest.name.clone(),
-            state: state.into(),
-            spec: serde_json::to_string(&manifest.spec).unwrap_or_default(),
-            width: manifest.spec.width,
-            shards: manifest.shards,
-            depth: last.map_or(0, |last| last.depth),
-            best_lines: manifest.best_lines(),
-            expanded,
-            parents,
-            epoch: manifest.epoch,
-            seconds: manifest.seconds,
-            stored_bytes: manifest.stored_bytes(),
-            note: match entry.note.is_empty() {
-                true => manifest.note.clone(),
-                false => entry.note.clone(),
-            },
-            result: manifest.result.as_ref().map(|result| v1::Result {
-                score: result.lines,
-                pieces: result.pieces,
-                replay: result.replay.clone(),
-                lookups: result.lookups,
-                keyframe_seconds: result.seconds,
-            }),
-            submitted_ms: manifest.submitted_ms,
-            max_depth: manifest.limits.max_depth.unwrap_or(0),
-            cost: Some(cost.to_wire()),
-            max_cost_micros: manifest.limits.max_cost.map_or(0, |max| max.0),
-            max_seconds: manifest.limits.max_time.map_or(0, |max| max.as_secs()),
-            stopped_by: manifest
-                .end
-                .filter(|end| end.is_limit())
-                .map_or("", EndReason::name)
-                .to_owned(),
-            projection: projection.map(|projection| to_wire(&projection, &cost)),
+        QueuedRun {
+            manifest: Arc::clone(&self.manifest),
+            note: note.to_owned(),
         }
     }
+}
 
-    /// The records of a run's depths from this one on, at most `most`.
-    pub(crate) fn records(&self, run: &str, from: u32, most: usize) -> Vec<v1::DepthRecord> {
-        let Some(manifest) = self.manifest(run) else {
-            return Vec::new();
-        };
-        let wanted = manifest
-            .depths
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::support::manifest;
+    use hatebeam_runs::Limits;
+
+    fn put(queue: &RunQueue, name: &str, submitted_ms: u64, state: RunState) {
+        let mut manifest = manifest(name, 1);
+        manifest.submitted_ms = submitted_ms;
+        manifest.state = state;
+        queue.put(&manifest);
+    }
+
+    #[test]
+    fn begun_run_comes_first_then_the_one_submitted_first() {
+        let queue = RunQueue::default();
+        assert_eq!(queue.next(), None);
+        put(&queue, "late", 2, RunState::Queued);
+        put(&queue, "early", 1, RunState::Queued);
+        put(&queue, "ended", 0, RunState::Finished);
+        assert_eq!(queue.next().as_deref(), Some("early"));
+        put(&queue, "late", 2, RunState::Running);
+        assert_eq!(queue.next().as_deref(), Some("late"));
+        assert_eq!(queue.open(), 2);
+        let all: Vec<_> = queue
+            .all()
             .iter()
-            .filter(|depth| depth.record.depth >= from);
-        wanted.take(most).map(record_to_wire).collect()
+            .map(|run| run.manifest.name.clone())
+            .collect();
+        assert_eq!(all, ["late", "early", "ended"]);
     }
 
-    /// What a person who watches this run should look at.
-    pub(crate) fn alerts(
-        &self,
-        run: &v1::RunStatus,
-        workers: &[v1::WorkerStatus],
-    ) -> Vec<v1::Alert> {
-        let manifest = self.manifest(&run.name);
-        let cost = manifest.map(|manifest| self.costs.cost(&manifest));
-        alerts(run, workers, &self.registry.lately_lost(), cost.as_ref())
+    #[test]
+    fn unreadable_and_missing_runs_leave_the_queue() {
+        let queue = RunQueue::default();
+        put(&queue, "a", 1, RunState::Queued);
+        put(&queue, "b", 2, RunState::Queued);
+        queue.set_unreadable("a", "it names no format");
+        assert_eq!(queue.next().as_deref(), Some("b"));
+        let note = queue.get("a").unwrap().note;
+        assert_eq!(note, "its manifest cannot be read: it names no format");
+        queue.remove("b");
+        assert_eq!(queue.next(), None);
+        assert!(queue.get("b").is_none());
     }
 
-    /// How the workers stand, with the shards they have of the run that is worked on.
-    pub(crate) fn workers(&self) -> Vec<v1::WorkerStatus> {
-        let epoch = {
-            let runs = self.runs();
-            let running = runs
-                .values()
-                .find(|e| e.manifest.state == RunState::Running);
-            running.map_or(0, |entry| entry.manifest.epoch)
+    #[test]
+    fn updates_are_joined_until_they_are_taken() {
+        let queue = RunQueue::default();
+        put(&queue, "r", 1, RunState::Running);
+        let limits = |depth| Limits {
+            max_depth: Some(depth),
+            ..Limits::default()
         };
-        self.registry.statuses(epoch)
+        let update = |depth| RunUpdate {
+            limits: Some(limits(depth)),
+            stop_requested: None,
+        };
+        let mut updates = queue.updates();
+        updates.mark_unchanged();
+        queue.update("r", update(5));
+        queue.update("r", RunUpdate::STOP);
+        assert!(updates.has_changed().unwrap());
+        let taken = queue.take_update("r").unwrap();
+        let joined = RunUpdate {
+            limits: Some(limits(5)),
+            stop_requested: Some(true),
+        };
+        assert_eq!(taken, joined);
+        assert!(!queue.has_update("r"));
+        // It could not be saved. A client has changed the limits meanwhile.
+        queue.update("r", update(9));
+        queue.put_back_update("r", taken);
+        let joined = RunUpdate {
+            limits: Some(limits(9)),
+            ..joined
+        };
+        assert_eq!(queue.take_update("r"), Some(joined));
     }
-}
 
-fn record_to_wire(depth: &CommittedDepth) -> v1::DepthRecord {
-    let record = &depth.record;
-    v1::DepthRecord {
-        depth: record.depth,
-        count: record.count,
-        digest: record.digest.clone(),
-        best_eval: record.best_eval,
-        median_eval: record.median_eval,
-        worst_eval: record.worst_eval,
-        best_lines: u32::from(record.best_lines),
-        best_well: record.best_well.clone(),
-        children: record.children,
-        seconds: record.seconds,
-        bytes: record.bytes,
-        kept: record.kept,
-        sent: depth.sent,
-        sent_bytes: depth.sent_bytes,
-        cost_micros: depth.cost.0,
-    }
-}
-
-/// Where a run may end.
-fn projection(manifest: &Manifest) -> Option<Projection> {
-    let mut pace = ProgressEstimator::new(&manifest.spec, manifest.limits.max_depth);
-    let skipped = manifest
-        .depths
-        .len()
-        .saturating_sub(ProgressEstimator::DEPTHS);
-    for depth in &manifest.depths[skipped..] {
-        pace.add(&depth.record);
-    }
-    pace.projection()
-}
-
-fn to_wire(projection: &Projection, cost: &Cost) -> v1::Projection {
-    let until = |seconds: f64| {
-        let more = cost.per_hour().0 as f64 / 3600.0 * seconds;
-        cost.total().saturating_add(Micros(more as u64)).0
-    };
-    v1::Projection {
-        depth_low: projection.depths.0,
-        depth_high: projection.depths.1,
-        seconds_low: projection.seconds.0,
-        seconds_high: projection.seconds.1,
-        micros_low: until(projection.seconds.0),
-        micros_high: until(projection.seconds.1),
-        basis: projection.basis.to_owned(),
+    #[test]
+    fn note_hides_the_note_of_the_manifest_until_it_is_cleared() {
+        let queue = RunQueue::default();
+        let mut failed = manifest("r", 1);
+        failed.note = "depth 4 failed".to_owned();
+        queue.put(&failed);
+        queue.note("r", "waiting for workers: 0 of 1".to_owned());
+        assert_eq!(queue.get("r").unwrap().note, "waiting for workers: 0 of 1");
+        queue.note("r", String::new());
+        assert_eq!(queue.get("r").unwrap().note, "depth 4 failed");
     }
 }

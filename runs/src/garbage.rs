@@ -28,6 +28,8 @@ pub async fn collect_garbage(
         })
         .collect();
     let is_named = |key: &str| match place(key) {
+        // Of a coordinator that has taken the run over.
+        Some((_, epoch)) if epoch.parse().is_ok_and(|epoch: u64| epoch > manifest.epoch) => true,
         Some((depth, epoch)) => epochs.get(&depth).is_some_and(|named| *named == epoch),
         // It is nothing that this program writes.
         None => true,

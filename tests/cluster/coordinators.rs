@@ -38,7 +38,7 @@ fn second_coordinator_takes_over_only_from_one_that_hangs() {
     let (mut refused, _) = cluster.start_second_coordinator();
     assert_eq!(refused.wait(), Some(1));
     let log = refused.log();
-    assert!(log.contains("works with this object store"), "{log}");
+    assert!(log.contains("holds the lease"), "{log}");
     cluster.coordinator().signal("-STOP");
     let (second, port) = cluster.start_second_coordinator();
     second.wait_for_log("listening on");
@@ -90,7 +90,7 @@ fn manifest_written_by_former_coordinator_is_read_again() {
         text.push(b' ');
         fs::write(&other, text).unwrap();
         fs::rename(&other, &manifest).unwrap();
-        coordinator.log().contains("it is read anew")
+        coordinator.log().contains("reloading manifest")
     };
     wait_until(was_read, || cluster.logs());
     cluster.watch().assert_same(&expected);

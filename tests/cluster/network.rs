@@ -45,7 +45,7 @@ fn one_way_cut_between_workers_quarantines_one_of_them() {
     };
     cluster.wait_for_depth(3);
     hosts(&cluster).cut_one_way("w0", "w1");
-    cluster.coordinator().wait_for_log("the worker is left out");
+    cluster.coordinator().wait_for_log("quarantined worker");
     let workers = cluster.worker_status();
     let quarantined: Vec<&Value> = workers
         .iter()

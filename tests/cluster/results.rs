@@ -208,7 +208,7 @@ fn run_in_progress_has_a_best_game_and_games_of_its_depths() {
     let early = so_far(&cluster, &["--depth", "9999"]);
     assert!(!early.status.success());
     let error = stderr(&early);
-    assert!(error.contains("and not to depth 9999 yet"), "{error}");
+    assert!(error.contains("but not depth 9999"), "{error}");
     let error = stderr(&so_far(&cluster, &["no-such"]));
     assert!(error.contains("there is no run"), "{error}");
 }

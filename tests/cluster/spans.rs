@@ -45,7 +45,7 @@ fn log_lines_of_cluster_name_run_epoch_depth_and_table() {
     cluster.watch();
 
     let coordinator = cluster.coordinator.as_ref().map(Process::log).unwrap();
-    let committed = lines(&coordinator, "depth committed");
+    let committed = lines(&coordinator, "committed depth");
     assert_eq!(committed.len(), 30);
     for line in &committed {
         let spans = spans(line);

@@ -9,12 +9,15 @@ use crate::metrics::MetricsArgs;
 use crate::output;
 use crate::rent::{Metadata, RentArgs, object_store_prices};
 use anyhow::{Context, bail};
-use hatebeam_coordinator::{NotifierSettings, Settings, coordinate};
+use hatebeam_coordinator::{
+    CoreSettings, EventSink, NotifierSettings, Settings, TableSource, coordinate,
+};
 use hatebeam_metrics::Registry;
 use hatebeam_net::check_bind;
 use hatebeam_worker::{Process, work};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tracing::level_filters::LevelFilter;
@@ -222,7 +225,10 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
     args.metrics.check(args.insecure_bind)?;
     let token = args.tls.token()?;
     let heralding = NotifierSettings {
-        events: args.hooks.start()?,
+        events: args
+            .hooks
+            .start()?
+            .map(|events| Arc::new(events) as Arc<dyn EventSink>),
         every: args.hooks.every(),
     };
     block_on(async {
@@ -237,24 +243,28 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> anyhow::Result<()> {
         let dashboard = args.dashboard.open(&args.tls, args.insecure_bind, rates);
         let dashboard = dashboard.await?;
         let (dashboard, url) = dashboard.unzip();
-        let settings = Settings {
+        let core = CoreSettings {
             name: own_name(),
-            listen: args.listen,
+            address: String::new(),
             objects,
-            registry,
-            tls,
-            token,
             prices: rates,
             machine,
+            single: args.single_coordinator,
             idle_stop: args
                 .idle_stop
                 .map(|minutes| Duration::from_secs_f64(minutes * 60.0)),
-            single: args.single_coordinator,
             min_workers: args.min_workers as usize,
-            beat: (lost_after / 5).min(Duration::from_secs(1)),
+            heartbeat: (lost_after / 5).min(Duration::from_secs(1)),
             lost_after,
-            scratch: std::env::temp_dir(),
+            tables: TableSource::scratch(std::env::temp_dir()),
             notifications: heralding,
+        };
+        let settings = Settings {
+            core,
+            listen: args.listen,
+            tls,
+            token,
+            registry,
             dashboard,
         };
         let ready = |address: SocketAddr| {

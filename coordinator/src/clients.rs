@@ -1,0 +1,298 @@
+//! What clients ask of a coordinator.
+
+use crate::alerts::Alert;
+use crate::coordinator::Coordinator;
+use crate::games::Game;
+use crate::registry::WorkerStatus;
+use crate::request::RequestError;
+use crate::status::RunStatus;
+use crate::update::RunUpdate;
+use hatebeam_env::watch;
+use hatebeam_objects::check_key;
+use hatebeam_runs::{
+    CommittedDepth, Limits, Manifest, ManifestError, Retention, RunSpec, RunState,
+    VersionedManifest,
+};
+use hatebeam_search::{MAX_SHARDS, ShardLayout};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Maximum number of open runs.
+const MAX_OPEN: usize = 1000;
+/// How long a request waits until its update is saved; less than the time limit of a client's call.
+const SAVE_LIMIT: Duration = Duration::from_secs(25);
+
+/// A run to search.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// What is searched.
+    pub spec: RunSpec,
+    /// Which depths keep their tables.
+    pub keep: Retention,
+    /// Number of shards; `None` leaves it to the coordinator.
+    pub shards: Option<u32>,
+    /// Limits of the run.
+    pub limits: Limits,
+}
+
+impl Coordinator {
+    /// Returns a run.
+    pub fn run(&self, name: &str) -> Option<RunStatus> {
+        self.0.run(name)
+    }
+
+    /// Returns all runs, the last submitted first.
+    pub fn runs(&self) -> Vec<RunStatus> {
+        self.0.runs()
+    }
+
+    /// Returns the depths of a run from this one on, `max` at most.
+    pub fn depths(&self, run: &str, from: u32, max: usize) -> Vec<CommittedDepth> {
+        self.0.depths(run, from, max)
+    }
+
+    /// Returns the workers.
+    pub fn workers(&self) -> Vec<WorkerStatus> {
+        self.0.workers()
+    }
+
+    /// Returns what a person who watches a run should look at.
+    pub fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
+        self.0.alerts(run, workers)
+    }
+
+    /// Returns a receiver that is notified when a run changes.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.0.queue.changes()
+    }
+
+    /// Returns the game through the best well of a depth; with depth 0 the best game so far.
+    ///
+    /// # Errors
+    /// There is no such game, or it cannot be read back.
+    pub async fn game(&self, run: &str, depth: u32) -> Result<Game, RequestError> {
+        let manifest = self.manifest(run)?;
+        self.0.games.game(manifest, depth).await
+    }
+
+    /// Asks a worker to leave at the end of the current depth.
+    ///
+    /// # Errors
+    /// [`RequestError::NoWorker`].
+    pub fn drain(&self, worker: &str) -> Result<(), RequestError> {
+        let drained = self.0.registry.drain(worker);
+        let error = || RequestError::NoWorker(worker.to_owned());
+        drained.then_some(()).ok_or_else(error)
+    }
+
+    /// Puts a run into the queue. A run that exists with the same specification is returned as it is, so that the call can
+    /// be repeated; if it was stopped, it continues.
+    ///
+    /// # Errors
+    /// The run is invalid, conflicts with another one, or cannot be saved.
+    pub async fn submit(&self, submission: Submission) -> Result<RunStatus, RequestError> {
+        let invalid = |error: &dyn std::fmt::Display| RequestError::Invalid(error.to_string());
+        submission.spec.check().map_err(|error| invalid(&error))?;
+        let name = submission.spec.name();
+        check_key(&name).map_err(|error| invalid(&error))?;
+        let limits = submission.limits;
+        let existing = match self.0.queue.manifest(&name) {
+            Some(existing) => Some(existing),
+            None => self.create(&name, &submission).await?,
+        };
+        if let Some(existing) = existing {
+            if existing.spec != submission.spec {
+                return Err(RequestError::Conflict(format!(
+                    "there is a run {name} with another specification"
+                )));
+            }
+            self.resubmit(&existing, limits).await?;
+        }
+        self.0.queue.notify_updates();
+        self.status(&name)
+    }
+
+    /// Creates a run. If the object store has it already, returns that one.
+    async fn create(
+        &self,
+        name: &str,
+        submission: &Submission,
+    ) -> Result<Option<Arc<Manifest>>, RequestError> {
+        let parts = &self.0;
+        let shards = shards(submission)?;
+        if parts.queue.open() >= MAX_OPEN {
+            let reason = format!("{MAX_OPEN} runs are open already: no more are accepted");
+            return Err(RequestError::Busy(reason));
+        }
+        let (name, spec) = (name.to_owned(), submission.spec.clone());
+        let now_ms = parts.env.wall_ms();
+        let mut manifest = Manifest::new(name.clone(), spec, submission.keep, shards, now_ms);
+        manifest.limits = submission.limits;
+        let created = VersionedManifest::create(&parts.objects, manifest, parts.conditional).await;
+        match created {
+            Ok(versioned) => {
+                tracing::info!(run = name, "submitted run");
+                parts.queue.put(&versioned.manifest);
+                Ok(None)
+            }
+            // An earlier request whose answer was lost, or another coordinator.
+            Err(ManifestError::Superseded { .. }) => {
+                let loaded = VersionedManifest::load(&parts.objects, &name, parts.conditional);
+                parts.queue.put(&loaded.await?.manifest);
+                Ok(parts.queue.manifest(&name))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Continues a run that is submitted again, if it was stopped.
+    async fn resubmit(&self, existing: &Manifest, limits: Limits) -> Result<(), RequestError> {
+        let name = &existing.name;
+        if existing.is_open() && limits.differ_from(&existing.limits) {
+            return Err(RequestError::State(format!(
+                "run {name} is open with other limits: change them with `hatebeam limit {name}`"
+            )));
+        }
+        if continues(existing, limits) {
+            return self.reopen(name, limits).await;
+        }
+        let is_stopping = existing.stop_requested || self.0.queue.has_update(name);
+        if existing.is_open() && is_stopping {
+            self.save_update(name, RunUpdate::CONTINUE).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops a run at the end of its depth, or takes it out of the queue.
+    ///
+    /// # Errors
+    /// There is no such run, or the request cannot be saved.
+    pub async fn cancel(&self, name: &str) -> Result<RunStatus, RequestError> {
+        if self.manifest(name)?.is_open() {
+            self.save_update(name, RunUpdate::STOP).await?;
+        }
+        self.status(name)
+    }
+
+    /// Changes the limits of an open run. `change` gets the current ones.
+    ///
+    /// # Errors
+    /// The run has ended or does not exist, or the limits cannot be saved.
+    pub async fn limit(
+        &self,
+        name: &str,
+        change: impl FnOnce(Limits) -> Limits,
+    ) -> Result<RunStatus, RequestError> {
+        let limits = change(self.manifest(name)?.limits);
+        let update = RunUpdate {
+            limits: Some(limits),
+            ..RunUpdate::default()
+        };
+        if !self.save_update(name, update).await? {
+            return Err(RequestError::State(format!(
+                "run {name} has ended: submit it again with other limits to continue it"
+            )));
+        }
+        self.status(name)
+    }
+
+    fn manifest(&self, name: &str) -> Result<Arc<Manifest>, RequestError> {
+        let manifest = self.0.queue.manifest(name);
+        manifest.ok_or_else(|| RequestError::NoRun(name.to_owned()))
+    }
+
+    fn status(&self, name: &str) -> Result<RunStatus, RequestError> {
+        let status = self.run(name);
+        status.ok_or_else(|| RequestError::NoRun(name.to_owned()))
+    }
+
+    /// Waits until an update is saved. Returns whether it is: a run that has ended takes no updates.
+    async fn save_update(&self, name: &str, update: RunUpdate) -> Result<bool, RequestError> {
+        let saved = tokio::time::timeout(SAVE_LIMIT, self.wait_until_saved(name, update)).await;
+        saved.unwrap_or_else(|_| {
+            Err(RequestError::Timeout(format!(
+                "timed out saving the change to run {name}: the run may be ending, or the object store may be \
+                 unavailable; `hatebeam status {name}` shows what is saved"
+            )))
+        })
+    }
+
+    async fn wait_until_saved(&self, name: &str, update: RunUpdate) -> Result<bool, RequestError> {
+        let queue = &self.0.queue;
+        let mut changes = queue.changes();
+        if self.manifest(name)?.is_open() {
+            queue.update(name, update);
+        }
+        loop {
+            changes.mark_unchanged();
+            let manifest = self.manifest(name)?;
+            if !manifest.is_open() {
+                queue.take_update(name);
+                return Ok(false);
+            }
+            if update.is_in(&manifest) && !queue.has_update(name) {
+                return Ok(true);
+            }
+            self.update_queued(name).await?;
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// Saves the pending update of a run that waits behind another one. The driver saves that of any other run.
+    async fn update_queued(&self, name: &str) -> Result<(), RequestError> {
+        let parts = &self.0;
+        let _idle = parts.idle_manifests.lock().await;
+        let is_queued = self.manifest(name)?.state == RunState::Queued;
+        if !is_queued || parts.queue.is_current_or_next(name) {
+            return Ok(());
+        }
+        let Some(update) = parts.queue.take_update(name) else {
+            return Ok(());
+        };
+        let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
+        let mut versioned = loaded?;
+        update.put(&mut versioned.manifest);
+        versioned.save().await?;
+        parts.queue.put(&versioned.manifest);
+        Ok(())
+    }
+
+    /// Puts a run that has ended into the queue again.
+    async fn reopen(&self, name: &str, limits: Limits) -> Result<(), RequestError> {
+        let parts = &self.0;
+        let _idle = parts.idle_manifests.lock().await;
+        let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
+        let mut versioned = loaded?;
+        let manifest = &mut versioned.manifest;
+        manifest.state = RunState::Queued;
+        manifest.note = String::new();
+        manifest.limits = limits;
+        manifest.end = None;
+        manifest.stop_requested = false;
+        parts.queue.take_update(name);
+        versioned.save().await?;
+        tracing::info!(run = name, "reopened run");
+        parts.queue.put(&versioned.manifest);
+        Ok(())
+    }
+}
+
+/// Returns the number of shards of a run.
+fn shards(submission: &Submission) -> Result<u32, RequestError> {
+    match submission.shards {
+        None => Ok(ShardLayout::default_shards(submission.spec.width)),
+        Some(shards) if (1..=MAX_SHARDS).contains(&(shards as usize)) => Ok(shards),
+        Some(shards) => Err(RequestError::Invalid(format!(
+            "{shards} shards are out of range: give 1 to {MAX_SHARDS}"
+        ))),
+    }
+}
+
+/// Whether a run that is submitted again with these limits continues.
+fn continues(existing: &Manifest, limits: Limits) -> bool {
+    match (existing.state, existing.end) {
+        (RunState::Cancelled | RunState::Failed, _) => true,
+        (RunState::Finished, Some(end)) => limits.allow_more_than(&existing.limits, end),
+        (RunState::Finished, None) | (RunState::Queued | RunState::Running, _) => false,
+    }
+}

@@ -1,0 +1,327 @@
+//! The coordinator without its servers: it takes the lease, reads the runs, and searches one after the other.
+
+use crate::costs::CostTracker;
+use crate::driver::{DriverError, Failed, RunDriver, mark_failed};
+use crate::error::CoordinatorError;
+use crate::games::Games;
+use crate::lease::{Heartbeat, Holder, Lease, LeaseError};
+use crate::metrics::Metrics;
+use crate::outbox::Notifier;
+use crate::parts::{CoreSettings, Parts};
+use crate::queue::RunQueue;
+use crate::read_back::GameReader;
+use crate::registry::WorkerRegistry;
+use hatebeam_env::{Env, watch};
+use hatebeam_metrics::Registry;
+use hatebeam_runs::{VersionedManifest, list_manifests};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::{JoinHandle, JoinSet};
+use tracing::Instrument;
+
+/// How often a coordinator that has lost the lease may write a manifest of this coordinator's runs. More is not one that
+/// was slow to notice.
+const MAX_SUPERSEDED: u32 = 10;
+/// Pause before a run is retried.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// A coordinator, for its clients and its workers.
+#[derive(Clone)]
+pub struct Coordinator(pub(crate) Arc<Parts>);
+
+/// The work of a coordinator that holds the lease.
+pub struct CoordinatorTask {
+    parts: Arc<Parts>,
+    heartbeat: Heartbeat,
+    deletion: JoinHandle<()>,
+}
+
+impl Coordinator {
+    /// Takes the lease on the object store and reads the runs. The lease is renewed from then on. Nothing else is done
+    /// until the task [runs](CoordinatorTask::run).
+    ///
+    /// # Errors
+    /// [`CoordinatorError`], if the object store cannot be used or another coordinator uses it.
+    pub async fn start(
+        env: &Env,
+        settings: CoreSettings,
+        registry: &Registry,
+    ) -> Result<(Coordinator, CoordinatorTask), CoordinatorError> {
+        let conditional = is_conditional(&settings).await?;
+        let holder = Holder {
+            name: settings.name.clone(),
+            address: settings.address.clone(),
+        };
+        let lease = Lease::acquire(env, &settings.objects, conditional, holder).await;
+        let lease = lease.map_err(|error| match error {
+            LeaseError::Object(source) => in_store(&settings, source),
+            error => CoordinatorError::Lease(error),
+        })?;
+        let heartbeat = Heartbeat::start(env, lease);
+        let (parts, deletion) = assemble(env, settings, conditional, registry);
+        if let Err(error) = read_runs(&parts).await {
+            heartbeat.release().await;
+            return Err(error);
+        }
+        let task = CoordinatorTask {
+            parts: Arc::clone(&parts),
+            heartbeat,
+            deletion,
+        };
+        Ok((Coordinator(parts), task))
+    }
+
+    /// The environment of the process.
+    pub(crate) fn env(&self) -> &Env {
+        &self.0.env
+    }
+
+    /// The workers, which join here.
+    pub fn registry(&self) -> &Arc<WorkerRegistry> {
+        &self.0.registry
+    }
+}
+
+fn in_store(settings: &CoreSettings, source: hatebeam_objects::ObjectError) -> CoordinatorError {
+    CoordinatorError::Store {
+        store: settings.objects.location().to_owned(),
+        source,
+    }
+}
+
+/// Returns whether the object store honors conditional writes. A store that does not is for a single coordinator.
+async fn is_conditional(settings: &CoreSettings) -> Result<bool, CoordinatorError> {
+    let probe = settings.objects.probe("probe").await;
+    let conditional = probe
+        .map_err(|source| in_store(settings, source))?
+        .conditional();
+    let store = settings.objects.location().to_owned();
+    if !conditional && !settings.single {
+        return Err(CoordinatorError::Unconditional { store });
+    }
+    if !conditional {
+        tracing::warn!(
+            store,
+            "the object store ignores conditional writes: a second coordinator would not be noticed"
+        );
+    }
+    Ok(conditional)
+}
+
+/// Makes the parts of the coordinator, and the task that deletes delivered events.
+fn assemble(
+    env: &Env,
+    settings: CoreSettings,
+    conditional: bool,
+    registry: &Registry,
+) -> (Arc<Parts>, JoinHandle<()>) {
+    let metrics = Metrics::register(registry);
+    let objects = settings.objects.clone();
+    let workers = WorkerRegistry::new(
+        env,
+        settings.heartbeat,
+        settings.lost_after,
+        &metrics.coordinator,
+    );
+    let machine = settings.machine.clone();
+    let reader = GameReader {
+        env: env.clone(),
+        objects: objects.clone(),
+        tables: settings.tables.clone(),
+    };
+    let (notifier, deletion) = Notifier::start(env, &settings.notifications, &objects);
+    let parts = Arc::new(Parts {
+        env: env.clone(),
+        conditional,
+        metrics,
+        queue: Arc::default(),
+        costs: CostTracker::new(
+            env,
+            Arc::clone(&workers),
+            objects.clone(),
+            settings.prices,
+            machine,
+        ),
+        registry: workers,
+        notifier,
+        games: Games::new(reader.clone()),
+        reader,
+        objects,
+        settings,
+        idle_manifests: tokio::sync::Mutex::default(),
+    });
+    let shown = Arc::downgrade(&parts);
+    registry.before_scrape(move || {
+        if let Some(parts) = shown.upgrade() {
+            parts.update_metrics();
+        }
+    });
+    (parts, deletion)
+}
+
+/// Reads the manifests of all runs, and replays the outbox.
+async fn read_runs(parts: &Parts) -> Result<(), CoordinatorError> {
+    let found = list_manifests(&parts.objects, parts.conditional).await;
+    for listed in found.map_err(CoordinatorError::Runs)? {
+        match listed.manifest {
+            Ok(versioned) => parts.queue.put(&versioned.manifest),
+            Err(error) => tracing::warn!(run = listed.name, %error, "skipped unreadable run"),
+        }
+    }
+    let manifest = |run: &str| parts.queue.manifest(run);
+    parts.notifier.replay_outbox(manifest).await;
+    Ok(())
+}
+
+impl CoordinatorTask {
+    /// Searches the runs until `stop` is ready or the coordinator has been idle for its idle timeout. Then the lease is
+    /// released.
+    ///
+    /// # Errors
+    /// [`CoordinatorError`]: the coordinator cannot continue.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), CoordinatorError> {
+        let CoordinatorTask {
+            parts,
+            mut heartbeat,
+            deletion,
+        } = self;
+        let env = parts.env.clone();
+        // They end with this set.
+        let mut tasks: JoinSet<CoordinatorError> = JoinSet::new();
+        let renewals = heartbeat.renewals();
+        tasks.spawn(env.guard(search_runs(Arc::clone(&parts), renewals)));
+        let registry = Arc::clone(&parts.registry);
+        tasks.spawn(env.guard(async move { match registry.watch_slow().await {} }));
+        let costs = Arc::clone(&parts.costs);
+        tasks.spawn(env.guard(async move { match costs.keep_advancing().await {} }));
+        let idle = until_idle(&parts.queue, parts.settings.idle_stop);
+        let ended = tokio::select! {
+            biased;
+            ended = heartbeat.ended() => return Err(match ended {
+                Ok(error) => CoordinatorError::Lease(error),
+                Err(error) => CoordinatorError::panicked("heartbeat", &error),
+            }),
+            ended = tasks.join_next() => match ended {
+                Some(Ok(error)) => Err(error),
+                Some(Err(error)) => Err(CoordinatorError::panicked("search", &error)),
+                None => Ok(()),
+            },
+            () = stop => Ok(()),
+            () = idle => Ok(()),
+        };
+        tasks.shutdown().await;
+        parts.notifier.close(deletion).await;
+        heartbeat.release().await;
+        ended
+    }
+}
+
+/// Waits until no run has been open for this long; forever without an idle timeout.
+async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
+    let Some(idle_stop) = idle_stop else {
+        return std::future::pending().await;
+    };
+    let mut changes = queue.changes();
+    loop {
+        changes.mark_unchanged();
+        if queue.next().is_some() {
+            let _ = changes.changed().await;
+            continue;
+        }
+        let change = tokio::time::timeout(idle_stop, changes.changed()).await;
+        if change.is_err() {
+            let seconds = idle_stop.as_secs();
+            tracing::info!(seconds, "no run was open: shutting down");
+            return;
+        }
+    }
+}
+
+/// Searches one run after the other, until another coordinator keeps writing their manifests.
+///
+/// A manifest that another coordinator has written does not mean that this one has lost the lease. A coordinator that was
+/// suspended, and has lost the lease to this one, may write a manifest once more before it notices. If this coordinator
+/// still holds the lease after that, it resumes from what the other one wrote, which is a depth of the same search.
+async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> CoordinatorError {
+    let mut updates = parts.queue.updates();
+    let mut changes = parts.registry.changes();
+    let mut superseded = 0;
+    loop {
+        updates.mark_unchanged();
+        changes.mark_unchanged();
+        parts.registry.release(&[]);
+        let next = {
+            let _idle = parts.idle_manifests.lock().await;
+            parts.queue.begin_next()
+        };
+        let Some(run) = next else {
+            tokio::select! {
+                biased;
+                _ = updates.changed() => {}
+                _ = changes.changed() => {}
+            }
+            continue;
+        };
+        let searched = search_run(&parts, &run).await;
+        parts.queue.end_current();
+        let Err(error) = searched else {
+            continue;
+        };
+        if !error.is_superseded() {
+            handle_failure(&parts, &run, error).await;
+            continue;
+        }
+        superseded += 1;
+        // A renewal that is under way may have been sent before the manifest was written.
+        let enough = *renewals.borrow() + 2;
+        let is_lost = renewals.wait_for(|&count| count >= enough).await.is_err();
+        if is_lost || superseded > MAX_SUPERSEDED {
+            return CoordinatorError::Superseded { run };
+        }
+        tracing::warn!(
+            run,
+            "reloading manifest that another coordinator has written"
+        );
+    }
+}
+
+/// Searches a run to its end.
+async fn search_run(parts: &Arc<Parts>, run: &str) -> Result<(), DriverError> {
+    let versioned = VersionedManifest::load(&parts.objects, run, parts.conditional).await?;
+    if !versioned.manifest.is_open() {
+        // Another coordinator has ended it.
+        parts.queue.put(&versioned.manifest);
+        return Ok(());
+    }
+    parts.costs.begin(&versioned.manifest);
+    let mut driver = RunDriver::new(Arc::clone(parts), versioned);
+    let span = tracing::info_span!("run", run);
+    let searched = driver.run().instrument(span).await;
+    parts.costs.end();
+    parts.queue.note(run, String::new());
+    searched
+}
+
+/// Retries a run later, or takes it out of the queue if it cannot continue.
+async fn handle_failure(parts: &Parts, run: &str, error: DriverError) {
+    if !error.is_transient() {
+        tracing::error!(run, %error, "run cannot continue");
+        match mark_failed(parts, run, &error).await {
+            Failed::Saved(versioned) => return parts.queue.put(&versioned.manifest),
+            Failed::Missing => {
+                tracing::warn!(run, "removed run: its manifest does not exist any more");
+                return parts.queue.remove(run);
+            }
+            Failed::Unreadable(error) => {
+                tracing::warn!(run, %error, "removed unreadable run from the queue");
+                return parts.queue.set_unreadable(run, &error.to_string());
+            }
+            Failed::NotSaved(error) => {
+                tracing::warn!(run, %error, "cannot save that the run failed")
+            }
+        }
+    }
+    tracing::warn!(run, %error, "retrying run");
+    parts.queue.note(run, error.to_string());
+    tokio::time::sleep(RETRY).await;
+}

@@ -1,0 +1,120 @@
+//! The search for the cut by counting: the workers count candidates, no well is sent.
+
+use super::workers::EpochWorkers;
+use crate::registry::WorkerError;
+use hatebeam_proto::messages::{AnswerKind, Count, Histogram, OrderKind};
+use hatebeam_search::{CountQuery, Cut, CutSearch, DIGIT_VALUES};
+
+/// A cut, ties not yet settled, and the median of the survivors' scores.
+pub(super) struct FoundCut {
+    pub(super) cut: Cut,
+    pub(super) median: i32,
+}
+
+/// Searches for the cut and for the median at the same time. The first query is the same for both, and its answer says
+/// how many candidates there are.
+struct Searches {
+    width: usize,
+    cut: CutSearch,
+    median: Option<CutSearch>,
+}
+
+impl Searches {
+    fn new(width: usize) -> Searches {
+        Searches {
+            width,
+            cut: CutSearch::new(width),
+            median: None,
+        }
+    }
+
+    /// Returns the next queries: that of the cut first. Empty once both are found.
+    fn queries(&self) -> Vec<CountQuery> {
+        let median = self.median.as_ref().and_then(CutSearch::query);
+        self.cut.query().into_iter().chain(median).collect()
+    }
+
+    /// Takes the counts for each of the queries.
+    fn answer(&mut self, counts: Vec<Vec<u64>>) {
+        let mut counts = counts.into_iter();
+        let median_query = self.median.as_ref().and_then(CutSearch::query);
+        if self.cut.query().is_some()
+            && let Some(counts) = counts.next()
+        {
+            self.begin_median(&counts);
+            self.cut.answer(&counts);
+        }
+        if let (Some(median), Some(_), Some(counts)) =
+            (&mut self.median, median_query, counts.next())
+        {
+            median.answer(&counts);
+        }
+    }
+
+    /// Begins the search for the median with the answer to the first query.
+    fn begin_median(&mut self, counts: &[u64]) {
+        if self.median.is_some() {
+            return;
+        }
+        let total = counts.iter().copied().fold(0, u64::saturating_add);
+        let survivors = usize::try_from(total).unwrap_or(usize::MAX).min(self.width);
+        // The middle one, counted from the greatest.
+        let mut median = CutSearch::new((survivors - survivors / 2).max(1));
+        median.answer(counts);
+        self.median = Some(median);
+    }
+
+    fn found(self) -> FoundCut {
+        FoundCut {
+            cut: self.cut.cut(),
+            median: self.median.map_or(0, |median| median.cut().score()),
+        }
+    }
+}
+
+impl EpochWorkers {
+    /// Finds the cut of a beam of this width.
+    pub(super) async fn find_cut(&self, depth: u32, width: usize) -> Result<FoundCut, WorkerError> {
+        let mut searches = Searches::new(width);
+        loop {
+            let queries = searches.queries();
+            if queries.is_empty() {
+                return Ok(searches.found());
+            }
+            let counts = self.count(depth, &queries).await?;
+            searches.answer(counts);
+        }
+    }
+
+    /// Counts the candidates of all workers, for each query by its next digit.
+    async fn count(
+        &self,
+        depth: u32,
+        queries: &[CountQuery],
+    ) -> Result<Vec<Vec<u64>>, WorkerError> {
+        let count = Count {
+            depth,
+            queries: queries.to_vec(),
+        };
+        let order = |_| OrderKind::Count(count.clone());
+        let counted = |answer| match answer {
+            AnswerKind::Counted(histograms) => Some(histograms),
+            _ => None,
+        };
+        let mut sums = vec![vec![0u64; DIGIT_VALUES]; queries.len()];
+        for histograms in self.ask_all(order, counted).await? {
+            for (sum, histogram) in sums.iter_mut().zip(&histograms) {
+                add(sum, histogram);
+            }
+        }
+        Ok(sums)
+    }
+}
+
+fn add(sum: &mut [u64], histogram: &Histogram) {
+    for counted in &histogram.counts {
+        if let Some(sum) = sum.get_mut(usize::from(counted.digit)) {
+            *sum = sum.saturating_add(counted.count);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One epoch: preparation of the workers, then depth after depth.
+
+use super::assign::{WorkerCapacity, assign};
+use super::commit::{Pending, Selected};
+use super::error::DriverError;
+use super::state::{RunDriver, RunEnd};
+use super::workers::{EpochWorkers, Explored, strange};
+use crate::registry::{Member, WorkerError};
+use hatebeam_proto::messages::{Peer, Prepare};
+use hatebeam_runs::{EndReason, ManifestError, SpecError, Table};
+use tokio::sync::oneshot;
+use tracing::{Instrument, Span};
+
+/// How an epoch ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EpochEnd {
+    /// The search ends.
+    Run(RunEnd),
+    /// A worker joined, disconnected, or wants to leave.
+    WorkersChanged,
+}
+
+/// Why an epoch fails.
+#[derive(Debug)]
+pub(super) enum EpochError {
+    /// A worker is gone or failed. The next epoch resumes after the last committed depth.
+    Worker(WorkerError),
+    /// The run cannot continue on this coordinator.
+    Run(DriverError),
+}
+
+impl From<WorkerError> for EpochError {
+    fn from(error: WorkerError) -> EpochError {
+        EpochError::Worker(error)
+    }
+}
+
+impl From<ManifestError> for EpochError {
+    fn from(error: ManifestError) -> EpochError {
+        EpochError::Run(error.into())
+    }
+}
+
+impl From<SpecError> for EpochError {
+    fn from(error: SpecError) -> EpochError {
+        EpochError::Run(error.into())
+    }
+}
+
+impl RunDriver {
+    /// Searches with these workers until they change or the search ends.
+    pub(super) async fn search(&mut self, workers: &EpochWorkers) -> Result<EpochEnd, EpochError> {
+        let mut depth = self.prepare(workers).await?;
+        self.note("");
+        let mut pending: Option<Pending> = None;
+        let began = self.parts.env.now();
+        let seconds_before = self.seconds;
+        loop {
+            self.apply_pending().await?;
+            if let Some(end) = self.epoch_end(workers, depth) {
+                self.commit(pending.take()).await?;
+                return Ok(end);
+            }
+            // Workers that wait outside the epoch to leave need not wait for its end.
+            self.parts.registry.release(&workers.members);
+            let started = self.parts.env.now();
+            depth += 1;
+            let span = tracing::info_span!("depth", depth);
+            let explored = self.explore(workers, depth, pending.take(), &span).await?;
+            let selecting = workers.select(&explored).instrument(span.clone());
+            let frontier = selecting.await?;
+            self.seconds = seconds_before + began.elapsed().as_secs_f64();
+            self.manifest_mut().seconds = self.seconds;
+            if frontier.count == 0 {
+                return Ok(EpochEnd::Run(RunEnd::Over(EndReason::Over)));
+            }
+            let selected = Selected {
+                depth,
+                explored,
+                frontier,
+                seconds: started.elapsed().as_secs_f64(),
+                span,
+            };
+            pending = Some(self.pending(workers, selected)?);
+        }
+    }
+
+    /// Expands a depth and finds its cut, while the depth before is committed.
+    async fn explore(
+        &mut self,
+        workers: &EpochWorkers,
+        depth: u32,
+        pending: Option<Pending>,
+        span: &Span,
+    ) -> Result<Explored, EpochError> {
+        let width = self.manifest().layout().width();
+        let (done, is_done) = oneshot::channel();
+        let exploring = async {
+            let explored = workers.explore(depth, width).instrument(span.clone()).await;
+            drop(done);
+            explored
+        };
+        let committing = async {
+            self.commit(pending).await?;
+            Ok::<_, EpochError>(self.apply_pending_until(is_done).await?)
+        };
+        // Both run to their end even if one of them fails: a manifest that is being written must not be abandoned, and a
+        // depth that can be committed should be.
+        let (explored, committed) = tokio::join!(exploring, committing);
+        committed?;
+        Ok(explored?)
+    }
+
+    /// Returns why the epoch ends after this depth, if it does.
+    fn epoch_end(&self, workers: &EpochWorkers, depth: u32) -> Option<EpochEnd> {
+        let manifest = self.manifest();
+        let over = |limit| EpochEnd::Run(RunEnd::Over(limit));
+        if manifest.stop_requested {
+            Some(EpochEnd::Run(RunEnd::Cancelled))
+        } else if manifest.limits.max_depth.is_some_and(|max| depth >= max) {
+            Some(over(EndReason::MaxDepth))
+        } else if let Some(limit) = self.reached_limit() {
+            Some(over(limit))
+        } else if !self.parts.registry.are_unchanged(&workers.members) {
+            Some(EpochEnd::WorkersChanged)
+        } else {
+            None
+        }
+    }
+
+    /// Gives each worker its shards of the last committed depth, and returns that depth.
+    async fn prepare(&mut self, workers: &EpochWorkers) -> Result<u32, EpochError> {
+        let owners = self.assign_shards(&workers.members);
+        let manifest = self.manifest();
+        let Some(last) = manifest.last() else {
+            return Err(strange("coordinator", &"the manifest names no depth").into());
+        };
+        let (depth, count) = (last.record.depth, last.record.count);
+        let tables = manifest.tables(&self.parts.objects, last).await?;
+        let peer = |member: &Member| Peer {
+            name: member.name.clone(),
+            address: member.address.clone(),
+        };
+        let members: Vec<Peer> = workers.members.iter().map(peer).collect();
+        let order = |place: usize| {
+            let is_own = |table: &&Table| owners[table.shard as usize] as usize == place;
+            Prepare {
+                run: manifest.name.clone(),
+                spec: manifest.spec.clone(),
+                depth,
+                owners: owners.clone(),
+                members: members.clone(),
+                tables: tables.iter().filter(is_own).cloned().collect(),
+            }
+        };
+        let prepared = workers.prepare(order).await?;
+        let wells: u64 = prepared.iter().map(|prepared| prepared.wells).sum();
+        if wells != count {
+            let wrong = format!("the workers have {wells} wells of depth {depth}, not {count}");
+            return Err(strange("coordinator", &wrong).into());
+        }
+        let fetched: u32 = prepared.iter().map(|prepared| prepared.fetched).sum();
+        tracing::info!(depth, workers = prepared.len(), fetched, "began epoch");
+        self.parts.registry.set_shards(&workers.members, &owners);
+        Ok(depth)
+    }
+
+    /// Assigns the shards to the workers and returns the index of each shard's owner.
+    fn assign_shards(&mut self, members: &[Member]) -> Vec<u32> {
+        let capacity = |member: &Member| WorkerCapacity {
+            name: member.name.clone(),
+            threads: member.threads,
+        };
+        let workers: Vec<WorkerCapacity> = members.iter().map(capacity).collect();
+        let shards = self.manifest().shards as usize;
+        let owners = assign(&self.owners, shards, &workers);
+        let name = |&owner: &u32| members[owner as usize].name.clone();
+        self.owners = owners.iter().map(name).collect();
+        owners
+    }
+}

@@ -1,0 +1,255 @@
+//! Failures of depths: which workers to quarantine, and when to give up.
+//!
+//! A worker that is gone is recognized by its silence. A worker that is connected, and yet cannot reach another worker or
+//! cannot carry out an order (its disk is full, it cannot reach the object store), would fail every depth. It is
+//! quarantined for a while, so that the other workers continue without it.
+
+use crate::registry::{WorkerError, WorkerErrorKind};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Failures of two workers to reach each other before one of them is quarantined. A single failure can be the
+/// consequence of a lost worker.
+const PAIR_LIMIT: u32 = 2;
+/// Weight of failures of one worker before it is quarantined.
+const OWN_LIMIT: u32 = 9;
+/// Weight of a permanent failure. A transient failure has weight 1: when the object store is unavailable to all workers,
+/// it mostly is to the coordinator too, which then gives no orders.
+const PERMANENT: u32 = 3;
+/// First quarantine of a worker; each further one is twice as long.
+const FIRST_QUARANTINE: Duration = Duration::from_secs(30);
+/// Longest quarantine.
+const MAX_QUARANTINE: Duration = Duration::from_secs(600);
+
+/// A worker to quarantine.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Exclusion {
+    pub(super) worker: String,
+    pub(super) reason: String,
+    pub(super) how_long: Duration,
+}
+
+/// Failures of one worker.
+#[derive(Debug, Default)]
+struct OwnFailures {
+    weight: u32,
+    /// Reason of the last one.
+    reason: String,
+}
+
+/// Failures of workers since a depth was last committed.
+#[derive(Debug, Default)]
+pub(super) struct FailureTracker {
+    /// Workers that could not reach each other, the lesser name first, and how often.
+    pairs: BTreeMap<(String, String), u32>,
+    own: BTreeMap<String, OwnFailures>,
+    /// Number of quarantines of each worker so far.
+    quarantines: BTreeMap<String, u32>,
+}
+
+impl FailureTracker {
+    /// Counts a failure.
+    pub(super) fn note(&mut self, error: &WorkerError) {
+        for (one, other) in &error.unreachable {
+            let pair = if one < other {
+                (one, other)
+            } else {
+                (other, one)
+            };
+            let pair = (pair.0.clone(), pair.1.clone());
+            *self.pairs.entry(pair).or_default() += 1;
+        }
+        if error.unreachable.is_empty() {
+            let own = self.own.entry(error.worker.clone()).or_default();
+            own.weight += match error.kind {
+                WorkerErrorKind::Transient => 1,
+                WorkerErrorKind::Failed | WorkerErrorKind::Gone => PERMANENT,
+            };
+            own.reason = error.reason.clone();
+        }
+    }
+
+    /// Forgets all failures: a depth was committed.
+    pub(super) fn forget(&mut self) {
+        self.pairs.clear();
+        self.own.clear();
+    }
+
+    /// Returns which of these workers to quarantine, if one of them failed too often. The last worker never is.
+    pub(super) fn exclude(&mut self, workers: &[&str]) -> Option<Exclusion> {
+        if workers.len() < 2 {
+            return None;
+        }
+        let (worker, reason) = self.cut_off(workers).or_else(|| self.failing(workers))?;
+        self.pairs
+            .retain(|(one, other), _| *one != worker && *other != worker);
+        self.own.remove(&worker);
+        let before = self.quarantines.entry(worker.clone()).or_default();
+        let how_long = FIRST_QUARANTINE.saturating_mul(1 << (*before).min(16));
+        *before += 1;
+        Some(Exclusion {
+            worker,
+            reason,
+            how_long: how_long.min(MAX_QUARANTINE),
+        })
+    }
+
+    /// Returns the worker with the most failed connections to different workers, once a pair has failed too often. Of two
+    /// workers that fail only each other it is the second: one of them must go, and either would do.
+    fn cut_off(&self, workers: &[&str]) -> Option<(String, String)> {
+        let is_here = |name: &String| workers.contains(&name.as_str());
+        let pairs: Vec<_> = self
+            .pairs
+            .iter()
+            .filter(|((one, other), _)| is_here(one) && is_here(other))
+            .collect();
+        if !pairs.iter().any(|(_, count)| **count >= PAIR_LIMIT) {
+            return None;
+        }
+        let mut peers: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+        for ((one, other), _) in pairs {
+            peers.entry(one).or_default().insert(other);
+            peers.entry(other).or_default().insert(one);
+        }
+        let (worker, peers) = peers.into_iter().max_by_key(|(_, peers)| peers.len())?;
+        let peers: Vec<&str> = peers.into_iter().map(String::as_str).collect();
+        let reason = format!("{} and it cannot reach each other", peers.join(", "));
+        Some((worker.clone(), reason))
+    }
+
+    fn failing(&self, workers: &[&str]) -> Option<(String, String)> {
+        let is_failing = |(name, own): &(&String, &OwnFailures)| {
+            own.weight >= OWN_LIMIT && workers.contains(&name.as_str())
+        };
+        let (name, own) = self.own.iter().find(is_failing)?;
+        Some((name.clone(), own.reason.clone()))
+    }
+}
+
+/// Consecutive failures of one depth before the run is marked failed.
+pub(super) const MAX_FAILURES: u32 = 5;
+/// Pause before a failed depth is retried.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The pause after transient failures grows to this many times [`PAUSE`].
+const MAX_PAUSES: u32 = 20;
+
+/// Failures since the last depth was begun for the first time.
+#[derive(Debug, Default)]
+pub(super) struct Retries {
+    depth: u32,
+    /// Permanent failures of that depth.
+    permanent: u32,
+    /// Consecutive transient failures.
+    transient: u32,
+}
+
+impl Retries {
+    /// Returns the pause before the next attempt; `None` if there have been too many.
+    pub(super) fn pause_after(&mut self, depth: u32, is_transient: bool) -> Option<Duration> {
+        if is_transient {
+            // The object store is unavailable, which can last. No worker is at fault.
+            self.transient = (self.transient + 1).min(MAX_PAUSES);
+            return Some(PAUSE * self.transient);
+        }
+        if self.depth != depth {
+            *self = Retries {
+                depth,
+                ..Retries::default()
+            };
+        }
+        self.permanent += 1;
+        (self.permanent < MAX_FAILURES).then_some(PAUSE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permanent_failures_of_one_depth_are_limited() {
+        let mut retries = Retries::default();
+        for _ in 1..MAX_FAILURES {
+            assert_eq!(retries.pause_after(7, false), Some(PAUSE));
+        }
+        assert_eq!(retries.pause_after(7, false), None);
+        assert_eq!(retries.pause_after(8, false), Some(PAUSE));
+    }
+
+    #[test]
+    fn transient_failures_are_retried_forever_with_a_growing_pause() {
+        let mut retries = Retries::default();
+        let pauses: Vec<_> = (0..100).map(|_| retries.pause_after(7, true)).collect();
+        assert_eq!(pauses[0], Some(PAUSE));
+        assert_eq!(pauses[1], Some(2 * PAUSE));
+        assert_eq!(pauses[99], Some(MAX_PAUSES * PAUSE));
+    }
+
+    fn unreachable(pairs: &[(&str, &str)]) -> WorkerError {
+        let pair = |(one, other): &(&str, &str)| ((*one).to_owned(), (*other).to_owned());
+        WorkerError {
+            unreachable: pairs.iter().map(pair).collect(),
+            ..WorkerError::failed(pairs[0].0, "no answer")
+        }
+    }
+
+    #[test]
+    fn one_unreachable_pair_quarantines_no_worker() {
+        let mut failures = FailureTracker::default();
+        failures.note(&unreachable(&[("a", "b")]));
+        assert_eq!(failures.exclude(&["a", "b", "c"]), None);
+        failures.forget();
+        failures.note(&unreachable(&[("b", "a")]));
+        assert_eq!(failures.exclude(&["a", "b", "c"]), None);
+    }
+
+    #[test]
+    fn worker_with_most_unreachable_peers_is_quarantined() {
+        let mut failures = FailureTracker::default();
+        failures.note(&unreachable(&[("a", "c"), ("b", "a")]));
+        failures.note(&unreachable(&[("c", "a")]));
+        let exclusion = failures.exclude(&["a", "b", "c"]).unwrap();
+        assert_eq!(exclusion.worker, "a");
+        assert_eq!(exclusion.how_long, FIRST_QUARANTINE);
+        assert_eq!(exclusion.reason, "b, c and it cannot reach each other");
+        assert_eq!(failures.exclude(&["b", "c"]), None);
+    }
+
+    #[test]
+    fn one_of_two_workers_is_quarantined_and_the_last_one_never() {
+        let mut failures = FailureTracker::default();
+        failures.note(&unreachable(&[("a", "b")]));
+        failures.note(&unreachable(&[("b", "a")]));
+        assert_eq!(failures.exclude(&["a"]), None);
+        assert_eq!(failures.exclude(&["a", "b"]).unwrap().worker, "b");
+    }
+
+    #[test]
+    fn transient_failures_are_tolerated_for_longer() {
+        let mut failures = FailureTracker::default();
+        for _ in 0..OWN_LIMIT {
+            assert_eq!(failures.exclude(&["a", "b"]), None);
+            failures.note(&WorkerError {
+                kind: WorkerErrorKind::Transient,
+                ..WorkerError::failed("a", "the object store does not answer")
+            });
+        }
+        assert_eq!(failures.exclude(&["a", "b"]).unwrap().worker, "a");
+    }
+
+    #[test]
+    fn failing_worker_is_quarantined_for_longer_each_time() {
+        let mut failures = FailureTracker::default();
+        for times in 0..8 {
+            for _ in 0..OWN_LIMIT / PERMANENT {
+                assert_eq!(failures.exclude(&["a", "b"]), None);
+                failures.note(&WorkerError::failed("a", "the disk is full"));
+            }
+            let exclusion = failures.exclude(&["a", "b"]).unwrap();
+            assert_eq!(exclusion.worker, "a");
+            assert_eq!(exclusion.reason, "the disk is full");
+            let how_long = FIRST_QUARANTINE * (1 << times);
+            assert_eq!(exclusion.how_long, how_long.min(MAX_QUARANTINE));
+        }
+    }
+}

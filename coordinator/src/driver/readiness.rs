@@ -1,0 +1,74 @@
+//! Waiting for workers.
+
+use super::state::{RunDriver, RunEnd};
+use crate::registry::Member;
+use std::time::Duration;
+
+/// Workers often join together: an epoch begins when none has joined or left for this long, ...
+const SETTLE: Duration = Duration::from_millis(400);
+/// ... or after this long, if they never stop to join and leave.
+const MAX_SETTLE: Duration = Duration::from_secs(5);
+/// Interval between checks of the limits while a run waits: waiting takes time and money, too.
+const LIMIT_CHECK: Duration = Duration::from_secs(1);
+
+/// What the wait for workers led to.
+pub(super) enum Readiness {
+    /// There are enough workers.
+    Ready(Vec<Member>),
+    /// A client's update is to be applied first.
+    UpdatePending,
+    /// The search ends.
+    Ended(RunEnd),
+}
+
+impl RunDriver {
+    /// Waits until there are enough workers, a client wants something, or the search ends.
+    pub(super) async fn wait_for_workers(&self) -> Readiness {
+        let registry = &self.parts.registry;
+        let mut changes = registry.changes();
+        let mut updates = self.parts.queue.updates();
+        let wanted = self.parts.settings.min_workers.max(1);
+        // When there were enough workers first.
+        let mut enough_since = None;
+        loop {
+            changes.mark_unchanged();
+            updates.mark_unchanged();
+            if let Some(readiness) = self.reason_not_to_wait() {
+                return readiness;
+            }
+            registry.release(&[]);
+            let members = registry.members();
+            if members.len() < wanted {
+                enough_since = None;
+                self.note(format!(
+                    "waiting for workers: {} of {wanted}",
+                    members.len()
+                ));
+                tokio::select! {
+                    biased;
+                    _ = changes.changed() => {}
+                    _ = updates.changed() => {}
+                    () = tokio::time::sleep(LIMIT_CHECK) => {}
+                }
+                continue;
+            }
+            let since = *enough_since.get_or_insert_with(|| self.parts.env.now());
+            let settle = SETTLE.min(MAX_SETTLE.saturating_sub(since.elapsed()));
+            let settled = tokio::time::timeout(settle, changes.changed()).await;
+            if settled.is_err() {
+                return Readiness::Ready(members);
+            }
+        }
+    }
+
+    fn reason_not_to_wait(&self) -> Option<Readiness> {
+        if self.parts.queue.has_update(&self.manifest().name) {
+            Some(Readiness::UpdatePending)
+        } else if self.manifest().stop_requested {
+            Some(Readiness::Ended(RunEnd::Cancelled))
+        } else {
+            let limit = self.reached_limit();
+            limit.map(|limit| Readiness::Ended(RunEnd::Over(limit)))
+        }
+    }
+}

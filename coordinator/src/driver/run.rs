@@ -1,0 +1,72 @@
+//! The epochs of a run, from its beginning to its end.
+
+use super::epoch::{EpochEnd, EpochError};
+use super::error::DriverError;
+use super::readiness::Readiness;
+use super::state::{RunDriver, RunEnd};
+use super::workers::EpochWorkers;
+use hatebeam_cost::Micros;
+use hatebeam_runs::{CommittedDepth, RunState, first_record};
+use tracing::Instrument;
+
+impl RunDriver {
+    /// Searches the run to its end.
+    pub(crate) async fn run(&mut self) -> Result<(), DriverError> {
+        self.begin()?;
+        loop {
+            self.apply_pending().await?;
+            let members = match self.wait_for_workers().await {
+                Readiness::Ready(members) => members,
+                Readiness::UpdatePending => continue,
+                Readiness::Ended(end) => return self.end(end).await,
+            };
+            self.manifest_mut().epoch += 1;
+            self.parts.metrics.coordinator.epochs.add(1);
+            self.save().await?;
+            let epoch = self.manifest().epoch;
+            let workers = EpochWorkers::new(&self.parts, members, epoch);
+            let span = tracing::info_span!("epoch", epoch);
+            let ended = self.search(&workers).instrument(span).await;
+            self.manifest_mut().seconds = self.seconds;
+            match ended {
+                Ok(EpochEnd::Run(end)) => {
+                    if end == RunEnd::Cancelled {
+                        workers.halt().await;
+                    }
+                    return self.end(end).await;
+                }
+                Ok(EpochEnd::WorkersChanged) => {
+                    tracing::info!(epoch, "ended epoch: the workers changed");
+                    self.report_lost(&workers);
+                }
+                Err(EpochError::Run(error)) => return Err(error),
+                Err(EpochError::Worker(error)) => match self.recover(error, &workers) {
+                    Ok(pause) => tokio::time::sleep(pause).await,
+                    Err(error) => {
+                        workers.halt().await;
+                        return Err(error);
+                    }
+                },
+            }
+            self.parts.registry.release(&[]);
+        }
+    }
+
+    /// Starts the search, or resumes it after the last committed depth.
+    fn begin(&mut self) -> Result<(), DriverError> {
+        if self.manifest().depths.is_empty() {
+            let record = first_record(&self.manifest().spec)?;
+            self.manifest_mut().depths.push(CommittedDepth {
+                record,
+                sent: 0,
+                sent_bytes: 0,
+                tables: None,
+                cost: Micros::ZERO,
+            });
+        }
+        self.manifest_mut().state = RunState::Running;
+        self.manifest_mut().note = String::new();
+        self.parts.notifier.started(self.manifest());
+        Ok(())
+    }
+}

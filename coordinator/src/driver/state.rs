@@ -1,0 +1,80 @@
+//! The state of a run's search.
+
+use super::failures::{FailureTracker, Retries};
+use crate::parts::Parts;
+use hatebeam_runs::{EndReason, Manifest, ManifestError, RunState, VersionedManifest};
+use std::sync::Arc;
+
+/// How a search ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunEnd {
+    /// The search is complete, or a limit is reached.
+    Over(EndReason),
+    /// A client stopped the run.
+    Cancelled,
+}
+
+/// The search of one run.
+pub(crate) struct RunDriver {
+    pub(super) parts: Arc<Parts>,
+    pub(super) versioned: VersionedManifest,
+    pub(super) failures: FailureTracker,
+    pub(super) retries: Retries,
+    /// Name of each shard's owner in the last epoch.
+    pub(super) owners: Vec<String>,
+    /// Search time so far, in seconds.
+    pub(super) seconds: f64,
+    /// Whether the current budget's warning was sent.
+    pub(super) has_warned: bool,
+}
+
+impl RunDriver {
+    /// Prepares the search of an open run. Nothing is saved yet.
+    pub(crate) fn new(parts: Arc<Parts>, mut versioned: VersionedManifest) -> RunDriver {
+        versioned.manifest.coordinator = parts.settings.name.clone();
+        RunDriver {
+            seconds: versioned.manifest.seconds,
+            parts,
+            versioned,
+            failures: FailureTracker::default(),
+            retries: Retries::default(),
+            owners: Vec::new(),
+            has_warned: false,
+        }
+    }
+
+    pub(super) fn manifest(&self) -> &Manifest {
+        &self.versioned.manifest
+    }
+
+    pub(super) fn manifest_mut(&mut self) -> &mut Manifest {
+        &mut self.versioned.manifest
+    }
+
+    /// Returns the last committed depth.
+    pub(super) fn depth(&self) -> u32 {
+        let last = self.manifest().last();
+        last.map_or(0, |last| last.record.depth)
+    }
+
+    /// Shows clients what holds the run up; an empty text if nothing does.
+    pub(super) fn note(&self, text: impl Into<String>) {
+        self.parts.queue.note(&self.manifest().name, text.into());
+    }
+
+    /// Saves the manifest with the ledger of this moment, and shows it to clients.
+    pub(super) async fn save(&mut self) -> Result<(), ManifestError> {
+        if let Some(ledger) = self.parts.costs.ledger(&self.manifest().name) {
+            self.manifest_mut().ledger = ledger;
+        }
+        if self.manifest().state != RunState::Running {
+            self.manifest_mut().ledger.close();
+        }
+        self.versioned.save().await?;
+        let stored = self.manifest().stored_bytes();
+        self.parts.costs.set_stored(stored);
+        self.parts.metrics.coordinator.manifests.add(1);
+        self.parts.queue.put(self.manifest());
+        Ok(())
+    }
+}

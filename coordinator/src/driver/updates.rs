@@ -1,0 +1,86 @@
+//! What clients change of an open run, and its limits.
+
+use super::state::RunDriver;
+use crate::alerts::WARN_AT;
+use hatebeam_notify::EventKind;
+use hatebeam_runs::{EndReason, ManifestError, Usage};
+use std::convert::Infallible;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+impl RunDriver {
+    /// Applies the pending update, if there is one, and saves the manifest.
+    pub(super) async fn apply_pending(&mut self) -> Result<(), ManifestError> {
+        let name = self.manifest().name.clone();
+        let Some(update) = self.parts.queue.take_update(&name) else {
+            return Ok(());
+        };
+        let before = update.put(self.manifest_mut());
+        if let Err(error) = self.save().await {
+            // It counts only once it is saved. It is applied again when the run is retried.
+            before.put(self.manifest_mut());
+            self.parts.queue.put_back_update(&name, update);
+            return Err(error);
+        }
+        if update.limits.is_some() {
+            self.has_warned = false;
+        }
+        tracing::info!(?update, "applied pending update to the manifest");
+        Ok(())
+    }
+
+    /// Applies updates until the sender of `done` is dropped.
+    pub(super) async fn apply_pending_until(
+        &mut self,
+        mut done: oneshot::Receiver<Infallible>,
+    ) -> Result<(), ManifestError> {
+        let mut updates = self.parts.queue.updates();
+        loop {
+            updates.mark_unchanged();
+            self.apply_pending().await?;
+            tokio::select! {
+                biased;
+                _ = &mut done => return Ok(()),
+                _ = updates.changed() => {}
+            }
+        }
+    }
+
+    /// Returns the limit that is reached, or that one more depth like the last would exceed.
+    pub(super) fn reached_limit(&self) -> Option<EndReason> {
+        let manifest = self.manifest();
+        let last = manifest.last()?;
+        let ledger = self.parts.costs.ledger(&manifest.name).unwrap_or_default();
+        manifest.limits.exceeded_by(&Usage {
+            depth: last.record.depth,
+            cost: self.parts.costs.spent(&manifest.name),
+            depth_cost: last.cost,
+            time: Duration::from_millis(ledger.milliseconds),
+            depth_time: Duration::try_from_secs_f64(last.record.seconds).unwrap_or_default(),
+        })
+    }
+
+    /// Sends a warning, once for each change of the limits, when most of one is used.
+    pub(super) fn warn_of_budget(&mut self) {
+        let cost = self.parts.costs.cost(self.manifest());
+        let Some(used) = cost.used_share() else {
+            return;
+        };
+        if used.share >= WARN_AT && !std::mem::replace(&mut self.has_warned, true) {
+            let (limit, percent) = (used.limit, used.share * 100.0);
+            tracing::warn!(%limit, percent, "most of the budget is spent");
+            self.send_budget_event(limit, "most of the budget is spent");
+        }
+    }
+
+    pub(super) fn send_budget_event(&self, limit: EndReason, text: &str) {
+        let cost = self.parts.costs.cost(self.manifest());
+        let share = cost.used_share().map_or(0.0, |used| used.share);
+        let event = EventKind::Budget {
+            limit: limit.name().to_owned(),
+            percent: (share * 100.0) as u32,
+            text: text.to_owned(),
+        };
+        self.parts.notifier.send(self.manifest(), event);
+    }
+}

@@ -1,0 +1,260 @@
+//! The workers of an epoch: each order goes to all of them at once.
+
+use crate::parts::Parts;
+use crate::registry::{Member, WorkerError, WorkerErrorKind, WorkerRegistry};
+use hatebeam_env::Env;
+use hatebeam_metrics::CoordinatorMetrics;
+use hatebeam_proto::messages::{
+    AnswerKind, Expand, OrderKind, Prepare, Prepared, Select, ValidateCut, WaitCommit,
+};
+use hatebeam_runs::{FrontierSummary, Table};
+use hatebeam_search::{Cut, DEFAULT_SIGMAS, NodeWell, Ties, retry_sigmas};
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// How long the other workers are heard after one worker could not reach another: the worker that most of them cannot
+/// reach is the one to quarantine.
+const HEARING: Duration = Duration::from_millis(500);
+
+/// Uploads of one depth: the tables of each worker.
+pub(super) type Uploads = JoinSet<Result<Vec<Table>, WorkerError>>;
+
+/// The workers of an epoch.
+pub(super) struct EpochWorkers {
+    env: Env,
+    registry: Arc<WorkerRegistry>,
+    metrics: CoordinatorMetrics,
+    pub(super) members: Vec<Member>,
+    pub(super) epoch: u64,
+}
+
+/// A depth that was expanded and whose cut is known.
+pub(super) struct Explored {
+    pub(super) children: u64,
+    pub(super) sent: u64,
+    pub(super) sent_bytes: u64,
+    /// Median of the survivors' scores.
+    pub(super) median: i32,
+    select: Select,
+}
+
+/// What the workers say of a cut.
+struct Validation {
+    /// Whether a table was too small, so that a child above the cut was dropped.
+    dropped: bool,
+    /// The survivors of the cut's own rank, where not all of them survive.
+    tied: Vec<NodeWell>,
+}
+
+/// An answer, and the index of the worker that gave it.
+type Answered = (usize, Result<AnswerKind, WorkerError>);
+
+impl EpochWorkers {
+    pub(super) fn new(parts: &Parts, members: Vec<Member>, epoch: u64) -> EpochWorkers {
+        EpochWorkers {
+            env: parts.env.clone(),
+            registry: Arc::clone(&parts.registry),
+            metrics: parts.metrics.coordinator.clone(),
+            members,
+            epoch,
+        }
+    }
+
+    pub(super) fn names(&self) -> Vec<&str> {
+        let names = self.members.iter().map(|member| member.name.as_str());
+        names.collect()
+    }
+
+    /// Gives each worker an order, and returns what `take` finds in the answers, in the order of the workers.
+    pub(super) async fn ask_all<T>(
+        &self,
+        order: impl Fn(usize) -> OrderKind,
+        take: impl Fn(AnswerKind) -> Option<T>,
+    ) -> Result<Vec<T>, WorkerError> {
+        let mut asked: JoinSet<Answered> = JoinSet::new();
+        for (place, member) in self.members.iter().enumerate() {
+            let (registry, member) = (Arc::clone(&self.registry), member.clone());
+            let (epoch, order) = (self.epoch, order(place));
+            asked.spawn(self.env.guard(async move {
+                let answer = registry.ask(&member, epoch, order).await;
+                (place, answer)
+            }));
+        }
+        let mut answers: Vec<Option<T>> = self.members.iter().map(|_| None).collect();
+        while let Some(answer) = asked.join_next().await {
+            match answer {
+                Ok((place, Ok(answer))) => match take(answer) {
+                    Some(answer) => answers[place] = Some(answer),
+                    None => return Err(unexpected_answer(&self.members[place].name)),
+                },
+                Ok((_, Err(error))) if error.unreachable.is_empty() => return Err(error),
+                Ok((_, Err(error))) => return Err(hear_others(error, asked).await),
+                Err(error) => return Err(strange("coordinator", &error)),
+            }
+        }
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// Gives each worker its shards, and returns what each of them has then.
+    pub(super) async fn prepare(
+        &self,
+        order: impl Fn(usize) -> Prepare,
+    ) -> Result<Vec<Prepared>, WorkerError> {
+        let prepared = |answer| match answer {
+            AnswerKind::Prepared(prepared) => Some(prepared),
+            _ => None,
+        };
+        let order = |place| OrderKind::Prepare(Box::new(order(place)));
+        self.ask_all(order, prepared).await
+    }
+
+    /// Ends the epoch. A worker that does not get the order learns of it from a later epoch, or never.
+    pub(super) async fn halt(&self) {
+        let _ = self.ask_all(|_| OrderKind::Halt, Some).await;
+    }
+
+    /// Makes the children of a depth, and finds which of them survive in a beam of this width.
+    pub(super) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, WorkerError> {
+        let mut expand = Expand {
+            depth,
+            attempt: 1,
+            sigmas: DEFAULT_SIGMAS,
+        };
+        loop {
+            if let Some(explored) = self.try_explore(expand, width).await? {
+                return Ok(explored);
+            }
+            self.metrics.repeats.add(1);
+            expand.attempt += 1;
+            expand.sigmas = retry_sigmas(expand.sigmas);
+            let sigmas = expand.sigmas;
+            tracing::info!(sigmas, "repeating depth: its tables were too small");
+        }
+    }
+
+    /// Returns `None` if the workers' tables were too small.
+    async fn try_explore(
+        &self,
+        expand: Expand,
+        width: usize,
+    ) -> Result<Option<Explored>, WorkerError> {
+        let began = self.env.now();
+        let depth = expand.depth;
+        let expand = |_| OrderKind::Expand(expand);
+        let expanded = |answer| match answer {
+            AnswerKind::Expanded(expanded) => Some(expanded),
+            _ => None,
+        };
+        let parts = self.ask_all(expand, expanded).await?;
+        self.observe("expand", began);
+        let began = self.env.now();
+        let found = self.find_cut(depth, width).await?;
+        let validation = self.validate_cut(depth, &found.cut).await?;
+        self.observe("cut", began);
+        if validation.dropped {
+            return Ok(None);
+        }
+        let has_ties = matches!(found.cut.ties, Ties::First(_));
+        let select = Select {
+            depth,
+            cut: found.cut.rank,
+            ties: has_ties.then_some(validation.tied),
+        };
+        Ok(Some(Explored {
+            children: parts.iter().map(|part| part.children).sum(),
+            sent: parts.iter().map(|part| part.sent).sum(),
+            sent_bytes: parts.iter().map(|part| part.sent_bytes).sum(),
+            median: found.median,
+            select,
+        }))
+    }
+
+    fn observe(&self, phase: &str, began: Instant) {
+        self.metrics.phases.observe(phase, began.elapsed());
+    }
+
+    async fn validate_cut(&self, depth: u32, cut: &Cut) -> Result<Validation, WorkerError> {
+        let validate_cut = ValidateCut {
+            depth,
+            cut: cut.rank,
+            tied: matches!(cut.ties, Ties::First(_)),
+        };
+        let verdict = |answer| match answer {
+            AnswerKind::CutVerdict(verdict) => Some(verdict),
+            _ => None,
+        };
+        let mut dropped = false;
+        let mut tied = Vec::new();
+        for verdict in self
+            .ask_all(|_| OrderKind::ValidateCut(validate_cut), verdict)
+            .await?
+        {
+            dropped |= verdict.dropped;
+            tied.extend(verdict.tied);
+        }
+        if let Ties::First(count) = cut.ties {
+            tied.sort_unstable();
+            tied.truncate(usize::try_from(count).unwrap_or(usize::MAX));
+        }
+        Ok(Validation { dropped, tied })
+    }
+
+    /// Keeps the survivors, and begins to upload their tables.
+    pub(super) async fn select(&self, explored: &Explored) -> Result<FrontierSummary, WorkerError> {
+        let began = self.env.now();
+        let select = |_| OrderKind::Select(explored.select.clone());
+        let selected = |answer| match answer {
+            AnswerKind::Selected(selected) => Some(selected),
+            _ => None,
+        };
+        let mut frontier = FrontierSummary::default();
+        for part in self.ask_all(select, selected).await? {
+            frontier.join(&part);
+        }
+        self.observe("select", began);
+        Ok(frontier)
+    }
+
+    /// Waits in the background for the uploads of a depth that was selected.
+    pub(super) fn uploads(&self, depth: u32) -> Uploads {
+        let mut uploads = JoinSet::new();
+        for member in &self.members {
+            let (registry, member) = (Arc::clone(&self.registry), member.clone());
+            let epoch = self.epoch;
+            uploads.spawn(self.env.guard(async move {
+                let order = OrderKind::WaitCommit(WaitCommit { depth });
+                match registry.ask(&member, epoch, order).await? {
+                    AnswerKind::Committed(tables) => Ok(tables),
+                    _ => Err(unexpected_answer(&member.name)),
+                }
+            }));
+        }
+        uploads
+    }
+}
+
+/// Adds the complaints of the other workers to that of the first one that could not reach another.
+async fn hear_others(mut error: WorkerError, mut asked: JoinSet<Answered>) -> WorkerError {
+    let until = Instant::now() + HEARING;
+    while let Ok(Some(answer)) = tokio::time::timeout_at(until, asked.join_next()).await {
+        match answer {
+            // The worker was unreachable because it is gone.
+            Ok((_, Err(other))) if other.kind == WorkerErrorKind::Gone => return other,
+            Ok((_, Err(other))) => error.unreachable.extend(other.unreachable),
+            _ => {}
+        }
+    }
+    error
+}
+
+/// Something that cannot be, told of `worker`.
+pub(super) fn strange(worker: &str, reason: &dyn Display) -> WorkerError {
+    WorkerError::failed(worker, &reason.to_string())
+}
+
+fn unexpected_answer(worker: &str) -> WorkerError {
+    WorkerError::failed(worker, "answered another order than the one that it got")
+}

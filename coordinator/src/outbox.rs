@@ -1,0 +1,368 @@
+//! Events of runs for the hooks, and the outbox that keeps the ends of runs.
+//!
+//! Before a manifest says that a run has ended, the event is staged in the object store, under `events/`. It is deleted
+//! when all hooks have received it. A coordinator that starts replays the events that it finds there of runs that have
+//! ended. So the end of a run is delivered at least once. It is delivered again only if a coordinator dies between the
+//! delivery and the deletion, or if a hook failed.
+
+use hatebeam_env::Env;
+use hatebeam_notify::{Event, EventKind, Events};
+use hatebeam_objects::Objects;
+use hatebeam_runs::Manifest;
+use hatebeam_search::DepthRecord;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// Prefix of staged events.
+const OUTBOX: &str = "events";
+/// How long shutdown waits for queued events.
+const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
+/// How long shutdown waits for deletions after that.
+const DELETION_LIMIT: Duration = Duration::from_secs(5);
+
+/// Receives events.
+pub trait EventSink: fmt::Debug + Send + Sync {
+    /// Queues an event. `done` is called with whether all hooks received it, after the last one has received it or
+    /// given up.
+    fn send(&self, event: Event, done: Option<Box<dyn FnOnce(bool) + Send>>);
+
+    /// Refuses further events and waits for the queued ones, at most for this long. Blocks.
+    fn close(&self, limit: Duration);
+}
+
+impl EventSink for Events {
+    fn send(&self, event: Event, done: Option<Box<dyn FnOnce(bool) + Send>>) {
+        match done {
+            Some(done) => self.send_then(event, done),
+            None => Events::send(self, event),
+        }
+    }
+
+    fn close(&self, limit: Duration) {
+        Events::close(self, limit);
+    }
+}
+
+/// Where events go, and how often milestones are.
+#[derive(Clone, Debug, Default)]
+pub struct NotifierSettings {
+    /// Receiver of all events; `None` if there are no hooks.
+    pub events: Option<Arc<dyn EventSink>>,
+    /// Number of depths between two milestones.
+    pub every: u32,
+}
+
+/// Sends events of runs.
+pub(crate) struct Notifier {
+    env: Env,
+    events: Option<Arc<dyn EventSink>>,
+    every: u32,
+    objects: Objects,
+    /// Most lines of each run's games so far.
+    best: Mutex<BTreeMap<String, u16>>,
+    /// Runs whose end was delivered. Unbounded, but a run is in it at most once at a time.
+    delivered: Mutex<Option<mpsc::UnboundedSender<String>>>,
+}
+
+/// An event that was staged and is not delivered yet.
+#[must_use = "the end of a run is delivered after the manifest says it"]
+pub(crate) struct Staged(Option<Event>);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the depth and the lines of an event: the last committed depth and the most lines of any game.
+fn progress(manifest: &Manifest) -> (u32, u32) {
+    let depth = manifest.last().map_or(0, |last| last.record.depth);
+    (depth, manifest.best_lines())
+}
+
+fn key(run: &str) -> String {
+    format!("{OUTBOX}/{run}.json")
+}
+
+impl Notifier {
+    /// Returns the notifier and the task that deletes delivered events from the outbox.
+    pub(crate) fn start(
+        env: &Env,
+        settings: &NotifierSettings,
+        objects: &Objects,
+    ) -> (Arc<Notifier>, JoinHandle<()>) {
+        let (delivered, mut to_delete) = mpsc::unbounded_channel::<String>();
+        let notifier = Notifier {
+            env: env.clone(),
+            events: settings.events.clone(),
+            every: settings.every.max(1),
+            objects: objects.clone(),
+            best: Mutex::default(),
+            delivered: Mutex::new(Some(delivered)),
+        };
+        let objects = objects.clone();
+        let deletion = env.spawn(async move {
+            while let Some(run) = to_delete.recv().await {
+                if let Err(error) = objects.delete(&key(&run)).await {
+                    tracing::warn!(run, %error, "cannot delete delivered event: it will be delivered again");
+                }
+            }
+        });
+        (Arc::new(notifier), deletion)
+    }
+
+    fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.env.wall_ms())
+    }
+
+    /// Sends an event of a run.
+    pub(crate) fn send(&self, manifest: &Manifest, kind: EventKind) {
+        if let Some(events) = &self.events {
+            let event = Event::new(&manifest.name, progress(manifest), kind, self.now());
+            events.send(event, None);
+        }
+    }
+
+    /// Sends that the search of a run starts or resumes.
+    pub(crate) fn started(&self, manifest: &Manifest) {
+        let lines = progress(manifest).1 as u16;
+        lock(&self.best).insert(manifest.name.clone(), lines);
+        let width = manifest.spec.width;
+        self.send(manifest, EventKind::Started { width });
+    }
+
+    /// Sends the events of a depth that was committed: a better game, a milestone.
+    pub(crate) fn committed(&self, manifest: &Manifest, record: &DepthRecord) {
+        if self.is_better(manifest, record) {
+            self.send(manifest, EventKind::BestScore {});
+        }
+        if record.depth.is_multiple_of(self.every) {
+            let milestone = EventKind::Depth {
+                wells: record.count,
+                children: record.children,
+                seconds: record.seconds,
+            };
+            self.send(manifest, milestone);
+        }
+    }
+
+    fn is_better(&self, manifest: &Manifest, record: &DepthRecord) -> bool {
+        let mut best = lock(&self.best);
+        let best = best.entry(manifest.name.clone()).or_default();
+        let is_better = record.best_lines > *best;
+        *best = record.best_lines.max(*best);
+        is_better
+    }
+
+    /// Puts the end of a run into the outbox. Call it before the manifest says that the run has ended, and
+    /// [`deliver`](Notifier::deliver) after that.
+    pub(crate) async fn stage(&self, manifest: &Manifest, kind: EventKind) -> Staged {
+        if self.events.is_none() {
+            return Staged(None);
+        }
+        let (depth, lines) = progress(manifest);
+        let result = manifest.result.as_ref();
+        let lines = result.map_or(lines, |result| result.lines);
+        let event = Event::new(&manifest.name, (depth, lines), kind, self.now());
+        let text = serde_json::to_vec(&event).unwrap_or_default();
+        if let Err(error) = self.objects.put(&key(&manifest.name), text.into()).await {
+            tracing::warn!(run = manifest.name, %error, "cannot stage event: it is lost if this process dies");
+        }
+        Staged(Some(event))
+    }
+
+    /// Delivers a staged event.
+    pub(crate) fn deliver(&self, staged: Staged) {
+        let (Some(events), Some(event)) = (&self.events, staged.0) else {
+            return;
+        };
+        let delivered = lock(&self.delivered).clone();
+        let run = event.run.clone();
+        let done = move |by_all: bool| {
+            if let Some(delivered) = delivered.filter(|_| by_all) {
+                // After shutdown nothing is deleted: the event is delivered again at the next start.
+                let _ = delivered.send(run);
+            }
+        };
+        events.send(event, Some(Box::new(done)));
+    }
+
+    /// Delivers the ends of runs that an earlier coordinator did not deliver to all hooks.
+    pub(crate) async fn replay_outbox(&self, manifest: impl Fn(&str) -> Option<Arc<Manifest>>) {
+        if self.events.is_none() {
+            return;
+        }
+        let staged = match self.objects.list(OUTBOX).await {
+            Ok(staged) => staged,
+            Err(error) => {
+                tracing::warn!(%error, "cannot list the outbox: events of an earlier coordinator are not delivered");
+                return;
+            }
+        };
+        for entry in staged {
+            let Ok((bytes, _)) = self.objects.get(&entry.key).await else {
+                continue;
+            };
+            let Ok(event) = serde_json::from_slice::<Event>(&bytes) else {
+                tracing::warn!(key = entry.key, "skipped object that is not an event");
+                continue;
+            };
+            // The end of an open run was staged by a coordinator that died before the manifest said it.
+            let has_ended = manifest(&event.run).is_some_and(|run| !run.is_open());
+            if has_ended {
+                self.deliver(Staged(Some(event)));
+            }
+        }
+    }
+
+    /// Waits, within limits, until queued events are delivered and deleted from the outbox.
+    pub(crate) async fn close(&self, deletion: JoinHandle<()>) {
+        if let Some(events) = self.events.clone() {
+            let closing = self.env.run_blocking(move || events.close(DELIVERY_LIMIT));
+            if let Err(error) = closing.await {
+                tracing::warn!(%error, "cannot close the hooks");
+            }
+        }
+        lock(&self.delivered).take();
+        if tokio::time::timeout(DELETION_LIMIT, deletion)
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                "stopped before all delivered events were deleted: they will be delivered again"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::support::{Faults, direct, faulty, manifest};
+    use hatebeam_objects::Memory;
+
+    /// Keeps the events, and says whether the hooks received them.
+    #[derive(Debug, Default)]
+    struct Hooks {
+        received: Mutex<Vec<Event>>,
+        fail: bool,
+    }
+
+    impl EventSink for Hooks {
+        fn send(&self, event: Event, done: Option<Box<dyn FnOnce(bool) + Send>>) {
+            lock(&self.received).push(event);
+            if let Some(done) = done {
+                done(!self.fail);
+            }
+        }
+
+        fn close(&self, _: Duration) {}
+    }
+
+    impl Hooks {
+        fn names(&self) -> Vec<&'static str> {
+            let received = lock(&self.received);
+            received.iter().map(|event| event.what.name()).collect()
+        }
+    }
+
+    fn start(hooks: &Arc<Hooks>, objects: &Objects) -> (Arc<Notifier>, JoinHandle<()>) {
+        let settings = NotifierSettings {
+            events: Some(hooks.clone()),
+            every: 2,
+        };
+        Notifier::start(&Env::system(), &settings, objects)
+    }
+
+    async fn staged(objects: &Objects) -> usize {
+        objects.list(OUTBOX).await.unwrap().len()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn delivered_end_is_deleted_from_the_outbox() {
+        let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
+        let (notifier, deletion) = start(&hooks, &objects);
+        let event = notifier
+            .stage(&manifest("r", 3), EventKind::Cancelled {})
+            .await;
+        assert_eq!(staged(&objects).await, 1);
+        assert!(hooks.names().is_empty());
+        notifier.deliver(event);
+        notifier.close(deletion).await;
+        assert_eq!(hooks.names(), ["cancelled"]);
+        assert_eq!(staged(&objects).await, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn end_that_a_hook_did_not_receive_is_replayed_at_the_next_start() {
+        let objects = direct(&Memory::new());
+        let failing = Arc::new(Hooks {
+            fail: true,
+            ..Hooks::default()
+        });
+        let (notifier, deletion) = start(&failing, &objects);
+        let mut ended = manifest("r", 3);
+        let event = notifier.stage(&ended, EventKind::Cancelled {}).await;
+        notifier.deliver(event);
+        notifier.close(deletion).await;
+        assert_eq!(staged(&objects).await, 1);
+
+        ended.state = hatebeam_runs::RunState::Cancelled;
+        let ended = Arc::new(ended);
+        let hooks = Arc::new(Hooks::default());
+        let (notifier, deletion) = start(&hooks, &objects);
+        notifier.replay_outbox(|_| Some(Arc::clone(&ended))).await;
+        notifier.close(deletion).await;
+        assert_eq!(hooks.names(), ["cancelled"]);
+        assert_eq!(staged(&objects).await, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn end_staged_for_an_open_run_is_not_replayed() {
+        let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
+        let (notifier, deletion) = start(&hooks, &objects);
+        let open = Arc::new(manifest("r", 3));
+        let event = notifier.stage(&open, EventKind::Cancelled {}).await;
+        drop(event);
+        notifier.replay_outbox(|_| Some(Arc::clone(&open))).await;
+        notifier.replay_outbox(|_| None).await;
+        notifier.close(deletion).await;
+        assert!(hooks.names().is_empty());
+        assert_eq!(staged(&objects).await, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn end_is_delivered_even_if_it_cannot_be_staged() {
+        let memory = Memory::new();
+        let plan = Arc::new(Faults::default());
+        let (objects, hooks) = (faulty(&memory, plan.clone()), Arc::new(Hooks::default()));
+        let (notifier, deletion) = start(&hooks, &objects);
+        plan.fail_all();
+        let event = notifier
+            .stage(&manifest("r", 3), EventKind::Cancelled {})
+            .await;
+        notifier.deliver(event);
+        notifier.close(deletion).await;
+        assert_eq!(hooks.names(), ["cancelled"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn better_games_and_milestones_are_sent_once() {
+        let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
+        let (notifier, _deletion) = start(&hooks, &objects);
+        let manifest = manifest("r", 1);
+        notifier.started(&manifest);
+        for (depth, best_lines) in [(1, 0), (2, 1), (3, 1), (4, 3)] {
+            let record = DepthRecord {
+                depth,
+                best_lines,
+                ..manifest.depths[0].record.clone()
+            };
+            notifier.committed(&manifest, &record);
+        }
+        let expected = ["started", "best-score", "depth", "best-score", "depth"];
+        assert_eq!(hooks.names(), expected);
+    }
+}

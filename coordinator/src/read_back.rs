@@ -1,0 +1,149 @@
+//! Reading the best game of a run back from the object store, and storing its files there.
+
+use hatebeam_env::Env;
+use hatebeam_game::Geometry;
+use hatebeam_objects::{ObjectError, Objects};
+use hatebeam_report::{FileSink, GameFile, GameFiles, date, save_files};
+use hatebeam_runs::{
+    Archive, ArchiveTables, GameResult, Manifest, ManifestError, ReadBack, ReadError,
+    ScratchTables, SpecError, read_game,
+};
+use hatebeam_store::StoreError;
+use std::error::Error as _;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Opens tables for a geometry.
+type OpenTables = dyn Fn(Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> + Send + Sync;
+
+/// Where tables are kept while a game is read back.
+#[derive(Clone)]
+pub struct TableSource(Arc<OpenTables>);
+
+impl TableSource {
+    /// Opens tables with `open`, which may block.
+    pub fn new(
+        open: impl Fn(Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> + Send + Sync + 'static,
+    ) -> TableSource {
+        TableSource(Arc::new(open))
+    }
+
+    /// Keeps tables in new folders below this one.
+    pub fn scratch(dir: PathBuf) -> TableSource {
+        TableSource::new(move |geometry| {
+            let tables = ScratchTables::create(&dir, geometry)?;
+            Ok(Box::new(tables))
+        })
+    }
+}
+
+impl fmt::Debug for TableSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TableSource").finish_non_exhaustive()
+    }
+}
+
+/// Reads games back.
+#[derive(Clone, Debug)]
+pub(crate) struct GameReader {
+    pub(crate) env: Env,
+    pub(crate) objects: Objects,
+    pub(crate) tables: TableSource,
+}
+
+impl GameReader {
+    /// Reads a run's best game back, or the game through the best well of a depth.
+    pub(crate) async fn read(
+        &self,
+        manifest: &Manifest,
+        depth: Option<u32>,
+    ) -> Result<ReadBack, ReadError> {
+        let geometry = manifest.spec.well.geometry().map_err(SpecError::from);
+        let geometry = geometry.map_err(ManifestError::from)?;
+        let TableSource(open) = self.tables.clone();
+        let tables = self.env.run_blocking(move || open(geometry)).await??;
+        let archive = Archive::open(&self.objects, manifest.clone(), tables)?;
+        read_game(&self.env, archive, depth).await
+    }
+
+    /// Stores the files of a run's best game and returns the result of the run. The replay must be stored; other files that
+    /// cannot be stored are skipped.
+    pub(crate) async fn store_files(
+        &self,
+        manifest: &Manifest,
+        read: ReadBack,
+    ) -> Result<GameResult, ReadError> {
+        let ended_ms = self.env.wall_ms();
+        let folder = format!("{}/replays", manifest.prefix());
+        let names = self.existing_files(&folder).await;
+        let ReadBack { game, film, .. } = read;
+        let replay = film.base2048.clone();
+        let facts = manifest.facts().map_err(ManifestError::from)?;
+        let rendering = self.env.run_blocking(move || {
+            let names = names.iter().map(String::as_str);
+            let now = UNIX_EPOCH + Duration::from_millis(ended_ms);
+            GameFiles::new(film, facts, names, &date(now)).all()
+        });
+        let files = rendering.await?;
+        let objects = self.objects.clone();
+        let stored = save_files(&files, &mut ObjectSink { objects, folder }).await;
+        let stored = stored.map_err(ManifestError::from)?;
+        Ok(GameResult {
+            lines: game.score,
+            pieces: game.wells.len() as u32,
+            replay,
+            lookups: game.lookups,
+            seconds: read.seconds,
+            depth: game.depth,
+            ended_ms,
+            files: stored
+                .iter()
+                .map(|name| format!("replays/{name}"))
+                .collect(),
+        })
+    }
+
+    /// Returns the names of files that an earlier attempt has stored.
+    async fn existing_files(&self, folder: &str) -> Vec<String> {
+        let existing = self.objects.list(folder).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot list the replays of an earlier end");
+            Vec::new()
+        });
+        let names = existing
+            .iter()
+            .filter_map(|entry| entry.key.rsplit('/').next());
+        names.map(str::to_owned).collect()
+    }
+}
+
+/// Returns the error with its causes.
+pub(crate) fn with_causes(error: &ReadError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
+
+/// A folder of an object store.
+struct ObjectSink {
+    objects: Objects,
+    folder: String,
+}
+
+impl FileSink for ObjectSink {
+    type Error = ObjectError;
+
+    async fn save(&mut self, file: &GameFile) -> Result<(), ObjectError> {
+        let key = format!("{}/{}", self.folder, file.name);
+        self.objects.put(&key, file.text.clone().into()).await
+    }
+
+    fn skip(&mut self, file: &GameFile, error: ObjectError) {
+        tracing::warn!(name = file.name, %error, "skipped a file of the best game");
+    }
+}

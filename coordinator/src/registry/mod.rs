@@ -1,0 +1,14 @@
+//! The connected workers: their sessions, their heartbeats, and the orders that they carry out.
+
+mod orders;
+mod session;
+mod slow;
+mod state;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use orders::{WorkerError, WorkerErrorKind};
+pub use state::{LostWorker, WorkerRegistry};
+pub(crate) use state::{Member, RequestCounts};
+pub use status::{Expansion, WorkerState, WorkerStatus};

@@ -1,0 +1,230 @@
+//! Sessions of workers, from joining to leaving.
+
+use super::state::{LOST_MEMORY, LostWorker, MAX_LOST, RequestCounts, Worker, WorkerRegistry};
+use hatebeam_proto::messages::{Answer, FromWorker, Heartbeat, Hello, ToWorker, Welcome};
+use hatebeam_proto::{BoxStream, LinkError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+
+/// Maximum number of workers.
+const MAX_WORKERS: usize = 4096;
+/// Longest name of a worker.
+const MAX_NAME: usize = 128;
+/// Longest address of a worker.
+const MAX_ADDRESS: usize = 1024;
+/// Most threads of a worker.
+const MAX_THREADS: u32 = 65_536;
+
+impl WorkerRegistry {
+    /// Lets a worker join, welcomes it, and receives its messages in the background until its session ends. The channel
+    /// `outbound` must have room for a message.
+    ///
+    /// # Errors
+    /// The worker is not accepted: its hello is invalid, it has another version, or a worker of its name is connected.
+    pub fn join(
+        self: &Arc<Self>,
+        hello: Hello,
+        inbound: BoxStream<Result<FromWorker, LinkError>>,
+        outbound: mpsc::Sender<ToWorker>,
+    ) -> Result<(), LinkError> {
+        check(&hello)?;
+        let welcome = ToWorker::Welcome(Welcome {
+            heartbeat: self.heartbeat,
+            lost_after: self.lost_after,
+        });
+        let name = hello.name.clone();
+        let session = self.begin_session(hello, &outbound)?;
+        // A channel that is closed ends the session below.
+        let _ = outbound.try_send(welcome);
+        drop(outbound);
+        let registry = Arc::clone(self);
+        self.env.spawn(async move {
+            if let Some(reason) = registry.receive(&name, session, inbound).await {
+                registry.end_session(&name, session, &reason);
+            }
+        });
+        Ok(())
+    }
+
+    fn begin_session(
+        &self,
+        hello: Hello,
+        outbound: &mpsc::Sender<ToWorker>,
+    ) -> Result<u64, LinkError> {
+        let now = self.env.now();
+        let mut sessions = self.sessions();
+        match sessions.workers.get(&hello.name) {
+            Some(other) if !is_same_process(&other.hello, &hello) => {
+                if other.heard.elapsed() < self.lost_after {
+                    return Err(name_taken(&other.hello, &hello));
+                }
+            }
+            None if sessions.workers.len() >= MAX_WORKERS => {
+                return Err(LinkError::transient(format!(
+                    "{MAX_WORKERS} workers are connected already, no more are accepted"
+                )));
+            }
+            _ => {}
+        }
+        sessions.sessions += 1;
+        let session = sessions.sessions;
+        let (name, address, threads) = (hello.name.clone(), &hello.address, hello.threads);
+        tracing::info!(worker = name, address, threads, "worker joined");
+        let worker = Worker {
+            session,
+            outbound: outbound.clone(),
+            heard: now,
+            heartbeat: Heartbeat::default(),
+            has_beaten: false,
+            behind: None,
+            uploads: None,
+            is_leaving: false,
+            shards: 0,
+            quarantine: None,
+            waiting: BTreeMap::new(),
+            hello,
+        };
+        sessions.lost.retain(|(_, lost)| lost.name != name);
+        // Ends an earlier session of the same process, or of a process that is silent.
+        sessions.workers.insert(name, worker);
+        drop(sessions);
+        self.metrics.joined.add(1);
+        self.changed();
+        Ok(session)
+    }
+
+    /// Receives messages until the session ends, and returns why; `None` if it was ended here.
+    async fn receive(
+        &self,
+        name: &str,
+        session: u64,
+        mut inbound: BoxStream<Result<FromWorker, LinkError>>,
+    ) -> Option<String> {
+        loop {
+            match tokio::time::timeout(self.lost_after, inbound.next()).await {
+                Err(_) => return Some(format!("silent for {:?}", self.lost_after)),
+                Ok(Some(Err(error))) => return Some(error.reason),
+                Ok(None) => return Some("closed the connection".to_owned()),
+                Ok(Some(Ok(message))) => {
+                    if !self.take(name, session, message) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a message of a worker. Returns whether its session continues.
+    fn take(&self, name: &str, session: u64, message: FromWorker) -> bool {
+        let now = self.env.now();
+        let mut guard = self.sessions();
+        let sessions = &mut *guard;
+        let worker = sessions.workers.get_mut(name);
+        let Some(worker) = worker.filter(|worker| worker.session == session) else {
+            return false;
+        };
+        worker.heard = now;
+        match message {
+            FromWorker::Hello(_) => {}
+            FromWorker::Heartbeat(heartbeat) => worker.beat(heartbeat, &mut sessions.requests),
+            FromWorker::Answer(Answer { id, kind, .. }) => {
+                if let Some(waiting) = worker.waiting.remove(&id) {
+                    let _ = waiting.send(kind);
+                }
+            }
+            FromWorker::Leaving(leaving) => {
+                tracing::info!(
+                    worker = name,
+                    reason = leaving.reason,
+                    "worker wants to leave"
+                );
+                worker.is_leaving = true;
+                drop(guard);
+                self.changed();
+            }
+        }
+        true
+    }
+
+    /// Forgets a worker whose connection has ended, unless it has another session by now.
+    fn end_session(&self, name: &str, session: u64, reason: &str) {
+        let now = self.env.now();
+        let mut sessions = self.sessions();
+        let is_same = |worker: &Worker| worker.session == session;
+        if !sessions.workers.get(name).is_some_and(is_same) {
+            return;
+        }
+        sessions.workers.remove(name);
+        sessions
+            .lost
+            .retain(|(when, _)| when.elapsed() < LOST_MEMORY);
+        sessions.lost.truncate(MAX_LOST - 1);
+        let lost = LostWorker {
+            name: name.to_owned(),
+            reason: reason.to_owned(),
+        };
+        sessions.lost.push_front((now, lost));
+        drop(sessions);
+        self.metrics.lost.add(1);
+        tracing::warn!(worker = name, reason, "lost worker");
+        self.changed();
+    }
+}
+
+impl Worker {
+    /// Takes a heartbeat, and charges the requests since the last one.
+    fn beat(&mut self, heartbeat: Heartbeat, requests: &mut RequestCounts) {
+        let before = std::mem::replace(&mut self.heartbeat, heartbeat);
+        if std::mem::replace(&mut self.has_beaten, true) {
+            let writes = heartbeat.store_writes.saturating_sub(before.store_writes);
+            let reads = heartbeat.store_reads.saturating_sub(before.store_reads);
+            requests.writes = requests.writes.saturating_add(writes);
+            requests.reads = requests.reads.saturating_add(reads);
+        }
+    }
+}
+
+/// Whether two workers are one process that has reconnected.
+fn is_same_process(one: &Hello, other: &Hello) -> bool {
+    one.started_ms == other.started_ms && one.address == other.address
+}
+
+fn name_taken(connected: &Hello, refused: &Hello) -> LinkError {
+    tracing::warn!(
+        worker = refused.name,
+        address = refused.address,
+        connected = connected.address,
+        "refused worker: another one has its name"
+    );
+    LinkError::transient(format!(
+        "a worker named {} is connected from {}, so the one at {} is not accepted: give it another --name, or wait \
+         until the first one is lost",
+        refused.name, connected.address, refused.address
+    ))
+}
+
+fn check(hello: &Hello) -> Result<(), LinkError> {
+    // The name becomes part of keys in the object store.
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    let is_name = (1..=MAX_NAME).contains(&hello.name.len());
+    if !is_name || !hello.name.chars().all(is_allowed) {
+        return Err(LinkError::bad_message(format!(
+            "a worker's name must have 1 to {MAX_NAME} letters, digits, dots, dashes and underscores"
+        )));
+    }
+    if hello.address.len() > MAX_ADDRESS || !(1..=MAX_THREADS).contains(&hello.threads) {
+        return Err(LinkError::bad_message(format!(
+            "a worker must have an address of at most {MAX_ADDRESS} bytes and 1 to {MAX_THREADS} threads"
+        )));
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    if hello.version != version {
+        return Err(LinkError::bad_message(format!(
+            "the worker has version {}, the coordinator {version}: all must have the same",
+            hello.version
+        )));
+    }
+    Ok(())
+}

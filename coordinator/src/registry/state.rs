@@ -1,0 +1,249 @@
+//! The state of the registry: which workers are connected, and what is known of each.
+
+use hatebeam_cost::ActiveProcess;
+use hatebeam_env::{Env, watch};
+use hatebeam_metrics::CoordinatorMetrics;
+use hatebeam_proto::messages::{AnswerKind, Heartbeat, Hello, ToWorker};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+/// Number of lost workers that are remembered.
+pub(super) const MAX_LOST: usize = 16;
+/// How long they are remembered.
+pub(super) const LOST_MEMORY: Duration = Duration::from_secs(600);
+
+/// A worker that can get shards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) address: String,
+    pub(crate) threads: u32,
+    /// The session in which the worker is a member. A worker that reconnects has another one.
+    pub(crate) session: u64,
+}
+
+/// Requests to the object store, by price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestCounts {
+    /// Requests that write or list.
+    pub(crate) writes: u64,
+    /// Requests that read.
+    pub(crate) reads: u64,
+}
+
+/// A worker that was lost recently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostWorker {
+    /// Its name.
+    pub name: String,
+    /// Why its session ended.
+    pub reason: String,
+}
+
+/// A connected worker.
+pub(super) struct Worker {
+    pub(super) session: u64,
+    pub(super) hello: Hello,
+    pub(super) outbound: mpsc::Sender<ToWorker>,
+    /// When its last message came.
+    pub(super) heard: Instant,
+    pub(super) heartbeat: Heartbeat,
+    /// Whether it has sent a heartbeat: requests before the first one are not charged.
+    pub(super) has_beaten: bool,
+    /// Since when it is far behind the other workers.
+    pub(super) behind: Option<Instant>,
+    /// Since when the uploads of the depth before keep it from expanding.
+    pub(super) uploads: Option<Instant>,
+    pub(super) is_leaving: bool,
+    pub(super) shards: u32,
+    pub(super) quarantine: Option<Quarantine>,
+    /// Orders without an answer yet.
+    pub(super) waiting: BTreeMap<u64, oneshot::Sender<AnswerKind>>,
+}
+
+/// A time without shards.
+pub(super) struct Quarantine {
+    pub(super) until: Instant,
+    pub(super) reason: String,
+}
+
+impl Worker {
+    /// Returns why the worker is quarantined, if it is.
+    pub(super) fn quarantined(&self, now: Instant) -> Option<&str> {
+        let quarantine = self.quarantine.as_ref()?;
+        (now < quarantine.until).then_some(quarantine.reason.as_str())
+    }
+
+    fn member(&self) -> Member {
+        Member {
+            name: self.hello.name.clone(),
+            address: self.hello.address.clone(),
+            threads: self.hello.threads,
+            session: self.session,
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Sessions {
+    pub(super) workers: BTreeMap<String, Worker>,
+    /// Number of sessions so far.
+    pub(super) sessions: u64,
+    /// Number of orders so far.
+    pub(super) orders: u64,
+    /// Requests of all workers so far.
+    pub(super) requests: RequestCounts,
+    /// Workers that were lost, the last one first.
+    pub(super) lost: VecDeque<(Instant, LostWorker)>,
+}
+
+/// The connected workers.
+pub struct WorkerRegistry {
+    pub(super) env: Env,
+    pub(super) sessions: Mutex<Sessions>,
+    pub(super) changes: watch::Sender<u64>,
+    pub(super) heartbeat: Duration,
+    pub(super) lost_after: Duration,
+    pub(super) metrics: CoordinatorMetrics,
+}
+
+impl WorkerRegistry {
+    pub(crate) fn new(
+        env: &Env,
+        heartbeat: Duration,
+        lost_after: Duration,
+        metrics: &CoordinatorMetrics,
+    ) -> Arc<WorkerRegistry> {
+        Arc::new(WorkerRegistry {
+            env: env.clone(),
+            sessions: Mutex::default(),
+            changes: watch::Sender::new(0),
+            heartbeat,
+            lost_after,
+            metrics: metrics.clone(),
+        })
+    }
+
+    /// How long a worker may be silent.
+    pub(crate) fn lost_after(&self) -> Duration {
+        self.lost_after
+    }
+
+    pub(super) fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a receiver that is notified when workers join, leave, or want to leave.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(super) fn changed(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Returns the workers that can get shards.
+    pub(crate) fn members(&self) -> Vec<Member> {
+        let now = self.env.now();
+        let sessions = self.sessions();
+        let workers = sessions.workers.values();
+        workers
+            .filter(|worker| !worker.is_leaving && worker.quarantined(now).is_none())
+            .map(Worker::member)
+            .collect()
+    }
+
+    /// Whether these are all workers that can get shards, in the same sessions.
+    pub(crate) fn are_unchanged(&self, members: &[Member]) -> bool {
+        self.members() == members
+    }
+
+    /// Whether a worker of this name is connected.
+    pub(crate) fn is_connected(&self, name: &str) -> bool {
+        self.sessions().workers.contains_key(name)
+    }
+
+    /// Returns the processes of the workers, and their machines.
+    pub(crate) fn present(&self) -> Vec<ActiveProcess> {
+        let process = |worker: &Worker| ActiveProcess {
+            name: worker.hello.name.clone(),
+            started_ms: worker.hello.started_ms,
+            machine: worker.hello.machine.clone(),
+        };
+        self.sessions().workers.values().map(process).collect()
+    }
+
+    /// Returns the workers' requests to the object store so far.
+    pub(crate) fn requests(&self) -> RequestCounts {
+        self.sessions().requests
+    }
+
+    /// Returns the workers that were lost in the last minutes, the last one first.
+    pub(crate) fn recently_lost(&self) -> Vec<LostWorker> {
+        let sessions = self.sessions();
+        let recent = sessions
+            .lost
+            .iter()
+            .filter(|(when, _)| when.elapsed() < LOST_MEMORY);
+        recent.map(|(_, lost)| lost.clone()).collect()
+    }
+
+    /// Asks a worker to leave, as if it had asked itself. Returns whether it is connected.
+    pub(crate) fn drain(&self, name: &str) -> bool {
+        let mut sessions = self.sessions();
+        let Some(worker) = sessions.workers.get_mut(name) else {
+            return false;
+        };
+        worker.is_leaving = true;
+        drop(sessions);
+        self.changed();
+        true
+    }
+
+    /// Gives a worker no shards for this long. The quarantine ends early if the worker reconnects.
+    pub(crate) fn quarantine(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
+        if let Some(worker) = self.sessions().workers.get_mut(name) {
+            worker.quarantine = Some(Quarantine {
+                until: self.env.now() + how_long,
+                reason: reason.to_owned(),
+            });
+        }
+        self.changed();
+        let registry = Arc::clone(self);
+        self.env.spawn(async move {
+            tokio::time::sleep(how_long).await;
+            registry.changed();
+        });
+    }
+
+    /// Sets the number of shards of each of these workers, and none for all others.
+    pub(crate) fn set_shards(&self, members: &[Member], owners: &[u32]) {
+        let mut sessions = self.sessions();
+        let workers = sessions.workers.values_mut();
+        workers.for_each(|worker| worker.shards = 0);
+        for &owner in owners {
+            let member = members.get(owner as usize);
+            let worker = member.and_then(|member| sessions.workers.get_mut(&member.name));
+            if let Some(worker) = worker {
+                worker.shards += 1;
+            }
+        }
+    }
+
+    /// Releases the workers that want to leave and are not busy.
+    pub(crate) fn release(&self, busy: &[Member]) {
+        let mut sessions = self.sessions();
+        sessions.workers.retain(|name, worker| {
+            let is_busy = busy.iter().any(|member| member.session == worker.session);
+            if !worker.is_leaving || is_busy {
+                return true;
+            }
+            tracing::info!(worker = name, "released worker");
+            let _ = worker.outbound.try_send(ToWorker::Released);
+            false
+        });
+    }
+}

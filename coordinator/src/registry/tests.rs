@@ -1,0 +1,221 @@
+use super::*;
+use crate::tests::cluster::hello;
+use hatebeam_env::Env;
+use hatebeam_metrics::{CoordinatorMetrics, Registry};
+use hatebeam_proto::messages::{FromWorker, Heartbeat, Hello, ToWorker};
+use hatebeam_proto::{LinkError, LinkErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+const LOST_AFTER: Duration = Duration::from_secs(5);
+
+fn registry() -> Arc<WorkerRegistry> {
+    let metrics = CoordinatorMetrics::register(&Registry::default());
+    WorkerRegistry::new(&Env::system(), LOST_AFTER / 5, LOST_AFTER, &metrics)
+}
+
+struct Connection {
+    tx: mpsc::Sender<FromWorker>,
+    rx: mpsc::Receiver<ToWorker>,
+}
+
+impl Connection {
+    async fn beat(&self, heartbeat: Heartbeat) {
+        let _ = self.tx.send(FromWorker::Heartbeat(heartbeat)).await;
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+    }
+}
+
+fn join(registry: &Arc<WorkerRegistry>, hello: Hello) -> Result<Connection, LinkError> {
+    let (tx, inbound) = mpsc::channel(16);
+    let (outbound, rx) = mpsc::channel(16);
+    let inbound = Box::pin(ReceiverStream::new(inbound).map(Ok));
+    registry.join(hello, inbound, outbound)?;
+    Ok(Connection { tx, rx })
+}
+
+fn names(registry: &WorkerRegistry) -> Vec<String> {
+    let members = registry.members().into_iter();
+    members.map(|member| member.name).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_is_welcomed_and_lost_when_it_is_silent() {
+    let registry = registry();
+    let mut worker = join(&registry, hello("w")).unwrap();
+    assert!(matches!(worker.rx.recv().await, Some(ToWorker::Welcome(_))));
+    assert_eq!(names(&registry), ["w"]);
+    for _ in 0..10 {
+        tokio::time::sleep(LOST_AFTER / 2).await;
+        worker.beat(Heartbeat::default()).await;
+    }
+    assert_eq!(names(&registry), ["w"]);
+    tokio::time::sleep(LOST_AFTER * 2).await;
+    assert!(names(&registry).is_empty());
+    let lost = registry.recently_lost();
+    assert_eq!(lost[0].name, "w");
+    assert_eq!(lost[0].reason, "silent for 5s");
+    assert!(worker.rx.recv().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn second_process_of_a_name_is_refused_while_the_first_one_is_heard() {
+    let registry = registry();
+    let first = join(&registry, hello("w")).unwrap();
+    let other = Hello {
+        started_ms: 2,
+        address: "http://elsewhere:1".to_owned(),
+        ..hello("w")
+    };
+    let error = join(&registry, other.clone()).err().unwrap();
+    assert_eq!(error.kind, LinkErrorKind::Transient);
+    assert!(error.reason.contains("http://w:1"), "{error}");
+    assert!(error.reason.contains("http://elsewhere:1"), "{error}");
+    // The first one is not disturbed.
+    first.beat(Heartbeat::default()).await;
+    assert_eq!(registry.members()[0].session, 1);
+    // It is silent.
+    tokio::time::sleep(LOST_AFTER * 2).await;
+    let _other = join(&registry, other).unwrap();
+    assert_eq!(registry.members()[0].address, "http://elsewhere:1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_that_reconnects_replaces_its_session() {
+    let registry = registry();
+    let mut first = join(&registry, hello("w")).unwrap();
+    let members = registry.members();
+    let _second = join(&registry, hello("w")).unwrap();
+    assert_eq!(names(&registry), ["w"]);
+    assert!(!registry.are_unchanged(&members));
+    assert!(matches!(first.rx.recv().await, Some(ToWorker::Welcome(_))));
+    assert!(first.rx.recv().await.is_none());
+    // The end of the first connection does not end the second session.
+    drop(first);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(names(&registry), ["w"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn invalid_workers_are_refused() {
+    let registry = registry();
+    let refused = |change: fn(&mut Hello)| {
+        let mut hello = hello("w");
+        change(&mut hello);
+        let error = join(&registry, hello).err().unwrap();
+        assert_eq!(error.kind, LinkErrorKind::BadMessage, "{error}");
+        error.reason
+    };
+    refused(|hello| hello.name = String::new());
+    refused(|hello| hello.name = "../w".to_owned());
+    refused(|hello| hello.name = "w".repeat(129));
+    refused(|hello| hello.threads = 0);
+    refused(|hello| hello.address = "a".repeat(1025));
+    let reason = refused(|hello| hello.version = "9.9.9".to_owned());
+    assert!(reason.contains("9.9.9"), "{reason}");
+    assert!(names(&registry).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn quarantined_worker_gets_no_shards_for_a_while() {
+    let registry = registry();
+    let _first = join(&registry, hello("a")).unwrap();
+    let second = join(&registry, hello("b")).unwrap();
+    registry.quarantine("b", Duration::from_secs(30), "the disk is full");
+    assert_eq!(names(&registry), ["a"]);
+    let mut changes = registry.changes();
+    let beats = async {
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            second.beat(Heartbeat::default()).await;
+        }
+    };
+    tokio::select! {
+        () = beats => {}
+        _ = async {
+            while !names(&registry).contains(&"b".to_owned()) {
+                changes.changed().await.unwrap();
+            }
+        } => {}
+    }
+    let status = &registry.statuses(1)[0];
+    assert_eq!(
+        (status.state, status.note.as_str()),
+        (WorkerState::Idle, "")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn leaving_worker_is_released_when_it_is_not_busy() {
+    let registry = registry();
+    let mut worker = join(&registry, hello("w")).unwrap();
+    let members = registry.members();
+    assert!(registry.drain("w"));
+    assert!(!registry.drain("other"));
+    assert!(names(&registry).is_empty());
+    registry.release(&members);
+    assert_eq!(registry.statuses(1)[0].state, WorkerState::Draining);
+    registry.release(&[]);
+    assert!(registry.statuses(1).is_empty());
+    let mut messages = Vec::new();
+    while let Some(message) = worker.rx.recv().await {
+        messages.push(message);
+    }
+    assert_eq!(messages.last(), Some(&ToWorker::Released));
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_counted_from_the_second_heartbeat_on() {
+    let registry = registry();
+    let worker = join(&registry, hello("w")).unwrap();
+    let beat = |writes, reads| Heartbeat {
+        store_writes: writes,
+        store_reads: reads,
+        ..Heartbeat::default()
+    };
+    worker.beat(beat(100, 50)).await;
+    assert_eq!(registry.requests(), RequestCounts::default());
+    worker.beat(beat(103, 51)).await;
+    let counts = RequestCounts {
+        writes: 3,
+        reads: 1,
+    };
+    assert_eq!(registry.requests(), counts);
+    // A worker that was restarted counts from the beginning.
+    worker.beat(beat(1, 1)).await;
+    assert_eq!(registry.requests(), counts);
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_far_behind_the_median_is_slow() {
+    let registry = registry();
+    let watching = Arc::clone(&registry).watch_slow();
+    let names = ["a", "b", "c"];
+    let workers = names.map(|name| join(&registry, hello(name)).unwrap());
+    let beats = async {
+        for _ in 0..5 {
+            for (worker, expanded) in workers.iter().zip([90, 80, 10]) {
+                let heartbeat = Heartbeat {
+                    epoch: 1,
+                    expanded,
+                    parents: 100,
+                    ..Heartbeat::default()
+                };
+                worker.beat(heartbeat).await;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    tokio::select! {
+        never = watching => match never {},
+        () = beats => {}
+    }
+    let slow: Vec<bool> = registry.statuses(1).iter().map(|w| w.slow).collect();
+    assert_eq!(slow, [false, false, true]);
+    let expansion = registry.expansion(1);
+    assert_eq!((expansion.expanded, expansion.parents), (180, 300));
+}

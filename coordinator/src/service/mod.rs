@@ -1,0 +1,61 @@
+//! The coordinator over gRPC. Only this module knows the generated types.
+
+mod convert;
+mod reflection;
+mod runs;
+mod workers;
+
+use crate::coordinator::Coordinator;
+use crate::request::RequestError;
+use hatebeam_net::{Guard, MAX_MESSAGE, Token};
+use hatebeam_proto::v1::members_server::MembersServer;
+use hatebeam_proto::v1::runs_server::RunsServer;
+use reflection::reflection;
+use tonic::Status;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::server::Router;
+
+/// The services that clients and workers call.
+#[derive(Clone)]
+pub(crate) struct Service(pub(crate) Coordinator);
+
+/// Adds all services to a server: those for clients and workers, health, and reflection.
+pub(crate) async fn add_services(
+    mut server: tonic::transport::Server,
+    service: &Service,
+    token: Option<Token>,
+) -> Router {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<RunsServer<Service>>().await;
+    health.set_serving::<MembersServer<Service>>().await;
+    let runs = RunsServer::new(service.clone())
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let members = MembersServer::new(service.clone())
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let guard = Guard::new(token);
+    let reflection = reflection();
+    let reflection = reflection.map(|service| InterceptedService::new(service, guard.clone()));
+    server
+        .add_service(InterceptedService::new(runs, guard.clone()))
+        .add_service(InterceptedService::new(members, guard))
+        .add_service(health_service)
+        .add_optional_service(reflection)
+}
+
+impl From<RequestError> for Status {
+    fn from(error: RequestError) -> Status {
+        let text = error.to_string();
+        match error {
+            RequestError::Invalid(_) => Status::invalid_argument(text),
+            RequestError::NoRun(_) | RequestError::NoWorker(_) => Status::not_found(text),
+            RequestError::Conflict(_) => Status::already_exists(text),
+            RequestError::State(_) => Status::failed_precondition(text),
+            RequestError::Busy(_) => Status::resource_exhausted(text),
+            RequestError::Unavailable(_) => Status::unavailable(text),
+            RequestError::Timeout(_) => Status::deadline_exceeded(text),
+            RequestError::Internal(_) => Status::internal(text),
+        }
+    }
+}

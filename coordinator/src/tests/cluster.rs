@@ -1,0 +1,349 @@
+//! A coordinator and its workers in one process.
+
+use super::support::{Faults, direct, faulty};
+use super::world::{Part, SHARDS, World};
+use crate::outbox::{EventSink, NotifierSettings};
+use crate::{
+    Coordinator, CoordinatorError, CoreSettings, Machine, ObjectStorePrices, RunStatus, Submission,
+    TableSource,
+};
+use hatebeam_env::Env;
+use hatebeam_metrics::Registry;
+use hatebeam_notify::Event;
+use hatebeam_objects::{Memory, Objects};
+use hatebeam_proto::LinkError;
+use hatebeam_proto::messages::{
+    Answer, AnswerKind, Failed, FailureKind, FromWorker, Heartbeat, Hello, Leaving, OrderKind,
+    ToWorker,
+};
+use hatebeam_runs::{Limits, Manifest, Retention, RunState, VersionedManifest};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::ReceiverStream;
+
+/// A worker that is silent for this long is lost.
+pub(crate) const LOST_AFTER: Duration = Duration::from_secs(5);
+/// Longest virtual time that a test waits for something.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
+/// How long a depth takes.
+pub(crate) const DEPTH_TIME: Duration = Duration::from_secs(1);
+
+/// What a worker does with an order.
+pub(crate) enum Reaction {
+    Obey,
+    Fail(FailureKind),
+    /// Closes the connection.
+    Disconnect,
+    /// Never answers.
+    Ignore,
+}
+
+/// Decides what a worker does with each order.
+pub(crate) type Script = Box<dyn FnMut(&OrderKind) -> Reaction + Send>;
+
+/// A script that obeys.
+pub(crate) fn obedient() -> Script {
+    Box::new(|_| Reaction::Obey)
+}
+
+/// Keeps the events.
+#[derive(Debug, Default)]
+pub(crate) struct Hooks {
+    pub(crate) received: Mutex<Vec<Event>>,
+    /// Name of an event at which the hook panics.
+    pub(crate) panic_at: Mutex<Option<&'static str>>,
+}
+
+impl EventSink for Hooks {
+    fn send(&self, event: Event, done: Option<Box<dyn FnOnce(bool) + Send>>) {
+        let panic_at = *self.panic_at.lock().unwrap();
+        assert!(panic_at != Some(event.what.name()), "a fault of the hook");
+        self.received.lock().unwrap().push(event);
+        if let Some(done) = done {
+            done(true);
+        }
+    }
+
+    fn close(&self, _: Duration) {}
+}
+
+impl Hooks {
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        let received = self.received.lock().unwrap();
+        received.iter().map(|event| event.what.name()).collect()
+    }
+}
+
+/// One coordinator process.
+pub(crate) struct Process {
+    pub(crate) coordinator: Coordinator,
+    pub(crate) hooks: Arc<Hooks>,
+    stop: oneshot::Sender<()>,
+    pub(crate) running: JoinHandle<Result<(), CoordinatorError>>,
+    _scratch: tempfile::TempDir,
+}
+
+impl Process {
+    /// Stops the coordinator in order.
+    pub(crate) async fn stop(self) -> Result<(), CoordinatorError> {
+        let _ = self.stop.send(());
+        self.running.await.unwrap()
+    }
+}
+
+/// A store, a search, and whoever works on it.
+pub(crate) struct Cluster {
+    pub(crate) memory: Memory,
+    pub(crate) world: Arc<World>,
+    pub(crate) run: String,
+    pub(crate) min_workers: usize,
+}
+
+impl Cluster {
+    pub(crate) fn new() -> Cluster {
+        let world = World::new();
+        Cluster {
+            memory: Memory::new(),
+            run: world.spec.name(),
+            world,
+            min_workers: 1,
+        }
+    }
+
+    pub(crate) fn objects(&self) -> Objects {
+        direct(&self.memory)
+    }
+
+    fn settings(&self, name: &str, objects: Objects, hooks: &Arc<Hooks>) -> CoreSettings {
+        CoreSettings {
+            name: name.to_owned(),
+            address: format!("{name}:7800"),
+            objects,
+            prices: ObjectStorePrices::default(),
+            machine: Machine::default(),
+            single: false,
+            idle_stop: None,
+            min_workers: self.min_workers,
+            heartbeat: Duration::from_secs(1),
+            lost_after: LOST_AFTER,
+            tables: TableSource::scratch(std::env::temp_dir()),
+            notifications: NotifierSettings {
+                events: Some(hooks.clone()),
+                every: 2,
+            },
+        }
+    }
+
+    /// Starts a coordinator.
+    pub(crate) async fn coordinator(&self, name: &str) -> Process {
+        self.try_coordinator(name, self.objects()).await.unwrap()
+    }
+
+    /// Starts a coordinator whose store meets faults.
+    pub(crate) async fn faulty_coordinator(&self, name: &str, faults: &Arc<Faults>) -> Process {
+        let objects = faulty(&self.memory, faults.clone());
+        self.try_coordinator(name, objects).await.unwrap()
+    }
+
+    pub(crate) async fn try_coordinator(
+        &self,
+        name: &str,
+        objects: Objects,
+    ) -> Result<Process, CoordinatorError> {
+        let scratch = tempfile::tempdir().unwrap();
+        let hooks = Arc::new(Hooks::default());
+        let mut settings = self.settings(name, objects, &hooks);
+        settings.tables = TableSource::scratch(scratch.path().to_owned());
+        let registry = Registry::default();
+        let (coordinator, task) = Coordinator::start(&Env::system(), settings, &registry).await?;
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(task.run(async {
+            let _ = stopped.await;
+        }));
+        Ok(Process {
+            coordinator,
+            hooks,
+            stop,
+            running,
+            _scratch: scratch,
+        })
+    }
+
+    /// Lets a worker join.
+    pub(crate) fn worker(&self, process: &Process, name: &str, script: Script) {
+        self.try_worker(process, hello(name), script).unwrap();
+    }
+
+    pub(crate) fn try_worker(
+        &self,
+        process: &Process,
+        hello: Hello,
+        script: Script,
+    ) -> Result<mpsc::Sender<FromWorker>, LinkError> {
+        let (tx, inbound) = mpsc::channel(16);
+        let (outbound, orders) = mpsc::channel(16);
+        let inbound = tokio_stream::StreamExt::map(ReceiverStream::new(inbound), Ok);
+        let name = hello.name.clone();
+        let registry = process.coordinator.registry();
+        registry.join(hello, Box::pin(inbound), outbound)?;
+        let worker = Worker {
+            name,
+            world: Arc::clone(&self.world),
+            objects: self.objects(),
+            part: Part::default(),
+            tx: tx.clone(),
+            script,
+        };
+        tokio::spawn(worker.run(orders));
+        Ok(tx)
+    }
+
+    /// Submits the run with a limit of depth.
+    pub(crate) async fn submit(&self, process: &Process, max_depth: u32) -> RunStatus {
+        let submission = Submission {
+            spec: self.world.spec.clone(),
+            keep: Retention::All,
+            shards: Some(SHARDS),
+            limits: Limits {
+                max_depth: Some(max_depth),
+                ..Limits::default()
+            },
+        };
+        process.coordinator.submit(submission).await.unwrap()
+    }
+
+    /// Waits until the run satisfies a condition.
+    pub(crate) async fn wait(
+        &self,
+        process: &Process,
+        condition: impl Fn(&RunStatus) -> bool,
+    ) -> RunStatus {
+        let mut changes = process.coordinator.changes();
+        let waiting = async {
+            loop {
+                changes.mark_unchanged();
+                let run = process.coordinator.run(&self.run);
+                match run.filter(|run| condition(run)) {
+                    Some(run) => return run,
+                    None => drop(changes.changed().await),
+                }
+            }
+        };
+        let waited = tokio::time::timeout(PATIENCE, waiting).await;
+        waited.unwrap_or_else(|_| panic!("{:?}", process.coordinator.run(&self.run)))
+    }
+
+    pub(crate) async fn wait_for(&self, process: &Process, state: RunState) -> RunStatus {
+        self.wait(process, |run| run.manifest.state == state).await
+    }
+
+    /// Returns the manifest in the store.
+    pub(crate) async fn saved(&self) -> Manifest {
+        let loaded = VersionedManifest::load(&self.objects(), &self.run, true).await;
+        loaded.unwrap().manifest
+    }
+
+    /// Asserts that the run is finished at this depth, with the digests of one machine, the best game, and nothing else in
+    /// the store than the manifest names.
+    pub(crate) async fn assert_finished(&self, depth: u32) {
+        let manifest = self.saved().await;
+        assert_eq!(manifest.state, RunState::Finished, "{}", manifest.note);
+        let result = manifest.result.as_ref().unwrap();
+        assert!(result.pieces > depth, "{result:?}");
+        self.assert_digests(&manifest, depth);
+        let objects = self.objects();
+        let prefix = manifest.prefix();
+        let lists = objects.list(&format!("{prefix}/tables")).await.unwrap();
+        assert_eq!(lists.len(), depth as usize);
+        for file in &result.files {
+            objects.size(&format!("{prefix}/{file}")).await.unwrap();
+        }
+        assert!(objects.list("events").await.unwrap().is_empty());
+    }
+
+    pub(crate) fn assert_digests(&self, manifest: &Manifest, depth: u32) {
+        let depths: Vec<u32> = manifest.depths.iter().map(|d| d.record.depth).collect();
+        assert_eq!(depths, (0..=depth).collect::<Vec<_>>());
+        for depth in &manifest.depths {
+            let record = &depth.record;
+            assert_eq!(record.digest, self.world.digest(record.depth));
+        }
+    }
+}
+
+/// Returns the hello of a worker.
+pub(crate) fn hello(name: &str) -> Hello {
+    Hello {
+        name: name.to_owned(),
+        address: format!("http://{name}:1"),
+        threads: 2,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_ms: 1,
+        ..Hello::default()
+    }
+}
+
+struct Worker {
+    name: String,
+    world: Arc<World>,
+    objects: Objects,
+    part: Part,
+    tx: mpsc::Sender<FromWorker>,
+    script: Script,
+}
+
+impl Worker {
+    async fn run(mut self, mut orders: mpsc::Receiver<ToWorker>) {
+        let mut beat = tokio::time::interval(Duration::from_secs(1));
+        let mut heartbeat = Heartbeat::default();
+        loop {
+            let message = tokio::select! {
+                biased;
+                message = orders.recv() => message,
+                _ = beat.tick() => {
+                    let _ = self.tx.send(FromWorker::Heartbeat(heartbeat)).await;
+                    continue;
+                }
+            };
+            let order = match message {
+                None | Some(ToWorker::Released) => return,
+                Some(ToWorker::Welcome(_)) => continue,
+                Some(ToWorker::Order(order)) => order,
+            };
+            heartbeat.epoch = order.epoch;
+            let (epoch, id) = (order.epoch, order.id);
+            if matches!(order.kind, OrderKind::Expand(_)) {
+                tokio::time::sleep(DEPTH_TIME).await;
+            }
+            let kind = match (self.script)(&order.kind) {
+                Reaction::Obey => self.obey(epoch, order.kind).await,
+                Reaction::Fail(kind) => AnswerKind::Failed(Failed {
+                    reason: "it cannot".to_owned(),
+                    kind,
+                }),
+                Reaction::Disconnect => return,
+                Reaction::Ignore => continue,
+            };
+            let answer = FromWorker::Answer(Answer { epoch, id, kind });
+            if self.tx.send(answer).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn obey(&mut self, epoch: u64, order: OrderKind) -> AnswerKind {
+        let part = &mut self.part;
+        part.answer(&self.world, &self.name, &self.objects, epoch, order)
+            .await
+    }
+}
+
+/// The request of a worker to leave.
+pub(crate) fn leaving() -> FromWorker {
+    FromWorker::Leaving(Leaving {
+        reason: "its machine is taken away".to_owned(),
+    })
+}

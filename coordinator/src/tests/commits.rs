@@ -1,0 +1,151 @@
+//! Commits, the end of a run, and a store that is unavailable.
+
+use super::cluster::{Cluster, obedient};
+use super::support::Faults;
+use hatebeam_objects::faults::Operation;
+use hatebeam_runs::RunState;
+use std::time::Duration;
+
+const DEPTH: u32 = 5;
+
+#[tokio::test(start_paused = true)]
+async fn run_survives_an_outage_of_the_store() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.depth() >= 2).await;
+    faults.fail_all();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let run = process.coordinator.run(&cluster.run).unwrap();
+    assert_eq!(run.manifest.state, RunState::Running);
+    faults.end();
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_see_only_what_is_saved() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.depth() >= 2).await;
+    faults.fail(|call| call.operation == Operation::PutIf && call.key.ends_with("manifest.json"));
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let run = process.coordinator.run(&cluster.run).unwrap();
+        let saved = cluster.saved().await;
+        assert_eq!(run.depth(), saved.last().unwrap().record.depth);
+        assert_eq!(run.manifest.state, saved.state);
+    }
+    faults.end();
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn manifest_with_a_lost_answer_is_reloaded() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.depth() >= 2).await;
+    faults.lose_answers();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    faults.end();
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn end_that_cannot_be_saved_is_retried() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.depth() == DEPTH).await;
+    faults.fail(|call| call.operation == Operation::PutIf && call.key.ends_with("manifest.json"));
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    faults.end();
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn reading_back_is_retried_while_the_store_is_unavailable() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    // Only reading back reads tables here.
+    faults.fail(|call| call.operation == Operation::Get && call.key.contains("/frontier/"));
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    let note = "reading back the best game failed, retrying";
+    let run = cluster
+        .wait(&process, |run| run.note.starts_with(note))
+        .await;
+    assert_eq!(run.manifest.state, RunState::Running);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(cluster.saved().await.state, RunState::Running);
+    faults.end();
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn damaged_table_fails_the_run_and_is_not_retried() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    faults.fail(|call| call.operation == Operation::Get && call.key.contains("/frontier/"));
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.depth() == DEPTH).await;
+    let tables = format!("runs/{}/frontier/00002", cluster.run);
+    cluster.objects().delete_prefix(&tables).await.unwrap();
+    faults.end();
+    let run = cluster.wait_for(&process, RunState::Failed).await;
+    assert!(
+        run.note.starts_with("the best game cannot be read back"),
+        "{}",
+        run.note
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn unreferenced_objects_are_removed_but_not_those_of_later_epochs() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    let objects = cluster.objects();
+    let put = async |name: &str| {
+        let key = format!("runs/{}/{name}", cluster.run);
+        objects.put(&key, "x".into()).await.unwrap();
+        key
+    };
+    let failed = [
+        put("frontier/00003/0-w9").await,
+        put("tables/00003-0.json").await,
+    ];
+    let later = [
+        put("frontier/00006/2-w9").await,
+        put("tables/00006-2.json").await,
+    ];
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    process.stop().await.unwrap();
+    for key in failed {
+        assert!(
+            objects.size(&key).await.unwrap_err().is_not_found(),
+            "{key}"
+        );
+    }
+    for key in later {
+        objects.size(&key).await.unwrap();
+    }
+}

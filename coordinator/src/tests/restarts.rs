@@ -1,0 +1,167 @@
+//! Coordinators that stop, die, or lose the lease.
+
+use super::cluster::{Cluster, Reaction, Script, obedient};
+use super::support::{Faults, faulty};
+use crate::{CoordinatorError, LeaseError};
+use hatebeam_proto::messages::OrderKind;
+use hatebeam_runs::{RunState, VersionedManifest};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+const DEPTH: u32 = 4;
+
+/// A script that hangs at the first order of this name for depth 2 and later, and then notifies.
+fn hang_at(name: &'static str, reached: &Arc<Notify>) -> Script {
+    let reached = Arc::clone(reached);
+    let mut depth = 0;
+    Box::new(move |order| {
+        if let OrderKind::Expand(expand) = order {
+            depth = expand.depth;
+        }
+        let is_first = matches!(order, OrderKind::Prepare(_));
+        if order.name() != name || depth < 2 && !is_first {
+            return Reaction::Obey;
+        }
+        reached.notify_one();
+        Reaction::Ignore
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_continues_after_a_restart_in_any_phase() {
+    for phase in [
+        "prepare",
+        "expand",
+        "count",
+        "validate_cut",
+        "select",
+        "wait_commit",
+    ] {
+        let cluster = Cluster::new();
+        let first = cluster.coordinator("a").await;
+        let reached = Arc::new(Notify::new());
+        cluster.worker(&first, "w0", hang_at(phase, &reached));
+        cluster.submit(&first, DEPTH).await;
+        reached.notified().await;
+        let before = cluster.saved().await;
+        first.stop().await.unwrap();
+        let second = cluster.coordinator("b").await;
+        cluster.worker(&second, "w0", obedient());
+        let run = cluster.wait_for(&second, RunState::Finished).await;
+        assert!(run.manifest.epoch > before.epoch, "{phase}");
+        cluster.assert_finished(DEPTH).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn superseded_coordinator_commits_nothing_and_stops() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let first = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&first, "w0", obedient());
+    cluster.submit(&first, 1000).await;
+    cluster.wait(&first, |run| run.depth() >= 2).await;
+    // It is cut off from the store, and continues to search.
+    faults.fail_all();
+    let second = cluster.coordinator("b").await;
+    cluster.worker(&second, "w1", obedient());
+    let depth = cluster.saved().await.last().unwrap().record.depth + 3;
+    cluster.wait(&second, |run| run.depth() >= depth).await;
+    faults.end();
+    let ended = first.running.await.unwrap();
+    assert!(
+        matches!(ended, Err(CoordinatorError::Lease(LeaseError::Superseded))),
+        "{ended:?}"
+    );
+    second.coordinator.cancel(&cluster.run).await.unwrap();
+    let run = cluster.wait_for(&second, RunState::Cancelled).await;
+    cluster.assert_digests(&run.manifest, run.depth());
+    assert_eq!(run.manifest.coordinator, "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn manifest_of_a_superseded_coordinator_is_reloaded() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 1000).await;
+    cluster.wait(&process, |run| run.depth() >= 2).await;
+    // Another coordinator, which has lost the lease, writes the manifest once more.
+    let objects = cluster.objects();
+    let loaded = VersionedManifest::load(&objects, &cluster.run, true).await;
+    let mut versioned = loaded.unwrap();
+    versioned.manifest.coordinator = "z".to_owned();
+    versioned.save().await.unwrap();
+    let epoch = versioned.manifest.epoch;
+    cluster
+        .wait(&process, |run| run.manifest.epoch > epoch)
+        .await;
+    process.coordinator.cancel(&cluster.run).await.unwrap();
+    let run = cluster.wait_for(&process, RunState::Cancelled).await;
+    cluster.assert_digests(&run.manifest, run.depth());
+}
+
+#[tokio::test(start_paused = true)]
+async fn second_coordinator_is_refused_while_the_first_lists_many_runs() {
+    let cluster = Cluster::new();
+    for index in 0..40 {
+        let manifest = super::support::manifest(&format!("r{index}"), 1);
+        VersionedManifest::create(&cluster.objects(), manifest, true)
+            .await
+            .unwrap();
+    }
+    let faults = Faults::new();
+    // Reading the manifests takes 20 s.
+    faults.delay(Duration::from_millis(500));
+    let slow = faulty(&cluster.memory, faults);
+    let first = cluster.try_coordinator("a", slow);
+    let second = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        cluster.try_coordinator("b", cluster.objects()).await
+    };
+    let (first, second) = tokio::join!(first, second);
+    let error = second.err().unwrap();
+    assert!(
+        matches!(error, CoordinatorError::Lease(LeaseError::Held { .. })),
+        "{error}"
+    );
+    first.unwrap().stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn panic_in_the_search_is_an_error() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    *process.hooks.panic_at.lock().unwrap() = Some("depth");
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    let ended = process.running.await.unwrap();
+    assert!(
+        matches!(
+            ended,
+            Err(CoordinatorError::Panicked { task: "search", .. })
+        ),
+        "{ended:?}"
+    );
+    // The lease is released all the same.
+    let began = tokio::time::Instant::now();
+    cluster.coordinator("b").await;
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn end_that_was_not_delivered_is_delivered_by_the_next_coordinator() {
+    let cluster = Cluster::new();
+    let first = cluster.coordinator("a").await;
+    *first.hooks.panic_at.lock().unwrap() = Some("finished");
+    cluster.worker(&first, "w0", obedient());
+    cluster.submit(&first, DEPTH).await;
+    let ended = first.running.await.unwrap();
+    assert!(ended.is_err());
+    assert_eq!(cluster.saved().await.state, RunState::Finished);
+    let second = cluster.coordinator("b").await;
+    assert_eq!(second.hooks.names(), ["finished"]);
+    second.stop().await.unwrap();
+    assert!(cluster.objects().list("events").await.unwrap().is_empty());
+}

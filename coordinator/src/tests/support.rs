@@ -1,0 +1,181 @@
+//! Helpers of the unit tests.
+
+use crate::costs::Cost;
+use crate::registry::{Expansion, WorkerState, WorkerStatus};
+use crate::status::RunStatus;
+use hatebeam_cost::Machine;
+use hatebeam_cost::Micros;
+use hatebeam_objects::faults::{After, Before, Call, FaultPlan, Hook, Operation};
+use hatebeam_objects::{Memory, ObjectError, Objects, Options, Random};
+use hatebeam_runs::{
+    CommittedDepth, Manifest, Retention, RunSpec, RunState, Start, WellSpec, first_record,
+};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+fn options() -> Options {
+    Options {
+        random: Random::seeded(1),
+        ..Options::default()
+    }
+}
+
+/// Opens a store in memory without faults.
+pub(crate) fn direct(memory: &Memory) -> Objects {
+    Objects::in_memory(memory, &options()).unwrap()
+}
+
+/// Opens a store in memory with a plan of faults.
+pub(crate) fn faulty(memory: &Memory, plan: Arc<dyn FaultPlan>) -> Objects {
+    Objects::with_faults(memory, &options(), plan).unwrap()
+}
+
+/// Which calls meet a fault.
+type Selection = Box<dyn Fn(&Call<'_>) -> bool + Send + Sync>;
+
+/// Faults of a store, which a test switches on and off.
+#[derive(Default)]
+pub(crate) struct Faults {
+    lost: Mutex<Option<Selection>>,
+    failing: Mutex<Option<Selection>>,
+    /// Delay of each attempt.
+    delay: Mutex<Duration>,
+}
+
+impl Faults {
+    pub(crate) fn new() -> Arc<Faults> {
+        Arc::default()
+    }
+
+    /// Applies writes, and answers with an error. The check in doubt fails too.
+    pub(crate) fn lose_answers(&self) {
+        let select =
+            |call: &Call<'_>| call.operation.is_write() || call.operation == Operation::Head;
+        *self.lost.lock().unwrap() = Some(Box::new(select));
+    }
+
+    /// Keeps all operations from the store.
+    pub(crate) fn fail_all(&self) {
+        self.fail(|_| true);
+    }
+
+    /// Keeps these operations from the store.
+    pub(crate) fn fail(&self, select: impl Fn(&Call<'_>) -> bool + Send + Sync + 'static) {
+        *self.failing.lock().unwrap() = Some(Box::new(select));
+    }
+
+    /// Delays all operations.
+    pub(crate) fn delay(&self, delay: Duration) {
+        *self.delay.lock().unwrap() = delay;
+    }
+
+    /// Ends all faults.
+    pub(crate) fn end(&self) {
+        *self.lost.lock().unwrap() = None;
+        *self.failing.lock().unwrap() = None;
+        *self.delay.lock().unwrap() = Duration::ZERO;
+    }
+}
+
+fn selects(selection: &Mutex<Option<Selection>>, call: &Call<'_>) -> bool {
+    let selection = selection.lock().unwrap();
+    selection.as_ref().is_some_and(|select| select(call))
+}
+
+impl FaultPlan for Faults {
+    fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
+        let delay = *self.delay.lock().unwrap();
+        let fails = selects(&self.failing, call);
+        Box::pin(async move {
+            if delay > Duration::ZERO {
+                tokio::time::sleep(delay).await;
+            }
+            if fails {
+                return Before::Fail(call.unavailable("no route to host"));
+            }
+            Before::Proceed
+        })
+    }
+
+    fn after<'a>(&'a self, call: &'a Call<'a>, _: Result<(), &'a ObjectError>) -> Hook<'a, After> {
+        let is_lost = selects(&self.lost, call);
+        Box::pin(async move {
+            if is_lost {
+                return After::Fail(call.unavailable("the connection was reset"));
+            }
+            After::Deliver
+        })
+    }
+}
+
+/// Returns the specification of a narrow beam.
+pub(crate) fn spec() -> RunSpec {
+    RunSpec {
+        width: 10,
+        well: WellSpec {
+            columns: 10,
+            rows: 16,
+            clear_above_bar: false,
+        },
+        start: Start::Empty,
+        evaluator: EvaluatorSpec {
+            kind: EvaluatorKind::Plain,
+            weights: Weights::default(),
+            quiescence: Quiescence::Off,
+        },
+    }
+}
+
+/// Returns the manifest of a queued run with this many depths, all of one well.
+pub(crate) fn manifest(name: &str, depths: u32) -> Manifest {
+    let mut manifest = Manifest::new(name.to_owned(), spec(), Retention::All, 1, 0);
+    for depth in 0..depths {
+        let mut record = first_record(&manifest.spec).unwrap();
+        record.depth = depth;
+        manifest.depths.push(CommittedDepth {
+            record,
+            sent: 0,
+            sent_bytes: 0,
+            tables: None,
+            cost: Micros::ZERO,
+        });
+    }
+    manifest
+}
+
+/// Returns the status of a run in this state.
+pub(crate) fn run_status(state: RunState, note: &str) -> RunStatus {
+    let mut manifest = manifest("r", 1);
+    manifest.state = state;
+    RunStatus {
+        note: note.to_owned(),
+        expansion: Expansion::default(),
+        cost: Cost::without_prices(&manifest),
+        projection: None,
+        manifest: Arc::new(manifest),
+    }
+}
+
+/// Returns the status of an idle worker.
+pub(crate) fn worker_status(name: &str) -> WorkerStatus {
+    WorkerStatus {
+        name: name.to_owned(),
+        address: String::new(),
+        state: WorkerState::Idle,
+        note: String::new(),
+        threads: 1,
+        shards: 0,
+        expanded: 0,
+        parents: 0,
+        rss_bytes: 0,
+        memory_bytes: 0,
+        disk_free_bytes: 0,
+        disk_bytes: 0,
+        silent: Duration::ZERO,
+        slow: false,
+        machine: Machine::default(),
+        uploading_bytes: 0,
+        uploads_behind: false,
+    }
+}

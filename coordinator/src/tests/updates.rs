@@ -1,0 +1,162 @@
+//! Requests of clients.
+
+use super::cluster::{Cluster, Reaction, obedient};
+use super::support::Faults;
+use crate::RequestError;
+use hatebeam_proto::messages::OrderKind;
+use hatebeam_runs::{Limits, Manifest, Retention, RunState, VersionedManifest};
+use std::time::Duration;
+
+#[tokio::test(start_paused = true)]
+async fn raised_limit_is_saved_when_the_call_returns() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.submit(&process, 3).await;
+    let raised = process.coordinator.limit(&cluster.run, |mut limits| {
+        limits.max_depth = Some(6);
+        limits
+    });
+    let run = raised.await.unwrap();
+    assert_eq!(run.manifest.limits.max_depth, Some(6));
+    assert_eq!(cluster.saved().await.limits.max_depth, Some(6));
+    cluster.worker(&process, "w0", obedient());
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(6).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn limit_is_lowered_in_the_middle_of_a_depth() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let script = |order: &OrderKind| match order {
+        OrderKind::Expand(expand) if expand.depth == 4 => Reaction::Ignore,
+        _ => Reaction::Obey,
+    };
+    cluster.worker(&process, "w0", Box::new(script));
+    cluster.submit(&process, 100).await;
+    cluster.wait(&process, |run| run.depth() == 3).await;
+    let lowered = process.coordinator.limit(&cluster.run, |mut limits| {
+        limits.max_depth = Some(3);
+        limits
+    });
+    lowered.await.unwrap();
+    assert_eq!(cluster.saved().await.limits.max_depth, Some(3));
+    // The worker hangs in depth 4, which is given up.
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn update_that_cannot_be_saved_is_applied_later() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 1000).await;
+    cluster.wait(&process, |run| run.depth() >= 2).await;
+    faults.fail(|call| call.key.ends_with("manifest.json"));
+    let cancelled = process.coordinator.cancel(&cluster.run).await;
+    assert!(
+        matches!(cancelled, Err(RequestError::Timeout(_))),
+        "{cancelled:?}"
+    );
+    assert_eq!(cluster.saved().await.state, RunState::Running);
+    faults.end();
+    cluster.wait_for(&process, RunState::Cancelled).await;
+    let saved = cluster.saved().await;
+    assert_eq!(saved.state, RunState::Cancelled);
+    assert!(!saved.stop_requested);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_run_continues_when_submitted_again() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 1000).await;
+    cluster.wait(&process, |run| run.depth() >= 2).await;
+    process.coordinator.cancel(&cluster.run).await.unwrap();
+    let cancelled = cluster.wait_for(&process, RunState::Cancelled).await;
+    assert_eq!(process.hooks.names().last(), Some(&"cancelled"));
+    let depth = cancelled.depth();
+    cluster.submit(&process, depth + 3).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(depth + 3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn finished_run_continues_only_with_a_higher_limit() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 3).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    let same = cluster.submit(&process, 3).await;
+    assert_eq!(same.manifest.state, RunState::Finished);
+    cluster.submit(&process, 5).await;
+    cluster.wait(&process, |run| run.depth() == 5).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(5).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn submission_whose_answer_was_lost_can_be_repeated() {
+    let cluster = Cluster::new();
+    let faults = Faults::new();
+    let process = cluster.faulty_coordinator("a", &faults).await;
+    faults.lose_answers();
+    let submission = crate::Submission {
+        spec: cluster.world.spec.clone(),
+        keep: Retention::All,
+        shards: Some(4),
+        limits: Limits {
+            max_depth: Some(2),
+            ..Limits::default()
+        },
+    };
+    let lost = process.coordinator.submit(submission.clone()).await;
+    assert!(
+        matches!(lost, Err(RequestError::Unavailable(_))),
+        "{lost:?}"
+    );
+    faults.end();
+    process.coordinator.submit(submission).await.unwrap();
+    cluster.worker(&process, "w0", obedient());
+    cluster.wait_for(&process, RunState::Finished).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_whose_manifest_is_gone_does_not_block_the_queue() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let mut first: Manifest = super::support::manifest("first", 0);
+    first.submitted_ms = 0;
+    process.coordinator.0.queue.put(&first);
+    let mut damaged: Manifest = super::support::manifest("damaged", 0);
+    damaged.submitted_ms = 1;
+    process.coordinator.0.queue.put(&damaged);
+    let key = "runs/damaged/manifest.json";
+    cluster.objects().put(key, "{}".into()).await.unwrap();
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 2).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    assert!(process.coordinator.run("first").is_none());
+    let damaged = process.coordinator.run("damaged").unwrap();
+    assert_eq!(damaged.manifest.state, RunState::Failed);
+    assert!(damaged.note.contains("cannot be read"), "{}", damaged.note);
+}
+
+#[tokio::test(start_paused = true)]
+async fn queued_run_is_updated_while_another_one_is_searched() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let other = super::support::manifest("zzz", 0);
+    let saved = VersionedManifest::create(&cluster.objects(), other, true).await;
+    cluster.submit(&process, 3).await;
+    // It was submitted in the past, so that it comes first, and waits for workers.
+    process.coordinator.0.queue.put(&saved.unwrap().manifest);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let cancelled = process.coordinator.cancel(&cluster.run).await.unwrap();
+    assert!(cancelled.manifest.stop_requested);
+    assert!(cluster.saved().await.stop_requested);
+}

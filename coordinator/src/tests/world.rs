@@ -1,0 +1,195 @@
+//! The search that the workers of a test answer from.
+
+use super::support::spec;
+use hatebeam_objects::{Objects, Stored};
+use hatebeam_proto::messages::{
+    AnswerKind, CutVerdict, DigitCount, Expanded, Histogram, OrderKind, Prepare, Prepared,
+};
+use hatebeam_runs::{FrontierSummary, RUNS, RunSpec, Table, first_node};
+use hatebeam_search::{Frontier, Node, ShardLayout, Step};
+use hatebeam_store::{ColumnFamilies, ShardTables};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
+
+/// Shards of the test's run.
+pub(crate) const SHARDS: u32 = 4;
+
+/// All frontiers of a run, made one after the other by one thread.
+pub(crate) struct World {
+    pub(crate) spec: RunSpec,
+    step: Step,
+    frontiers: Mutex<Vec<Made>>,
+    tables: ShardTables,
+    /// Deleted with this value.
+    _dir: tempfile::TempDir,
+}
+
+#[derive(Clone)]
+struct Made {
+    frontier: Arc<Frontier>,
+    children: u64,
+}
+
+impl World {
+    pub(crate) fn new() -> Arc<World> {
+        let spec = spec();
+        let start = spec.check().unwrap();
+        let emulator = spec.emulator().unwrap();
+        let layout = ShardLayout::new(spec.width as usize, SHARDS as usize);
+        let first = Made {
+            frontier: Arc::new(Frontier::new(
+                0,
+                [first_node(&spec, &start).unwrap()],
+                layout,
+            )),
+            children: 0,
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let geometry = emulator.geometry();
+        let tables = dir.path().join("tables");
+        Arc::new(World {
+            step: Step::new(&emulator, spec.evaluator.clone(), layout, 1).unwrap(),
+            frontiers: Mutex::new(vec![first]),
+            tables: ShardTables::create(&tables, geometry, ColumnFamilies::Shared).unwrap(),
+            spec,
+            _dir: dir,
+        })
+    }
+
+    fn made(&self, depth: u32) -> Made {
+        let mut frontiers = self.frontiers.lock().unwrap();
+        while frontiers.len() <= depth as usize {
+            let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+            let last = &frontiers.last().unwrap().frontier;
+            let (frontier, stats) = self.step.run(last, &cancel, &progress).unwrap();
+            frontiers.push(Made {
+                frontier: Arc::new(frontier),
+                children: stats.children,
+            });
+        }
+        frontiers[depth as usize].clone()
+    }
+
+    /// Returns the digest of a depth, as a search on one machine has it.
+    pub(crate) fn digest(&self, depth: u32) -> String {
+        self.made(depth).frontier.digest().to_string()
+    }
+}
+
+/// What one worker of an epoch has.
+#[derive(Default)]
+pub(crate) struct Part {
+    run: String,
+    /// Whether it is the first worker of the epoch, which reports what is known of the whole.
+    is_first: bool,
+    shards: Vec<usize>,
+}
+
+impl Part {
+    /// Carries an order out.
+    pub(crate) async fn answer(
+        &mut self,
+        world: &World,
+        name: &str,
+        objects: &Objects,
+        epoch: u64,
+        order: OrderKind,
+    ) -> AnswerKind {
+        match order {
+            OrderKind::Prepare(prepare) => {
+                AnswerKind::Prepared(self.prepare(world, name, &prepare))
+            }
+            OrderKind::Expand(expand) => {
+                let children = world.made(expand.depth).children;
+                AnswerKind::Expanded(Expanded {
+                    children: if self.is_first { children } else { 0 },
+                    sent: 0,
+                    sent_bytes: 0,
+                })
+            }
+            // The candidates are the survivors alone, and all have the digit 0.
+            OrderKind::Count(count) => {
+                let wells = self.nodes(world, count.depth).len() as u64;
+                let counts = vec![DigitCount {
+                    digit: 0,
+                    count: wells,
+                }];
+                AnswerKind::Counted(vec![Histogram { counts }; count.queries.len()])
+            }
+            OrderKind::ValidateCut(_) => AnswerKind::CutVerdict(CutVerdict {
+                dropped: false,
+                tied: Vec::new(),
+            }),
+            OrderKind::Select(select) => {
+                let nodes = self.nodes(world, select.depth);
+                AnswerKind::Selected(FrontierSummary::of(&nodes))
+            }
+            OrderKind::WaitCommit(wait) => {
+                let tables = self.upload(world, name, objects, (epoch, wait.depth)).await;
+                AnswerKind::Committed(tables)
+            }
+            OrderKind::Halt => AnswerKind::Halted,
+        }
+    }
+
+    fn prepare(&mut self, world: &World, name: &str, prepare: &Prepare) -> Prepared {
+        let own = prepare.members.iter().position(|peer| peer.name == name);
+        let own = own.unwrap();
+        let owners = prepare.owners.iter().enumerate();
+        self.shards = owners
+            .filter(|&(_, &owner)| owner as usize == own)
+            .map(|(shard, _)| shard)
+            .collect();
+        self.run.clone_from(&prepare.run);
+        self.is_first = own == 0;
+        let wells = self.nodes(world, prepare.depth).len() as u64;
+        let counted: u64 = prepare.tables.iter().map(|table| table.count).sum();
+        assert!(prepare.depth == 0 || counted == wells, "{prepare:?}");
+        Prepared {
+            wells,
+            fetched: prepare.tables.len() as u32,
+        }
+    }
+
+    fn nodes(&self, world: &World, depth: u32) -> Vec<Node> {
+        let frontier = world.made(depth).frontier;
+        let own = self.shards.iter();
+        own.flat_map(|&shard| frontier.shards[shard].clone())
+            .collect()
+    }
+
+    async fn upload(
+        &self,
+        world: &World,
+        name: &str,
+        objects: &Objects,
+        (epoch, depth): (u64, u32),
+    ) -> Vec<Table> {
+        let frontier = world.made(depth).frontier;
+        let key = format!("frontier/{depth:05}/{epoch}-{name}");
+        let (mut tables, mut bytes) = (Vec::new(), Vec::new());
+        for &shard in &self.shards {
+            let nodes = &frontier.shards[shard];
+            if nodes.is_empty() {
+                continue;
+            }
+            let file = format!("{depth}-{shard}-{epoch}-{name}.sst");
+            let written = world.tables.write(&file, depth, shard, nodes).unwrap();
+            let table = std::fs::read(&written.path).unwrap();
+            let stored = Stored::of(&table);
+            tables.push(Table {
+                shard: shard as u32,
+                key: key.clone(),
+                offset: bytes.len() as u64,
+                bytes: stored.bytes,
+                checksum: stored.checksum.to_string(),
+                count: written.count,
+                digest: written.digest.to_string(),
+            });
+            bytes.extend(table);
+        }
+        let key = format!("{RUNS}/{}/{key}", self.run);
+        objects.put(&key, bytes.into()).await.unwrap();
+        tables
+    }
+}

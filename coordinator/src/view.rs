@@ -1,0 +1,98 @@
+//! Runs and workers as clients see them.
+
+use crate::alerts::{Alert, alerts};
+use crate::costs::Cost;
+use crate::parts::Parts;
+use crate::queue::QueuedRun;
+use crate::registry::WorkerStatus;
+use crate::status::{CostProjection, RunStatus};
+use hatebeam_cost::Micros;
+use hatebeam_runs::{CommittedDepth, Manifest, ProgressEstimator, Projection, RunState};
+
+impl Parts {
+    /// Returns a run as clients see it.
+    pub(crate) fn run(&self, name: &str) -> Option<RunStatus> {
+        self.queue.get(name).map(|run| self.status(run))
+    }
+
+    /// Returns all runs, the last submitted first.
+    pub(crate) fn runs(&self) -> Vec<RunStatus> {
+        let runs = self.queue.all().into_iter();
+        runs.map(|run| self.status(run)).collect()
+    }
+
+    fn status(&self, QueuedRun { manifest, note }: QueuedRun) -> RunStatus {
+        let cost = self.costs.cost(&manifest);
+        let is_running = manifest.state == RunState::Running;
+        let expansion = is_running.then(|| self.registry.expansion(manifest.epoch));
+        let projection = is_running.then(|| project(&manifest)).flatten();
+        RunStatus {
+            expansion: expansion.unwrap_or_default(),
+            projection: projection.map(|projection| with_cost(projection, &cost)),
+            cost,
+            note,
+            manifest,
+        }
+    }
+
+    /// Returns the depths of a run from this one on, `max` at most.
+    pub(crate) fn depths(&self, name: &str, from: u32, max: usize) -> Vec<CommittedDepth> {
+        let Some(manifest) = self.queue.manifest(name) else {
+            return Vec::new();
+        };
+        let depths = manifest.depths.iter();
+        let wanted = depths.filter(|depth| depth.record.depth >= from);
+        wanted.take(max).cloned().collect()
+    }
+
+    /// Returns the workers, with the shards that they have of the current run.
+    pub(crate) fn workers(&self) -> Vec<WorkerStatus> {
+        self.registry.statuses(self.queue.epoch())
+    }
+
+    /// Returns what a person who watches a run should look at.
+    pub(crate) fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
+        alerts(run, workers, &self.registry.recently_lost())
+    }
+
+    /// Updates the metrics that show the state of runs and workers.
+    pub(crate) fn update_metrics(&self) {
+        let runs = self.runs();
+        let workers = self.workers();
+        let rate = self.costs.rate();
+        self.metrics.coordinator_state(&runs, &workers, rate);
+        let searched = self.queue.last_searched();
+        let is_searched = |run: &&RunStatus| {
+            searched
+                .as_ref()
+                .is_some_and(|searched| searched.name == run.manifest.name)
+        };
+        if let Some(run) = runs.iter().find(is_searched) {
+            let expansion = self.registry.expansion(run.manifest.epoch);
+            self.metrics.run_state(run, expansion);
+        }
+    }
+}
+
+/// Estimates where a run may end.
+fn project(manifest: &Manifest) -> Option<Projection> {
+    let mut estimator = ProgressEstimator::new(&manifest.spec, manifest.limits.max_depth);
+    let depths = manifest.depths.len();
+    let skipped = depths.saturating_sub(ProgressEstimator::DEPTHS);
+    for depth in &manifest.depths[skipped..] {
+        estimator.add(&depth.record);
+    }
+    estimator.projection()
+}
+
+fn with_cost(projection: Projection, cost: &Cost) -> CostProjection {
+    let after = |seconds: f64| {
+        let more = cost.per_hour().0 as f64 / 3600.0 * seconds;
+        cost.total().saturating_add(Micros(more as u64))
+    };
+    CostProjection {
+        cost_low: after(projection.seconds.0),
+        cost_high: after(projection.seconds.1),
+        projection,
+    }
+}
