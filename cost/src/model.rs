@@ -106,6 +106,7 @@ impl ModelInputs {
         };
         let quiescence = match quiescence {
             Quiescence::Off => 0.0,
+            // Only `forced` was measured.
             _ => BENCHMARK_FORCED_NS - BENCHMARK_NS,
         };
         ModelInputs {

@@ -15,6 +15,7 @@ const EVALUATORS = [
 const QUIESCENCES = [
   ["off", "off: score each well as it is"],
   ["forced", "forced: follow line clears that every piece can make"],
+  ["first", "first: follow the first piece that cannot clear two lines (S in most wells)"],
   ["single", "single: follow the first piece that clears exactly one line"],
 ];
 const KEEPS = [

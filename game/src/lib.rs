@@ -12,7 +12,7 @@ mod rules;
 mod well;
 
 pub use backward::{Backward, Offer};
-pub use emulator::{Children, Clears, Emulator, SimdLevel};
+pub use emulator::{Children, Clears, Emulator, Follow, SimdLevel};
 pub use enemy::{Enemy, EnemyState, UnknownEnemy};
 pub use game::{Game, Pressed, Record, Turn, better_enemy, play};
 pub use path::{PathError, PathFinder, replay_of_wells};

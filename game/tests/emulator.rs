@@ -6,7 +6,7 @@ mod common;
 
 use common::{bench_wells, emulators, expansions, greedy_wells, random_wells};
 use hatebeam_game::reference::Reference;
-use hatebeam_game::{Children, Clears, Emulator, Geometry, Piece, Rules, Well};
+use hatebeam_game::{Children, Clears, Emulator, Follow, Geometry, Piece, Rules, Well};
 
 const STANDARD: Rules = Rules {
     clear_above_bar: false,
@@ -40,10 +40,21 @@ fn check(emulators: &[Emulator], well: &Well, also: Piece) {
             clears.several |= u8::from(lock.lines > 1) << piece.index();
         });
     }
-    let single = clears.single().map(|piece| {
-        let mut after = oracle.expand(well, piece).children;
-        after.retain(|&(_, lines)| lines > 0);
-        after
+    let first_not_several = Piece::ALL
+        .into_iter()
+        .find(|piece| clears.several >> piece.index() & 1 == 0);
+    assert_eq!(
+        clears.first(),
+        first_not_several.filter(|piece| clears.pieces >> piece.index() & 1 == 1)
+    );
+    let choices: [fn(Clears) -> Option<Piece>; 2] = [Clears::single, Clears::first];
+    let followed = choices.map(|choose| {
+        let after = choose(clears).map(|piece| {
+            let mut after = oracle.expand(well, piece).children;
+            after.retain(|&(_, lines)| lines > 0);
+            after
+        });
+        (choose, after)
     });
     let mut children = Children::new();
     let mut first_order: Option<Vec<Well>> = None;
@@ -61,9 +72,15 @@ fn check(emulators: &[Emulator], well: &Well, also: Piece) {
             );
         }
         assert_eq!(emulator.clears(well, 0, None), clears, "{name} clears");
-        emulator.clears(well, 0, Some(&mut children));
-        if let Some(single) = &single {
-            assert_eq!(&sorted(&children), single, "{name} after single lines");
+        for (choose, expected) in &followed {
+            let before = sorted(&children);
+            let follow = Follow {
+                choose: *choose,
+                children: &mut children,
+            };
+            emulator.clears(well, 0, Some(follow));
+            let expected = expected.as_ref().unwrap_or(&before);
+            assert_eq!(&sorted(&children), expected, "{name} after line clears");
         }
         assert_eq!(emulator.expand(well, &mut children), piece, "{name} expand");
         assert_eq!(sorted(&children), outcomes[0].1.children, "{name} expand");

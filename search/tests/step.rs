@@ -127,7 +127,12 @@ fn step_of_any_width_matches_the_brute_force() {
 
 #[test]
 fn digest_does_not_depend_on_threads_simd_level_and_room() {
-    let spec = spec(EvaluatorKind::Knewjade, Quiescence::Forced);
+    for quiescence in [Quiescence::Forced, Quiescence::First] {
+        check_digest_independence(spec(EvaluatorKind::Knewjade, quiescence));
+    }
+}
+
+fn check_digest_independence(spec: EvaluatorSpec) {
     let digests = |level: SimdLevel, threads: usize, sigmas: f64| {
         let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
         let fast = Step::new(&emulator, spec, ShardLayout::local(6000), threads)

@@ -541,15 +541,15 @@ pub(super) fn children<S: Simd>(
     true
 }
 
-/// Returns the pieces that can clear lines. If `out` is given, puts the wells that the piece of
-/// [`super::Clears::single`] leaves by clearing a line into it.
+/// Returns the pieces that can clear lines. With `follow`, also the wells that the chosen piece
+/// leaves by clearing a line.
 #[inline(always)]
 pub(super) fn clears<S: Simd>(
     simd: S,
     tables: &Tables,
     well: &Well,
     lowest: usize,
-    out: Option<&mut Children>,
+    follow: Option<super::Follow<'_>>,
 ) -> Option<super::Clears> {
     let rows = Rows::new(simd, tables, well)?;
     let stack = rows.stack;
@@ -610,8 +610,11 @@ pub(super) fn clears<S: Simd>(
     }
     clears.pieces = simd.non_zero(once);
     clears.several = simd.non_zero(twice);
-    if let (Some(out), Some(piece)) = (out, clears.single()) {
+    if let Some(follow) = follow
+        && let Some(piece) = (follow.choose)(clears)
+    {
         let landings = Landings::of_piece(&words[..level], piece.index(), stack);
+        let out = follow.children;
         draw(simd, tables, well, &rows, piece.index(), landings, out);
     }
     Some(clears)

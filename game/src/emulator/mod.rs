@@ -176,6 +176,31 @@ impl Clears {
         let single = self.pieces & !self.several;
         (single != 0).then(|| Piece::ALL[single.trailing_zeros() as usize])
     }
+
+    /// The first piece that cannot clear two or more lines, if it can clear one: S or none in
+    /// nearly all wells.
+    #[inline]
+    pub fn first(self) -> Option<Piece> {
+        let first = self.several.trailing_ones() as usize;
+        self.single().filter(|piece| piece.index() == first)
+    }
+}
+
+/// A request for the wells that one of the pieces of [`Clears`] leaves by clearing lines.
+pub struct Follow<'a> {
+    /// Chooses the piece: one that can clear a line, but not two or more, or none.
+    pub choose: fn(Clears) -> Option<Piece>,
+    /// Receives the wells. It does not change if no piece is chosen.
+    pub children: &'a mut Children,
+}
+
+impl Follow<'_> {
+    fn reborrow(&mut self) -> Follow<'_> {
+        Follow {
+            choose: self.choose,
+            children: self.children,
+        }
+    }
 }
 
 /// The emulator for one geometry. Cheap to clone, because clones share their tables.
@@ -283,26 +308,25 @@ impl Emulator {
     /// distinct wells that its line-clearing locks leave are put into `out`. Otherwise `out` is
     /// unchanged.
     #[inline]
-    pub fn clears(&self, well: &Well, lowest: usize, out: Option<&mut Children>) -> Clears {
-        let mut out = out;
+    pub fn clears(&self, well: &Well, lowest: usize, mut follow: Option<Follow<'_>>) -> Clears {
         let fast = self
             .tables
             .as_deref()
             .filter(|_| !self.rules.clear_above_bar)
             .and_then(|tables| {
-                let out = out.as_deref_mut();
+                let follow = follow.as_mut().map(Follow::reborrow);
                 with_backend!(
                     self.backend,
                     clears(
-                        tables: &Tables, well: &Well, lowest: usize, out: Option<&mut Children>
+                        tables: &Tables, well: &Well, lowest: usize, follow: Option<Follow<'_>>
                     ) -> Option<Clears>
                 )
             });
-        fast.unwrap_or_else(|| self.clears_by_reference(well, out))
+        fast.unwrap_or_else(|| self.clears_by_reference(well, follow))
     }
 
     #[cold]
-    fn clears_by_reference(&self, well: &Well, out: Option<&mut Children>) -> Clears {
+    fn clears_by_reference(&self, well: &Well, follow: Option<Follow<'_>>) -> Clears {
         let mut clears = Clears::default();
         for piece in Piece::ALL {
             self.reference.for_each_lock(well, piece, |_, lock| {
@@ -310,11 +334,13 @@ impl Emulator {
                 clears.several |= u8::from(lock.lines > 1) << piece.index();
             });
         }
-        if let (Some(out), Some(piece)) = (out, clears.single()) {
-            out.clear();
+        if let Some(follow) = follow
+            && let Some(piece) = (follow.choose)(clears)
+        {
+            follow.children.clear();
             for (well, lines) in self.reference.expand(well, piece).children {
                 if lines > 0 {
-                    out.push(well, lines);
+                    follow.children.push(well, lines);
                 }
             }
         }
