@@ -40,7 +40,7 @@ pub const MAX_FRAME: u32 = 64 << 10;
 pub const STREAM_WINDOW: u32 = 1 << 20;
 /// Bytes in flight on a connection.
 pub const CONNECTION_WINDOW: u32 = 4 << 20;
-/// Maximum number of concurrent calls on a connection. A worker makes one per epoch and peer, a client a few.
+/// Maximum number of concurrent calls on a connection. A worker makes one to each peer at a time, a client a few.
 pub const MAX_CALLS: u32 = 256;
 
 /// Maximum size of a call's headers.

@@ -70,7 +70,7 @@ pub enum ProcessError {
 /// [`Worker::run`].
 ///
 /// # Errors
-/// [`ProcessError`]. An unreachable coordinator is no error.
+/// [`ProcessError`]. An unreachable coordinator is not an error.
 pub async fn work(
     process: Process,
     stop: watch::Receiver<Option<String>>,

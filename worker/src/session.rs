@@ -58,7 +58,7 @@ impl Worker {
     /// when it is, or at once without a coordinator. It reconnects to a lost coordinator without end.
     ///
     /// # Errors
-    /// [`Refused`]. An unreachable coordinator is no error.
+    /// [`Refused`]. An unreachable coordinator is not an error.
     pub async fn run(&self, mut stop: watch::Receiver<Option<String>>) -> Result<(), Refused> {
         let metrics = &self.executor.traffic.metrics;
         let mut wait = MIN_RECONNECT_WAIT;
