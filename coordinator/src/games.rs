@@ -249,6 +249,7 @@ mod tests {
             depth: 30,
             ended_ms: 0,
             files: Vec::new(),
+            parted_at: None,
         });
         let expected = Game {
             replay: "x".to_owned(),

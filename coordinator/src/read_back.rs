@@ -98,6 +98,7 @@ impl GameReader {
             seconds: read.seconds,
             depth: game.depth,
             ended_ms,
+            parted_at: game.parted_at,
             files: stored
                 .iter()
                 .map(|name| format!("replays/{name}"))

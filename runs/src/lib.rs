@@ -7,18 +7,18 @@ mod archive;
 mod end;
 #[cfg(feature = "objects")]
 mod error;
+mod game_result;
 #[cfg(feature = "objects")]
 mod garbage;
 mod limits;
+mod local;
 #[cfg(feature = "objects")]
 mod manifest;
 mod names;
 mod progress;
 mod read_back;
 mod record;
-mod repair;
 mod retention;
-mod run;
 mod show;
 mod spec;
 mod summary;
@@ -32,11 +32,13 @@ pub use archive::{Archive, ArchiveTables, Fetched, ReadBack, ReadError, ScratchT
 pub use end::{EndReason, RunState, end_in_words};
 #[cfg(feature = "objects")]
 pub use error::ManifestError;
+pub use game_result::GameResult;
 #[cfg(feature = "objects")]
 pub use garbage::collect_garbage;
 pub use limits::{Limits, Usage, UsedShare};
+pub use local::{Observer, REPLAYS, Run, RunError, SaveError, SearchResult, Settings, result_of};
 #[cfg(feature = "objects")]
-pub use manifest::{CommittedDepth, GameResult, Manifest, RUNS};
+pub use manifest::{CommittedDepth, Manifest, RUNS};
 pub use names::{NameError, find_by_name};
 pub use progress::{ProgressEstimator, Projection, likely_depths};
 pub use read_back::{
@@ -45,7 +47,6 @@ pub use read_back::{
 };
 pub use record::{DepthWork, first_node, first_record, record_of};
 pub use retention::{MAX_GAP, NotRetention, Retention};
-pub use run::{Observer, Run, RunError, Settings};
 pub use show::ShowError;
 pub use spec::{MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
 pub use summary::FrontierSummary;

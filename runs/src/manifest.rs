@@ -6,6 +6,7 @@
 
 use crate::end::{EndReason, RunState, end_in_words};
 use crate::error::ManifestError;
+use crate::game_result::GameResult;
 use crate::limits::Limits;
 use crate::retention::Retention;
 use crate::spec::{RunSpec, SpecError};
@@ -20,7 +21,8 @@ use serde_json::{Map, Value, json};
 /// Folder of the runs, relative to the root of the store.
 pub const RUNS: &str = "runs";
 /// Format of the manifests that this version writes. It reads older ones as well: 3 has `limits` (before: `max_depth`
-/// and `budget`), `ledger` (`bill`), `result` (`outcome`) and `end` (`stopped_by`).
+/// and `budget`), `ledger` (`bill`), `result` (`outcome`), `end` (`stopped_by`) and `stop_requested`
+/// (`is_to_stop`).
 pub(crate) const FORMAT: u64 = 3;
 
 /// A committed depth.
@@ -38,32 +40,6 @@ pub struct CommittedDepth {
     /// Cost of the run between the commit of the depth before and this one.
     #[serde(default, rename = "cost_micros")]
     pub cost: Micros,
-}
-
-/// Best game of a run that has ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GameResult {
-    /// Number of lines.
-    #[serde(alias = "score")]
-    pub lines: u32,
-    /// Number of pieces.
-    pub pieces: u32,
-    /// The game in Base2048.
-    pub replay: String,
-    /// Number of look-ups that reading it back took.
-    pub lookups: u64,
-    /// Seconds that reading it back took.
-    pub seconds: f64,
-    /// Depth whose best well the game leads through; 0 if an old version wrote the manifest.
-    #[serde(default)]
-    pub depth: u32,
-    /// When it was read back, in milliseconds since 1970; 0 if an old version wrote the manifest.
-    #[serde(default)]
-    pub ended_ms: u64,
-    /// Files of the game, relative to the run's prefix.
-    #[serde(default)]
-    pub files: Vec<String>,
 }
 
 /// State of a run in the object store.
@@ -285,7 +261,11 @@ fn upgrade(value: &mut Value) {
         }
         end => end,
     };
-    for (old, new) in [("bill", "ledger"), ("outcome", "result")] {
+    for (old, new) in [
+        ("bill", "ledger"),
+        ("outcome", "result"),
+        ("is_to_stop", "stop_requested"),
+    ] {
         if let Some(value) = manifest.remove(old) {
             manifest.insert(new.to_owned(), value);
         }

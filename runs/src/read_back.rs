@@ -1,13 +1,12 @@
 //! The best game of a run: read back by look-ups, continued to its end, and played by the exact rules.
 
-use crate::run::{Run, RunError};
 use crate::spec::StartingPosition;
 use hatebeam_game::{
     Backward, Children, Emulator, Enemy, EnemyState, Game, Key, PathError, Pressed, Well,
     WellError, replay_of_wells,
 };
 use hatebeam_search::{DepthRecord, NodeWell};
-use hatebeam_store::{Lookup, PathSearch, RunStore, StoreError};
+use hatebeam_store::{Lookup, PathSearch, StoreError};
 use std::cmp::Reverse;
 use thiserror::Error;
 
@@ -21,22 +20,6 @@ pub trait ReadableRun {
     fn emulator(&self) -> &Emulator;
     /// Returns the game up to the start of the search.
     fn start(&self) -> &StartingPosition;
-}
-
-impl ReadableRun for Run {
-    type Store = RunStore;
-
-    fn store(&self) -> &RunStore {
-        Run::store(self)
-    }
-
-    fn emulator(&self) -> &Emulator {
-        Run::emulator(self)
-    }
-
-    fn start(&self) -> &StartingPosition {
-        Run::start(self)
-    }
 }
 
 /// A game that was played by the exact rules.
@@ -67,9 +50,6 @@ pub enum GameError {
     /// A look-up failed.
     #[error("cannot read the best game back")]
     Store(#[from] StoreError),
-    /// The run cannot be used.
-    #[error(transparent)]
-    Run(#[from] RunError),
     /// The wells do not form a game.
     #[error("cannot play the wells of the best game")]
     Path(#[from] PathError),

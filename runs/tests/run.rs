@@ -4,8 +4,8 @@
 
 use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
 use hatebeam_runs::{
-    EndReason, GameError, Limits, Observer, Retention, Run, RunError, RunSpec, Settings, SpecError,
-    Start, WellSpec, best_game, game_to,
+    EndReason, GameError, Limits, Observer, ReadableRun, Retention, Run, RunError, RunSpec,
+    Settings, SpecError, Start, WellSpec, best_game, game_to,
 };
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 use hatebeam_store::{DepthRecord, StoreError};

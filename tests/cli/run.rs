@@ -108,12 +108,12 @@ fn a_person_is_told_what_happens() {
     for line in logged.err.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         assert_eq!(line["level"], "INFO");
-        committed += u32::from(line["message"] == "depth committed");
+        committed += u32::from(line["message"] == "committed depth");
     }
     assert!(committed > 20, "{committed}");
     let logged = with_state(&["run", "--width", "303", "--log-format", "text"], &state);
     assert!(
-        logged.err.contains("depth committed depth=1 wells=17"),
+        logged.err.contains("committed depth depth=1 wells=17"),
         "{}",
         logged.err
     );

@@ -92,7 +92,7 @@ fn log_lines_of_local_run_name_run_and_depth() {
         String::from_utf8(output.stderr).unwrap()
     };
     let json = log("json");
-    let committed = lines(&json, "depth committed");
+    let committed = lines(&json, "committed depth");
     assert_eq!(committed.len(), 20, "{json}");
     for line in &committed {
         let spans = spans(line);
@@ -102,11 +102,11 @@ fn log_lines_of_local_run_name_run_and_depth() {
         assert_eq!(spans[1].1, line["depth"]);
     }
     let text = log("text");
-    let is_depth_7 = |line: &&str| line.contains("depth committed depth=7 ");
+    let is_depth_7 = |line: &&str| line.contains("committed depth depth=7 ");
     let line = text.lines().find(is_depth_7);
     let line = line.unwrap_or_else(|| panic!("{text}"));
     assert!(line.contains(" run{run=\"patterns-1000-"), "{line}");
-    let end = "\"}:depth{depth=7}: hatebeam_runs::run: depth committed";
+    let end = "\"}:depth{depth=7}: hatebeam_runs::local::commit: committed depth";
     assert!(line.contains(end), "{line}");
 }
 
@@ -234,7 +234,7 @@ mod otlp {
         for depth in &depths {
             assert_eq!(depth.trace_id, run.trace_id);
             let mut events = depth.events.iter();
-            assert!(events.any(|event| event.name == "depth committed"));
+            assert!(events.any(|event| event.name == "committed depth"));
         }
     }
 

@@ -5,7 +5,6 @@ mod args;
 mod counts;
 #[cfg(feature = "cluster")]
 mod hooks;
-mod keep;
 pub(crate) mod screen;
 mod spec;
 
@@ -14,7 +13,6 @@ pub(crate) use args::{
 };
 #[cfg(feature = "cluster")]
 pub(crate) use args::{SpecArgs, parse_hours};
-pub(crate) use keep::REPLAYS;
 #[cfg(feature = "cluster")]
 pub(crate) use spec::spec as spec_of;
 
@@ -24,21 +22,21 @@ use crate::output::{self, Failure, count};
 use crate::state::State;
 use anyhow::{Context, bail};
 use args::HowArgs;
-use hatebeam_game::{Encoding, Geometry, encode};
+use hatebeam_game::Geometry;
+use hatebeam_report::GameFile;
 use hatebeam_runs::{
-    EndReason, GameError, Limits, ProgressEstimator, Retention, Run, RunError, Settings, Start,
-    best_game, end_in_words,
+    EndReason, GameError, Limits, ProgressEstimator, Retention, Run, RunError, SearchResult,
+    Settings, Start, best_game, end_in_words, result_of,
 };
 use hatebeam_store::{StoreError, free_bytes};
-use keep::keep_game;
 pub(crate) use screen::Screen;
 use screen::{bytes, duration};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 /// Bytes of memory a well of width takes at most, and the process besides.
 const MEMORY: (u64, u64) = (100, 200 << 20);
@@ -47,38 +45,64 @@ const WELL_ON_DISK: f64 = 12.0;
 /// How many depths a run has, where nothing tells.
 const DEPTHS: u32 = 300;
 
-/// What there is to say of a run at its end; `--json` prints it as it is.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Summary {
-    run: String,
+/// The result of a run as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResultJson<'a> {
+    run: &'a str,
     end: EndReason,
     /// Lines of the best game; `None` if it was not read back.
-    #[serde(alias = "best_score")]
     best_lines: Option<u32>,
-    /// Its pieces.
-    pieces: Option<usize>,
-    /// The last depth.
+    pieces: Option<u32>,
     depth: u32,
-    /// The digest of its wells.
-    digest: String,
+    digest: &'a str,
     /// The best game in Base2048.
-    replay: Option<String>,
-    /// Its file.
+    replay: Option<&'a str>,
     replay_file: Option<PathBuf>,
-    /// All files of the game: the replay, its keys as letters, every well, a picture, a report.
-    #[serde(default)]
+    /// Files of the game: the replay, its keys as letters, every well, a picture, a report.
     files: Vec<PathBuf>,
-    /// The piece that HATETRIS changed in a better game, where there was one.
+    /// The piece that HATETRIS changed in a better game.
     parted_at: Option<usize>,
-    /// Distinct children of each well, added up over all depths.
+    /// Children of all depths.
     children: u64,
-    /// Seconds of searching, added up over all depths.
+    /// Seconds of searching.
     seconds: f64,
-    /// Seconds it took to read the best game back and to play it.
+    /// Seconds that reading the best game back took.
     replay_seconds: f64,
     peak_rss_bytes: Option<u64>,
     stored_bytes: u64,
-    folder: PathBuf,
+    folder: &'a Path,
+}
+
+impl<'a> ResultJson<'a> {
+    /// The result of the run in this folder.
+    pub(crate) fn new(result: &'a SearchResult, folder: &'a Path) -> ResultJson<'a> {
+        let game = result.game.as_ref();
+        let files = files_of(result, folder);
+        ResultJson {
+            run: &result.run,
+            end: result.end,
+            best_lines: game.map(|game| game.lines),
+            pieces: game.map(|game| game.pieces),
+            depth: result.depth,
+            digest: &result.digest,
+            replay: game.map(|game| game.replay.as_str()),
+            replay_file: files.first().cloned(),
+            files,
+            parted_at: game.and_then(|game| game.parted_at),
+            children: result.children,
+            seconds: result.seconds,
+            replay_seconds: game.map_or(0.0, |game| game.seconds),
+            peak_rss_bytes: result.peak_rss_bytes,
+            stored_bytes: result.stored_bytes,
+            folder,
+        }
+    }
+}
+
+/// The files of a run's best game.
+pub(crate) fn files_of(result: &SearchResult, folder: &Path) -> Vec<PathBuf> {
+    let files = result.game.iter().flat_map(|game| &game.files);
+    files.map(|file| folder.join(file)).collect()
 }
 
 /// Runs `hatebeam run`.
@@ -219,14 +243,10 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
     };
     let name = name_of(run.store().dir());
     // A run that is over has nothing to search.
-    let before = run
-        .store()
-        .result()
-        .map(|result| serde_json::from_value::<Summary>(result.clone()));
-    if let Some(Ok(summary)) = before
-        && summary.end == EndReason::Over
+    if let Some(result) = result_of(run.store())
+        && result.end == EndReason::Over
     {
-        return tell(&run, &summary, how);
+        return tell(&run, &result, how);
     }
     let _inside = tracing::info_span!("run", run = name).entered();
     tracing::info!(run = name, threads, "search begins");
@@ -264,51 +284,53 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
             )
         })
         .and_then(|(mut run, end)| {
-            let summary = summarise_mended(&mut run, (end, threads), &name, &cancel)?;
-            Ok((run, end, summary))
+            let result = conclude(&mut run, end, &name, threads, &cancel)?;
+            Ok((run, result))
         });
     #[cfg(feature = "cluster")]
     tell_end(&hooks, &ended);
-    let (mut run, end, summary) = ended?;
-    if end == EndReason::Interrupted {
+    let (mut run, result) = ended?;
+    if result.end == EndReason::Interrupted {
         if how.json {
-            print_json(&summary)?;
+            print_json(&run, &result)?;
         } else {
             output::note(format_args!(
                 "run {name} stops after depth {}; go on with: hatebeam resume {name}",
-                summary.depth
+                result.depth
             ));
         }
         return Err(Failure::Interrupted.into());
     }
     tracing::info!(
         run = name,
-        score = summary.best_lines,
-        depth = summary.depth,
-        end = summary.end.name(),
+        score = result.game.as_ref().map(|game| game.lines),
+        depth = result.depth,
+        end = result.end.name(),
         "search ends"
     );
-    run.store_mut().finish(&serde_json::to_value(&summary)?)?;
-    tell(&run, &summary, how)
+    run.set_result(&result)?;
+    tell(&run, &result, how)
 }
 
 /// Tells those who want to know how a run ended.
 #[cfg(feature = "cluster")]
-fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, EndReason, Summary)>) {
+fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, SearchResult)>) {
     use hatebeam_notify::EventKind;
     match ended {
         Err(error) => hooks.tell(EventKind::Failed {
             reason: format!("{error:#}"),
         }),
-        Ok((_, EndReason::Interrupted, _)) => hooks.tell(EventKind::Cancelled {}),
-        Ok((run, _, summary)) => {
-            let score = summary.best_lines.unwrap_or_else(|| most_lines(run));
+        Ok((_, result)) if result.end == EndReason::Interrupted => {
+            hooks.tell(EventKind::Cancelled {});
+        }
+        Ok((run, result)) => {
+            let game = result.game.as_ref();
+            let score = game.map_or_else(|| run.best_lines(), |game| game.lines);
             let what = EventKind::Finished {
-                end: summary.end.name().to_owned(),
-                pieces: summary.pieces.map(|pieces| pieces as u32),
-                replay: summary.replay.clone(),
-                files: summary
-                    .files
+                end: result.end.name().to_owned(),
+                pieces: game.map(|game| game.pieces),
+                replay: game.map(|game| game.replay.clone()),
+                files: files_of(result, run.store().dir())
                     .iter()
                     .map(|file| file.display().to_string())
                     .collect(),
@@ -316,15 +338,6 @@ fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, EndReason, Summar
             hooks.tell_scored(score, what);
         }
     }
-}
-
-/// The most lines of any game of a run.
-fn most_lines(run: &Run) -> u32 {
-    let records = run.store().depths().iter();
-    records
-        .map(|record| u32::from(record.best_lines))
-        .max()
-        .unwrap_or(0)
 }
 
 /// The run's name as a person gives it.
@@ -335,137 +348,118 @@ fn name_of(dir: &Path) -> String {
         .into_owned()
 }
 
-/// The same as [`summarise`]; if a depth turns out to be damaged, all that are damaged are made anew.
-fn summarise_mended(
+/// Reads the best game back, saves its files and returns the result. Repairs the run if its tables are damaged.
+fn conclude(
     run: &mut Run,
-    (end, threads): (EndReason, usize),
+    end: EndReason,
     name: &str,
+    threads: usize,
     cancel: &AtomicBool,
-) -> anyhow::Result<Summary> {
-    let error = match summarise(run, end, name) {
-        Ok(summary) => return Ok(summary),
-        Err(error) => error,
-    };
-    if !matches!(
-        error.downcast_ref(),
-        Some(GameError::Store(StoreError::DamagedDepth { .. }))
-    ) {
-        return Err(error);
-    }
-    output::warn(format_args!("{error:#}; what is damaged is made anew"));
-    run.repair(threads, cancel)?;
-    summarise(run, end, name)
-}
-
-/// Works out what there is to say of a run, and leaves the files of its best game.
-fn summarise(run: &Run, end: EndReason, name: &str) -> anyhow::Result<Summary> {
-    let started = std::time::Instant::now();
-    let game = if end == EndReason::Interrupted {
-        None
-    } else {
-        match best_game(run) {
-            Err(GameError::Store(StoreError::Dropped { .. } | StoreError::TooMany { .. })) => None,
-            game => Some(game?),
+) -> anyhow::Result<SearchResult> {
+    let started = Instant::now();
+    let mut read = None;
+    if end != EndReason::Interrupted {
+        let mut game = best_game(run);
+        if let Err(error @ GameError::Store(StoreError::DamagedDepth { .. })) = game {
+            output::warn(format_args!(
+                "{:#}; repairing it",
+                anyhow::Error::from(error)
+            ));
+            run.repair(threads, cancel)?;
+            game = best_game(run);
         }
+        read = match game {
+            Err(error) if error.is_dropped() => None,
+            game => Some(game?),
+        };
+    }
+    let skip = &mut |file: &GameFile, error: StoreError| {
+        output::warn(format_args!("cannot write {}: {error}", file.name));
     };
-    let replay = game
-        .as_ref()
-        .map(|game| encode(&game.keys, Encoding::Base2048));
-    let files = match &game {
-        Some(game) => keep_game(run, name, game, end)?,
-        None => Vec::new(),
+    let game = match &read {
+        Some(game) => {
+            let (took, now) = (started.elapsed(), SystemTime::now());
+            Some(run.save_game(name, game, end, took, now, skip)?)
+        }
+        None => None,
     };
-    let depths = run.store().depths();
-    let last = depths.last().context("the run has no depth")?;
-    Ok(Summary {
-        run: name.to_owned(),
-        end,
-        best_lines: game.as_ref().map(|game| game.score),
-        pieces: game.as_ref().map(|game| game.wells.len()),
-        depth: last.depth,
-        digest: last.digest.clone(),
-        replay,
-        replay_file: files.first().cloned(),
-        files,
-        parted_at: game.as_ref().and_then(|game| game.parted_at),
-        children: depths.iter().map(|record| record.children).sum(),
-        seconds: depths.iter().map(|record| record.seconds).sum(),
-        replay_seconds: started.elapsed().as_secs_f64(),
-        peak_rss_bytes: peak_rss(),
-        stored_bytes: run.store().stored_bytes(),
-        folder: run.store().dir().to_owned(),
-    })
+    let result = run.summarize(name, end, game, peak_rss());
+    result.context("the run has no depth")
 }
 
-fn print_json(summary: &Summary) -> anyhow::Result<()> {
-    output::print(&format_args!("{}\n", serde_json::to_string(summary)?))
+fn print_json(run: &Run, result: &SearchResult) -> anyhow::Result<()> {
+    let json = serde_json::to_string(&ResultJson::new(result, run.store().dir()))?;
+    output::print(&format_args!("{json}\n"))
 }
 
 /// Tells the result of a run.
-fn tell(run: &Run, summary: &Summary, how: &HowArgs) -> anyhow::Result<()> {
-    if let Some(piece) = summary.parted_at {
+fn tell(run: &Run, result: &SearchResult, how: &HowArgs) -> anyhow::Result<()> {
+    if let Some(piece) = result.game.as_ref().and_then(|game| game.parted_at) {
         output::warn(format_args!(
             "in a better game HATETRIS changes piece {piece}, because a well comes back; this is the \
              best game that holds"
         ));
     }
     if how.json {
-        return print_json(summary);
+        return print_json(run, result);
     }
-    output::print(&text(run, summary))
+    output::print(&text(run, result))
 }
 
-fn text(run: &Run, summary: &Summary) -> String {
+fn text(run: &Run, result: &SearchResult) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("{name:<9} {value}\n"));
-    match (&summary.best_lines, &summary.pieces) {
-        (Some(score), Some(pieces)) => line(
+    match &result.game {
+        Some(game) => line(
             "score",
             format!(
-                "{score} in {}, played through the exact rules{}",
-                count(*pieces, "piece"),
+                "{} in {}, played through the exact rules{}",
+                game.lines,
+                count(game.pieces as usize, "piece"),
                 match run.spec().start {
                     Start::Well { .. } => " from the well that was given",
                     _ => "",
                 }
             ),
         ),
-        _ => line(
+        None => line(
             "score",
             format!(
                 "{} (no replay: the wells of too many depths were not kept)",
-                most_lines(run)
+                run.best_lines()
             ),
         ),
     }
-    let why = end_in_words(Some(summary.end));
-    line("depth", format!("{}: {why}", summary.depth));
-    line("digest", summary.digest.clone());
-    line("children", summary.children.to_string());
-    let seconds = Duration::from_secs_f64(summary.seconds.clamp(0.0, 1e12));
-    let read_back = Duration::from_secs_f64(summary.replay_seconds.clamp(0.0, 1e12));
+    let why = end_in_words(Some(result.end));
+    line("depth", format!("{}: {why}", result.depth));
+    line("digest", result.digest.clone());
+    line("children", result.children.to_string());
+    let seconds = |seconds: f64| duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e12)));
+    let read_back = result.game.as_ref().map(|game| game.seconds);
     line(
         "time",
         format!(
             "{}, and {} to read the game back",
-            duration(seconds),
-            duration(read_back)
+            seconds(result.seconds),
+            seconds(read_back.unwrap_or_default())
         ),
     );
-    if let Some(peak) = summary.peak_rss_bytes {
+    if let Some(peak) = result.peak_rss_bytes {
         line("memory", bytes(peak));
     }
-    line("stored", bytes(summary.stored_bytes));
-    line("folder", summary.folder.display().to_string());
-    if let Some(file) = &summary.replay_file {
+    line("stored", bytes(result.stored_bytes));
+    let folder = run.store().dir();
+    line("folder", folder.display().to_string());
+    let files = files_of(result, folder);
+    if let Some(file) = files.first() {
         line("replay", file.display().to_string());
     }
     let is_page = |file: &&PathBuf| file.extension().is_some_and(|ending| ending == "html");
-    if let Some(page) = summary.files.iter().find(is_page) {
+    if let Some(page) = files.iter().find(is_page) {
         line("report", page.display().to_string());
     }
-    if let Some(replay) = &summary.replay {
-        text.push_str(&format!("\n{}\n{replay}\n", picture(run)));
+    if let Some(game) = &result.game {
+        text.push_str(&format!("\n{}\n{}\n", picture(run), game.replay));
     }
     text
 }

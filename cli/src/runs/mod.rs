@@ -5,14 +5,13 @@ mod report;
 #[cfg(feature = "cluster")]
 use crate::cluster::{FromStoreArgs, list_stored, show_stored};
 use crate::output::{self, Failure};
-use crate::run::REPLAYS;
 use crate::run::screen::{bytes, duration};
+use crate::run::{ResultJson, files_of};
 use crate::state::StateArgs;
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use hatebeam_runs::Run;
+use hatebeam_runs::{REPLAYS, Run, end_in_words, result_of};
 use hatebeam_store::{DepthRecord, RunStore, list_runs};
-pub(crate) use report::scores;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs;
@@ -177,9 +176,9 @@ fn line(dir: &Path, name: &str) -> Option<Line> {
     // One that cannot be opened is listed all the same: somebody may want to remove it.
     let store = RunStore::open_read_only(dir).ok();
     let depths = store.as_ref().map_or(&[][..], RunStore::depths);
-    let end = store.as_ref().map(|store| match store.result() {
-        Some(result) => result["end"].as_str().unwrap_or("over").to_owned(),
-        None => "not finished".to_owned(),
+    let end = store.as_ref().map(|store| match result_of(store) {
+        Some(result) => result.end.name().to_owned(),
+        None => end_in_words(None).to_owned(),
     });
     Some(Line {
         run: name.to_owned(),
@@ -256,9 +255,11 @@ fn show(args: &ShowArgs) -> anyhow::Result<()> {
             .iter()
             .map(|(depth, error)| serde_json::json!({"depth": depth, "error": error.to_string()}))
             .collect();
+        let result = result_of(store);
+        let result = result.as_ref().map(|result| ResultJson::new(result, &dir));
         let object = serde_json::json!({
             "folder": dir, "spec": run.spec(), "keep": run.keep(), "depths": store.depths(),
-            "result": store.result(), "stored_bytes": store.stored_bytes(),
+            "result": result, "stored_bytes": store.stored_bytes(),
             "damaged": if args.verify { serde_json::json!(damaged) } else { serde_json::Value::Null },
         });
         output::print(&format_args!("{object}\n"))?;
@@ -290,16 +291,15 @@ fn text(run: &Run, dir: &Path) -> String {
         run.keep(),
         bytes(store.stored_bytes())
     );
-    let end = match store.result() {
-        Some(result) => result["end"].as_str().unwrap_or("over").to_owned(),
-        None => "not finished".to_owned(),
+    let result = result_of(store);
+    let end = match &result {
+        Some(result) => result.end.name(),
+        None => end_in_words(None),
     };
     let _ = writeln!(text, "end       {end}");
-    if let Some(replay) = store
-        .result()
-        .and_then(|result| result["replay_file"].as_str())
-    {
-        let _ = writeln!(text, "replay    {replay}");
+    let files = result.map_or_else(Vec::new, |result| files_of(&result, dir));
+    if let Some(replay) = files.first() {
+        let _ = writeln!(text, "replay    {}", replay.display());
     }
     depth_table(&mut text, store.depths().iter());
     text

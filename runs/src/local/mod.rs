@@ -1,0 +1,199 @@
+//! A run on one machine, in a folder.
+
+mod commit;
+mod repair;
+mod result;
+mod search;
+
+pub use result::{SaveError, SearchResult, result_of};
+pub use search::{Observer, Settings};
+
+use crate::read_back::ReadableRun;
+use crate::record::first_node;
+use crate::retention::Retention;
+use crate::spec::{RunSpec, SpecError, StartingPosition};
+use hatebeam_game::Emulator;
+use hatebeam_search::{Frontier, ShardLayout, WeightError};
+use hatebeam_store::{RunStore, StoreError};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use thiserror::Error;
+
+/// Folder of the files of the best game, in the folder of a run.
+pub const REPLAYS: &str = "replays";
+
+/// An error of a run on one machine.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The specification cannot be searched.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The weights cannot be used.
+    #[error(transparent)]
+    Weight(#[from] WeightError),
+    /// The store of the run failed. Its error says what the caller can do.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder has a run with another specification.
+    #[error("the run in {dir} has another specification: {theirs}, not {ours}")]
+    OtherSpec {
+        /// The folder.
+        dir: String,
+        /// Specification of the run in the folder.
+        theirs: String,
+        /// Requested specification.
+        ours: String,
+    },
+    /// This version does not know the specification of the run in the folder.
+    #[error("cannot read the specification of the run in {dir}")]
+    UnreadableSpec {
+        /// The folder.
+        dir: String,
+        /// The error of parsing it.
+        source: serde_json::Error,
+    },
+}
+
+/// A run on one machine, open for searching or reading.
+#[derive(Debug)]
+pub struct Run {
+    spec: RunSpec,
+    start: StartingPosition,
+    emulator: Emulator,
+    keep: Retention,
+    store: RunStore,
+}
+
+/// The part of the folder's manifest that the store does not interpret.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PersistedSpec {
+    search: RunSpec,
+    keep: Retention,
+}
+
+impl Run {
+    /// Opens the run in `dir`, or creates it if there is none. Without `keep`, the retention rule is the one with which
+    /// the run was created, or [`Retention::All`].
+    ///
+    /// # Errors
+    /// [`RunError::OtherSpec`] if the folder has another run; [`RunError::Spec`]; errors of opening the store.
+    pub fn open_or_create(
+        dir: &Path,
+        spec: &RunSpec,
+        keep: Option<Retention>,
+    ) -> Result<Run, RunError> {
+        spec.check()?;
+        let store = match RunStore::open(dir) {
+            Err(StoreError::NoRun { .. }) => {
+                let persisted = PersistedSpec {
+                    search: spec.clone(),
+                    keep: keep.unwrap_or(Retention::All),
+                };
+                let persisted =
+                    serde_json::to_value(persisted).map_err(|source| unreadable(dir, source))?;
+                RunStore::create(dir, spec.emulator()?.geometry(), &persisted)?
+            }
+            store => store?,
+        };
+        let run = Run::of_store(store, keep)?;
+        if run.spec != *spec {
+            return Err(RunError::OtherSpec {
+                dir: dir.display().to_string(),
+                theirs: serde_json::to_string(&run.spec).unwrap_or_default(),
+                ours: serde_json::to_string(spec).unwrap_or_default(),
+            });
+        }
+        Ok(run)
+    }
+
+    /// Opens the run in `dir`; `keep` as for [`Run::open_or_create`].
+    ///
+    /// # Errors
+    /// As for [`Run::open_or_create`], and [`StoreError::NoRun`].
+    pub fn open(dir: &Path, keep: Option<Retention>) -> Result<Run, RunError> {
+        Run::of_store(RunStore::open(dir)?, keep)
+    }
+
+    /// Opens the run in `dir` for reading only. Another process may search it at the same time.
+    ///
+    /// # Errors
+    /// As for [`Run::open`].
+    pub fn open_read_only(dir: &Path) -> Result<Run, RunError> {
+        Run::of_store(RunStore::open_read_only(dir)?, None)
+    }
+
+    fn of_store(store: RunStore, keep: Option<Retention>) -> Result<Run, RunError> {
+        let persisted: PersistedSpec = serde_json::from_value(store.spec().clone())
+            .map_err(|source| unreadable(store.dir(), source))?;
+        Ok(Run {
+            start: persisted.search.check()?,
+            emulator: persisted.search.emulator()?,
+            spec: persisted.search,
+            keep: keep.unwrap_or(persisted.keep),
+            store,
+        })
+    }
+
+    /// Returns the retention rule.
+    pub fn keep(&self) -> Retention {
+        self.keep
+    }
+
+    /// Returns the specification.
+    pub fn spec(&self) -> &RunSpec {
+        &self.spec
+    }
+
+    /// Returns the store of the run.
+    pub fn store(&self) -> &RunStore {
+        &self.store
+    }
+
+    /// Returns the store of the run.
+    pub fn store_mut(&mut self) -> &mut RunStore {
+        &mut self.store
+    }
+
+    /// Returns the most lines cleared by any game so far.
+    pub fn best_lines(&self) -> u32 {
+        let records = self.store.depths().iter();
+        let lines = records.map(|record| record.best_lines).max();
+        lines.map_or(0, u32::from)
+    }
+
+    /// Returns the division of a frontier into shards.
+    fn layout(&self) -> ShardLayout {
+        ShardLayout::local(usize::try_from(self.spec.width).unwrap_or(usize::MAX))
+    }
+
+    /// Returns the frontier that the search begins with.
+    fn first(&self) -> Result<Frontier, SpecError> {
+        let node = first_node(&self.spec, &self.start)?;
+        Ok(Frontier::new(self.start.depth(), [node], self.layout()))
+    }
+}
+
+impl ReadableRun for Run {
+    type Store = RunStore;
+
+    fn store(&self) -> &RunStore {
+        &self.store
+    }
+
+    fn emulator(&self) -> &Emulator {
+        &self.emulator
+    }
+
+    fn start(&self) -> &StartingPosition {
+        &self.start
+    }
+}
+
+fn unreadable(dir: &Path, source: serde_json::Error) -> RunError {
+    RunError::UnreadableSpec {
+        dir: dir.display().to_string(),
+        source,
+    }
+}

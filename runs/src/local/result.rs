@@ -1,0 +1,243 @@
+//! The result of a run on one machine, and the files of its best game.
+
+use super::{REPLAYS, Run};
+use crate::end::{EndReason, end_in_words};
+use crate::game_result::GameResult;
+use crate::read_back::BestGame;
+use crate::show::ShowError;
+use hatebeam_game::{Encoding, encode};
+use hatebeam_report::{FileSink, GameFile, GameFiles, Scores, date, save_files_blocking};
+use hatebeam_store::{RunStore, StoreError, write_whole};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use thiserror::Error;
+
+/// Maximum number of scores of a report. A wider depth is sampled evenly: this is enough for a smooth curve.
+const MAX_SCORES: usize = 5_000_000;
+
+/// Result of a run on one machine, as its folder keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchResult {
+    /// Name of the run.
+    pub run: String,
+    /// Why the search ended.
+    pub end: EndReason,
+    /// The last depth.
+    pub depth: u32,
+    /// Digest of its wells.
+    pub digest: String,
+    /// The best game. `None` if it was not read back.
+    pub game: Option<GameResult>,
+    /// Number of children of all depths.
+    pub children: u64,
+    /// Seconds of searching.
+    pub seconds: f64,
+    /// Peak memory of the process, if it is known.
+    pub peak_rss_bytes: Option<u64>,
+    /// Size of the run on disk.
+    pub stored_bytes: u64,
+}
+
+/// Returns the result of the run in this store, once it has ended. A result that this version cannot read counts as
+/// none: the run can be resumed.
+pub fn result_of(store: &RunStore) -> Option<SearchResult> {
+    let value = store.result()?;
+    let current = serde_json::from_value(value.clone()).ok();
+    current.or_else(|| from_format_1(value))
+}
+
+/// Reads a result of format 1, which has the game's fields at the top level and absolute paths of files.
+fn from_format_1(value: &Value) -> Option<SearchResult> {
+    #[derive(Deserialize)]
+    struct Flat {
+        run: String,
+        end: EndReason,
+        best_score: Option<u32>,
+        pieces: Option<u32>,
+        depth: u32,
+        digest: String,
+        replay: Option<String>,
+        #[serde(default)]
+        files: Vec<PathBuf>,
+        parted_at: Option<usize>,
+        children: u64,
+        seconds: f64,
+        replay_seconds: f64,
+        peak_rss_bytes: Option<u64>,
+        stored_bytes: u64,
+        folder: PathBuf,
+    }
+    let flat: Flat = serde_json::from_value(value.clone()).ok()?;
+    let relative = |file: &PathBuf| {
+        let file = file.strip_prefix(&flat.folder).unwrap_or(file);
+        file.display().to_string()
+    };
+    let game = match (flat.best_score, flat.pieces, flat.replay) {
+        (Some(lines), Some(pieces), Some(replay)) => Some(GameResult {
+            lines,
+            pieces,
+            replay,
+            lookups: 0,
+            seconds: flat.replay_seconds,
+            depth: 0,
+            ended_ms: 0,
+            files: flat.files.iter().map(relative).collect(),
+            parted_at: flat.parted_at,
+        }),
+        _ => None,
+    };
+    Some(SearchResult {
+        run: flat.run,
+        end: flat.end,
+        depth: flat.depth,
+        digest: flat.digest,
+        game,
+        children: flat.children,
+        seconds: flat.seconds,
+        peak_rss_bytes: flat.peak_rss_bytes,
+        stored_bytes: flat.stored_bytes,
+    })
+}
+
+/// Why the files of a game cannot be saved.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SaveError {
+    /// The game cannot be shown.
+    #[error(transparent)]
+    Show(#[from] ShowError),
+    /// A file cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The folder `replays` of a run.
+struct Folder<'a> {
+    path: PathBuf,
+    skip: &'a mut (dyn FnMut(&GameFile, StoreError) + Send),
+}
+
+impl FileSink for Folder<'_> {
+    type Error = StoreError;
+
+    async fn save(&mut self, file: &GameFile) -> Result<(), StoreError> {
+        write_whole(&self.path.join(&file.name), file.text.as_bytes())
+    }
+
+    fn skip(&mut self, file: &GameFile, error: StoreError) {
+        (self.skip)(file, error);
+    }
+}
+
+impl Run {
+    /// Saves the files of the best game in the run's folder, and returns the game's result. `seconds` is the time that
+    /// reading it back took. A file that cannot be written is passed to `skip`, except for the replay.
+    ///
+    /// # Errors
+    /// [`SaveError`].
+    pub fn save_game(
+        &self,
+        name: &str,
+        game: &BestGame,
+        end: EndReason,
+        read_in: Duration,
+        now: SystemTime,
+        skip: &mut (dyn FnMut(&GameFile, StoreError) + Send),
+    ) -> Result<GameResult, SaveError> {
+        let path = self.store.dir().join(REPLAYS);
+        std::fs::create_dir_all(&path).map_err(StoreError::io(&path))?;
+        let film = self.spec.film(&game.keys)?;
+        let depths = self.store.depths().to_vec();
+        let facts = self.spec.facts(name, depths, end_in_words(Some(end)));
+        let mut facts = facts.map_err(ShowError::from)?;
+        facts.scores = self.scores();
+        let existing = names_in(&path);
+        let existing = existing.iter().map(String::as_str);
+        let files = GameFiles::new(film, facts, existing, &date(now)).all();
+        let saved = save_files_blocking(&files, &mut Folder { path, skip })?;
+        let since = now.duration_since(UNIX_EPOCH);
+        Ok(GameResult {
+            lines: game.score,
+            pieces: game.wells.len() as u32,
+            replay: encode(&game.keys, Encoding::Base2048),
+            lookups: game.lookups,
+            seconds: read_in.as_secs_f64(),
+            depth: game.depth,
+            ended_ms: since.map_or(0, |since| since.as_millis() as u64),
+            files: saved
+                .iter()
+                .map(|name| format!("{REPLAYS}/{name}"))
+                .collect(),
+            parted_at: game.parted_at,
+        })
+    }
+
+    /// Returns the result of the run so far. `None` if it has no depth.
+    pub fn summarize(
+        &self,
+        name: &str,
+        end: EndReason,
+        game: Option<GameResult>,
+        peak_rss_bytes: Option<u64>,
+    ) -> Option<SearchResult> {
+        let depths = self.store.depths();
+        let last = depths.last()?;
+        Some(SearchResult {
+            run: name.to_owned(),
+            end,
+            depth: last.depth,
+            digest: last.digest.clone(),
+            game,
+            children: depths.iter().map(|record| record.children).sum(),
+            seconds: depths.iter().map(|record| record.seconds).sum(),
+            peak_rss_bytes,
+            stored_bytes: self.store.stored_bytes(),
+        })
+    }
+
+    /// Stores the result in the run's folder: the run has ended.
+    ///
+    /// # Errors
+    /// Errors of writing the folder's manifest.
+    pub fn set_result(&mut self, result: &SearchResult) -> Result<(), StoreError> {
+        let dir = self.store.dir().to_owned();
+        let value = serde_json::to_value(result).map_err(|error| StoreError::Damaged {
+            path: dir,
+            reason: error.to_string(),
+        })?;
+        self.store.finish(&value)
+    }
+
+    /// Returns the scores of the last kept depth with the maximum number of wells, or the reason why they cannot be read.
+    pub fn scores(&self) -> Option<Result<Scores, String>> {
+        let records = self.store.depths();
+        let most = records.iter().map(|record| record.count).max();
+        let record = records
+            .iter()
+            .rfind(|record| record.kept && Some(record.count) == most)?;
+        let nodes = match self.store.load(record.depth) {
+            Ok(nodes) => nodes,
+            Err(error) => return Some(Err(error.to_string())),
+        };
+        let step = nodes.len().div_ceil(MAX_SCORES).max(1);
+        let at_cut = nodes.iter().filter(|node| node.score == record.worst_eval);
+        Some(Ok(Scores {
+            depth: record.depth,
+            count: record.count,
+            at_cut: at_cut.count(),
+            median: record.median_eval,
+            values: nodes.iter().step_by(step).map(|node| node.score).collect(),
+        }))
+    }
+}
+
+/// The names of the files in a folder; none if it cannot be read.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
+}

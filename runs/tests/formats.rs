@@ -1,0 +1,201 @@
+//! Older formats are read. The files in `formats/` are those of the program of revision 1085a8a, which wrote manifests of
+//! format 2 and run folders of format 1. `manifest-1.json` is the former without the fields that format 2 added.
+
+use hatebeam_game::{Geometry, Rules};
+use hatebeam_runs::{
+    EndReason, Limits, Observer, Retention, Run, RunSpec, Settings, Start, WellSpec, best_game,
+    result_of,
+};
+use hatebeam_search::{DepthRecord, EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use hatebeam_store::StoreError;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+const RUN_1: &str = include_str!("formats/run-1-manifest.json");
+const DEPTHS_1: &str = include_str!("formats/run-1-depths.jsonl");
+
+struct Silent;
+
+impl Observer for Silent {
+    fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {}
+    fn committed(&mut self, _: &DepthRecord) {}
+    fn damaged(&mut self, _: u32, _: &StoreError) {}
+}
+
+/// The specification of the runs in `formats/`.
+fn spec() -> RunSpec {
+    RunSpec {
+        width: 20,
+        well: WellSpec::new(Geometry::new(6, 6).unwrap(), Rules::default()),
+        start: Start::Empty,
+        evaluator: EvaluatorSpec {
+            kind: EvaluatorKind::Knewjade,
+            weights: Weights::default(),
+            quiescence: Quiescence::Off,
+        },
+    }
+}
+
+fn search(dir: &Path, max_depth: u32) -> Run {
+    let run = Run::open_or_create(dir, &spec(), Some(Retention::All)).unwrap();
+    let settings = Settings {
+        threads: 1,
+        limits: Limits {
+            max_depth: Some(max_depth),
+            ..Limits::default()
+        },
+    };
+    let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
+    searched.unwrap().0
+}
+
+#[test]
+fn run_folder_of_format_1_is_read_and_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("old");
+    let new = search(&dir, 6);
+    let game = best_game(&new).unwrap();
+    let new_records = new.store().depths().to_vec();
+    drop(new);
+    // The tables did not change: the folder becomes one of format 1 with the files of the old program.
+    std::fs::write(dir.join("manifest.json"), RUN_1).unwrap();
+    std::fs::write(dir.join("depths.jsonl"), DEPTHS_1).unwrap();
+
+    let run = Run::open_read_only(&dir).unwrap();
+    for (old, new) in run.store().depths().iter().zip(&new_records) {
+        let new = DepthRecord {
+            seconds: old.seconds,
+            bytes: old.bytes,
+            ..new.clone()
+        };
+        assert_eq!(*old, new);
+    }
+    let result = result_of(run.store()).unwrap();
+    assert_eq!((result.end, result.depth), (EndReason::MaxDepth, 6));
+    let old_game = result.game.unwrap();
+    assert_eq!((old_game.lines, old_game.pieces), (game.score, 7));
+    assert_eq!(old_game.files.len(), 5);
+    let replay = "replays/00001-lines-0007-pieces-20-wide-2026-11-22.txt";
+    assert_eq!(old_game.files[0], replay);
+    drop(run);
+
+    // Reading does not change the format. Searching does, so that a program that knows format 1 alone refuses the folder
+    // and does not take the new records for damage.
+    let format = || {
+        let text = std::fs::read(dir.join("manifest.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&text).unwrap()["format"].clone()
+    };
+    assert_eq!(format(), 1);
+    let run = search(&dir, 8);
+    assert_eq!(format(), 2);
+    assert_eq!(run.store().depths().len(), 9);
+    drop(run);
+    let records = std::fs::read_to_string(dir.join("depths.jsonl")).unwrap();
+    let (old, new): (Vec<&str>, Vec<&str>) = records
+        .lines()
+        .partition(|line| line.contains("best_score"));
+    assert_eq!((old.len(), new.len()), (7, 2));
+    assert!(new.iter().all(|line| line.contains("\"best_lines\"")));
+    let run = Run::open(&dir, None).unwrap();
+    assert_eq!(run.store().depths().len(), 9);
+}
+
+#[cfg(feature = "objects")]
+mod manifests {
+    use super::*;
+    use hatebeam_cost::Micros;
+    use hatebeam_runs::{Manifest, ManifestError, RunState};
+
+    const FORMAT_1: &str = include_str!("formats/manifest-1.json");
+    const FORMAT_2: &str = include_str!("formats/manifest-2.json");
+
+    fn parse(text: &str) -> Manifest {
+        Manifest::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn manifest_of_format_2_is_read() {
+        let manifest = parse(FORMAT_2);
+        assert_eq!((manifest.format, manifest.spec.width), (3, 20));
+        assert_eq!(manifest.spec, spec());
+        assert_eq!(manifest.state, RunState::Finished);
+        assert_eq!(manifest.end, Some(EndReason::MaxDepth));
+        assert!(!manifest.stop_requested);
+        let limits = Limits {
+            max_depth: Some(6),
+            max_cost: Some(Micros(5_000_000)),
+            max_time: None,
+        };
+        assert_eq!(manifest.limits, limits);
+        assert_eq!(manifest.ledger.machine_cost(), Micros(766));
+        assert_eq!((manifest.depths.len(), manifest.best_lines()), (7, 1));
+        assert_eq!(manifest.depths[1].cost, Micros(439));
+        assert_eq!(manifest.depths[6].record.best_eval, 171_552);
+        let game = manifest.result.as_ref().unwrap();
+        assert_eq!((game.lines, game.depth, game.files.len()), (1, 6, 5));
+        // Written in the current format, and the same when it is read again.
+        let text = serde_json::to_string(&manifest).unwrap();
+        for old in [
+            "bill",
+            "outcome",
+            "budget",
+            "stopped_by",
+            "_score",
+            "is_to_stop",
+        ] {
+            assert!(!text.contains(old), "{old}");
+        }
+        assert_eq!(parse(&text), manifest);
+    }
+
+    #[test]
+    fn open_run_of_format_2_keeps_its_requests() {
+        let open = FORMAT_2
+            .replace("\"finished\"", "\"running\"")
+            .replace("\"stopped_by\":\"max-depth\"", "\"stopped_by\":null")
+            .replace("\"is_to_stop\":false", "\"is_to_stop\":true");
+        let manifest = parse(&open);
+        assert!(manifest.is_open() && manifest.stop_requested);
+        assert_eq!(manifest.end, None);
+    }
+
+    #[test]
+    fn manifest_of_format_1_is_read() {
+        let manifest = parse(FORMAT_1);
+        assert_eq!(manifest.end, Some(EndReason::MaxDepth));
+        assert_eq!(manifest.limits.max_depth, Some(6));
+        assert_eq!(manifest.limits.max_cost, None);
+        assert_eq!(manifest.ledger.machines, []);
+        assert_eq!(manifest.result.as_ref().unwrap().ended_ms, 0);
+        let unlimited = parse(&FORMAT_1.replace("\"max_depth\":6", "\"max_depth\":null"));
+        assert_eq!(unlimited.end, Some(EndReason::Over));
+    }
+
+    #[test]
+    fn damaged_and_later_manifests_are_refused() {
+        let current = serde_json::to_string(&parse(FORMAT_2)).unwrap();
+        let error = |from: &str, to: &str| {
+            assert!(current.contains(from), "{from}");
+            Manifest::parse(current.replacen(from, to, 1).as_bytes()).unwrap_err()
+        };
+        let later = error("\"format\":3", "\"format\":4");
+        assert!(
+            matches!(later, ManifestError::Newer { found: 4 }),
+            "{later}"
+        );
+        for (from, to) in [
+            ("\"format\"", "\"form\""),
+            ("\"shards\":2", "\"shards\":0"),
+            ("\"depth\":3", "\"depth\":9"),
+            ("\"ledger\"", "\"bill\""),
+            ("{", ""),
+        ] {
+            let error = error(from, to);
+            assert!(
+                matches!(error, ManifestError::Damaged(_)),
+                "{from}: {error}"
+            );
+        }
+    }
+}
