@@ -1,29 +1,22 @@
-//! `certs`.
+//! `hatebeam certs`.
 
-use crate::support::{Run, run};
-use serde_json::Value;
+use crate::support::{Run, new_path, run};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-/// A path in a folder for tests, with nothing there.
-fn nowhere(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("certs-{name}"));
-    let _ = fs::remove_dir_all(&path);
-    path
-}
+use std::path::Path;
 
 fn certs(dir: &Path, args: &[&str]) -> Run {
     run(&[&["certs", "--out", dir.to_str().unwrap()], args].concat())
 }
 
+/// Returns the files of a folder by name.
 fn contents(dir: &Path) -> BTreeMap<String, String> {
-    let named = |entry: fs::DirEntry| {
+    let file = |entry: fs::DirEntry| {
         let name = entry.file_name().into_string().unwrap();
         (name, fs::read_to_string(entry.path()).unwrap())
     };
     let entries = fs::read_dir(dir).unwrap().map(Result::unwrap);
-    entries.map(named).collect()
+    entries.map(file).collect()
 }
 
 const FILES: [&str; 9] = [
@@ -39,24 +32,24 @@ const FILES: [&str; 9] = [
 ];
 
 #[test]
-fn certificates_are_made_once() {
-    let dir = nowhere("once");
-    let told = certs(&dir, &[]).silent_results();
+fn certs_writes_files_once() {
+    let dir = new_path("certs-once");
+    let text = certs(&dir, &[]).silent_results();
     let made = contents(&dir);
     assert_eq!(made.keys().collect::<Vec<_>>(), FILES);
     for name in FILES {
         let path = dir.join(name);
-        assert!(told.contains(path.to_str().unwrap()), "{told}");
+        assert!(text.contains(path.to_str().unwrap()), "{text}");
     }
     for part in [
         "365 days",
         "each worker  ca.pem worker.pem worker-key.pem token\n",
         "Keep ca-key.pem",
     ] {
-        assert!(told.contains(part), "{told}");
+        assert!(text.contains(part), "{text}");
     }
-    // What is secret is not told.
-    assert!(!told.contains(made["token"].trim()), "{told}");
+    // The token is secret.
+    assert!(!text.contains(made["token"].trim()), "{text}");
 
     let error = certs(&dir, &[]).error(1);
     assert!(error.contains("ca-key.pem exists already"), "{error}");
@@ -66,9 +59,9 @@ fn certificates_are_made_once() {
 
 #[cfg(unix)]
 #[test]
-fn secrets_are_for_their_owner_alone() {
+fn secret_files_are_readable_by_owner_only() {
     use std::os::unix::fs::PermissionsExt;
-    let dir = nowhere("modes");
+    let dir = new_path("certs-modes");
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     for args in [&[][..], &["--renew"]] {
         certs(&dir, args).silent_results();
@@ -82,14 +75,14 @@ fn secrets_are_for_their_owner_alone() {
 }
 
 #[test]
-fn a_renewal_keeps_the_ca_and_the_token() {
-    let dir = nowhere("renew");
+fn renew_keeps_ca_and_token() {
+    let dir = new_path("certs-renew");
     let error = certs(&dir, &["--renew"]).error(1);
     assert!(error.contains("nothing can be renewed"), "{error}");
     certs(&dir, &["--days", "1"]).silent_results();
     let before = contents(&dir);
     let args = ["--renew", "--name", "gpu", "--json"];
-    let report: Value = serde_json::from_str(&certs(&dir, &args).silent_results()).unwrap();
+    let report = certs(&dir, &args).json();
     let after = contents(&dir);
     assert_eq!(after.len(), FILES.len() + 2);
     for (name, text) in before {
@@ -113,8 +106,8 @@ fn a_renewal_keeps_the_ca_and_the_token() {
 }
 
 #[test]
-fn what_cannot_be_made_is_refused() {
-    let dir = nowhere("refused");
+fn invalid_options_are_refused() {
+    let dir = new_path("certs-refused");
     for (args, code, expected) in [
         (&["--name", "../up"][..], 1, "'../up' cannot name"),
         (&["--name", "ca"], 1, "'ca' cannot name"),

@@ -1,50 +1,48 @@
 //! The configuration file.
 
-use crate::support::{Run, command, file, run_command};
+use crate::support::{Run, command, file, new_path, run_command};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Runs the binary with this file and these variables.
+/// Runs the program with this configuration file and these variables.
 fn run_with(config: &str, variables: &[(&str, &str)], args: &[&str]) -> Run {
     let mut command = command(args);
-    command
-        .env_remove("HATEBEAM_STATE")
-        .env_remove("HATEBEAM_STORE")
-        .env("HATEBEAM_CONFIG", config)
-        .envs(variables.iter().copied());
+    command.env("HATEBEAM_CONFIG", config);
+    command.envs(variables.iter().copied());
     run_command(command, b"")
 }
 
-/// A folder for tests, with nothing in it.
+/// Creates an empty folder.
 fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("config-{name}"));
-    let _ = fs::remove_dir_all(&path);
+    let path = new_path(&format!("config-{name}"));
     fs::create_dir_all(&path).unwrap();
     path
 }
 
+#[track_caller]
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 #[test]
-fn flags_win_over_the_environment_and_that_over_the_file() {
+fn flags_override_environment_and_environment_overrides_file() {
     let dir = folder("precedence");
     let at = |name: &str| dir.join(name).display().to_string();
-    let (shared, own, outside, typed) = (at("shared"), at("own"), at("outside"), at("typed"));
-    let size = "[run]\nwidth = 20\nmax-depth = 2\nquiet = true\njson = true\n";
-    let for_all = format!("[shared]\nstate = {shared:?}\n");
-    let of_shared = file("config-shared.toml", format!("{size}{for_all}").as_bytes());
-    let of_run = format!("{size}state = {own:?}\n{for_all}");
-    let of_run = file("config-own.toml", of_run.as_bytes());
-    let variable: &[(&str, &str)] = &[("HATEBEAM_STATE", &outside)];
+    let (shared, own) = (at("shared"), at("own"));
+    let (variable, typed) = (at("variable"), at("typed"));
+    let run = "[run]\nwidth = 20\nmax-depth = 2\nquiet = true\njson = true\n";
+    let section = format!("[shared]\nstate = {shared:?}\n");
+    let in_shared = file("config-shared.toml", format!("{run}{section}").as_bytes());
+    let in_both = format!("{run}state = {own:?}\n{section}");
+    let in_both = file("config-own.toml", in_both.as_bytes());
+    let set: &[(&str, &str)] = &[("HATEBEAM_STATE", &variable)];
     for (config, variables, args, expected) in [
-        (&of_shared, &[][..], &["run"][..], &shared),
-        (&of_run, &[], &["run"], &own),
-        (&of_run, variable, &["run"], &outside),
-        (&of_run, variable, &["run", "--state", &typed], &typed),
-        (&of_run, &[], &["run", "--state", &typed], &typed),
+        (&in_shared, &[][..], &["run"][..], &shared),
+        (&in_both, &[], &["run"], &own),
+        (&in_both, set, &["run"], &variable),
+        (&in_both, set, &["run", "--state", &typed], &typed),
+        (&in_both, &[], &["run", "--state", &typed], &typed),
     ] {
         let out = run_with(config, variables, args).silent_results();
         let lines: Vec<Value> = out.lines().map(json).collect();
@@ -59,12 +57,11 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
-fn what_is_required_may_be_in_the_file() {
+fn file_supplies_required_option() {
     let config = file("config-required.toml", b"[perft]\ndepth = 2\n");
     let typed = run_with("none", &[], &["perft", "--depth", "2"]).silent_results();
     assert_eq!(run_with(&config, &[], &["perft"]).silent_results(), typed);
     run_with("none", &[], &["perft"]).error(2);
-    // Where a flag is said twice, on the command line, it is the command line's that counts.
     let more = run_with(&config, &[], &["perft", "--depth", "3"]).silent_results();
     assert!(more.lines().count() > typed.lines().count());
     let named = run_with("none", &[], &["perft", "--config", &config]);
@@ -72,11 +69,11 @@ fn what_is_required_may_be_in_the_file() {
 }
 
 #[test]
-fn the_usual_place_is_read_if_there_is_a_file() {
+fn default_file_is_read_if_it_exists() {
     let home = folder("home");
     fs::create_dir_all(home.join(".config/hatebeam")).unwrap();
     let path = home.join(".config/hatebeam/config.toml");
-    let ask = |xdg: &str, args: &[&str]| {
+    let run = |xdg: &str, args: &[&str]| {
         let mut command = command(args);
         command
             .env_remove("HATEBEAM_CONFIG")
@@ -84,24 +81,24 @@ fn the_usual_place_is_read_if_there_is_a_file() {
             .env("XDG_CONFIG_HOME", xdg);
         run_command(command, b"")
     };
-    ask("", &["perft"]).error(2);
+    run("", &["perft"]).error(2);
     fs::write(&path, "[perft]\ndepth = 1\n").unwrap();
-    ask("", &["perft"]).silent_results();
-    let told = ask("", &["config", "path"]).silent_results();
-    assert_eq!(told.trim_end(), path.display().to_string());
+    run("", &["perft"]).silent_results();
+    let text = run("", &["config", "path"]).silent_results();
+    assert_eq!(text.trim_end(), path.display().to_string());
     let elsewhere = home.join("elsewhere");
     let elsewhere = elsewhere.to_str().unwrap();
-    ask(elsewhere, &["perft"]).error(2);
-    let told = ask(elsewhere, &["config", "path"]);
-    assert!(told.err.contains("it is not there"), "{told:?}");
+    run(elsewhere, &["perft"]).error(2);
+    let missing = run(elsewhere, &["config", "path"]);
+    assert!(missing.err.contains("it is not there"), "{missing:?}");
     assert_eq!(
-        told.results().trim_end(),
+        missing.results().trim_end(),
         format!("{elsewhere}/hatebeam/config.toml")
     );
 }
 
 #[test]
-fn a_file_that_is_wrong_is_told_and_helps_are_given_all_the_same() {
+fn invalid_file_is_an_error_except_for_help_and_similar_commands() {
     let config = file(
         "config-wrong.toml",
         b"[perft]\ndepth = 2\ndeep = 3\njason = 1\n",
@@ -133,7 +130,7 @@ fn a_file_that_is_wrong_is_told_and_helps_are_given_all_the_same() {
 }
 
 #[test]
-fn where_clap_stumbles_over_the_file_it_is_said() {
+fn usage_error_names_options_from_file() {
     let config = file("config-half.toml", b"[run]\nstart-replay = 'game.txt'\n");
     let error = run_with(&config, &[], &["run"]).error(2);
     assert!(error.contains("--from-piece"), "{error}");
@@ -142,13 +139,13 @@ fn where_clap_stumbles_over_the_file_it_is_said() {
 }
 
 #[test]
-fn a_file_is_checked() {
+fn config_check_lists_settings_and_their_sources() {
     let config = file(
         "config-check.toml",
         b"[shared]\nstate = '/here'\n[run]\nthreads = 3\n[runs.list]\njson = true\n",
     );
-    let outside = [("HATEBEAM_STATE", "/there")];
-    let told = run_with("none", &outside, &["config", "check", &config]).silent_results();
+    let variable = [("HATEBEAM_STATE", "/there")];
+    let text = run_with("none", &variable, &["config", "check", &config]).silent_results();
     for line in [
         "is fine",
         "[shared]\nstate",
@@ -158,12 +155,12 @@ fn a_file_is_checked() {
         "[runs.list]\njson",
         "line 6",
     ] {
-        assert!(told.contains(line), "{line}: {told}");
+        assert!(text.contains(line), "{line}: {text}");
     }
-    let told = run_with(&config, &[], &["config", "check", "--json"]).silent_results();
-    let told = json(&told);
-    assert_eq!((&told["ok"], &told["file"]), (&true.into(), &config.into()));
-    let settings = told["settings"].as_array().unwrap();
+    let report = run_with(&config, &[], &["config", "check", "--json"]).json();
+    assert_eq!(report["ok"], true);
+    assert_eq!(report["file"], config.as_str());
+    let settings = report["settings"].as_array().unwrap();
     let threads = settings.iter().find(|row| row["key"] == "threads").unwrap();
     assert_eq!(threads["section"], "run");
     assert_eq!(threads["value"], "3");
@@ -172,34 +169,29 @@ fn a_file_is_checked() {
 }
 
 #[test]
-fn a_file_that_is_wrong_fails_its_check() {
+fn config_check_reports_each_problem_with_its_line() {
     let config = file(
         "config-bad.toml",
         b"[run]\nthreads = 0\n\ntokens = 'x'\n[x]\n",
     );
-    let (told, code) = {
-        let run = run_with(&config, &[], &["config", "check"]);
-        assert_eq!(run.err, "");
-        (run.out, run.code)
-    };
-    assert_eq!(code, 1);
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 3, "{told}");
+    let check = run_with(&config, &[], &["config", "check"]);
+    assert_eq!((check.code, check.err.as_str()), (1, ""));
+    let lines: Vec<&str> = check.out.lines().collect();
+    assert_eq!(lines.len(), 3, "{check:?}");
     for (line, number) in lines.iter().zip([2, 4, 5]) {
         assert!(line.starts_with(&format!("{config}:{number}: ")), "{line}");
     }
-    let run = run_with("none", &[], &["config", "check", "--json", &config]);
-    assert_eq!((run.code, run.err.as_str()), (1, ""));
-    let verdict = json(&run.out);
-    assert_eq!(verdict["ok"], false);
-    assert_eq!(verdict["problems"][1]["line"], 4);
+    let check = run_with("none", &[], &["config", "check", "--json", &config]);
+    assert_eq!((check.code, check.err.as_str()), (1, ""));
+    let report = json(&check.out);
+    assert_eq!(report["ok"], false);
+    assert_eq!(report["problems"][1]["line"], 4);
 }
 
 #[test]
-fn settings_are_shown_with_where_they_come_from() {
+fn config_show_lists_settings_and_their_sources() {
     let config = file("config-show.toml", b"[shared]\nstate = '/here'\n");
-    let told = run_with(&config, &[], &["config", "show", "runs", "show", "--json"]);
-    let rows = json(&told.silent_results());
+    let rows = run_with(&config, &[], &["config", "show", "runs", "show", "--json"]).json();
     let row = |key: &str| {
         let mut rows = rows.as_array().unwrap().iter();
         rows.find(|row| row["key"] == key).unwrap().clone()
@@ -208,10 +200,10 @@ fn settings_are_shown_with_where_they_come_from() {
     assert_eq!(row("state")["line"], 2);
     assert_eq!(row("json")["from"], "default");
     assert_eq!(row("json")["value"], "false");
-    let told = run_with(&config, &[], &["config", "show", "perft"]).silent_results();
+    let text = run_with(&config, &[], &["config", "show", "perft"]).silent_results();
     assert!(
-        told.starts_with("[perft]\n") && told.contains("2048"),
-        "{told}"
+        text.starts_with("[perft]\n") && text.contains("2048"),
+        "{text}"
     );
     let all = run_with(&config, &[], &["config", "show"]).silent_results();
     assert!(all.contains("[resume]") && !all.contains("2048"), "{all}");
@@ -219,12 +211,12 @@ fn settings_are_shown_with_where_they_come_from() {
 }
 
 #[test]
-fn an_example_is_written_once() {
+fn config_init_writes_example_once() {
     let dir = folder("init");
     let path = dir.join("new/config.toml");
     let path = path.to_str().unwrap();
-    let told = run_with(path, &[], &["config", "init"]).silent_results();
-    assert_eq!(told.trim_end(), path);
+    let text = run_with(path, &[], &["config", "init"]).silent_results();
+    assert_eq!(text.trim_end(), path);
     let text = fs::read_to_string(path).unwrap();
     for part in ["[shared]", "[run]", "\n#width = \"10k\"\n", "[runs.show]"] {
         assert!(text.contains(part), "{part}: {text}");
@@ -233,7 +225,7 @@ fn an_example_is_written_once() {
     assert_eq!(printed, text);
     let error = run_with(path, &[], &["config", "init"]).error(1);
     assert!(error.contains("is there already"), "{error}");
-    let told = run_with(path, &[], &["config", "check"]).silent_results();
-    assert!(told.contains("is fine"), "{told}");
+    let text = run_with(path, &[], &["config", "check"]).silent_results();
+    assert!(text.contains("is fine"), "{text}");
     run_with(path, &[], &["perft", "--depth", "1"]).silent_results();
 }

@@ -1,18 +1,14 @@
-//! `doctor`.
+//! `hatebeam doctor` without a cluster.
 
-use crate::support::{Run, command, run_command};
+use crate::support::{Run, command, run};
 use serde_json::Value;
 
-/// Looks at nothing but this machine and what the arguments name.
 fn doctor(args: &[&str]) -> Run {
-    let mut command = command(&[&["doctor"], args].concat());
-    for name in ["HATEBEAM_STORE", "HATEBEAM_COORDINATOR", "HATEBEAM_TLS"] {
-        command.env_remove(name);
-    }
-    run_command(command, b"")
+    run(&[&["doctor"], args].concat())
 }
 
-/// The verdict and what was found, of a check.
+/// Returns the verdict and the finding of a check.
+#[track_caller]
 fn find(report: &Value, name: &str) -> (String, String) {
     let mut checks = report["checks"].as_array().unwrap().iter();
     let check = checks.find(|check| check["check"] == name);
@@ -21,6 +17,8 @@ fn find(report: &Value, name: &str) -> (String, String) {
     (text("verdict"), text("found"))
 }
 
+/// Parses the report. Asserts that the exit code agrees with it, and that every check but a good one has advice.
+#[track_caller]
 fn report(run: &Run) -> Value {
     assert_eq!(run.err, "");
     let report: Value = serde_json::from_str(&run.out).unwrap();
@@ -39,7 +37,7 @@ fn report(run: &Run) -> Value {
 }
 
 #[test]
-fn a_machine_is_looked_at() {
+fn doctor_checks_machine_and_leaves_no_files() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("worker").display().to_string();
     let report = report(&doctor(&["--json", "--dir", &path]));
@@ -48,7 +46,6 @@ fn a_machine_is_looked_at() {
     }
     let (_, disk) = find(&report, "disk space");
     assert!(disk.contains(&path), "{disk}");
-    // Nothing is left behind.
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     let text = doctor(&["--dir", &path]);
     assert_eq!(
@@ -59,14 +56,15 @@ fn a_machine_is_looked_at() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_folder_that_takes_nothing_has_failed() {
+fn unwritable_folder_fails() {
     let run = doctor(&["--json", "--dir", "/proc/self/nothing"]);
     let report = report(&run);
     assert_eq!(report["ok"], false);
     doctor(&["--dir", ""]).error(2);
 }
+
 #[test]
-fn a_store_certificates_and_a_coordinator_are_looked_at() {
+fn doctor_checks_store_certificates_and_coordinator() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).display().to_string();
     let (store, tls) = (at("store"), at("tls"));
@@ -82,22 +80,30 @@ fn a_store_certificates_and_a_coordinator_are_looked_at() {
         text.contains("good for 19 days") || text.contains("good for 20 days"),
         "{text}"
     );
-    // Almost over.
+    // They expire soon.
     let made = command(&["certs", "--out", &tls, "--days", "2", "--renew"]).output();
     assert!(made.unwrap().status.success());
     let found = report(&doctor(&args));
     assert_eq!(find(&found, "certificates").0, "warning");
-    // Nobody there; no certificates; no store.
-    let nobody = [
+    let unreachable = [
         "--json",
         "--dir",
         &at(""),
         "--coordinator",
         "http://127.0.0.1:1",
     ];
-    assert_eq!(find(&report(&doctor(&nobody)), "coordinator").0, "failed");
-    let nothing = ["--json", "--dir", &at(""), "--tls", &store];
-    assert_eq!(find(&report(&doctor(&nothing)), "certificates").0, "failed");
-    let nowhere = ["--json", "--dir", &at(""), "--store", "gs://bucket"];
-    assert_eq!(find(&report(&doctor(&nowhere)), "object store").0, "failed");
+    assert_eq!(
+        find(&report(&doctor(&unreachable)), "coordinator").0,
+        "failed"
+    );
+    let without_files = ["--json", "--dir", &at(""), "--tls", &store];
+    assert_eq!(
+        find(&report(&doctor(&without_files)), "certificates").0,
+        "failed"
+    );
+    let unknown_store = ["--json", "--dir", &at(""), "--store", "gs://bucket"];
+    assert_eq!(
+        find(&report(&doctor(&unknown_store)), "object store").0,
+        "failed"
+    );
 }

@@ -1,44 +1,40 @@
-//! `endgame`.
+//! `hatebeam endgame`.
 
 use crate::support::{example, file, run};
 use serde_json::Value;
 
 #[track_caller]
 fn json(args: &[&str]) -> Value {
-    let results = run(&[&["endgame", "--json"], args].concat()).silent_results();
-    serde_json::from_str(&results).unwrap()
+    run(&[&["endgame", "--json"], args].concat()).json()
 }
 
 #[test]
-fn the_end_of_a_good_game_is_proven() {
+fn optimal_end_of_public_game_is_proven() {
     let found = json(&["--file", &example(), "--nodes", "200000"]);
-    assert_eq!((&found["score"], &found["was"]), (&148.into(), &148.into()));
+    assert_eq!(found["score"], 148);
+    assert_eq!(found["was"], 148);
     let from = found["proven_from"].as_u64().unwrap();
     assert!((300..395).contains(&from), "{from}");
     let again = json(&["--file", &example(), "--nodes", "200000"]);
-    assert_eq!(
-        (&again["proven_from"], &again["nodes"]),
-        (&found["proven_from"], &found["nodes"])
-    );
-    let told = run(&["endgame", "--file", &example(), "--from-piece", "395"]).silent_results();
+    assert_eq!(again["proven_from"], found["proven_from"]);
+    assert_eq!(again["nodes"], found["nodes"]);
+    let text = run(&["endgame", "--file", &example(), "--from-piece", "395"]).silent_results();
     assert!(
-        told.contains("148 (as before)") && told.contains("proven"),
-        "{told}"
+        text.contains("148 (as before)") && text.contains("proven"),
+        "{text}"
     );
 }
 
 #[test]
-fn a_game_that_was_given_up_is_played_on() {
-    // The good game's first half, and then nothing but drops.
+fn spoiled_game_is_improved() {
+    // The first nine tenths of the game, and then drops only.
     let keys = run(&["replay", "convert", "--to", "raw", "--file", &example()]).silent_results();
     let cut = keys.trim().len() * 9 / 10;
     let spoiled = format!("{}{}", &keys[..cut], "D".repeat(400));
     let spoiled = file("spoiled.txt", spoiled.as_bytes());
     let found = json(&["--file", &spoiled, "--nodes", "300000"]);
-    let (score, was) = (
-        found["score"].as_u64().unwrap(),
-        found["was"].as_u64().unwrap(),
-    );
+    let score = found["score"].as_u64().unwrap();
+    let was = found["was"].as_u64().unwrap();
     assert!(score > was, "{score} {was}");
     let replay = found["replay"].as_str().unwrap();
     run(&[
@@ -52,7 +48,7 @@ fn a_game_that_was_given_up_is_played_on() {
 }
 
 #[test]
-fn a_small_well_is_searched_to_the_end() {
+fn small_well_is_solved() {
     let found = json(&[
         "--well",
         "000000000000",
@@ -61,10 +57,8 @@ fn a_small_well_is_searched_to_the_end() {
         "--nodes",
         "1000000",
     ]);
-    assert_eq!(
-        (&found["score"], &found["proven"]),
-        (&1.into(), &true.into())
-    );
+    assert_eq!(found["score"], 1);
+    assert_eq!(found["proven"], true);
     let replay = found["replay"].as_str().unwrap();
     run(&[
         "replay",
@@ -79,7 +73,7 @@ fn a_small_well_is_searched_to_the_end() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused() {
+fn invalid_options_are_refused() {
     for (args, code, expected) in [
         (&["DD", "--well", "00"][..], 2, "cannot be used with"),
         (&["--well", "zz"], 1, "--well"),
@@ -90,9 +84,9 @@ fn what_cannot_be_searched_is_refused() {
         (&["--seconds", "nan", "DD"], 2, "seconds"),
         (&["--memory", "0", "DD"], 2, "--memory"),
     ] {
-        let ran = run(&[&["endgame"], args].concat());
-        assert_eq!(ran.code, code, "{args:?} {ran:?}");
-        assert!(ran.err.contains(expected), "{args:?} {}", ran.err);
+        let result = run(&[&["endgame"], args].concat());
+        assert_eq!(result.code, code, "{args:?} {result:?}");
+        assert!(result.err.contains(expected), "{args:?} {}", result.err);
     }
     let out_of_range = ["endgame", "--file", &example(), "--from-piece", "9999"];
     let error = run(&out_of_range).error(1);

@@ -1,27 +1,27 @@
-//! What holds for every command.
+//! Behaviour of every command.
 
 use crate::support::{command, run};
 use std::io::Read;
 use std::process::Stdio;
 
 #[test]
-fn alone_it_prints_its_help() {
-    let alone = run(&[]).silent_results();
-    assert_eq!(alone, run(&["--help"]).silent_results());
+fn no_arguments_print_help() {
+    let help = run(&[]).silent_results();
+    assert_eq!(help, run(&["--help"]).silent_results());
     assert!(
-        alone.contains("Examples:") && !alone.contains('\x1b'),
-        "{alone}"
+        help.contains("Examples:") && !help.contains('\x1b'),
+        "{help}"
     );
 }
 
 #[test]
-fn the_version_is_the_packages() {
+fn version_is_that_of_package() {
     let version = run(&["--version"]).silent_results();
     assert_eq!(version, format!("hatebeam {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
-fn a_wrong_command_line_is_code_2() {
+fn usage_error_has_exit_code_2() {
     for args in [
         &["dance"][..],
         &["replay", "verify", "--enemy", "tetris", "DD"],
@@ -39,7 +39,7 @@ fn a_wrong_command_line_is_code_2() {
 }
 
 #[test]
-fn sizes_out_of_range_are_named_with_their_limits() {
+fn size_out_of_range_names_limits() {
     for (option, size, expected) in [
         (
             "--width",
@@ -74,7 +74,7 @@ fn sizes_out_of_range_are_named_with_their_limits() {
 }
 
 #[test]
-fn a_reader_who_goes_away_is_no_error() {
+fn closed_pipe_is_not_an_error() {
     let long_replay = "LLLDDDDDDDDDDDDDDDDDDRRRDDDDDDDDDDDDDDDDDD".repeat(2000);
     for args in [
         &["perft", "--depth", "3"][..],
@@ -85,12 +85,8 @@ fn a_reader_who_goes_away_is_no_error() {
         let mut child = command(args).stdin(Stdio::null()).spawn().unwrap();
         drop(child.stdout.take());
         let mut err = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut err)
-            .unwrap();
+        let mut stderr = child.stderr.take().unwrap();
+        stderr.read_to_string(&mut err).unwrap();
         assert!(
             !err.contains("error") && !err.contains("panicked"),
             "{args:?}: {err}"
@@ -101,7 +97,7 @@ fn a_reader_who_goes_away_is_no_error() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_an_error() {
+fn full_disk_is_an_error() {
     for args in [&["perft", "--depth", "1"][..], &["replay", "verify", "DD"]] {
         let full = std::fs::File::options()
             .write(true)

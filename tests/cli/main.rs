@@ -1,18 +1,23 @@
-//! The real binary, run as a user runs it.
+//! The command line: the real program with arguments, files and signals.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // helpers of tests
 mod certs;
 mod config;
 mod doctor;
 mod endgame;
 mod film;
 mod general;
+mod interrupted;
 mod manual;
 mod perft;
 mod plan;
+#[path = "../program.rs"]
+mod program;
 mod replay;
 mod report;
 mod run;
+mod runs;
 mod solve;
+mod state;
 mod support;
 mod well;

@@ -1,13 +1,12 @@
-//! `completions` and `man`.
+//! `hatebeam completions` and `hatebeam man`.
 
-use crate::support::run;
+use crate::support::{new_path, run};
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[test]
-fn every_shell_has_a_script() {
+fn each_shell_has_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&["completions", shell]).silent_results();
         for word in ["keyframes", "max-depth", "knewjade"] {
@@ -18,37 +17,31 @@ fn every_shell_has_a_script() {
     assert!(error.contains("bash"), "{error}");
 }
 
-/// Whether a shell takes its script, where the shell is there.
+/// Skips shells that are not installed.
 #[test]
-fn shells_take_their_scripts() {
+fn shells_accept_completions() {
     for (shell, args) in [("bash", &["-n"][..]), ("zsh", &["-n"]), ("fish", &["-n"])] {
         let script = run(&["completions", shell]).silent_results();
         let spawned = Command::new(shell).args(args).stdin(Stdio::piped()).spawn();
         let Ok(mut child) = spawned else {
             continue;
         };
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(script.as_bytes())
-            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(script.as_bytes()).unwrap();
+        drop(stdin);
         assert!(child.wait().unwrap().success(), "{shell}");
     }
 }
 
 #[test]
-fn every_command_has_a_page() {
+fn each_command_has_a_manual_page() {
     let first = run(&["man"]).silent_results();
     assert!(first.contains(".TH hatebeam 1"), "{first}");
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("man");
-    let _ = fs::remove_dir_all(&dir);
-    let told = run(&["man", "--out", dir.to_str().unwrap()]).silent_results();
+    let dir = new_path("man");
+    let text = run(&["man", "--out", dir.to_str().unwrap()]).silent_results();
     let pages: Vec<_> = fs::read_dir(&dir).unwrap().map(Result::unwrap).collect();
-    assert!(
-        told.starts_with(&format!("{} pages", pages.len())),
-        "{told}"
-    );
+    let start = format!("{} pages", pages.len());
+    assert!(text.starts_with(&start), "{text}");
     for name in [
         "hatebeam",
         "hatebeam-run",

@@ -3,14 +3,14 @@
 use crate::support::{run, vector};
 use serde_json::Value;
 
+/// Returns the number of wells of each depth.
+#[track_caller]
 fn counts(args: &[&str]) -> Value {
-    let results = run(&[&["perft", "--json"], args].concat()).silent_results();
-    assert_eq!(results.lines().count(), 1);
-    serde_json::from_str::<Value>(&results).unwrap()["counts"].clone()
+    run(&[&["perft", "--json"], args].concat()).json()["counts"].clone()
 }
 
 #[test]
-fn the_published_counts_come_out() {
+fn counts_equal_published_ones() {
     let expected: Value = serde_json::from_str(&vector("perft.json")).unwrap();
     let results = run(&["perft", "--depth", "6", "--json"]).silent_results();
     let counts = &expected["counts"];
@@ -21,7 +21,7 @@ fn the_published_counts_come_out() {
 }
 
 #[test]
-fn small_wells_are_as_long_and_as_wide_as_published() {
+fn depths_and_widths_of_small_wells_equal_published_ones() {
     let expected: Value = serde_json::from_str(&vector("small_wells.json")).unwrap();
     for (rules, option) in [
         ("real_rules", None),
@@ -45,8 +45,8 @@ fn small_wells_are_as_long_and_as_wide_as_published() {
 }
 
 #[test]
-fn shards_change_nothing_but_memory() {
-    // A MiB is room for a quarter of the children of the last level.
+fn memory_limit_does_not_change_counts() {
+    // 1 MiB holds a quarter of the children of the last level.
     assert_eq!(
         counts(&["--depth", "4", "--memory", "1"]),
         counts(&["--depth", "4", "--memory", "100"])
@@ -54,7 +54,7 @@ fn shards_change_nothing_but_memory() {
 }
 
 #[test]
-fn as_text_the_counts_end_where_all_games_have() {
+fn text_ends_at_depth_without_wells() {
     let results = run(&["perft", "--depth", "100", "--height", "2"]).silent_results();
     let lines: Vec<&str> = results.lines().map(str::trim_start).collect();
     assert_eq!(
@@ -72,7 +72,7 @@ fn as_text_the_counts_end_where_all_games_have() {
 }
 
 #[test]
-fn too_little_memory_is_told_with_the_ways_out() {
+fn insufficient_memory_names_remedies() {
     let (out, error) = run(&["perft", "--depth", "6", "--memory", "2"]).late_error();
     assert!(out.ends_with("\n     3  2339\n     4  25195\n"), "{out}");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `plan`.
+//! `hatebeam plan`.
 
 use crate::support::run;
 use serde_json::Value;
@@ -6,37 +6,42 @@ use std::fs;
 use std::path::Path;
 
 fn json(args: &[&str]) -> Value {
-    let planned = run(&[&["plan", "--json"], args].concat()).silent_results();
-    serde_json::from_str(&planned).unwrap()
+    run(&[&["plan", "--json"], args].concat()).json()
+}
+
+#[track_caller]
+fn assert_close(found: f64, expected: f64) {
+    let error = (found / expected - 1.0).abs();
+    assert!(error < 1e-9, "{found} instead of {expected}");
 }
 
 #[test]
-fn a_table_tells_what_limits() {
-    let planned = run(&["plan", "--width", "25M", "--count", "1..64"]).silent_results();
-    let lines: Vec<&str> = planned.lines().collect();
+fn table_names_limiting_part_for_each_count() {
+    let table = run(&["plan", "--width", "25M", "--count", "1..64"]).silent_results();
+    let lines: Vec<&str> = table.lines().collect();
     assert!(
         lines[0].starts_with("25000000 wells wide, 250 depths, 64 shards"),
-        "{planned}"
+        "{table}"
     );
     assert!(
         lines[1].contains("c5d.18xlarge: 72 vCPUs, 36 cores, 144 GiB, 25 Gbit/s"),
-        "{planned}"
+        "{table}"
     );
     assert!(
         lines[1].contains("$3.456 an hour on-demand (us-east-1, "),
-        "{planned}"
+        "{table}"
     );
     let counts: Vec<&str> = lines[4..11]
         .iter()
         .map(|line| line.split_whitespace().next().unwrap())
         .collect();
     assert_eq!(counts, ["1", "2", "4", "8", "16", "32", "64"]);
-    assert!(lines[4].contains("cores"), "{planned}");
-    assert!(planned.ends_with(" a month\n"), "{planned}");
+    assert!(lines[4].contains("cores"), "{table}");
+    assert!(table.ends_with(" a month\n"), "{table}");
 }
 
 #[test]
-fn dollars_are_price_and_time_and_count() {
+fn dollars_are_price_times_hours_times_count() {
     let plan = json(&[
         "--width",
         "25M",
@@ -55,15 +60,11 @@ fn dollars_are_price_and_time_and_count() {
         let number = |name: &str| plan[name].as_f64().unwrap();
         let hours = number("seconds") / 3600.0;
         let expected = price * hours * number("count");
-        assert!(
-            (number("machine_dollars") / expected - 1.0).abs() < 1e-9,
-            "{plan}"
-        );
-        assert!(
-            (number("seconds") / plan["depth"]["seconds"].as_f64().unwrap() - 200.0).abs() < 1e-6
-        );
-        let all = number("machine_dollars") + number("request_dollars");
-        assert!((number("dollars") / all - 1.0).abs() < 1e-9, "{plan}");
+        assert_close(number("machine_dollars"), expected);
+        let of_depth = plan["depth"]["seconds"].as_f64().unwrap();
+        assert_close(number("seconds"), 200.0 * of_depth);
+        let total = number("machine_dollars") + number("request_dollars");
+        assert_close(number("dollars"), total);
     }
     let spot = json(&["--width", "25M", "--market", "spot"]);
     assert!(spot["dollars_per_hour"].as_f64().unwrap() < 3.456);
@@ -76,16 +77,15 @@ fn dollars_are_price_and_time_and_count() {
 }
 
 #[test]
-fn fewer_depths_that_are_kept_cost_less_a_month() {
+fn storage_cost_is_proportional_to_kept_depths() {
     let all = json(&["--width", "25M"]);
     let fourth = json(&["--width", "25M", "--keep", "4"]);
-    let ratio = all["storage_dollars_per_month"].as_f64().unwrap()
-        / fourth["storage_dollars_per_month"].as_f64().unwrap();
-    assert!((ratio - 4.0).abs() < 1e-9, "{ratio}");
+    let dollars = |plan: &Value| plan["storage_dollars_per_month"].as_f64().unwrap();
+    assert_close(dollars(&all), 4.0 * dollars(&fourth));
 }
 
 #[test]
-fn other_machines_can_be_described() {
+fn machine_can_be_described_by_options() {
     let described = [
         "--width",
         "5M",
@@ -99,10 +99,10 @@ fn other_machines_can_be_described() {
     let plan = json(&described);
     assert_eq!(plan["instance"]["cores"], 16);
     assert_eq!(plan["dollars_per_hour"], 0.0);
-    // A machine on which a child takes twice as long takes about twice as long.
+    // The default is 197 ns per child.
     let slow = json(&[&described[..], &["--ns-per-child", "394"]].concat());
     let cores = |plan: &Value| plan["plans"][0]["depth"]["cores_seconds"].as_f64().unwrap();
-    assert!((cores(&slow) / cores(&plan) - 2.0).abs() < 1e-9);
+    assert_close(cores(&slow), 2.0 * cores(&plan));
     let knewjade = json(&[&described[..], &["--evaluator", "knewjade"]].concat());
     assert!(cores(&knewjade) < cores(&plan));
     let forced = json(&[&described[..], &["--quiescence", "forced"]].concat());
@@ -112,13 +112,13 @@ fn other_machines_can_be_described() {
 }
 
 #[test]
-fn a_width_that_does_not_fit_is_told_with_what_would() {
+fn width_that_does_not_fit_names_required_machines() {
     let small = ["--cores", "4", "--memory-gib", "8", "--network-gbit", "10"];
     let args = [&["plan", "--width", "1G", "--count", "1,2"], &small[..]].concat();
     let error = run(&args).error(1);
     assert!(error.contains("does not fit into 2"), "{error}");
     assert!(error.contains("machines are needed"), "{error}");
-    // One that fits shows the others for what they are.
+    // If one of the counts fits, the table marks the one that does not.
     let args = [&["plan", "--width", "1G", "--count", "1,32"], &small[..]].concat();
     let table = run(&args).silent_results();
     assert_eq!(table.matches("does not fit").count(), 1, "{table}");
@@ -129,7 +129,7 @@ fn a_width_that_does_not_fit_is_told_with_what_would() {
 }
 
 #[test]
-fn what_cannot_be_planned_is_refused() {
+fn invalid_options_are_refused() {
     let error = run(&["plan", "--width", "1M", "--instance", "c5d.99xlarge"]).error(1);
     assert!(
         error.contains("c5d.99xlarge") && error.contains("c5d.18xlarge"),
@@ -168,9 +168,8 @@ fn what_cannot_be_planned_is_refused() {
     }
 }
 
-/// The tables of the document are what the command prints.
 #[test]
-fn the_document_tells_what_is_printed() {
+fn tables_in_docs_equal_output() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cluster-model.md");
     let document = fs::read_to_string(path).unwrap();
     let blocks: Vec<&str> = document.split("```text\n$ hatebeam ").skip(1).collect();
@@ -182,7 +181,7 @@ fn the_document_tells_what_is_printed() {
         let printed = run(&args).silent_results();
         assert_eq!(
             printed, shown,
-            "the document has another table for: hatebeam {line}"
+            "docs/cluster-model.md has another table for: hatebeam {line}"
         );
     }
 }

@@ -4,11 +4,13 @@ use crate::support::{example, file, game, games, run, run_with_input};
 use serde_json::{Value, json};
 use std::fs::File;
 
-/// Nine pieces dropped where they come in: a whole game.
+/// Returns a whole game: nine pieces, each dropped without other moves.
 fn nine_drops() -> String {
     "D".repeat(90)
 }
 
+/// Returns the exit code and the report of `replay verify`.
+#[track_caller]
 fn verify_json(args: &[&str]) -> (i32, Value) {
     let run = run(&[&["replay", "verify", "--json"], args].concat());
     assert_eq!(run.out.lines().count(), 1, "{run:?}");
@@ -16,7 +18,7 @@ fn verify_json(args: &[&str]) -> (i32, Value) {
 }
 
 #[test]
-fn the_public_games_are_valid() {
+fn public_games_are_valid() {
     for game in games() {
         for (encoding, replay) in &game.replays {
             let (code, report) = verify_json(&["--enemy", game.enemy(), replay]);
@@ -34,7 +36,7 @@ fn the_public_games_are_valid() {
 }
 
 #[test]
-fn as_text_a_valid_game_is_summed_up() {
+fn verify_prints_summary() {
     let game = game("knewjade (4)");
     let results = run(&["replay", "verify", &game.replays["Base2048"]]).silent_results();
     assert_eq!(
@@ -45,7 +47,7 @@ fn as_text_a_valid_game_is_summed_up() {
 }
 
 #[test]
-fn a_replay_may_come_from_a_file_or_standard_input() {
+fn replay_is_read_from_argument_file_or_standard_input() {
     let replay = format!("\n {} \r\n", nine_drops());
     let path = file("nine_drops.txt", replay.as_bytes());
     let expected = run(&["replay", "verify", &nine_drops()]).silent_results();
@@ -65,7 +67,7 @@ fn a_replay_may_come_from_a_file_or_standard_input() {
 }
 
 #[test]
-fn keys_after_the_end_are_a_warning() {
+fn keys_after_end_of_game_are_a_warning() {
     for (extra, counted) in [("L", "1 key"), ("LLLUU", "5 keys")] {
         let run = run(&["replay", "verify", &(nine_drops() + extra)]);
         assert_eq!(
@@ -83,7 +85,7 @@ fn keys_after_the_end_are_a_warning() {
 }
 
 #[test]
-fn a_game_that_is_not_over_is_valid_between_two_pieces() {
+fn unfinished_game_is_valid_between_two_pieces() {
     let run = run(&["replay", "verify", &"D".repeat(18)]);
     assert_eq!(
         run.err,
@@ -98,7 +100,7 @@ fn a_game_that_is_not_over_is_valid_between_two_pieces() {
 }
 
 #[test]
-fn a_truncated_replay_is_not_valid() {
+fn truncated_replay_is_invalid() {
     let expected = "the replay is truncated: it ends in the middle of piece 2, 12 keys into it, and \
                     the game is not over (it was read as raw)";
     let replay = "D".repeat(30);
@@ -117,7 +119,7 @@ fn a_truncated_replay_is_not_valid() {
 }
 
 #[test]
-fn a_cut_is_never_taken_for_another_enemys_game() {
+fn truncated_replay_is_not_mistaken_for_another_enemy() {
     let game = game("chromeyhex");
     for length in (1..game.replays["hex"].len()).step_by(37) {
         let run = run(&["replay", "verify", &game.replays["hex"][..length]]);
@@ -128,7 +130,7 @@ fn a_cut_is_never_taken_for_another_enemys_game() {
 }
 
 #[test]
-fn a_replay_for_another_enemy_is_recognised() {
+fn replay_for_another_enemy_is_recognised() {
     let whole = game("knewjade loop");
     let basis = game("knewjade loop basis");
     let cut = &whole.replay()[..6000];
@@ -166,8 +168,8 @@ fn a_replay_for_another_enemy_is_recognised() {
 }
 
 #[test]
-fn every_game_is_recognised_under_every_wrong_enemy() {
-    // The nine pieces of the game without a line can be Burgiel's as well.
+fn each_game_is_recognised_under_each_wrong_enemy() {
+    // The game with score 0 is too short: its nine pieces are those of Burgiel, too.
     for game in games().iter().filter(|game| game.score > 0) {
         for enemy in ["lovetris", "burgiel", "brzustowski"] {
             let error = run(&["replay", "verify", "--enemy", enemy, game.replay()]).error(1);
@@ -178,14 +180,14 @@ fn every_game_is_recognised_under_every_wrong_enemy() {
 }
 
 #[test]
-fn an_expected_score_is_compared() {
+fn other_score_than_expected_is_an_error() {
     run(&["replay", "verify", "--expect-score", "0", &nine_drops()]).silent_results();
     let error = run(&["replay", "verify", "--expect-score", "7", &nine_drops()]).error(1);
     assert_eq!(error, "the score is 0, not the 7 expected");
 }
 
 #[test]
-fn text_that_is_no_replay_is_named() {
+fn invalid_text_is_an_error_with_its_position() {
     let path = file("bad_text.txt", b"DDRR\nDDLLx\n");
     let empty = file("empty.txt", b"");
     let binary = file("binary.txt", b"DD\xc3(");
@@ -214,7 +216,7 @@ fn text_that_is_no_replay_is_named() {
 }
 
 #[test]
-fn files_that_cannot_be_replays_are_refused() {
+fn directory_missing_file_and_huge_input_are_refused() {
     let folder = env!("CARGO_TARGET_TMPDIR");
     let error = run(&["replay", "verify", "--file", folder]).error(1);
     assert_eq!(
@@ -244,14 +246,14 @@ fn files_that_cannot_be_replays_are_refused() {
 }
 
 #[test]
-fn a_file_name_in_place_of_a_replay_gets_a_hint() {
+fn file_name_instead_of_replay_suggests_file_option() {
     let path = file("hint.txt", b"DD");
     let error = run(&["replay", "verify", &path]).error(1);
     assert!(error.starts_with("REPLAY (there is a file of this name: --file reads it): "));
 }
 
 #[test]
-fn conversions_agree_with_the_published_texts() {
+fn conversions_equal_published_texts() {
     for game in games() {
         for replay in game.replays.values() {
             for (encoding, expected) in &game.replays {
@@ -259,7 +261,7 @@ fn conversions_agree_with_the_published_texts() {
                 let text = run(&["replay", "convert", "--to", &encoding, replay]).silent_results();
                 let keys =
                     |text: &str| run(&["replay", "convert", "--to", "raw", text]).silent_results();
-                // Each conversion may have added a key.
+                // A conversion can add keys after the end.
                 let (found, expected) = (keys(text.trim_end()), keys(expected));
                 assert_eq!(
                     found[..game.keys],
@@ -273,11 +275,12 @@ fn conversions_agree_with_the_published_texts() {
 }
 
 #[test]
-fn a_game_is_written_with_every_well_and_as_a_picture() {
+fn convert_writes_film_and_picture() {
     let example = example();
     let form = ["replay", "convert", "--to", "json", "--file", &example];
-    let film: Value = serde_json::from_str(&run(&form).silent_results()).unwrap();
-    assert_eq!((&film["score"], &film["over"]), (&148.into(), &true.into()));
+    let film = run(&form).json();
+    assert_eq!(film["score"], 148);
+    assert_eq!(film["over"], true);
     assert_eq!(
         film["turns"].as_array().unwrap().len() as u64,
         film["pieces"]
@@ -285,16 +288,16 @@ fn a_game_is_written_with_every_well_and_as_a_picture() {
     let svg = ["replay", "convert", "--to", "SVG", "--file", &example];
     let drawn = run(&svg).silent_results();
     assert!(drawn.starts_with("<svg ") && drawn.contains(">148 lines<"));
-    // Against another enemy it is another game, and that is said.
-    let mild = run(&[&svg[..], &["--enemy", "lovetris"]].concat());
+    // Its keys make another game against another enemy.
+    let other = run(&[&svg[..], &["--enemy", "lovetris"]].concat());
     assert!(
-        mild.err.contains("it seems to be a game against hatetris"),
-        "{mild:?}"
+        other.err.contains("it seems to be a game against hatetris"),
+        "{other:?}"
     );
 }
 
 #[test]
-fn a_short_text_that_reads_as_another_encoding_is_warned_of() {
+fn ambiguous_encoding_is_a_warning() {
     let converted = run(&["replay", "convert", "--to", "hex", "URUR"]);
     assert!(
         converted.err.contains("read it with --from hex"),
@@ -306,7 +309,7 @@ fn a_short_text_that_reads_as_another_encoding_is_warned_of() {
 }
 
 #[test]
-fn shown_where_there_is_no_terminal_a_game_is_text() {
+fn show_prints_text_without_a_terminal() {
     let text = run(&["replay", "show", &nine_drops()]).silent_results();
     let headings: Vec<&str> = text
         .lines()
@@ -316,8 +319,8 @@ fn shown_where_there_is_no_terminal_a_game_is_text() {
     assert_eq!(headings[0], "well 1 of 10: piece S, score 0, 0 keys");
     assert_eq!(headings[9], "well 10 of 10: game over, score 0, 90 keys");
 
-    let some = run(&["replay", "show", "--every", "4", &nine_drops()]).silent_results();
-    let headings: Vec<&str> = some
+    let every_fourth = run(&["replay", "show", "--every", "4", &nine_drops()]).silent_results();
+    let headings: Vec<&str> = every_fourth
         .lines()
         .filter(|line| line.starts_with("well"))
         .collect();
@@ -326,13 +329,13 @@ fn shown_where_there_is_no_terminal_a_game_is_text() {
 }
 
 #[test]
-fn one_well_is_shown_by_its_number() {
+fn show_prints_one_well_by_its_number() {
     let text = run(&["replay", "show", "--well", "2", &nine_drops()]).silent_results();
     let empty = "..........\n".repeat(14);
     let expected =
         format!("well 2 of 10: piece S, score 0, 18 keys\n{empty}.....##...\n....##....\n");
     assert_eq!(text, expected);
-    // The last one is over the bar.
+    // The last piece is above the bar.
     let text = run(&["replay", "show", "--well", "10", &nine_drops()]).silent_results();
     assert_eq!(text.lines().count(), 21);
 
@@ -344,7 +347,7 @@ fn one_well_is_shown_by_its_number() {
 }
 
 #[test]
-fn a_replay_that_is_not_valid_is_shown_with_a_warning() {
+fn invalid_replay_is_shown_with_a_warning() {
     let run = run(&["replay", "show", &"D".repeat(30)]);
     assert!(
         run.err.starts_with("warning: the replay is truncated"),

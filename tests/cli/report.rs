@@ -1,12 +1,12 @@
-//! `runs report`.
+//! `hatebeam runs report`.
 
-use crate::support::run;
+use crate::support::{new_path, run};
 use std::fs;
-use std::path::Path;
 
+/// Searches a run and returns its report.
+#[track_caller]
 fn report_of(name: &str, args: &[&str]) -> String {
-    let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
-    let _ = fs::remove_dir_all(&state);
+    let state = new_path(&format!("report-{name}"));
     let state = state.to_str().unwrap();
     run(&[&["run", "--quiet", "--state", state, "--name", "it"], args].concat()).results();
     let file = format!("{state}/it.html");
@@ -18,9 +18,9 @@ fn report_of(name: &str, args: &[&str]) -> String {
     page
 }
 
-/// What a page needs from elsewhere, and whether its elements are closed.
+/// Asserts that all elements of a page are closed, that it needs no other files, and that its numbers are finite.
 #[track_caller]
-fn check(page: &str) {
+fn assert_valid(page: &str) {
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
     for tag in [
         "svg", "figure", "table", "div", "p", "script", "style", "main",
@@ -36,9 +36,9 @@ fn check(page: &str) {
 }
 
 #[test]
-fn a_report_has_everything() {
+fn report_of_whole_run_has_all_plots_and_player() {
     let page = report_of("whole", &["--width", "300"]);
-    check(&page);
+    assert_valid(&page);
     for text in [
         "Lines of the best game",
         "Evaluator scores",
@@ -58,14 +58,14 @@ fn a_report_has_everything() {
 }
 
 #[test]
-fn a_report_can_do_with_little() {
+fn report_of_short_or_partial_run_omits_missing_parts() {
     let page = report_of("one", &["--width", "30", "--max-depth", "1"]);
-    check(&page);
+    assert_valid(&page);
     assert!(page.contains("<figcaption>1: 0"));
     let page = report_of("gaps", &["--width", "30", "--keep", "4"]);
-    check(&page);
+    assert_valid(&page);
     assert!(page.contains("id=\"player\""));
     let page = report_of("last", &["--width", "30", "--keep", "last"]);
-    check(&page);
+    assert_valid(&page);
     assert!(page.contains("The game cannot be read back"), "{page}");
 }

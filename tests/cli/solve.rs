@@ -1,12 +1,10 @@
-//! `solve`.
+//! `hatebeam solve`.
 
-use crate::support::{run, script};
-use serde_json::Value;
+use crate::support::{run, terminal};
 
 #[test]
-fn a_small_well_is_solved() {
-    let solved = run(&["solve", "--width", "8", "--height", "5", "--json"]).silent_results();
-    let solved: Value = serde_json::from_str(&solved).unwrap();
+fn small_well_is_solved() {
+    let solved = run(&["solve", "--width", "8", "--height", "5", "--json"]).json();
     assert_eq!(solved["best_lines"], 3);
     assert_eq!(solved["longest"], 13);
     assert_eq!(solved["widest"], 12380);
@@ -22,35 +20,33 @@ fn a_small_well_is_solved() {
         );
         run(&args).results();
     }
-    let told = run(&["solve", "--width", "6", "--height", "5"]).silent_results();
+    let text = run(&["solve", "--width", "6", "--height", "5"]).silent_results();
     assert!(
-        told.contains("best score  2") && told.contains("longest     8 pieces"),
-        "{told}"
+        text.contains("best score  2") && text.contains("longest     8 pieces"),
+        "{text}"
     );
 }
 
 #[test]
-fn a_best_game_without_lines_has_a_replay_too() {
-    let solved = run(&["solve", "--width", "4", "--height", "3", "--json"]).silent_results();
-    let solved: Value = serde_json::from_str(&solved).unwrap();
+fn best_game_without_lines_has_a_replay() {
+    let solved = run(&["solve", "--width", "4", "--height", "3", "--json"]).json();
     assert_eq!(solved["best_lines"], 0);
     let replay = solved["best_replay"].as_str().unwrap();
     run(&["replay", "verify", replay, "--width", "4", "--height", "3"]).results();
 }
 
 #[test]
-fn on_a_terminal_progress_leaves_no_trace() {
-    let Some(terminal) = script(&["solve", "--width", "10", "--height", "4"]) else {
-        eprintln!("skipped: there is no script(1)");
+fn progress_on_terminal_does_not_hide_result() {
+    let Some(terminal) = terminal(&["solve", "--width", "10", "--height", "4"]) else {
         return;
     };
-    let (code, text) = terminal.end();
+    let (code, text) = terminal.wait();
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("best score  1"), "{text}");
 }
 
 #[test]
-fn what_cannot_be_solved_is_refused() {
+fn invalid_options_are_refused() {
     for (args, code, expected) in [
         (&["--width", "10", "--height", "14"][..], 1, "at most 128"),
         (&["--width", "3"], 2, "width"),
@@ -77,8 +73,8 @@ fn what_cannot_be_solved_is_refused() {
             "need not end",
         ),
     ] {
-        let ran = run(&[&["solve", "--json"], args].concat());
-        assert_eq!(ran.code, code, "{args:?} {ran:?}");
-        assert!(ran.err.contains(expected), "{args:?} {}", ran.err);
+        let result = run(&[&["solve", "--json"], args].concat());
+        assert_eq!(result.code, code, "{args:?} {result:?}");
+        assert!(result.err.contains(expected), "{args:?} {}", result.err);
     }
 }

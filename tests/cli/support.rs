@@ -1,6 +1,8 @@
-//! Running the binary, and what to feed it.
+//! Runs the program, and has inputs for it.
 
+use crate::program::{hatebeam, isolate};
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -8,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 
-/// What a run left behind.
+/// Result of running the program.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -17,61 +19,69 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The results of a run that went well.
+    /// Asserts success and returns the standard output.
     #[track_caller]
     pub(crate) fn results(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
         self.out
     }
 
-    /// The results of a run that went well and had nothing to remark.
+    /// Asserts success without messages and returns the standard output.
     #[track_caller]
     pub(crate) fn silent_results(self) -> String {
         assert_eq!(self.err, "");
         self.results()
     }
 
-    /// The error of a run that failed with this exit code and printed nothing else. It is one line,
-    /// unless it is about the command line (code 2).
+    /// Asserts success without messages and parses the standard output, which is one value of JSON.
+    #[track_caller]
+    pub(crate) fn json(self) -> Value {
+        let text = self.silent_results();
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// Asserts this exit code and no standard output, and returns the error. It has one line, except for exit code 2,
+    /// which also prints the usage.
     #[track_caller]
     pub(crate) fn error(self, code: i32) -> String {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{self:?}");
-        let text = self
-            .err
-            .strip_prefix("error: ")
-            .unwrap_or_else(|| panic!("{self:?}"));
+        let text = self.error_text();
         assert!(code == 2 || text.lines().count() == 1, "{text}");
-        text.trim_end().to_owned()
+        text
     }
 
-    /// The error of a run that failed with exit code 1 after it had printed something.
+    /// Asserts exit code 1 and returns the standard output and the error.
     #[track_caller]
     pub(crate) fn late_error(self) -> (String, String) {
         assert_eq!(self.code, 1, "{self:?}");
-        let text = self
-            .err
-            .strip_prefix("error: ")
-            .unwrap_or_else(|| panic!("{self:?}"));
-        (self.out, text.trim_end().to_owned())
+        let text = self.error_text();
+        (self.out, text)
+    }
+
+    #[track_caller]
+    fn error_text(&self) -> String {
+        let text = self.err.strip_prefix("error: ");
+        let text = text.unwrap_or_else(|| panic!("{self:?}"));
+        text.trim_end().to_owned()
     }
 }
 
-/// Runs the binary with nothing on its standard input.
+/// Runs the program with empty standard input.
 pub(crate) fn run(args: &[&str]) -> Run {
     run_with_input(args, b"")
 }
 
-/// Runs the binary and feeds it `input`.
+/// Runs the program with this standard input.
 pub(crate) fn run_with_input(args: &[&str], input: &[u8]) -> Run {
     run_command(command(args), input)
 }
 
-/// Runs the binary as it was prepared, and feeds it `input`.
+/// Runs a command with this standard input.
 pub(crate) fn run_command(mut command: Command, input: &[u8]) -> Run {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // The binary may stop reading before the end: that is its right.
+    // Writing fails if the program ends before it has read everything.
     let writer = thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -82,31 +92,35 @@ pub(crate) fn run_command(mut command: Command, input: &[u8]) -> Run {
     }
 }
 
-/// The command itself, for tests that want to do more with it.
+/// Returns a command that runs the program with piped output.
 pub(crate) fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hatebeam-under-test"));
-    command
-        .args(args)
-        .env("HATEBEAM_CONFIG", "none") // whatever the one who tests has told it
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = hatebeam();
+    command.args(args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// A file with this content, in a folder for tests. Names must differ from test to test.
+/// Writes a file for a test and returns its path. Names must differ between tests.
 pub(crate) fn file(name: &str, content: &[u8]) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, content).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
-/// The text of a vector file of the game.
+/// Returns the path of a file or folder for a test, after removing what is there. Names must differ between tests.
+pub(crate) fn new_path(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+/// Returns the text of a file of test vectors.
 pub(crate) fn vector(name: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../game/tests/vectors");
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// A public game.
+/// A published game.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PublicGame {
     enemy: String,
@@ -115,12 +129,12 @@ pub(crate) struct PublicGame {
     pub(crate) ends_in_game_over: bool,
     pub(crate) keys: usize,
     pub(crate) pieces: String,
-    /// By name of the encoding.
+    /// Replays by the name of their encoding.
     pub(crate) replays: BTreeMap<String, String>,
 }
 
 impl PublicGame {
-    /// The enemy's name on the command line.
+    /// Returns the enemy's name on the command line.
     pub(crate) fn enemy(&self) -> &'static str {
         if self.enemy == "HATETRIS Mild" {
             "mild"
@@ -129,23 +143,23 @@ impl PublicGame {
         }
     }
 
-    /// The replay in one of its encodings.
+    /// Returns the replay in one of its encodings.
     pub(crate) fn replay(&self) -> &str {
         self.replays.values().next().unwrap()
     }
 }
 
-/// All public games.
+/// Returns all published games.
 pub(crate) fn games() -> Vec<PublicGame> {
     serde_json::from_str(&vector("games.json")).unwrap()
 }
 
-/// The public game of this name.
+/// Returns the published game of this name.
 pub(crate) fn game(name: &str) -> PublicGame {
     games().into_iter().find(|game| game.name == name).unwrap()
 }
 
-/// The replay that comes with the project.
+/// Returns the path of the replay in `examples`.
 pub(crate) fn example() -> String {
     concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -154,29 +168,30 @@ pub(crate) fn example() -> String {
     .to_owned()
 }
 
-/// The binary in a terminal of 40 rows and 100 columns.
+/// The program in a terminal of 40 rows and 100 columns.
 pub(crate) struct Terminal {
     script: Child,
     keys: ChildStdin,
 }
 
-/// Runs the binary in a terminal made by `script`, if there is one.
-pub(crate) fn script(args: &[&str]) -> Option<Terminal> {
+/// Runs the program in a terminal. If `script` of util-linux is missing, prints that the test is skipped, and returns
+/// `None`.
+pub(crate) fn terminal(args: &[&str]) -> Option<Terminal> {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
     let line = format!(
         "stty rows 40 cols 100; timeout --foreground 60 '{}' {}",
         env!("CARGO_BIN_EXE_hatebeam-under-test"),
         quoted.join(" ")
     );
-    let mut script = Command::new("script")
-        .args(["-q", "-e", "-c", &line, "/dev/null"])
-        .env("TERM", "xterm")
-        .env("HATEBEAM_CONFIG", "none")
-        .env_remove("NO_COLOR")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .ok()?;
+    let mut command = Command::new("script");
+    isolate(&mut command);
+    command.args(["-q", "-e", "-c", &line, "/dev/null"]);
+    command.env("TERM", "xterm").env_remove("NO_COLOR");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut script) = command.spawn() else {
+        println!("skipped: `script` is not installed");
+        return None;
+    };
     let keys = script.stdin.take().unwrap();
     Some(Terminal { script, keys })
 }
@@ -186,8 +201,8 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for the end: the exit code, and all that was written.
-    pub(crate) fn end(self) -> (i32, String) {
+    /// Waits for the end of the program. Returns its exit code and output.
+    pub(crate) fn wait(self) -> (i32, String) {
         let output = self.script.wait_with_output().unwrap();
         drop(self.keys);
         (

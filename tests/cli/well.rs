@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 const EMPTY: &str = "000000000000000000000000000000000000000000000000";
 
-/// The wells of an `expand_*.jsonl` file, a line each.
+/// Returns the wells of an `expand_*.jsonl` file, one on each line.
 fn wells_of(expansions: &str) -> String {
     let well = |line| {
         let line: Value = serde_json::from_str(line).unwrap();
@@ -17,7 +17,7 @@ fn wells_of(expansions: &str) -> String {
 }
 
 #[test]
-fn json_is_byte_for_byte_that_of_the_vectors() {
+fn json_equals_test_vectors() {
     for name in ["expand_play.jsonl", "expand_records.jsonl"] {
         let expected = vector(name);
         let results = run_with_input(&["well", "--json"], wells_of(&expected).as_bytes());
@@ -26,7 +26,7 @@ fn json_is_byte_for_byte_that_of_the_vectors() {
 }
 
 #[test]
-fn one_well_by_argument() {
+fn well_is_read_from_argument_or_standard_input() {
     let expected = vector("expand_play.jsonl");
     let first = format!("{}\n", expected.lines().next().unwrap());
     assert_eq!(run(&["well", "--json", EMPTY]).silent_results(), first);
@@ -38,7 +38,7 @@ fn one_well_by_argument() {
 }
 
 #[test]
-fn a_well_is_described_for_people() {
+fn text_has_well_children_and_parents() {
     let well = "00000000000000000000000000000000000000000001800c";
     let text = run(&["well", well]).silent_results();
     let start = format!(
@@ -54,16 +54,16 @@ fn a_well_is_described_for_people() {
 }
 
 #[test]
-fn other_sizes() {
+fn well_of_another_size() {
     let text = run(&["well", "--width", "4", "--height", "2", "07"]).silent_results();
     assert!(text.starts_with("07\n....\n###.\n"), "{text}");
-    // The rows above the bar may be given too, if they are empty.
+    // The rows above the bar are accepted if they are empty.
     let whole = run(&["well", "--width", "4", "--height", "2", "000007"]).silent_results();
     assert_eq!(whole, text);
 }
 
 #[test]
-fn bad_wells_are_named_with_what_is_wrong() {
+fn invalid_well_is_an_error_with_its_reason() {
     let width_5 = ["--width", "5", "--height", "2"];
     for (options, hex, expected) in [
         (&[][..], "0000", "a 10x16 well takes 48 hex digits, not 4"),
@@ -98,7 +98,7 @@ fn bad_wells_are_named_with_what_is_wrong() {
 }
 
 #[test]
-fn the_first_bad_line_ends_the_run_and_is_named() {
+fn first_invalid_line_is_an_error_with_its_number() {
     let good = run(&["well", "--json", EMPTY]).silent_results();
     let long = "0".repeat(100_000);
     for (bad, expected) in [
@@ -135,7 +135,7 @@ fn empty_input_is_an_error() {
 }
 
 #[test]
-fn each_well_is_answered_before_the_next_is_asked_for() {
+fn each_line_is_answered_before_the_next_is_read() {
     let mut child = crate::support::command(&["well", "--json"])
         .stdin(Stdio::piped())
         .spawn()

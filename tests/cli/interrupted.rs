@@ -1,0 +1,153 @@
+//! Runs that are killed, stopped by a signal, or run out of disk space, and then resumed.
+
+use crate::state::{Search, State};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Kills a search at random moments until it has been killed `kills` times, then lets it end, and compares the result
+/// with that of an undisturbed search.
+#[track_caller]
+fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
+    let seed = time_ns();
+    eprintln!("seed {seed}");
+    let state = State::new(name);
+    let undisturbed = State::new(&format!("{name}-undisturbed"));
+    let reference = undisturbed.search(&["--width", width]);
+    let name = reference.name();
+    let digests = undisturbed.digests(name);
+    let seconds = reference.summary["seconds"].as_f64().unwrap();
+    let mut random = seed;
+    let mut killed = 0;
+    let mut attempts = 0;
+    while killed < kills {
+        attempts += 1;
+        assert!(attempts <= 20 * kills, "the search ends before the kills");
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let fraction = (random >> 40) as f64 / (1u64 << 24) as f64;
+        let running = state.start(&["--width", width]);
+        sleep(Duration::from_secs_f64(seconds * fraction * 0.7));
+        running.signal("-KILL");
+        let (code, _) = running.wait();
+        if code.is_none() {
+            killed += 1;
+        } else {
+            // It ended before the kill: start again from nothing.
+            assert_eq!(state.digests(name), digests);
+            fs::remove_dir_all(state.path()).unwrap();
+        }
+    }
+    let resumed = state.search(&["--width", width]);
+    assert_eq!(state.digests(name), digests);
+    for key in ["replay", "children"] {
+        assert_eq!(resumed.summary[key], reference.summary[key], "{key}");
+    }
+    for state in [state, undisturbed] {
+        fs::remove_dir_all(state.path()).unwrap();
+    }
+}
+
+fn time_ns() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.unwrap().as_nanos() as u64
+}
+
+#[test]
+fn resume_after_kills_gives_same_digests() {
+    assert_same_after_kills("killed", "2000", 4);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn resume_after_sixty_kills_gives_same_digests() {
+    for width in ["700", "3000", "8000", "20k"] {
+        assert_same_after_kills(&format!("killed-{width}"), width, 15);
+    }
+}
+
+#[test]
+fn signal_stops_run_and_names_resume_command() {
+    let state = State::new("signal");
+    for signal in ["-INT", "-TERM"] {
+        let before = state.committed("long");
+        let running = state.start(&["--width", "100k", "--name", "long"]);
+        state.wait_for_depths("long", before + 5);
+        let begin = Instant::now();
+        running.signal(signal);
+        let (code, err) = running.wait();
+        assert!(begin.elapsed() < Duration::from_secs(10));
+        assert_eq!(code, Some(130));
+        assert!(err.contains("hatebeam resume long"), "{err}");
+    }
+    state.digests("long");
+    let other = ["run", "--width", "99", "--name", "long"];
+    let error = state.run(&other).error(1);
+    assert!(error.contains("another specification"), "{error}");
+    let depth = (state.committed("long") + 1).to_string();
+    let resume = ["resume", "long", "--max-depth", &depth, "--json", "-q"];
+    let resumed = Search::parse(state.run(&resume));
+    assert_eq!(resumed.depths.len(), 2);
+    assert_eq!(resumed.summary["end"], "max-depth");
+}
+
+/// A file system of limited size. Dropping the value unmounts it.
+struct SmallDisk<'a>(&'a Path);
+
+impl SmallDisk<'_> {
+    /// Mounts a file system. If this user cannot, prints that the test is skipped, and returns `None`.
+    fn new<'a>(path: &'a Path, size: &str) -> Option<SmallDisk<'a>> {
+        fs::create_dir_all(path).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]);
+        let status = mount.arg(path).stderr(Stdio::null()).status();
+        if !status.is_ok_and(|status| status.success()) {
+            println!("skipped: cannot mount a file system");
+            return None;
+        }
+        Some(SmallDisk(path))
+    }
+
+    fn grow(&self, size: &str) {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &format!("remount,size={size}")]);
+        assert!(mount.arg(self.0).status().unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+#[test]
+fn run_resumes_after_full_disk() {
+    let state = State::new("full-disk");
+    let Some(disk) = SmallDisk::new(state.path(), "6m") else {
+        return;
+    };
+    // The estimate of the space refuses the run.
+    let error = state.run(&["run", "--width", "5000", "-q"]).error(1);
+    for word in ["free", "--keep"] {
+        assert!(error.contains(word), "{error}");
+    }
+    let wide = ["run", "--width", "5000", "-q", "--name", "wide"];
+    for _ in 0..2 {
+        let stopped = state.run(&[&wide[..], &["--ignore-limits"]].concat());
+        let error = stopped.error(1);
+        for text in ["no space is left", "hatebeam resume wide"] {
+            assert!(error.contains(text), "{error}");
+        }
+        assert!(state.digests("wide").len() > 10);
+    }
+    disk.grow("100m");
+    let undisturbed = State::new("full-disk-undisturbed");
+    let reference = undisturbed.search(&["--width", "5000"]);
+    let resumed = Search::parse(state.run(&["resume", "wide", "--json", "-q"]));
+    assert_eq!(resumed.summary["replay"], reference.summary["replay"]);
+    assert_eq!(state.digests("wide"), undisturbed.digests(reference.name()));
+}

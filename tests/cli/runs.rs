@@ -1,0 +1,141 @@
+//! `hatebeam runs` and `hatebeam keyframes`, and what they refuse.
+
+use crate::state::{Search, State};
+use crate::support::run;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn keyframes_reads_games_back() {
+    let state = State::new("keyframes");
+    let search = state.search(&["--width", "400"]);
+    let name = search.name();
+    let game = state.run(&["keyframes", name, "--json"]).json();
+    let wells = game["wells"].as_array().unwrap();
+    assert_eq!(wells.len() as u64, game["depth"].as_u64().unwrap() + 1);
+    assert!(game["lookups"].as_u64().unwrap() < 2 * wells.len() as u64);
+    let depth_20 = ["keyframes", name, "--depth", "20"];
+    let keyframes = |args: &[&str]| state.run(&[&depth_20, args].concat());
+    // The game through a given well of a depth ends there.
+    let middle = wells[20].as_str().unwrap();
+    let part = keyframes(&["--well", middle, "--json"]).json();
+    assert_eq!(part["wells"].as_array().unwrap()[20], middle);
+
+    let replay = keyframes(&["--replay"]).silent_results();
+    run(&["replay", "verify", replay.trim()]).results();
+    let drawn = keyframes(&["--every", "10"]);
+    assert_eq!(drawn.out.matches("after piece").count(), 3);
+
+    let error = state.run(&["keyframes", name, "--depth", "900"]).error(1);
+    assert!(error.contains("the run has depths 0 to"), "{error}");
+    let early = wells[5].as_str().unwrap();
+    for (well, expected) in [
+        ("zz", "the well to go back from"),
+        (early, "depth 20 does not hold the well"),
+    ] {
+        let error = keyframes(&["--well", well]).error(1);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn runs_lists_shows_and_removes_runs() {
+    let state = State::new("runs");
+    let empty = state.run(&["runs"]);
+    assert!(empty.err.contains("there are no runs"), "{empty:?}");
+    let search = state.search(&["--width", "100"]);
+    state.search(&["--width", "101"]);
+    state.search(&["--width", "102", "--name", "mine", "--max-depth", "4"]);
+    let list = state.run(&["runs"]).silent_results();
+    assert_eq!(list.lines().count(), 4, "{list}");
+    for word in ["mine", "max-depth", "over"] {
+        assert!(list.contains(word), "{word}: {list}");
+    }
+    let lines = state.run(&["runs", "list", "--json"]).silent_results();
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["stored_bytes"].as_u64().unwrap() > 0);
+    }
+    let name = search.name();
+    let shown = state.run(&["runs", "show", name, "--verify"]);
+    let shown = shown.silent_results();
+    assert!(shown.contains("all that is stored is whole"), "{shown}");
+    let error = state.run(&["runs", "show", "patterns"]).error(1);
+    assert!(error.contains("give more of the name"), "{error}");
+    let error = state.run(&["runs", "show", "other"]).error(1);
+    assert!(error.contains("there is no run \"other\""), "{error}");
+    state.run(&["runs", "rm", name]).error(2);
+    state.run(&["runs", "rm", name, "--yes"]).results();
+    let list = state.run(&["runs"]).silent_results();
+    assert!(!list.contains(name), "{list}");
+    // The files of the best game are moved, not deleted.
+    let saved = state.path().join("replays").join(name);
+    for file in search.files() {
+        assert!(!file.exists());
+        assert!(saved.join(file.file_name().unwrap()).is_file());
+    }
+}
+
+#[test]
+fn second_process_reads_but_cannot_resume_run_in_progress() {
+    let state = State::new("in-use");
+    let running = state.start(&["--width", "100k", "--name", "long"]);
+    state.wait_for_depths("long", 12);
+    for args in [&["resume", "long"][..], &["runs", "rm", "long", "--yes"]] {
+        let error = state.run(args).error(1);
+        assert!(error.contains("in use by another process"), "{error}");
+    }
+    let read = state.run(&["keyframes", "long", "--depth", "10", "--json"]);
+    assert_eq!(read.json()["wells"].as_array().unwrap().len(), 11);
+    state.run(&["runs"]).silent_results();
+    running.signal("-KILL");
+    running.wait();
+}
+
+#[test]
+fn later_format_and_damaged_manifest_are_refused() {
+    let state = State::new("manifest");
+    let search = state.search(&["--width", "60"]);
+    let path = Path::new(search.summary["folder"].as_str().unwrap()).join("manifest.json");
+    let manifest = fs::read_to_string(&path).unwrap();
+    let mut later: Value = serde_json::from_str(&manifest).unwrap();
+    later["format"] = 99.into();
+    for (text, expected) in [
+        (later.to_string().as_str(), "format 99"),
+        (&manifest[..manifest.len() / 2], "damaged"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let error = state.run(&["run", "--width", "60"]).error(1);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn repair_removes_damaged_depth() {
+    let state = State::new("damage");
+    let search = state.search(&["--width", "60"]);
+    let folder = Path::new(search.summary["folder"].as_str().unwrap());
+    let table = fs::read_dir(folder.join("db"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sst"))
+        .max()
+        .unwrap();
+    let mut bytes = fs::read(&table).unwrap();
+    bytes[20] ^= 1;
+    fs::write(&table, bytes).unwrap();
+    let name = search.name();
+    let damaged = state.run(&["runs", "show", name, "--verify"]);
+    let (_, error) = damaged.late_error();
+    for word in ["depth", "damaged", "hatebeam runs repair"] {
+        assert!(error.contains(word), "{error}");
+    }
+    let repaired = Search::parse(state.run(&["runs", "repair", name, "--json"]));
+    let depths = repaired.summary["repaired"].as_array().unwrap();
+    assert_eq!(depths.len(), 1);
+    state.run(&["runs", "show", name, "--verify"]).results();
+    let again = state.run(&["runs", "repair", name]);
+    let expected = "all that is stored is whole";
+    assert!(again.out.contains(expected), "{}", again.out);
+}
