@@ -19,7 +19,7 @@ const BYTE_SUMS: [(u8, u8); 256] = {
 };
 
 /// Returns the sum of the positions of the set bits, and their number.
-#[inline]
+#[inline(always)]
 pub(crate) fn position_sum(mut bits: u64) -> (i32, i32) {
     let (mut sum, mut count, mut base) = (0, 0, 0);
     while bits != 0 {

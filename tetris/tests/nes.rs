@@ -8,7 +8,8 @@ use common::{list, numbers, rows, vectors};
 use hatebeam_tetris::nes::{
     ARTICLE_GAME_LENGTH, ArticleSets, Board, BoardSums, CARTRIDGE_ORDER, CARTRIDGE_TRANSITIONS,
     Cartridge, Features, MAXOUT, Placement, Placements, Rows, Score, WEIGHTS_BFS, WEIGHTS_BFS33,
-    article_transition, first_transition, frames_per_row, level_at, orientations, points, shape,
+    article_transition, evaluate_all, first_transition, frames_per_row, level_at, orientations,
+    points, shape,
 };
 use hatebeam_tetris::{Piece, Rng};
 use proptest::prelude::*;
@@ -75,7 +76,7 @@ fn features_and_values_equal_vectors() {
     let mut moves = 0;
     for entry in list(&vectors["boards"]) {
         let board = Board::parse(Rows::Twenty, &rows(&entry["rows"])).unwrap();
-        let of_board = BoardSums::of(&board).features(0, 0).0;
+        let of_board = BoardSums::of(&board).features().0;
         let expected = numbers(&entry["board_features_2_to_16"]);
         assert_eq!(
             of_board[2..]
@@ -381,6 +382,24 @@ proptest! {
                 let found: BTreeSet<Placement> = finder.find(&board, piece).iter().copied().collect();
                 prop_assert_eq!(&found, &slow_placements(&board, piece), "{} {}\n{}", piece, rule, board);
                 prop_assert_eq!(board.spawns(piece), !found.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn values_of_all_placements_equal_single_ones(seed: u64) {
+        let mut rng = Rng::new(seed);
+        let (mut finder, mut values) = (Placements::new(), Vec::new());
+        for rule in Rows::ALL {
+            let board = random_board(rule, &mut rng);
+            for piece in Piece::ALL {
+                evaluate_all(&board, piece, &WEIGHTS_BFS, &mut finder, &mut values);
+                let placements: Vec<Placement> = values.iter().map(|valued| valued.placement).collect();
+                prop_assert_eq!(finder.find(&board, piece), &placements[..]);
+                for valued in &values {
+                    let single = Features::of(&board, piece, valued.placement).value(&WEIGHTS_BFS);
+                    prop_assert_eq!(valued.value, single);
+                }
             }
         }
     }

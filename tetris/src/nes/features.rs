@@ -1,8 +1,8 @@
 //! The 17 features of the published evaluator. Lower values are better.
 
 use super::board::{Board, WIDTH};
-use super::placements::Placement;
-use super::shapes::shape;
+use super::placements::{Placement, Placements};
+use super::shapes::{ColumnShape, column_shape};
 use crate::Piece;
 use crate::bits::position_sum;
 
@@ -89,13 +89,11 @@ pub struct Features(pub [i32; FEATURES]);
 impl Features {
     /// Computes the features of a placement.
     pub fn of(board: &Board, piece: Piece, placement: Placement) -> Features {
-        let locked = board.lock(piece, placement);
-        let lock_height = lock_height(piece, placement);
-        BoardSums::of(&locked.board).features(locked.lines, lock_height)
+        BoardSums::of(board).features_after(piece, placement)
     }
 
     /// Returns the value: the weighted sum, with −10⁹ in place of the first term if four lines were cleared.
-    #[inline]
+    #[inline(always)]
     pub fn value(&self, weights: &Weights) -> f64 {
         let mut sum = match self.0[0] {
             4 => TETRIS,
@@ -108,158 +106,383 @@ impl Features {
     }
 }
 
-/// Number of rows between the lowest cell of a piece and the floor.
-#[inline]
-fn lock_height(piece: Piece, placement: Placement) -> i32 {
-    let lowest = shape(piece, placement.orientation)
-        .iter()
-        .map(|cell| cell.1)
-        .max();
-    let row = i32::from(placement.y) + i32::from(lowest.unwrap_or(0));
-    19 - row
+/// A placement and its value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Valued {
+    /// The placement.
+    pub placement: Placement,
+    /// Its value; lower is better.
+    pub value: f64,
 }
 
-/// Counts of one column that add up over the columns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct ColumnSums {
-    height: i32,
-    holes: i32,
-    weighted_holes: i32,
-    hole_depths: i32,
-    min_depth: i32,
-    max_depth: i32,
-    transitions: i32,
-    solid: i32,
-    weighted_solid: i32,
+/// Finds every placement of a piece and its value. `placements` is a buffer; `values` is overwritten.
+pub fn evaluate_all(
+    board: &Board,
+    piece: Piece,
+    weights: &Weights,
+    placements: &mut Placements,
+    values: &mut Vec<Valued>,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if fast::available() {
+        return fast::evaluate_all(board, piece, weights, placements, values);
+    }
+    evaluate_all_portable(board, piece, weights, placements, values);
 }
 
-/// Counts of a board from which the features of every move that leads to it are made.
+/// The body of [`evaluate_all`] without any choice of instructions.
+#[inline(always)]
+fn evaluate_all_portable(
+    board: &Board,
+    piece: Piece,
+    weights: &Weights,
+    placements: &mut Placements,
+    values: &mut Vec<Valued>,
+) {
+    values.clear();
+    placements.find_inline(board, piece);
+    if placements.list().is_empty() {
+        return;
+    }
+    let sums = BoardSums::of(board);
+    values.extend(placements.list().iter().map(|&placement| Valued {
+        placement,
+        value: sums.features_after(piece, placement).value(weights),
+    }));
+}
+
+/// The same code compiled for processors with AVX2, which also have instructions to count bits.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod fast {
+    use super::{Board, Piece, Placements, Valued, Weights, evaluate_all_portable};
+
+    pub(super) fn available() -> bool {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+    }
+
+    pub(super) fn evaluate_all(
+        board: &Board,
+        piece: Piece,
+        weights: &Weights,
+        placements: &mut Placements,
+        values: &mut Vec<Valued>,
+    ) {
+        assert!(available());
+        // SAFETY: the processor has every instruction set that the function is compiled for: see the line above. The
+        // function itself is safe code.
+        unsafe { with_avx2(board, piece, weights, placements, values) }
+    }
+
+    #[target_feature(enable = "avx2,popcnt,bmi1,bmi2,lzcnt")]
+    fn with_avx2(
+        board: &Board,
+        piece: Piece,
+        weights: &Weights,
+        placements: &mut Placements,
+        values: &mut Vec<Valued>,
+    ) {
+        evaluate_all_portable(board, piece, weights, placements, values);
+    }
+}
+
+// Indices of the counts of a column that add up over the columns.
+const HOLES: usize = 0;
+const WEIGHTED_HOLES: usize = 1;
+const HOLE_DEPTHS: usize = 2;
+const TRANSITIONS: usize = 3;
+const HEIGHT: usize = 4;
+const SOLID: usize = 5;
+const WEIGHTED_SOLID: usize = 6;
+
+/// Counts of one column that add up over the columns. Eight numbers fill one vector register.
+type Counts = [i32; 8];
+
+/// One small number for each column, at index 1 to 10; the others fill a vector register.
+type PerColumn = [i16; 16];
+
+/// Height that stands for a wall: above any column.
+const WALL: i16 = 64;
+
+/// Counts of a board, from which the features of the moves on it are made: a move changes at most four columns.
 #[derive(Clone, Copy, Debug)]
 pub struct BoardSums {
-    columns: [ColumnSums; WIDTH],
-    row_transitions: i32,
+    board: Board,
     rows: i32,
+    /// Difference between bits of the board and bits of `columns`: the rows that never keep cells.
+    shift: u32,
+    columns: [u32; WIDTH],
+    counts: [Counts; WIDTH],
+    total: Counts,
+    heights: PerColumn,
+    min_depths: PerColumn,
+    max_depths: PerColumn,
+    /// Changes between the columns `x − 1` and `x`; at both ends, −(filled cells of the outer column).
+    changes: [i32; WIDTH + 1],
+    all_changes: i32,
+    /// Rows without an empty cell in the columns left of `x`, and in those from `x` on.
+    full_left: [u32; WIDTH + 1],
+    full_right: [u32; WIDTH + 1],
 }
 
-impl ColumnSums {
+/// Counts of a column, with its height and its least and greatest depth of a hole.
+struct Column {
+    counts: Counts,
+    height: i16,
+    min_depth: i16,
+    max_depth: i16,
+}
+
+impl Column {
     /// Counts a column of `rows` rows; the highest row has bit 0.
-    #[inline]
-    fn of(column: u32, rows: i32) -> ColumnSums {
-        if column == 0 {
-            return ColumnSums {
-                min_depth: rows,
-                ..ColumnSums::default()
-            };
-        }
-        let top = column.trailing_zeros() as i32;
+    #[inline(always)]
+    fn of(column: u32, rows: i32) -> Column {
         let all = (1u32 << rows) - 1;
-        let (positions, solid) = position_sum(u64::from(column));
+        let top = column.trailing_zeros().min(rows as u32) as i32;
         let hole_bits = !column & column << 1 & all;
-        let (hole_positions, holes) = position_sum(u64::from(hole_bits));
+        let (positions, solid) = position_sum(u64::from(column));
+        let (hole_positions, holes) = match hole_bits {
+            0 => (0, 0),
+            bits => position_sum(u64::from(bits)),
+        };
         let changes = ((column ^ column >> 1) & all >> 1).count_ones() as i32;
-        ColumnSums {
-            height: rows - top,
-            holes,
-            weighted_holes: hole_positions + holes,
-            hole_depths: hole_positions - top * holes,
-            min_depth: if holes == 0 {
-                rows
-            } else {
-                hole_bits.trailing_zeros() as i32 - top
-            },
-            max_depth: if holes == 0 {
-                0
-            } else {
-                31 - hole_bits.leading_zeros() as i32 - top
-            },
-            // The change from the air to the column's top does not count.
-            transitions: changes - i32::from(top > 0),
-            solid,
-            weighted_solid: solid * rows - positions,
+        let mut counts = [0; 8];
+        counts[HOLES] = holes;
+        counts[WEIGHTED_HOLES] = hole_positions + holes;
+        counts[HOLE_DEPTHS] = hole_positions - top * holes;
+        // The change from the air to the column's top does not count.
+        counts[TRANSITIONS] = changes - i32::from(top > 0 && column != 0);
+        counts[HEIGHT] = rows - top;
+        counts[SOLID] = solid;
+        counts[WEIGHTED_SOLID] = solid * rows - positions;
+        let (min_depth, max_depth) = match hole_bits {
+            0 => (rows, 0),
+            bits => (
+                bits.trailing_zeros() as i32 - top,
+                31 - bits.leading_zeros() as i32 - top,
+            ),
+        };
+        Column {
+            counts,
+            height: (rows - top) as i16,
+            min_depth: min_depth as i16,
+            max_depth: max_depth as i16,
         }
     }
 }
 
 impl BoardSums {
     /// Counts a board.
+    #[inline(always)]
     pub fn of(board: &Board) -> BoardSums {
         let rows = board.rows.kept() as i32;
-        let shift = board.rows.count() as i32 - rows;
+        let shift = board.rows.count() as u32 - rows as u32;
         let columns: [u32; WIDTH] = board.columns.map(|column| column >> shift);
-        BoardSums {
-            columns: columns.map(|column| ColumnSums::of(column, rows)),
-            row_transitions: row_transitions(&columns),
+        let mut sums = BoardSums {
+            board: *board,
             rows,
+            shift,
+            columns,
+            counts: [[0; 8]; WIDTH],
+            total: [0; 8],
+            heights: [WALL; 16],
+            min_depths: [rows as i16; 16],
+            max_depths: [0; 16],
+            changes: [0; WIDTH + 1],
+            all_changes: 0,
+            full_left: [u32::MAX; WIDTH + 1],
+            full_right: [u32::MAX; WIDTH + 1],
+        };
+        for (x, &bits) in columns.iter().enumerate() {
+            let column = Column::of(bits, rows);
+            sums.counts[x] = column.counts;
+            for (total, count) in sums.total.iter_mut().zip(column.counts) {
+                *total += count;
+            }
+            sums.heights[x + 1] = column.height;
+            sums.min_depths[x + 1] = column.min_depth;
+            sums.max_depths[x + 1] = column.max_depth;
+            sums.changes[x] = changes(x, &columns);
+            sums.full_left[x + 1] = sums.full_left[x] & bits;
         }
+        for x in (0..WIDTH).rev() {
+            sums.full_right[x] = sums.full_right[x + 1] & columns[x];
+        }
+        sums.changes[WIDTH] = changes(WIDTH, &columns);
+        sums.all_changes = sums.changes.iter().sum();
+        sums
     }
 
-    /// Returns the features of a move that leads to this board.
-    pub fn features(&self, lines: u8, lock_height: i32) -> Features {
-        let mut sums = ColumnSums {
-            min_depth: self.rows,
-            ..ColumnSums::default()
-        };
-        let (mut highest, mut lowest) = (0, i32::MAX);
-        let (mut well_cells, mut deep_wells, mut steps) = (0, 0, 0);
-        for (x, column) in self.columns.iter().enumerate() {
-            sums.height += column.height;
-            sums.holes += column.holes;
-            sums.weighted_holes += column.weighted_holes;
-            sums.hole_depths += column.hole_depths;
-            sums.min_depth = sums.min_depth.min(column.min_depth);
-            sums.max_depth = sums.max_depth.max(column.max_depth);
-            sums.transitions += column.transitions;
-            sums.solid += column.solid;
-            sums.weighted_solid += column.weighted_solid;
-            highest = highest.max(column.height);
-            lowest = lowest.min(column.height);
-            // Walls are higher than any column.
-            let left = if x > 0 {
-                self.columns[x - 1].height
-            } else {
-                64
-            };
-            let right = if x < WIDTH - 1 {
-                self.columns[x + 1].height
-            } else {
-                64
-            };
-            let depth = (left.min(right) - column.height).max(0);
-            well_cells += depth;
-            deep_wells += i32::from(depth >= 3);
-            if x > 0 {
-                steps += (left - column.height).abs();
-            }
+    /// Returns the features of a move without lines that leaves the board as it is.
+    pub fn features(&self) -> Features {
+        self.assemble(
+            0,
+            0,
+            &self.total,
+            &self.heights,
+            &self.min_depths,
+            &self.max_depths,
+            self.all_changes,
+        )
+    }
+
+    /// Returns the features of a placement on this board.
+    #[inline(always)]
+    pub fn features_after(&self, piece: Piece, placement: Placement) -> Features {
+        let shape = column_shape(piece, placement.orientation);
+        let above = self.board.rows.above() as i32;
+        let lowest = i32::from(placement.y) + i32::from(shape.bottom);
+        let lock_height = 19 - lowest;
+        let left = (placement.x + shape.left) as usize;
+        let right = left + usize::from(shape.width);
+        let row = i32::from(placement.y) + i32::from(shape.top) + above;
+        let mut full = self.full_left[left] & self.full_right[right];
+        let mut columns = [0u32; 4];
+        for (dx, new) in columns
+            .iter_mut()
+            .enumerate()
+            .take(usize::from(shape.width))
+        {
+            let cells = u32::from(shape.masks[dx]) << row >> self.shift;
+            *new = self.columns[left + dx] | cells;
+            full &= *new;
         }
-        Features([
-            i32::from(lines),
+        if full != 0 {
+            return self.features_with_lines(piece, placement, lock_height);
+        }
+        self.features_without_lines(shape, left, &columns, lock_height)
+    }
+
+    #[cold]
+    fn features_with_lines(
+        &self,
+        piece: Piece,
+        placement: Placement,
+        lock_height: i32,
+    ) -> Features {
+        let locked = self.board.lock(piece, placement);
+        let mut features = BoardSums::of(&locked.board).features();
+        features.0[0] = i32::from(locked.lines);
+        features.0[1] = lock_height;
+        features
+    }
+
+    #[inline(always)]
+    fn features_without_lines(
+        &self,
+        shape: &ColumnShape,
+        left: usize,
+        columns: &[u32; 4],
+        lock_height: i32,
+    ) -> Features {
+        let width = usize::from(shape.width);
+        let mut total = self.total;
+        let mut heights = self.heights;
+        let mut min_depths = self.min_depths;
+        let mut max_depths = self.max_depths;
+        let mut row_changes = self.all_changes;
+        let mut before = if left > 0 { self.columns[left - 1] } else { 0 };
+        for (dx, &bits) in columns.iter().enumerate().take(width) {
+            let x = left + dx;
+            let column = Column::of(bits, self.rows);
+            for ((total, new), old) in total.iter_mut().zip(column.counts).zip(self.counts[x]) {
+                *total += new - old;
+            }
+            heights[x + 1] = column.height;
+            min_depths[x + 1] = column.min_depth;
+            max_depths[x + 1] = column.max_depth;
+            let new = if x > 0 {
+                (before ^ bits).count_ones() as i32
+            } else {
+                -(bits.count_ones() as i32)
+            };
+            row_changes += new - self.changes[x];
+            before = bits;
+        }
+        let x = left + width;
+        let new = if x < WIDTH {
+            (before ^ self.columns[x]).count_ones() as i32
+        } else {
+            -(before.count_ones() as i32)
+        };
+        row_changes += new - self.changes[x];
+        self.assemble(
+            0,
             lock_height,
-            well_cells,
-            deep_wells,
-            sums.holes,
-            sums.weighted_holes,
-            sums.hole_depths,
-            sums.min_depth,
-            sums.max_depth,
-            sums.transitions,
-            self.row_transitions + 2 * highest,
-            sums.height,
+            &total,
+            &heights,
+            &min_depths,
+            &max_depths,
+            row_changes,
+        )
+    }
+
+    #[inline(always)]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one board, before they are one"
+    )]
+    fn assemble(
+        &self,
+        lines: i32,
+        lock_height: i32,
+        total: &Counts,
+        heights: &PerColumn,
+        min_depths: &PerColumn,
+        max_depths: &PerColumn,
+        row_changes: i32,
+    ) -> Features {
+        let (mut highest, mut lowest) = (0, WALL);
+        let (mut well_cells, mut deep_wells, mut steps) = (0i16, 0i16, 0i16);
+        for x in 1..=WIDTH {
+            let depth = (heights[x - 1].min(heights[x + 1]) - heights[x]).max(0);
+            well_cells += depth;
+            deep_wells += i16::from(depth >= 3);
+            highest = highest.max(heights[x]);
+            lowest = lowest.min(heights[x]);
+        }
+        for x in 2..=WIDTH {
+            steps += (heights[x] - heights[x - 1]).abs();
+        }
+        let min_depth = min_depths
+            .iter()
+            .fold(self.rows as i16, |least, &depth| least.min(depth));
+        let max_depth = max_depths.iter().fold(0, |most, &depth| most.max(depth));
+        let highest = i32::from(highest);
+        Features([
+            lines,
+            lock_height,
+            i32::from(well_cells),
+            i32::from(deep_wells),
+            total[HOLES],
+            total[WEIGHTED_HOLES],
+            total[HOLE_DEPTHS],
+            i32::from(min_depth),
+            i32::from(max_depth),
+            total[TRANSITIONS],
+            // Above the pile only the walls would count: their part is twice the pile's height.
+            row_changes + 2 * highest,
+            total[HEIGHT],
             highest,
-            highest - lowest,
-            sums.solid,
-            sums.weighted_solid,
-            steps,
+            highest - i32::from(lowest),
+            total[SOLID],
+            total[WEIGHTED_SOLID],
+            i32::from(steps),
         ])
     }
 }
 
-/// Changes between filled and empty along all rows. Above the pile only the walls would count, so their part is
-/// written as −(filled cells of the outer columns), to which twice the pile's height is added later.
-fn row_transitions(columns: &[u32; WIDTH]) -> i32 {
-    let between: u32 = columns
-        .windows(2)
-        .map(|pair| (pair[0] ^ pair[1]).count_ones())
-        .sum();
-    let outer = columns[0].count_ones() + columns[WIDTH - 1].count_ones();
-    between as i32 - outer as i32
+/// Changes between filled and empty from column `x − 1` to column `x`. A wall changes into every empty cell of the
+/// pile: of that, the part that depends on the outer column is −(its filled cells).
+#[inline(always)]
+fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
+    match x {
+        0 => -(columns[0].count_ones() as i32),
+        WIDTH => -(columns[WIDTH - 1].count_ones() as i32),
+        x => (columns[x - 1] ^ columns[x]).count_ones() as i32,
+    }
 }

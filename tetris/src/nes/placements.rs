@@ -38,12 +38,23 @@ impl Placements {
     /// and down and by turns either way, each only if all four cells are inside and empty. The order is by
     /// orientation, column, row. A piece that cannot spawn has none.
     pub fn find(&mut self, board: &Board, piece: Piece) -> &[Placement] {
+        self.find_inline(board, piece);
+        &self.list
+    }
+
+    /// Returns the placements that were found last.
+    pub fn list(&self) -> &[Placement] {
+        &self.list
+    }
+
+    #[inline(always)]
+    pub(crate) fn find_inline(&mut self, board: &Board, piece: Piece) {
         self.list.clear();
         let shapes = orientations(piece);
         let free = free_positions(board, shapes);
         let above = board.rows.above();
         if free[0][SPAWN_X] >> above & 1 == 0 {
-            return &self.list;
+            return;
         }
         let reached = flood(&free, shapes.len(), 1 << above);
         for orientation in 0..shapes.len() {
@@ -60,11 +71,11 @@ impl Placements {
                 }
             }
         }
-        &self.list
     }
 }
 
 /// Positions at which all four cells are inside and empty.
+#[inline(always)]
 fn free_positions(board: &Board, shapes: &[Shape]) -> Positions {
     // Two columns on either side stand for the walls.
     let mut empty = [0u32; WIDTH + 4];
@@ -85,6 +96,7 @@ fn free_positions(board: &Board, shapes: &[Shape]) -> Positions {
 }
 
 /// Positions that can be reached from the spawn position.
+#[inline(always)]
 fn flood(free: &Positions, orientations: usize, spawn: u32) -> Positions {
     let mut reached = [[0; WIDTH]; 4];
     reached[0][SPAWN_X] = fall(spawn, free[0][SPAWN_X]);
@@ -117,6 +129,7 @@ fn flood(free: &Positions, orientations: usize, spawn: u32) -> Positions {
 }
 
 /// Extends positions sideways and downwards within one orientation until nothing changes.
+#[inline(always)]
 fn shift(reached: &mut [u32; WIDTH], free: &[u32; WIDTH]) {
     loop {
         let mut gained = 0;
@@ -133,7 +146,7 @@ fn shift(reached: &mut [u32; WIDTH], free: &[u32; WIDTH]) {
 }
 
 /// Steps from one column into the next, and falls there. Returns the new positions.
-#[inline]
+#[inline(always)]
 fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize) -> u32 {
     let new = reached[from] & free[to] & !reached[to];
     if new != 0 {
@@ -144,7 +157,7 @@ fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize)
 
 /// Extends positions downwards along free ones. The addition carries from each seed's run to its end: the bits that
 /// it leaves different are those at and above the highest seed of the run, except for the seed's own rows below.
-#[inline]
+#[inline(always)]
 fn fall(seeds: u32, free: u32) -> u32 {
     (free & !((free + seeds) ^ seeds)) | seeds
 }

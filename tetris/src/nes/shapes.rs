@@ -57,3 +57,65 @@ pub const fn orientations(piece: Piece) -> &'static [Shape] {
 pub const fn shape(piece: Piece, orientation: u8) -> &'static Shape {
     &orientations(piece)[orientation as usize]
 }
+
+/// The cells of one orientation, by columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ColumnShape {
+    /// Leftmost column, relative to the centre.
+    pub(crate) left: i8,
+    /// Number of columns.
+    pub(crate) width: u8,
+    /// Highest and lowest row, relative to the centre.
+    pub(crate) top: i8,
+    pub(crate) bottom: i8,
+    /// Cells of each column; the lowest bit is the highest row.
+    pub(crate) masks: [u8; 4],
+}
+
+static COLUMN_SHAPES: [[ColumnShape; 4]; 7] = {
+    let mut all = [[by_columns(&I[0]); 4]; 7];
+    let mut piece = 0;
+    while piece < 7 {
+        let shapes = orientations(Piece::ALL[piece]);
+        let mut orientation = 0;
+        while orientation < shapes.len() {
+            all[piece][orientation] = by_columns(&shapes[orientation]);
+            orientation += 1;
+        }
+        piece += 1;
+    }
+    all
+};
+
+const fn by_columns(shape: &Shape) -> ColumnShape {
+    let (mut left, mut right, mut top, mut bottom) = (i8::MAX, i8::MIN, i8::MAX, i8::MIN);
+    let mut cell = 0;
+    while cell < 4 {
+        let (x, y) = shape[cell];
+        left = if x < left { x } else { left };
+        right = if x > right { x } else { right };
+        top = if y < top { y } else { top };
+        bottom = if y > bottom { y } else { bottom };
+        cell += 1;
+    }
+    let mut masks = [0; 4];
+    cell = 0;
+    while cell < 4 {
+        let (x, y) = shape[cell];
+        masks[(x - left) as usize] |= 1 << (y - top);
+        cell += 1;
+    }
+    ColumnShape {
+        left,
+        width: (right - left + 1) as u8,
+        top,
+        bottom,
+        masks,
+    }
+}
+
+/// Returns the cells of one orientation by columns.
+#[inline(always)]
+pub(crate) fn column_shape(piece: Piece, orientation: u8) -> &'static ColumnShape {
+    &COLUMN_SHAPES[piece.index()][usize::from(orientation)]
+}
