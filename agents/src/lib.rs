@@ -1,0 +1,8 @@
+#![doc = include_str!("../README.md")]
+
+pub mod nes;
+mod parallel;
+mod stats;
+
+pub use parallel::play_numbered;
+pub use stats::Statistics;

@@ -1,0 +1,65 @@
+//! The published search over both known pieces.
+
+use super::{Search, View};
+use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};
+
+/// Offset of a value for each tetris on the way to it.
+pub(super) const TETRIS: f64 = -1e9;
+/// Value of a board on which the next piece cannot spawn.
+pub(super) const LOST: f64 = 1e9;
+
+/// Tries all placements of the current and then of the next piece, and takes the pair whose end has the least
+/// value. Equal values go to the placement with the lower number.
+#[derive(Clone, Debug)]
+pub struct Bfs {
+    weights: Weights,
+    numbering: Numbering,
+    first: Placements,
+    second: Placements,
+    values: Vec<Valued>,
+}
+
+impl Bfs {
+    /// Creates the search for boards of a rule set.
+    pub fn new(rows: Rows, weights: Weights) -> Bfs {
+        Bfs {
+            weights,
+            numbering: Numbering::new(rows),
+            first: Placements::new(),
+            second: Placements::new(),
+            values: Vec::new(),
+        }
+    }
+}
+
+impl Search for Bfs {
+    fn choose(&mut self, view: &View) -> Placement {
+        let mut best: Option<(f64, u16, Placement)> = None;
+        for &placement in self.first.find(&view.board, view.current) {
+            let locked = view.board.lock(view.current, placement);
+            evaluate_all(
+                &locked.board,
+                view.next,
+                &self.weights,
+                &mut self.second,
+                &mut self.values,
+            );
+            let offset = if locked.lines == 4 { TETRIS } else { 0.0 };
+            let least = self
+                .values
+                .iter()
+                .map(|valued| valued.value + offset)
+                .reduce(f64::min);
+            let value = least.unwrap_or(LOST);
+            let number = self.numbering.number(view.current, placement);
+            let is_better = best.is_none_or(|(best_value, best_number, _)| {
+                value < best_value || value == best_value && number < best_number
+            });
+            if is_better {
+                best = Some((value, number, placement));
+            }
+        }
+        best.expect("the current piece can spawn and has a placement")
+            .2
+    }
+}

@@ -1,0 +1,187 @@
+//! The published search with branching: the best placements of the known pieces, then of every piece that may come.
+
+use super::bfs::{LOST, TETRIS};
+use super::{Search, View};
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::nes::{
+    Board, Numbering, Placement, Placements, Rows, Valued, Weights, article_transition,
+    evaluate_all,
+};
+
+/// Numbers of placements that the search follows, and its depth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Widths {
+    /// Placements of the current piece.
+    pub first: usize,
+    /// Placements of the next piece and of every unknown piece.
+    pub inner: usize,
+    /// Number of unknown pieces after the next one.
+    pub depth: usize,
+}
+
+impl Widths {
+    /// The widths of the published results.
+    pub const ARTICLE: Widths = Widths {
+        first: 3,
+        inner: 5,
+        depth: 2,
+    };
+}
+
+/// Order in which the published program sums over the pieces.
+const SUM_ORDER: [Piece; 7] = [
+    Piece::I,
+    Piece::L,
+    Piece::J,
+    Piece::T,
+    Piece::Z,
+    Piece::S,
+    Piece::O,
+];
+
+/// Takes the best placements of the current piece by value. A tetris among them is taken at once; otherwise each is
+/// valued by an expectimax over the next piece and the unknown ones, and the least value wins.
+#[derive(Clone, Debug)]
+pub struct Branching {
+    weights: Weights,
+    widths: Widths,
+    numbering: Numbering,
+    placements: Placements,
+    values: Vec<Valued>,
+    /// Best placements, one list for each level of the search.
+    levels: Vec<Vec<Candidate>>,
+}
+
+/// A placement that the search follows.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    value: f64,
+    number: u16,
+    placement: Placement,
+}
+
+impl Branching {
+    /// Creates the search for boards of a rule set.
+    pub fn new(rows: Rows, weights: Weights, widths: Widths) -> Branching {
+        Branching {
+            weights,
+            widths,
+            numbering: Numbering::new(rows),
+            placements: Placements::new(),
+            values: Vec::new(),
+            levels: vec![Vec::new(); widths.depth + 2],
+        }
+    }
+
+    /// Collects the best `count` placements of a piece, best first.
+    fn collect_best(
+        &mut self,
+        board: &Board,
+        piece: Piece,
+        count: usize,
+        best: &mut Vec<Candidate>,
+    ) {
+        evaluate_all(
+            board,
+            piece,
+            &self.weights,
+            &mut self.placements,
+            &mut self.values,
+        );
+        best.clear();
+        for valued in &self.values {
+            if best.len() == count && valued.value > best[count - 1].value {
+                continue;
+            }
+            let candidate = Candidate {
+                value: valued.value,
+                number: self.numbering.number(piece, valued.placement),
+                placement: valued.placement,
+            };
+            let key = |candidate: &Candidate| (candidate.value, candidate.number);
+            let at = best.partition_point(|other| key(other) < key(&candidate));
+            if at < count {
+                best.insert(at, candidate);
+                best.truncate(count);
+            }
+        }
+    }
+
+    /// Expected value of a board on which `piece` comes, followed by `depth` unknown pieces.
+    fn piece_value(&mut self, board: &Board, piece: Piece, depth: usize, tetrises: u32) -> f64 {
+        if depth == 0 {
+            return self.leaf_value(board, piece, tetrises);
+        }
+        let mut best = std::mem::take(&mut self.levels[depth]);
+        self.collect_best(board, piece, self.widths.inner, &mut best);
+        let mut least = None;
+        for candidate in &best {
+            let locked = board.lock(piece, candidate.placement);
+            let tetris = u32::from(locked.lines == 4);
+            let value = self.expected_value(&locked.board, piece, depth - 1, tetrises + tetris);
+            least = Some(least.map_or(value, |least: f64| least.min(value)));
+            if tetris == 1 {
+                break;
+            }
+        }
+        self.levels[depth] = best;
+        least.unwrap_or(LOST)
+    }
+
+    /// Sum over the next pieces of their probability times their value.
+    fn expected_value(&mut self, board: &Board, last: Piece, depth: usize, tetrises: u32) -> f64 {
+        SUM_ORDER.iter().fold(0.0, |sum, &next| {
+            sum + article_transition(last, next) * self.piece_value(board, next, depth, tetrises)
+        })
+    }
+
+    /// Value of the best placement of the last piece. A tetris there is not rewarded.
+    fn leaf_value(&mut self, board: &Board, piece: Piece, tetrises: u32) -> f64 {
+        evaluate_all(
+            board,
+            piece,
+            &self.weights,
+            &mut self.placements,
+            &mut self.values,
+        );
+        let best = self
+            .values
+            .iter()
+            .min_by(|a, b| a.value.total_cmp(&b.value));
+        let Some(best) = best else {
+            return LOST;
+        };
+        // Only four lines at once make a value this low.
+        let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
+        let offset = if is_tetris { -TETRIS } else { 0.0 };
+        best.value + offset + f64::from(tetrises) * TETRIS
+    }
+}
+
+impl Search for Branching {
+    fn choose(&mut self, view: &View) -> Placement {
+        let mut candidates = Vec::new();
+        self.collect_best(
+            &view.board,
+            view.current,
+            self.widths.first,
+            &mut candidates,
+        );
+        let mut best: Option<(f64, u16, Placement)> = None;
+        for candidate in &candidates {
+            let locked = view.board.lock(view.current, candidate.placement);
+            if locked.lines == 4 {
+                return candidate.placement;
+            }
+            let value = self.piece_value(&locked.board, view.next, self.widths.depth, 0);
+            let is_better = best.is_none_or(|(best_value, best_number, _)| {
+                value < best_value || value == best_value && candidate.number < best_number
+            });
+            if is_better {
+                best = Some((value, candidate.number, candidate.placement));
+            }
+        }
+        best.expect("the current piece can spawn and has a placement")
+            .2
+    }
+}

@@ -1,0 +1,61 @@
+//! Statistics of the results of games.
+
+/// Mean, median and extremes of a list of results.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Statistics {
+    /// Number of results.
+    pub count: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Half the width of the 95 % confidence interval of the mean (normal approximation).
+    pub half_width: f64,
+    /// Median: of an even number of results, the mean of the two in the middle.
+    pub median: f64,
+    /// Least result.
+    pub min: f64,
+    /// Greatest result.
+    pub max: f64,
+}
+
+impl Statistics {
+    /// Computes the statistics of at least one result. Returns `None` without any.
+    pub fn of(results: impl IntoIterator<Item = f64>) -> Option<Statistics> {
+        let mut sorted: Vec<f64> = results.into_iter().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let count = sorted.len();
+        let mean = sorted.iter().sum::<f64>() / count as f64;
+        let squares: f64 = sorted.iter().map(|result| (result - mean).powi(2)).sum();
+        let variance = if count > 1 {
+            squares / (count - 1) as f64
+        } else {
+            0.0
+        };
+        Some(Statistics {
+            count,
+            mean,
+            half_width: 1.96 * (variance / count as f64).sqrt(),
+            median: (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0,
+            min,
+            max,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Statistics;
+
+    #[test]
+    fn statistics_of_small_lists() {
+        assert_eq!(Statistics::of([]), None);
+        let one = Statistics::of([3.0]).unwrap();
+        assert_eq!((one.mean, one.median, one.half_width), (3.0, 3.0, 0.0));
+        let four = Statistics::of([4.0, 1.0, 2.0, 9.0]).unwrap();
+        assert_eq!(
+            (four.mean, four.median, four.min, four.max),
+            (4.0, 3.0, 1.0, 9.0)
+        );
+        assert!((four.half_width - 1.96 * (38.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
+    }
+}

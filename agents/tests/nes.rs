@@ -1,0 +1,110 @@
+//! The published games of Nintendo Tetris, move by move and as a whole.
+
+#![allow(clippy::unwrap_used)] // also in helper functions
+
+use hatebeam_agents::nes::{
+    Bfs, Branching, GameRules, Move, Search, Summary, Widths, article_games, play, play_traced,
+};
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::nes::{ArticleSets, Rows, WEIGHTS_BFS};
+use serde_json::{Value, json};
+
+fn vectors() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/nes_games.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn trace(search: &mut dyn Search, pieces: &[Piece], moves: usize) -> Vec<Value> {
+    let mut trace = Vec::new();
+    play_traced(search, pieces, &GameRules::ARTICLE, |made: &Move| {
+        let at = made.placement;
+        trace.push(json!([
+            made.piece.to_string(),
+            at.orientation,
+            at.x,
+            at.y,
+            made.lines,
+            made.points
+        ]));
+        trace.len() < moves
+    });
+    trace
+}
+
+#[test]
+fn published_games_are_reproduced() {
+    let vectors = vectors();
+    let results = article_games(205, 150, 2, &GameRules::ARTICLE, || {
+        Bfs::new(Rows::Twenty, WEIGHTS_BFS)
+    });
+    for expected in vectors["bfs_results"].as_array().unwrap() {
+        let game = expected[0].as_u64().unwrap() as usize;
+        let result = &results[game];
+        let score = result.score;
+        assert_eq!(
+            json!([game, score.points, score.level, score.lines, result.moves]),
+            *expected
+        );
+    }
+    let summary = Summary::of(&results).unwrap();
+    assert_eq!(summary.points.median, 1_066_910.0);
+    assert_eq!((summary.points.mean * 100.0).round(), 105_301_573.0);
+    assert_eq!(summary.points.max, 1_300_780.0);
+    assert_eq!(
+        (summary.maxouts, summary.complete, summary.moves),
+        (122, 146, 87_493)
+    );
+}
+
+#[test]
+fn moves_equal_vectors() {
+    let vectors = vectors();
+    for expected in vectors["bfs_traces"].as_array().unwrap() {
+        let pieces = Piece::parse_sequence(expected["pieces"].as_str().unwrap()).unwrap();
+        let moves = expected["moves"].as_array().unwrap();
+        let found = trace(
+            &mut Bfs::new(Rows::Twenty, WEIGHTS_BFS),
+            &pieces,
+            moves.len(),
+        );
+        assert_eq!(found[..moves.len().min(found.len())], moves[..found.len()]);
+        // The list of pieces ends with the last preview, or with the piece that could not spawn.
+        assert!(found.len() + 1 >= moves.len());
+    }
+}
+
+#[test]
+fn moves_with_branching_equal_vectors() {
+    let vectors = vectors();
+    let mut sets = ArticleSets::new(205);
+    let game = sets.game();
+    for expected in vectors["branch_traces"].as_array().unwrap() {
+        assert_eq!(expected["game"], 0);
+        let moves = expected["moves"].as_array().unwrap();
+        let mut search = Branching::new(Rows::Twenty, WEIGHTS_BFS, Widths::ARTICLE);
+        assert_eq!(trace(&mut search, &game, moves.len()), *moves);
+    }
+}
+
+#[test]
+fn threads_change_no_result() {
+    let run = |threads| {
+        article_games(7, 6, threads, &GameRules::ARTICLE, || {
+            Bfs::new(Rows::Twenty, WEIGHTS_BFS)
+        })
+    };
+    assert_eq!(run(1), run(3));
+}
+
+#[test]
+fn games_end_without_pieces_or_at_the_top() {
+    let mut search = Bfs::new(Rows::Twenty, WEIGHTS_BFS);
+    let none = play(&mut search, &[Piece::I], &GameRules::ARTICLE);
+    assert_eq!((none.moves, none.complete), (0, false));
+    // A stream of S and Z alone cannot be survived.
+    let pieces: Vec<Piece> = (0..1000)
+        .map(|i| if i % 3 == 0 { Piece::S } else { Piece::Z })
+        .collect();
+    let lost = play(&mut search, &pieces, &GameRules::ARTICLE);
+    assert!(lost.moves < 999 && !lost.complete);
+}
