@@ -40,19 +40,4 @@ pub mod v1 {
             matches!(self.state(), State::Queued | State::Running)
         }
     }
-
-    impl order::Kind {
-        /// Name of the order in metrics.
-        pub fn name(&self) -> &'static str {
-            match self {
-                Self::Prepare(_) => "prepare",
-                Self::Expand(_) => "expand",
-                Self::Count(_) => "count",
-                Self::ValidateCut(_) => "validate_cut",
-                Self::Select(_) => "select",
-                Self::Halt(_) => "halt",
-                Self::WaitCommit(_) => "wait_commit",
-            }
-        }
-    }
 }

@@ -46,7 +46,7 @@ fn cut(text: &str, characters: usize) -> String {
 }
 
 /// Reads a table. Whether it fits the run is for the caller to check.
-pub fn read_table(table: v1::Table) -> Table {
+fn read_table(table: v1::Table) -> Table {
     Table {
         shard: table.shard,
         key: table.key,

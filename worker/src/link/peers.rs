@@ -113,3 +113,105 @@ impl Peers for PeerService {
         }))))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)] // tests spawn on the real runtime
+mod tests {
+    use super::*;
+    use crate::testing::{Cluster, prepare};
+    use hatebeam_proto::LinkErrorKind;
+    use hatebeam_proto::messages::{AnswerKind, Expand, OrderKind, StreamHeader};
+    use hatebeam_search::DEFAULT_SIGMAS;
+
+    const LOST_AFTER: Duration = Duration::from_secs(5);
+
+    /// Serves the streams of a worker on the loopback and returns its address.
+    async fn serve(inbound: InboundExchange) -> Peer {
+        let incoming = net::listen(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = format!("http://{}", incoming.local_addr().unwrap());
+        let mut server = net::server(None).unwrap();
+        let server = server.add_service(peer_service(inbound));
+        tokio::spawn(server.serve_with_incoming(incoming));
+        Peer {
+            name: "w0".to_owned(),
+            address,
+        }
+    }
+
+    /// Sends requests and returns the last response.
+    async fn send(
+        peer: &Peer,
+        requests: Vec<PeerRequest>,
+    ) -> Result<Option<PeerResponse>, LinkError> {
+        let peers = GrpcPeers::new(None);
+        peers.prepare(peer, LOST_AFTER).await?;
+        let (queue, receiver) = mpsc::channel(requests.len().max(1));
+        for request in requests {
+            queue.send(request).await.unwrap();
+        }
+        drop(queue);
+        let mut responses = peers.open(peer, receiver).await?;
+        let mut last = None;
+        while let Some(response) = responses.next().await {
+            last = Some(response?);
+        }
+        Ok(last)
+    }
+
+    #[tokio::test]
+    async fn responses_and_refusals_survive_grpc() {
+        let cluster = Cluster::new();
+        let worker = cluster.worker("w0");
+        // Nothing listens at the address of w1: the expansion stays open.
+        let order = OrderKind::Prepare(Box::new(prepare(100, &["w0", "w1"])));
+        let answer = worker.execute(1, order).await;
+        assert!(matches!(answer, AnswerKind::Prepared(_)), "{answer:?}");
+        let peer = serve(worker.inbound()).await;
+        let header = |from: &str, epoch| {
+            PeerRequest::Header(StreamHeader {
+                run: crate::testing::RUN.to_owned(),
+                epoch,
+                depth: 1,
+                attempt: 1,
+                from: from.to_owned(),
+            })
+        };
+        let batch = |bytes: &'static [u8]| PeerRequest::Batch(bytes.into());
+        let expand = OrderKind::Expand(Expand {
+            depth: 1,
+            attempt: 1,
+            sigmas: DEFAULT_SIGMAS,
+        });
+        tokio::spawn(async move { worker.execute(1, expand).await });
+        let empty = b"\0\0\0\0\0";
+        let last = send(&peer, vec![header("w1", 1), batch(empty)]).await;
+        assert_eq!(last.unwrap().unwrap().received, Some(0));
+        for (requests, kind) in [
+            (vec![header("stranger", 1)], LinkErrorKind::Refused),
+            (vec![header("w1", 0)], LinkErrorKind::Superseded),
+            (
+                vec![header("w1", 1), batch(b"noise")],
+                LinkErrorKind::BadMessage,
+            ),
+            (vec![batch(empty)], LinkErrorKind::BadMessage),
+        ] {
+            let error = send(&peer, requests).await.unwrap_err();
+            assert_eq!(error.kind, kind, "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn unreachable_peers_are_transient_and_bad_addresses_are_not() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = |address: String| Peer {
+            name: "w0".to_owned(),
+            address,
+        };
+        let nobody = peer(format!("http://{}", free.local_addr().unwrap()));
+        drop(free);
+        let error = send(&nobody, Vec::new()).await.unwrap_err();
+        assert_eq!(error.kind, LinkErrorKind::Transient, "{error}");
+        let error = send(&peer("no address".to_owned()), Vec::new()).await;
+        assert_eq!(error.unwrap_err().kind, LinkErrorKind::Refused);
+    }
+}
