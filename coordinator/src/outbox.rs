@@ -6,7 +6,7 @@
 //! delivery and the deletion, or if a hook failed.
 
 use hatebeam_env::Env;
-use hatebeam_notify::{Event, EventKind, Events};
+use hatebeam_notify::{Event, EventKind, Events, Milestones, Progress};
 use hatebeam_objects::Objects;
 use hatebeam_runs::Manifest;
 use hatebeam_search::DepthRecord;
@@ -62,8 +62,8 @@ pub(crate) struct Notifier {
     events: Option<Arc<dyn EventSink>>,
     every: u32,
     objects: Objects,
-    /// Most lines of each run's games so far.
-    best: Mutex<BTreeMap<String, u16>>,
+    /// Milestones of each run.
+    milestones: Mutex<BTreeMap<String, Milestones>>,
     /// Runs whose end was delivered. Unbounded, but a run is in it at most once at a time.
     delivered: Mutex<Option<mpsc::UnboundedSender<String>>>,
 }
@@ -76,10 +76,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the depth and the lines of an event: the last committed depth and the most lines of any game.
-fn progress(manifest: &Manifest) -> (u32, u32) {
-    let depth = manifest.last().map_or(0, |last| last.record.depth);
-    (depth, manifest.best_lines())
+fn progress(manifest: &Manifest) -> Progress {
+    Progress {
+        depth: manifest.last().map_or(0, |last| last.record.depth),
+        lines: manifest.best_lines(),
+    }
 }
 
 fn key(run: &str) -> String {
@@ -97,9 +98,9 @@ impl Notifier {
         let notifier = Notifier {
             env: env.clone(),
             events: settings.events.clone(),
-            every: settings.every.max(1),
+            every: settings.every,
             objects: objects.clone(),
-            best: Mutex::default(),
+            milestones: Mutex::default(),
             delivered: Mutex::new(Some(delivered)),
         };
         let objects = objects.clone();
@@ -127,33 +128,24 @@ impl Notifier {
 
     /// Sends that the search of a run starts or resumes.
     pub(crate) fn started(&self, manifest: &Manifest) {
-        let lines = progress(manifest).1 as u16;
-        lock(&self.best).insert(manifest.name.clone(), lines);
+        let milestones = Milestones::new(self.every, progress(manifest));
+        lock(&self.milestones).insert(manifest.name.clone(), milestones);
         let width = manifest.spec.width;
         self.send(manifest, EventKind::Started { width });
     }
 
     /// Sends the events of a depth that was committed: a better game, a milestone.
     pub(crate) fn committed(&self, manifest: &Manifest, record: &DepthRecord) {
-        if self.is_better(manifest, record) {
-            self.send(manifest, EventKind::BestScore {});
+        let events = {
+            let mut runs = lock(&self.milestones);
+            let milestones = runs
+                .entry(manifest.name.clone())
+                .or_insert_with(|| Milestones::new(self.every, Progress::default()));
+            milestones.committed(record)
+        };
+        for event in events {
+            self.send(manifest, event);
         }
-        if record.depth.is_multiple_of(self.every) {
-            let milestone = EventKind::Depth {
-                wells: record.count,
-                children: record.children,
-                seconds: record.seconds,
-            };
-            self.send(manifest, milestone);
-        }
-    }
-
-    fn is_better(&self, manifest: &Manifest, record: &DepthRecord) -> bool {
-        let mut best = lock(&self.best);
-        let best = best.entry(manifest.name.clone()).or_default();
-        let is_better = record.best_lines > *best;
-        *best = record.best_lines.max(*best);
-        is_better
     }
 
     /// Puts the end of a run into the outbox. Call it before the manifest says that the run has ended, and
@@ -162,10 +154,11 @@ impl Notifier {
         if self.events.is_none() {
             return Staged(None);
         }
-        let (depth, lines) = progress(manifest);
-        let result = manifest.result.as_ref();
-        let lines = result.map_or(lines, |result| result.lines);
-        let event = Event::new(&manifest.name, (depth, lines), kind, self.now());
+        let mut progress = progress(manifest);
+        if let Some(result) = &manifest.result {
+            progress.lines = result.lines;
+        }
+        let event = Event::new(&manifest.name, progress, kind, self.now());
         let text = serde_json::to_vec(&event).unwrap_or_default();
         if let Err(error) = self.objects.put(&key(&manifest.name), text.into()).await {
             tracing::warn!(run = manifest.name, %error, "cannot stage event: it is lost if this process dies");
@@ -264,7 +257,7 @@ mod tests {
     impl Hooks {
         fn names(&self) -> Vec<&'static str> {
             let received = lock(&self.received);
-            received.iter().map(|event| event.what.name()).collect()
+            received.iter().map(|event| event.kind.name()).collect()
         }
     }
 

@@ -1,99 +1,99 @@
-//! An event, as those who listen see it.
+//! Events, as receivers see them.
 
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 use time::OffsetDateTime;
 
-/// Of the form of events. Fields may be added to a version; what is there stays and means the same.
+/// Version of the format of events. A later release may add fields; existing fields keep their meaning.
 pub const VERSION: u32 = 1;
 
-/// Something that happened to a run: one JSON object.
+/// An event of a run: one JSON object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// [`VERSION`].
     pub version: u32,
-    /// What happened: `event` says which, and the fields of that stand beside it.
+    /// Kind of the event: the field `event` names it, and its own fields are beside that.
     #[serde(flatten)]
-    pub what: EventKind,
-    /// The run's name.
+    pub kind: EventKind,
+    /// Name of the run.
     pub run: String,
-    /// When, as `2026-11-21T17:05:09Z`.
+    /// Time of the event, such as `2026-11-21T17:05:09Z`.
     pub time: String,
-    /// The last depth that is committed.
+    /// Last committed depth.
     pub depth: u32,
-    /// The most lines of any game so far.
+    /// Most lines of any game so far.
     pub score: u32,
 }
 
-/// What can happen to a run.
+/// Kind of an event, with the fields of that kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum EventKind {
-    /// It is begun, or gone on with.
+    /// The search of the run starts or resumes.
     Started {
-        /// Wells.
+        /// Width of the beam in wells.
         width: u64,
     },
-    /// Another so many depths are committed.
+    /// A milestone: another number of depths is committed.
     Depth {
-        /// Wells of the depth.
+        /// Number of wells of the depth.
         wells: u64,
-        /// Children made for it.
+        /// Number of children made for it.
         children: u64,
-        /// How long that took.
+        /// Duration in seconds.
         seconds: f64,
     },
-    /// A game has more lines than any before.
+    /// A game has more lines than any game before.
     BestScore {},
-    /// Much of what it may take is taken, or all of it.
+    /// The run has used most of a limit, or reached it.
     Budget {
-        /// Which limit: `max-cost`, `max-hours`.
+        /// Name of the limit: `max-cost` or `max-hours`.
         limit: String,
-        /// How much of it is taken.
+        /// Used percentage of it.
         percent: u32,
         /// The same in words.
         text: String,
     },
-    /// A worker is not there any more.
+    /// A worker of the run is disconnected.
     WorkerLost {
-        /// Its name.
+        /// Name of the worker.
         worker: String,
-        /// What is known of it.
+        /// Reason, as far as it is known.
         reason: String,
     },
-    /// It has come to its end.
+    /// The run has ended.
     Finished {
-        /// What ended it: `over` if no well had a child that is alive, or the limit that was reached.
+        /// Why it ended: `over` if the search is complete, or the name of a limit.
         end: String,
-        /// Pieces of the best game, if that was read back.
+        /// Number of pieces of the best game, if that was read back.
         pieces: Option<u32>,
         /// The best game in Base2048.
         replay: Option<String>,
-        /// Where it lies: keys in the object store, or files of this machine.
+        /// Files of the game: keys in the object store, or paths on this machine.
         files: Vec<String>,
     },
-    /// It cannot go on.
+    /// The run cannot continue.
     Failed {
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// Somebody stopped it.
+    /// A user stopped the run.
     Cancelled {},
 }
 
-/// How much is lost with an event that is not told, the least first.
+/// Importance of an event: a full queue drops the least important ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
-    /// The next one makes up for it.
+pub(crate) enum Importance {
+    /// The next milestone replaces it.
     Milestone,
-    /// It is missed.
-    News,
-    /// Nothing comes after it: it is never left out.
-    Last,
+    /// Receivers miss it.
+    Notice,
+    /// The end of a run, after which nothing follows: never dropped.
+    End,
 }
 
 impl EventKind {
-    /// The name, as `event` has it.
+    /// Returns the name, as in the field `event`.
     pub fn name(&self) -> &'static str {
         match self {
             EventKind::Started { .. } => "started",
@@ -107,27 +107,39 @@ impl EventKind {
         }
     }
 
-    pub(crate) fn weight(&self) -> Weight {
+    pub(crate) fn importance(&self) -> Importance {
         match self {
-            EventKind::Depth { .. } => Weight::Milestone,
+            EventKind::Depth { .. } => Importance::Milestone,
             EventKind::Finished { .. } | EventKind::Failed { .. } | EventKind::Cancelled {} => {
-                Weight::Last
+                Importance::End
             }
-            _ => Weight::News,
+            EventKind::Started { .. }
+            | EventKind::BestScore {}
+            | EventKind::Budget { .. }
+            | EventKind::WorkerLost { .. } => Importance::Notice,
         }
     }
 }
 
+/// Progress of a run at the time of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Last committed depth.
+    pub depth: u32,
+    /// Most lines of any game.
+    pub lines: u32,
+}
+
 impl Event {
-    /// Of something that happened to a run at this time, at a depth and with a score.
-    pub fn new(run: &str, (depth, score): (u32, u32), what: EventKind, time: SystemTime) -> Event {
+    /// Returns an event of a run.
+    pub fn new(run: &str, progress: Progress, kind: EventKind, time: SystemTime) -> Event {
         Event {
             version: VERSION,
-            what,
+            kind,
             run: run.to_owned(),
-            time: text_of(time),
-            depth,
-            score,
+            time: rfc3339(time),
+            depth: progress.depth,
+            score: progress.lines,
         }
     }
 
@@ -136,8 +148,8 @@ impl Event {
     }
 }
 
-/// As RFC 3339 has it, in whole seconds.
-fn text_of(time: SystemTime) -> String {
+/// Formats a time as RFC 3339, in whole seconds.
+fn rfc3339(time: SystemTime) -> String {
     let time = OffsetDateTime::from(time);
     let (date, (hour, minute, second)) = (time.date(), time.to_hms());
     format!(
@@ -159,13 +171,18 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_one_flat_object() {
-        let what = EventKind::Budget {
+    fn event_is_one_flat_object() {
+        let kind = EventKind::Budget {
             limit: "max-cost".to_owned(),
             percent: 80,
             text: "$16 of $20 are spent".to_owned(),
         };
-        let event = Event::new("r", (7, 3), what, at(1_795_280_709));
+        let event = Event::new(
+            "r",
+            Progress { depth: 7, lines: 3 },
+            kind,
+            at(1_795_280_709),
+        );
         let expected = json!({
             "version": 1, "event": "budget", "run": "r", "time": "2026-11-21T17:05:09Z", "depth": 7,
             "score": 3, "limit": "max-cost", "percent": 80, "text": "$16 of $20 are spent",
@@ -174,9 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn every_event_is_read_as_it_was_written_and_has_its_name() {
+    fn every_kind_is_read_as_it_was_written() {
         let text = || "x".to_owned();
-        for what in [
+        for kind in [
             EventKind::Started { width: 9 },
             EventKind::Depth {
                 wells: 1,
@@ -202,10 +219,10 @@ mod tests {
             EventKind::Failed { reason: text() },
             EventKind::Cancelled {},
         ] {
-            let event = Event::new("r", (1, 2), what, at(0));
+            let event = Event::new("r", Progress { depth: 1, lines: 2 }, kind, at(0));
             let json = event.json().unwrap();
             let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
-            assert_eq!(value["event"], event.what.name());
+            assert_eq!(value["event"], event.kind.name());
             assert_eq!(serde_json::from_slice::<Event>(&json).unwrap(), event);
         }
     }

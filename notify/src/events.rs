@@ -1,4 +1,4 @@
-//! Those who are told, each by a thread of its own.
+//! Hooks, each with a thread of its own.
 
 use crate::command::CommandHook;
 use crate::event::Event;
@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// What is broken off gets so long to end.
-const BREAK_OFF: Duration = Duration::from_secs(1);
+/// How long an aborted delivery may take to end.
+const ABORT: Duration = Duration::from_secs(1);
 
-/// How long a hook may take.
+/// Time limits of hooks.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// A command; then it is ended.
+    /// Maximum duration of a command, which is killed after that.
     pub command: Duration,
-    /// A request of a webhook; then it is made again.
+    /// Maximum duration of a webhook's request, which is retried after that.
     pub request: Duration,
-    /// The wait before the second try of a webhook; each further one is twice as long.
+    /// Wait before the first retry of a webhook. Each further wait is twice as long.
     pub first_wait: Duration,
 }
 
@@ -32,21 +32,21 @@ impl Default for Timing {
     }
 }
 
-/// Who is to be told. It is not shown, as it may hold secrets.
+/// Settings of hooks. They may contain secrets, and so have no `Debug`.
 #[derive(Clone, Default)]
 pub struct Hooks {
-    /// Run by `sh -c` for each event, with the event on its standard input.
+    /// Command that `sh -c` runs for each event, with the event on its standard input.
     pub command: Option<String>,
-    /// Where each event is sent.
+    /// URL to which each event is sent.
     pub webhook: Option<String>,
-    /// What requests to the webhook are signed with.
+    /// Secret that signs the requests of the webhook.
     pub secret: Option<String>,
-    /// How long they may take.
+    /// Time limits.
     pub timing: Timing,
 }
 
 impl Hooks {
-    /// Sees whether they can be started, without starting them.
+    /// Checks the settings without starting the hooks.
     ///
     /// # Errors
     /// [`HookError`].
@@ -60,18 +60,18 @@ impl Hooks {
     }
 }
 
-/// Why nobody can be told.
+/// Why the hooks cannot be started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HookError {
-    /// The webhook's address cannot be used. It is not repeated here, as it may hold a secret.
-    #[error("the webhook's address cannot be used: {0}")]
+    /// The URL of the webhook is not valid. The message does not contain it, because it may contain a secret.
+    #[error("the URL of the webhook is not valid: {0}")]
     Address(String),
-    /// The secret is set to nothing: whoever set it did not mean to do without.
-    #[error("the webhook's secret is empty")]
+    /// The secret is empty.
+    #[error("the secret of the webhook is empty: set it to a value, or unset it")]
     EmptySecret,
-    /// There is no thread, or are no certificates, to be had.
-    #[error("the hooks cannot be started")]
+    /// The thread cannot be started, or the certificates of the machine cannot be read.
+    #[error("cannot start the hooks")]
     Start(#[source] std::io::Error),
 }
 
@@ -81,23 +81,24 @@ enum Hook {
 }
 
 impl Hook {
-    fn shown(&self) -> String {
+    /// Returns the name for logs.
+    fn label(&self) -> String {
         match self {
-            Hook::Command(_) => "the command".to_owned(),
-            Hook::Webhook(webhook) => webhook.shown(),
+            Hook::Command(_) => "command".to_owned(),
+            Hook::Webhook(webhook) => webhook.label(),
         }
     }
 
     fn deliver(&self, event: &Event, queue: &Queue) -> Result<(), String> {
-        let is_given_up = || queue.is_given_up();
+        let is_aborted = || queue.is_aborted();
         match self {
-            Hook::Command(command) => command.deliver(event, is_given_up),
-            Hook::Webhook(webhook) => webhook.deliver(event, is_given_up),
+            Hook::Command(command) => command.deliver(event, is_aborted),
+            Hook::Webhook(webhook) => webhook.deliver(event, is_aborted),
         }
     }
 }
 
-/// Tells events to all hooks. Nothing here waits for them but [`Events::close`].
+/// Sends events to all hooks. Only [`Events::close`] waits for them.
 #[derive(Clone)]
 pub struct Events {
     queues: Arc<Vec<Arc<Queue>>>,
@@ -110,7 +111,7 @@ impl std::fmt::Debug for Events {
 }
 
 impl Events {
-    /// Starts the hooks; none if there is nobody to tell.
+    /// Starts the hooks. Returns `None` if there are none.
     ///
     /// # Errors
     /// [`HookError`].
@@ -135,20 +136,20 @@ impl Events {
             queues.push(Arc::clone(&queue));
             std::thread::Builder::new()
                 .name("events".to_owned())
-                .spawn(move || work(&hook, &queue))
+                .spawn(move || deliver_all(&hook, &queue))
                 .map_err(HookError::Start)?;
         }
         let queues = Arc::new(queues);
         Ok(Some(Events { queues }))
     }
 
-    /// Tells an event.
+    /// Queues an event for all hooks.
     pub fn send(&self, event: Event) {
         self.put(event, None);
     }
 
-    /// Tells an event, and then says whether all hooks have taken it in: once the last one is done with it,
-    /// on a thread of its own.
+    /// Queues an event, and calls `then` with whether all hooks have accepted it. The thread of the last hook that accepts
+    /// or drops it makes the call.
     pub fn send_then(&self, event: Event, then: impl FnOnce(bool) + Send + 'static) {
         self.put(event, Some(Box::new(then)));
     }
@@ -162,38 +163,45 @@ impl Events {
         }
     }
 
-    /// Takes nothing in any more, and waits until all is told, but not for longer than this. It blocks.
-    pub fn close(&self, within: Duration) {
-        let until = Instant::now() + within;
+    /// Refuses further events, waits until the queued ones are delivered, and aborts what is left after this limit.
+    /// Blocks.
+    pub fn close(&self, limit: Duration) {
+        let until = Instant::now() + limit;
         self.queues.iter().for_each(|queue| queue.close());
         for queue in self.queues.iter() {
-            if queue.wait_over(until) {
+            if queue.wait_ended(until) {
                 continue;
             }
-            let left = queue.give_up();
-            if left > 0 {
-                tracing::warn!(left, "events are not told any more");
+            let events = queue.abort();
+            if events > 0 {
+                tracing::warn!(events, "dropped queued events at shutdown");
             }
-            queue.wait_over(Instant::now() + BREAK_OFF);
+            queue.wait_ended(Instant::now() + ABORT);
         }
     }
 }
 
-/// Tells what comes, one after the other.
-fn work(hook: &Hook, queue: &Queue) {
+/// Delivers queued events one after the other, until the queue is closed.
+fn deliver_all(hook: &Hook, queue: &Queue) {
+    let label = hook.label();
     while let Some((delivery, dropped)) = queue.next() {
-        let shown = hook.shown();
         if dropped > 0 {
-            tracing::warn!(hook = shown, dropped, "too slow: events were left out");
+            tracing::warn!(
+                hook = label,
+                dropped,
+                "dropped events: the hook is too slow"
+            );
         }
-        let (event, run) = (delivery.event.what.name(), &delivery.event.run);
+        let (event, run) = (delivery.event.kind.name(), &delivery.event.run);
         match hook.deliver(&delivery.event, queue) {
             Ok(()) => {
-                tracing::debug!(hook = shown, event, run, "told");
-                delivery.done();
+                tracing::debug!(hook = label, event, run, "delivered event");
+                delivery.accept();
             }
-            Err(reason) => tracing::warn!(hook = shown, event, run, reason, "not told"),
+            Err(reason) => {
+                tracing::warn!(hook = label, event, run, reason, "cannot deliver event");
+            }
         }
     }
-    queue.set_over();
+    queue.set_ended();
 }

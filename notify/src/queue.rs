@@ -1,16 +1,16 @@
-//! What waits to be told to one hook.
+//! Events that wait for one hook.
 
-use crate::event::{Event, Weight};
+use crate::event::{Event, Importance};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Events that wait at most, the last ones of runs not counted: of those there is one a run.
-pub(crate) const MOST: usize = 256;
+/// Maximum number of waiting events. Ends of runs do not count: there is at most one for each run.
+pub(crate) const MAX_WAITING: usize = 256;
 
-/// Told whether every hook has taken an event in: when the last one is done with it, or has given it up.
+/// Calls back with whether every hook has accepted an event, after the last one has accepted or dropped it.
 pub(crate) struct Receipt {
-    /// Hooks that have not taken it in.
+    /// Number of hooks that have not accepted the event.
     missing: Mutex<usize>,
     then: Mutex<Option<Then>>,
 }
@@ -46,8 +46,8 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// The hook has taken it in.
-    pub(crate) fn done(self) {
+    /// Records that the hook has accepted the event.
+    pub(crate) fn accept(self) {
         let mut missing = self
             .receipt
             .missing
@@ -58,148 +58,157 @@ impl Delivery {
 }
 
 #[derive(Default)]
-struct Inner {
-    waiting: VecDeque<Delivery>,
-    /// Left out since somebody was told so.
+struct Waiting {
+    events: VecDeque<Delivery>,
+    /// Number of events dropped since the last call of [`Queue::next`].
     dropped: u64,
-    /// Nothing comes any more.
+    /// Further events are refused.
     is_closed: bool,
-    /// What waits is not to be told any more.
-    is_given_up: bool,
-    /// The one who tells has ended.
-    is_over: bool,
+    /// Waiting events are dropped, and the current delivery is aborted.
+    is_aborted: bool,
+    /// The thread of the hook has ended.
+    has_ended: bool,
 }
 
-/// What waits to be told to one hook.
+/// Events that wait for one hook.
 #[derive(Default)]
 pub(crate) struct Queue {
-    inner: Mutex<Inner>,
+    waiting: Mutex<Waiting>,
     changed: Condvar,
 }
 
 impl Queue {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an event in. If there are too many, the oldest of those that weigh least goes; what is the last
-    /// of a run goes only for a later last one of the same run.
+    /// Adds an event. A full queue drops the oldest of the least important events. It drops the end of a run only for a
+    /// later end of the same run.
     pub(crate) fn put(&self, delivery: Delivery) {
-        let mut inner = self.inner();
-        if inner.is_closed {
+        let mut waiting = self.lock();
+        if waiting.is_closed {
             return;
         }
-        inner.waiting.push_back(delivery);
-        let mut left_out = None;
-        if inner.waiting.len() > MOST
-            && let Some(at) = least(&inner.waiting)
+        waiting.events.push_back(delivery);
+        let mut dropped = None;
+        if waiting.events.len() > MAX_WAITING
+            && let Some(index) = to_drop(&waiting.events)
         {
-            left_out = inner.waiting.remove(at);
-            inner.dropped += 1;
+            dropped = waiting.events.remove(index);
+            waiting.dropped += 1;
         }
-        drop(inner);
+        drop(waiting);
         self.changed.notify_all();
-        // Its receipt may call whoever waits for it: not while the queue is held.
-        drop(left_out);
+        // Its receipt may call back: not while the queue is locked.
+        drop(dropped);
     }
 
-    /// Waits for the next event, and says how many were left out since the last one; nothing once there is
-    /// nothing more to tell.
+    /// Waits for the next event. Returns it with the number of events dropped since the last call, or `None` if there
+    /// will be no more.
     pub(crate) fn next(&self) -> Option<(Delivery, u64)> {
-        let mut inner = self.inner();
+        let mut waiting = self.lock();
         loop {
-            if inner.is_given_up {
+            if waiting.is_aborted {
                 return None;
             }
-            if let Some(delivery) = inner.waiting.pop_front() {
-                return Some((delivery, std::mem::take(&mut inner.dropped)));
+            if let Some(delivery) = waiting.events.pop_front() {
+                return Some((delivery, std::mem::take(&mut waiting.dropped)));
             }
-            if inner.is_closed {
+            if waiting.is_closed {
                 return None;
             }
-            inner = self
+            waiting = self
                 .changed
-                .wait(inner)
+                .wait(waiting)
                 .unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Whether what is under way is to be broken off.
-    pub(crate) fn is_given_up(&self) -> bool {
-        self.inner().is_given_up
+    /// Returns whether the current delivery must stop.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.lock().is_aborted
     }
 
-    /// Takes nothing in any more.
+    /// Refuses further events.
     pub(crate) fn close(&self) {
-        self.inner().is_closed = true;
+        self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    /// Leaves untold what waits; how much that is.
-    pub(crate) fn give_up(&self) -> usize {
-        let mut inner = self.inner();
-        inner.is_given_up = true;
-        let left = std::mem::take(&mut inner.waiting);
-        drop(inner);
+    /// Drops the waiting events and returns their number.
+    pub(crate) fn abort(&self) -> usize {
+        let mut waiting = self.lock();
+        waiting.is_aborted = true;
+        let dropped = std::mem::take(&mut waiting.events);
+        drop(waiting);
         self.changed.notify_all();
-        left.len()
+        dropped.len()
     }
 
-    /// The one who tells has ended.
-    pub(crate) fn set_over(&self) {
-        self.inner().is_over = true;
+    /// Records that the thread of the hook has ended.
+    pub(crate) fn set_ended(&self) {
+        self.lock().has_ended = true;
         self.changed.notify_all();
     }
 
-    /// Waits until the one who tells has ended; whether he has by then.
-    pub(crate) fn wait_over(&self, until: Instant) -> bool {
-        let mut inner = self.inner();
-        while !inner.is_over {
+    /// Waits until the thread of the hook has ended, and returns whether it has by then.
+    pub(crate) fn wait_ended(&self, until: Instant) -> bool {
+        let mut waiting = self.lock();
+        while !waiting.has_ended {
             let left = until.saturating_duration_since(Instant::now());
             if left == Duration::ZERO {
                 return false;
             }
-            let waited = self.changed.wait_timeout(inner, left);
-            inner = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.changed.wait_timeout(waiting, left);
+            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }
 }
 
-/// The place of the event to leave out.
-fn least(waiting: &VecDeque<Delivery>) -> Option<usize> {
-    let weights = || waiting.iter().map(|delivery| delivery.event.what.weight());
-    match weights().min()? {
-        Weight::Last => {
-            let newest = &waiting.back()?.event.run;
-            let mut earlier = waiting.iter().take(waiting.len() - 1);
+/// Returns the index of the event to drop.
+fn to_drop(events: &VecDeque<Delivery>) -> Option<usize> {
+    let importances = || {
+        events
+            .iter()
+            .map(|delivery| delivery.event.kind.importance())
+    };
+    match importances().min()? {
+        Importance::End => {
+            let newest = &events.back()?.event.run;
+            let mut earlier = events.iter().take(events.len() - 1);
             earlier.position(|delivery| delivery.event.run == *newest)
         }
-        least => weights().position(|weight| weight == least),
+        least => importances().position(|importance| importance == least),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::EventKind;
+    use crate::event::{EventKind, Progress};
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::UNIX_EPOCH;
 
-    fn delivery(run: &str, depth: u32, what: EventKind) -> Delivery {
+    fn delivery(run: &str, depth: u32, kind: EventKind) -> Delivery {
         Delivery {
-            event: Arc::new(Event::new(run, (depth, 0), what, UNIX_EPOCH)),
+            event: Arc::new(Event::new(
+                run,
+                Progress { depth, lines: 0 },
+                kind,
+                UNIX_EPOCH,
+            )),
             receipt: Receipt::new(1, None),
         }
     }
 
     fn milestone(depth: u32) -> Delivery {
-        let what = EventKind::Depth {
+        let kind = EventKind::Depth {
             wells: 1,
             children: 1,
             seconds: 0.0,
         };
-        delivery("r", depth, what)
+        delivery("r", depth, kind)
     }
 
     fn failed(run: &str, depth: u32) -> Delivery {
@@ -209,60 +218,68 @@ mod tests {
 
     fn drain(queue: &Queue) -> (Vec<(&'static str, u32)>, u64) {
         queue.close();
-        let mut told = Vec::new();
+        let mut names = Vec::new();
         let mut dropped = 0;
         while let Some((delivery, more)) = queue.next() {
-            told.push((delivery.event.what.name(), delivery.event.depth));
+            names.push((delivery.event.kind.name(), delivery.event.depth));
             dropped += more;
         }
-        (told, dropped)
+        (names, dropped)
     }
 
     #[test]
-    fn too_many_cost_the_oldest_milestones_first_and_then_other_news() {
+    fn full_queue_drops_oldest_milestones_first_and_then_notices() {
         let queue = Queue::default();
         queue.put(delivery("r", 0, EventKind::BestScore {}));
-        for depth in 0..MOST as u32 + 9 {
+        for depth in 0..MAX_WAITING as u32 + 9 {
             queue.put(milestone(depth));
         }
         queue.put(failed("r", 1000));
-        let (told, dropped) = drain(&queue);
-        assert_eq!((told.len(), dropped), (MOST, 11));
-        assert_eq!(told[..2], [("best-score", 0), ("depth", 11)]);
-        assert_eq!(told[MOST - 1], ("failed", 1000));
+        let (names, dropped) = drain(&queue);
+        assert_eq!((names.len(), dropped), (MAX_WAITING, 11));
+        assert_eq!(names[..2], [("best-score", 0), ("depth", 11)]);
+        assert_eq!(names[MAX_WAITING - 1], ("failed", 1000));
         let queue = Queue::default();
-        for depth in 0..MOST as u32 + 1 {
+        for depth in 0..MAX_WAITING as u32 + 1 {
             queue.put(delivery("r", depth, EventKind::BestScore {}));
         }
-        let (told, dropped) = drain(&queue);
-        assert_eq!((told[0], told.len(), dropped), (("best-score", 1), MOST, 1));
+        let (names, dropped) = drain(&queue);
+        assert_eq!(
+            (names[0], names.len(), dropped),
+            (("best-score", 1), MAX_WAITING, 1)
+        );
     }
 
     #[test]
-    fn the_end_of_a_run_is_never_left_out() {
+    fn end_of_a_run_is_never_dropped() {
         let queue = Queue::default();
-        for run in 0..2 * MOST as u32 {
+        for run in 0..2 * MAX_WAITING as u32 {
             queue.put(failed(&format!("r{run}"), run));
         }
-        // A milestone that comes then goes at once; a later end of the same run takes the earlier one's place.
+        // A later milestone is dropped at once; a later end of the same run replaces the earlier one.
         queue.put(milestone(9));
         queue.put(failed("r0", 9999));
-        let (told, dropped) = drain(&queue);
-        let expected = (1..2 * MOST as u32).chain([9999]);
+        let (names, dropped) = drain(&queue);
+        let expected = (1..2 * MAX_WAITING as u32).chain([9999]);
         assert_eq!(
-            told,
+            names,
             expected.map(|run| ("failed", run)).collect::<Vec<_>>()
         );
         assert_eq!(dropped, 2);
     }
 
     #[test]
-    fn a_receipt_comes_when_all_hooks_are_done() {
-        let told = Arc::new(AtomicU32::new(0));
-        let event = Arc::new(Event::new("r", (0, 0), EventKind::Cancelled {}, UNIX_EPOCH));
+    fn receipt_says_whether_all_hooks_accepted() {
+        let called = Arc::new(AtomicU32::new(0));
+        let event = Arc::new(Event::new(
+            "r",
+            Progress::default(),
+            EventKind::Cancelled {},
+            UNIX_EPOCH,
+        ));
         for taken in [2, 1] {
-            let says = Arc::clone(&told);
-            let then = move |all| says.store(if all { 1 } else { 2 }, Ordering::Relaxed);
+            let caller = Arc::clone(&called);
+            let then = move |all| caller.store(if all { 1 } else { 2 }, Ordering::Relaxed);
             let receipt = Receipt::new(2, Some(Box::new(then)));
             let queues = [Queue::default(), Queue::default()];
             for queue in &queues {
@@ -270,16 +287,16 @@ mod tests {
                 queue.put(Delivery { event, receipt });
             }
             drop(receipt);
-            told.store(0, Ordering::Relaxed);
+            called.store(0, Ordering::Relaxed);
             for queue in &queues[..taken] {
-                queue.next().unwrap().0.done();
+                queue.next().unwrap().0.accept();
             }
-            let before = told.load(Ordering::Relaxed);
+            let before = called.load(Ordering::Relaxed);
             assert_eq!(before, u32::from(taken == 2));
             for queue in &queues {
-                queue.give_up();
+                queue.abort();
             }
-            assert_eq!(told.load(Ordering::Relaxed), 3 - taken as u32);
+            assert_eq!(called.load(Ordering::Relaxed), 3 - taken as u32);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A webhook: events as JSON, sent by HTTP.
+//! A webhook: sends events as JSON by HTTP.
 
 use crate::event::Event;
 use crate::events::{HookError, Timing};
@@ -14,19 +14,20 @@ use rustls::crypto::ring::default_provider;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The environment variable with the secret that requests are signed with. There is no option for one: what
-/// processes were started with is there for everybody to see.
+/// Environment variable with the secret that signs requests. There is no option for it, because every user of the machine
+/// can read the arguments of processes.
 pub const SECRET_VARIABLE: &str = "HATEBEAM_WEBHOOK_SECRET";
 const SIGNATURE: &str = "x-hatebeam-signature";
 const KIND: &str = "x-hatebeam-event";
-/// Tries an event gets: with waits that double, the last one is about a quarter of a minute after the first.
-const TRIES: u32 = 6;
-/// How often somebody who waits looks whether he should.
-const LOOK: Duration = Duration::from_millis(50);
+/// Maximum number of attempts for an event. The waits between them double, so the last attempt is about 15 seconds after
+/// the first.
+const MAX_ATTEMPTS: u32 = 6;
+/// Time between two checks for shutdown.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 type Sender = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// Where events are sent.
+/// A URL to which events are sent.
 pub(crate) struct Webhook {
     uri: Uri,
     key: Option<hmac::Key>,
@@ -35,32 +36,34 @@ pub(crate) struct Webhook {
     runtime: tokio::runtime::Runtime,
 }
 
-/// Why an event was not taken in.
-enum Refused {
-    /// It may be next time.
-    ForNow(String),
-    /// It never will.
-    ForGood(String),
+/// Why an attempt failed.
+enum Failure {
+    /// A retry may succeed.
+    Transient(String),
+    /// A retry cannot succeed.
+    Permanent(String),
 }
 
 impl Webhook {
-    /// Of an address, with the secret that requests are signed with.
+    /// Returns the webhook of a URL. `secret` signs the requests.
     pub(crate) fn new(
         address: &str,
         secret: Option<&str>,
         timing: Timing,
     ) -> Result<Webhook, HookError> {
         let bad = |reason: &str| HookError::Address(reason.to_owned());
-        let uri: Uri = address.parse().map_err(|_| bad("it is no address"))?;
+        let uri: Uri = address
+            .parse()
+            .map_err(|_| bad("give a URL such as https://example.org/hook"))?;
         if uri.host().is_none_or(str::is_empty) {
-            return Err(bad("it names no host"));
+            return Err(bad("it has no host"));
         }
         if uri
             .authority()
             .is_some_and(|authority| authority.as_str().contains('@'))
         {
             return Err(bad(
-                "names and passwords have no place in it: use HATEBEAM_WEBHOOK_SECRET",
+                "it must not contain a user or a password: use HATEBEAM_WEBHOOK_SECRET",
             ));
         }
         if secret.is_some_and(str::is_empty) {
@@ -68,7 +71,7 @@ impl Webhook {
         }
         let builder = match uri.scheme_str() {
             Some("http") => {
-                // No certificate is looked at: the machine need not have any.
+                // Plain HTTP checks no certificates, and the machine need not have any.
                 let tls = rustls::ClientConfig::builder_with_provider(default_provider().into())
                     .with_safe_default_protocol_versions()
                     .map_err(|error| HookError::Start(std::io::Error::other(error)))?
@@ -79,14 +82,14 @@ impl Webhook {
             Some("https") => HttpsConnectorBuilder::new()
                 .with_provider_and_native_roots(default_provider())
                 .map_err(HookError::Start)?,
-            _ => return Err(bad("it begins with neither http:// nor https://")),
+            _ => return Err(bad("it must begin with http:// or https://")),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(HookError::Start)?;
         let sender = Client::builder(TokioExecutor::new())
-            // Hours may pass between two events.
+            // Hours can pass between two events.
             .pool_max_idle_per_host(0)
             .build(builder.https_or_http().enable_http1().build());
         Ok(Webhook {
@@ -98,8 +101,8 @@ impl Webhook {
         })
     }
 
-    /// Where events go, as it can be logged: the path may be a secret.
-    pub(crate) fn shown(&self) -> String {
+    /// Returns scheme and host for logs: the path may be a secret.
+    pub(crate) fn label(&self) -> String {
         let scheme = self.uri.scheme_str().unwrap_or_default();
         let host = self
             .uri
@@ -108,47 +111,53 @@ impl Webhook {
         format!("{scheme}://{host}")
     }
 
-    /// Sends an event until it is taken in, cannot be, or all tries are made.
+    /// Sends an event until it is accepted, until a failure is permanent, or until the last attempt fails.
     pub(crate) fn deliver(
         &self,
         event: &Event,
-        is_given_up: impl Fn() -> bool,
+        is_aborted: impl Fn() -> bool,
     ) -> Result<(), String> {
         let body = Bytes::from(event.json()?);
         self.runtime.block_on(async {
-            let given_up = async {
-                while !is_given_up() {
-                    tokio::time::sleep(LOOK).await;
+            let aborted = async {
+                while !is_aborted() {
+                    tokio::time::sleep(CHECK_INTERVAL).await;
                 }
             };
             tokio::select! {
-                told = self.tell(event.what.name(), &body) => told,
-                () = given_up => Err("it was broken off, as this program ends".to_owned()),
+                biased;
+                sent = self.send_with_retries(event.kind.name(), &body) => sent,
+                () = aborted => Err("aborted at shutdown".to_owned()),
             }
         })
     }
 
-    async fn tell(&self, kind: &str, body: &Bytes) -> Result<(), String> {
+    async fn send_with_retries(&self, kind: &str, body: &Bytes) -> Result<(), String> {
         let mut wait = self.timing.first_wait;
-        let mut made = 1;
+        let mut attempt = 1;
         loop {
             match self.send(kind, body).await {
                 Ok(()) => return Ok(()),
-                Err(Refused::ForGood(reason)) => return Err(reason),
-                Err(Refused::ForNow(reason)) if made == TRIES => {
-                    return Err(format!("{reason}, and so {TRIES} times"));
+                Err(Failure::Permanent(reason)) => return Err(reason),
+                Err(Failure::Transient(reason)) if attempt == MAX_ATTEMPTS => {
+                    return Err(format!("{reason} ({MAX_ATTEMPTS} attempts)"));
                 }
-                Err(Refused::ForNow(reason)) => {
-                    tracing::debug!(hook = self.shown(), reason, made, "an event is sent again");
+                Err(Failure::Transient(reason)) => {
+                    tracing::debug!(
+                        hook = self.label(),
+                        reason,
+                        attempt,
+                        "retrying to send event"
+                    );
                 }
             }
-            made += 1;
+            attempt += 1;
             tokio::time::sleep(wait).await;
             wait *= 2;
         }
     }
 
-    async fn send(&self, kind: &str, body: &Bytes) -> Result<(), Refused> {
+    async fn send(&self, kind: &str, body: &Bytes) -> Result<(), Failure> {
         let mut request = Request::builder()
             .method(Method::POST)
             .uri(self.uri.clone())
@@ -163,39 +172,37 @@ impl Webhook {
         }
         let request = request
             .body(Full::new(body.clone()))
-            .map_err(|error| Refused::ForGood(error.to_string()))?;
+            .map_err(|error| Failure::Permanent(error.to_string()))?;
         let answered = tokio::time::timeout(self.timing.request, self.sender.request(request));
         let answer = match answered.await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(Refused::ForNow(whole(&error))),
+            Ok(Err(error)) => return Err(Failure::Transient(with_causes(&error))),
             Err(_) => {
-                let seconds = self.timing.request;
-                return Err(Refused::ForNow(format!(
-                    "there is no answer within {seconds:?}"
-                )));
+                let limit = self.timing.request;
+                return Err(Failure::Transient(format!("no response within {limit:?}")));
             }
         };
         let status = answer.status();
-        let reason = format!("it answers {status}");
+        let reason = format!("the response is {status}");
         match status {
             _ if status.is_success() => Ok(()),
             _ if status.is_redirection() => {
-                // Whoever can redirect could have an event, and its signature, sent anywhere.
-                Err(Refused::ForGood(format!(
-                    "{reason}, and redirects are not followed"
+                // Otherwise the server could send an event and its signature anywhere.
+                Err(Failure::Permanent(format!(
+                    "{reason}: redirects are not followed"
                 )))
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
-                Err(Refused::ForNow(reason))
+                Err(Failure::Transient(reason))
             }
-            _ if status.is_server_error() => Err(Refused::ForNow(reason)),
-            _ => Err(Refused::ForGood(reason)),
+            _ if status.is_server_error() => Err(Failure::Transient(reason)),
+            _ => Err(Failure::Permanent(reason)),
         }
     }
 }
 
-/// An error with what caused it.
-fn whole(error: &dyn std::error::Error) -> String {
+/// Returns an error with its causes.
+fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -205,7 +212,7 @@ fn whole(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// `sha256=` and the HMAC of the body in hex.
+/// Returns `sha256=` and the HMAC of the body in hex.
 fn signature(key: &hmac::Key, body: &[u8]) -> String {
     let mut text = "sha256=".to_owned();
     for byte in hmac::sign(key, body).as_ref() {
@@ -218,7 +225,7 @@ fn signature(key: &hmac::Key, body: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// The second case of RFC 4231.
+    /// Test case 2 of RFC 4231.
     #[test]
     fn signatures_are_hmac_sha256() {
         let key = hmac::Key::new(hmac::HMAC_SHA256, b"Jefe");
@@ -229,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_checked_and_shown_without_what_may_be_secret() {
+    fn urls_are_checked_and_logged_without_their_path() {
         let new = |address, secret| Webhook::new(address, secret, Timing::default());
         for address in [
             "",
@@ -245,6 +252,6 @@ mod tests {
         }
         assert!(new("http://host/x", Some("")).is_err());
         let webhook = new("http://127.0.0.1:8080/secret/path?and=more", Some("s")).unwrap();
-        assert_eq!(webhook.shown(), "http://127.0.0.1:8080");
+        assert_eq!(webhook.label(), "http://127.0.0.1:8080");
     }
 }

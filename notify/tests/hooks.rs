@@ -1,9 +1,9 @@
-//! Hooks that fail, hang and come late: real commands, and a real server.
+//! Hooks that fail, hang and are late: real commands, and a real server.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 #![cfg(unix)]
 
-use hatebeam_notify::{Event, EventKind, Events, Hooks, Timing};
+use hatebeam_notify::{Event, EventKind, Events, Hooks, Progress, Timing};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,18 +21,18 @@ fn quick() -> Timing {
     }
 }
 
-fn event(run: &str, what: EventKind) -> Event {
-    Event::new(run, (7, 3), what, UNIX_EPOCH)
+fn event(run: &str, kind: EventKind) -> Event {
+    Event::new(run, Progress { depth: 7, lines: 3 }, kind, UNIX_EPOCH)
 }
 
 fn finished(run: &str) -> Event {
-    let what = EventKind::Finished {
+    let kind = EventKind::Finished {
         end: "over".to_owned(),
         pieces: Some(9),
         replay: Some("ϥقໂ".to_owned()),
         files: Vec::new(),
     };
-    event(run, what)
+    event(run, kind)
 }
 
 fn commanded(command: &str, timing: Timing) -> Events {
@@ -51,14 +51,14 @@ fn lines(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// A request, as it came.
+/// A request that the server received.
 #[derive(Debug)]
-struct Heard {
+struct Received {
     head: String,
     body: Vec<u8>,
 }
 
-fn hear(stream: &TcpStream) -> Heard {
+fn receive(stream: &TcpStream) -> Received {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -74,24 +74,24 @@ fn hear(stream: &TcpStream) -> Heard {
         .unwrap();
     let mut body = vec![0; length.parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
-    Heard { head, body }
+    Received { head, body }
 }
 
-/// A server that answers one request after the other with these; one that is empty hangs up.
-fn server(answers: Vec<&'static str>) -> (SocketAddr, Receiver<Heard>) {
+/// Starts a server that answers one request after the other with these, and closes the connection for an empty one.
+fn server(answers: Vec<&'static str>) -> (SocketAddr, Receiver<Received>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
-    let (say, heard) = channel();
+    let (sender, received) = channel();
     std::thread::spawn(move || {
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
-            say.send(hear(&stream)).unwrap();
+            sender.send(receive(&stream)).unwrap();
             if !answer.is_empty() {
                 write!(stream, "HTTP/1.1 {answer}\r\ncontent-length: 0\r\n\r\n").unwrap();
             }
         }
     });
-    (address, heard)
+    (address, received)
 }
 
 fn hooked(address: SocketAddr, secret: Option<&str>) -> Events {
@@ -104,15 +104,15 @@ fn hooked(address: SocketAddr, secret: Option<&str>) -> Events {
     Events::start(&hooks).unwrap().unwrap()
 }
 
-/// Sends an event, and waits for its receipt.
-fn is_taken_in(events: &Events, event: Event) -> bool {
-    let (say, said) = channel();
-    events.send_then(event, move |by_all| say.send(by_all).unwrap());
-    said.recv_timeout(PATIENCE).unwrap()
+/// Sends an event, and returns whether all hooks accepted it.
+fn is_accepted(events: &Events, event: Event) -> bool {
+    let (sender, receipts) = channel();
+    events.send_then(event, move |by_all| sender.send(by_all).unwrap());
+    receipts.recv_timeout(PATIENCE).unwrap()
 }
 
 #[test]
-fn a_command_gets_every_event_in_its_order() {
+fn command_gets_every_event_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let (file, env) = (dir.path().join("events"), dir.path().join("env"));
     let command = format!(
@@ -132,30 +132,30 @@ fn a_command_gets_every_event_in_its_order() {
     assert_eq!(names, ["started", "best-score", "finished"]);
     let env = std::fs::read_to_string(&env).unwrap();
     assert_eq!(env, "started a b 3\nbest-score a b 3\nfinished a b 3\n");
-    // Nothing is taken in any more, and the receipt says so.
-    assert!(!is_taken_in(&events, finished("late")));
+    // After closing, events are refused.
+    assert!(!is_accepted(&events, finished("late")));
     assert_eq!(lines(&file).len(), 3);
 }
 
 #[test]
-fn a_command_that_fails_or_does_not_read_is_only_said_to() {
+fn failing_command_loses_only_its_event() {
     let events = commanded("test $HATEBEAM_EVENT = started", quick());
-    assert!(is_taken_in(
+    assert!(is_accepted(
         &events,
         event("r", EventKind::Started { width: 1 })
     ));
-    assert!(!is_taken_in(&events, event("r", EventKind::Cancelled {})));
-    // An event that no pipe holds, to a command that never reads.
+    assert!(!is_accepted(&events, event("r", EventKind::Cancelled {})));
+    // An event that is larger than a pipe, for a command that never reads.
     let events = commanded("exit 0", quick());
     let reason = "x".repeat(1 << 20);
-    assert!(is_taken_in(
+    assert!(is_accepted(
         &events,
         event("r", EventKind::Failed { reason })
     ));
 }
 
 #[test]
-fn a_command_that_hangs_is_ended_with_all_that_it_started() {
+fn hanging_command_is_killed_with_its_children() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
     let timing = Timing {
@@ -165,29 +165,29 @@ fn a_command_that_hangs_is_ended_with_all_that_it_started() {
     let begun = Instant::now();
     let command = format!("sleep 1000 & echo $! > {}; wait", file.display());
     let events = commanded(&command, timing);
-    assert!(!is_taken_in(&events, finished("r")));
+    assert!(!is_accepted(&events, finished("r")));
     assert!(begun.elapsed() < PATIENCE);
     let pid = std::fs::read_to_string(&file).unwrap();
     let status = format!("/proc/{}/stat", pid.trim());
     let gone = || {
-        // One that nobody has waited for yet is dead as well.
+        // A zombie is dead as well.
         let stat = std::fs::read_to_string(&status).unwrap_or_default();
         stat.is_empty() || stat.contains(") Z ")
     };
     while !gone() {
-        assert!(begun.elapsed() < PATIENCE, "{pid} lives on");
+        assert!(begun.elapsed() < PATIENCE, "{pid} is still alive");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
-fn closing_waits_for_what_is_told_but_not_for_ever() {
+fn close_waits_for_deliveries_up_to_its_limit() {
     let events = commanded("sleep 1000", Timing::default());
-    let (say, said) = channel();
+    let (sender, receipts) = channel();
     for run in ["a", "b"] {
-        let say = say.clone();
+        let sender = sender.clone();
         events.send_then(finished(run), move |by_all| {
-            say.send((run, by_all)).unwrap()
+            sender.send((run, by_all)).unwrap()
         });
     }
     let begun = Instant::now();
@@ -197,23 +197,23 @@ fn closing_waits_for_what_is_told_but_not_for_ever() {
         took >= Duration::from_millis(300) && took < Duration::from_secs(10),
         "{took:?}"
     );
-    let mut told = [
-        said.recv_timeout(PATIENCE).unwrap(),
-        said.recv_timeout(PATIENCE).unwrap(),
+    let mut outcomes = [
+        receipts.recv_timeout(PATIENCE).unwrap(),
+        receipts.recv_timeout(PATIENCE).unwrap(),
     ];
-    told.sort_unstable();
-    assert_eq!(told, [("a", false), ("b", false)]);
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, [("a", false), ("b", false)]);
 }
 
 #[test]
-fn a_webhook_that_fails_at_first_gets_the_event_in_the_end() {
+fn webhook_is_retried_after_transient_failures() {
     let answers = vec!["500 Oh", "", "429 Slowly", "204 Well"];
-    let (address, heard) = server(answers);
+    let (address, received) = server(answers);
     let events = hooked(address, Some("word"));
-    assert!(is_taken_in(&events, finished("r")));
-    let heard: Vec<Heard> = heard.iter().collect();
-    assert_eq!(heard.len(), 4);
-    for request in &heard {
+    assert!(is_accepted(&events, finished("r")));
+    let received: Vec<Received> = received.iter().collect();
+    assert_eq!(received.len(), 4);
+    for request in &received {
         assert!(
             request.head.starts_with("post /hook?key=1 http/1.1\r\n"),
             "{}",
@@ -241,22 +241,22 @@ fn a_webhook_that_fails_at_first_gets_the_event_in_the_end() {
 }
 
 #[test]
-fn a_webhook_that_refuses_or_redirects_is_asked_once() {
+fn webhook_is_not_retried_after_refusal_or_redirect() {
     for answer in ["404 No", "302 There\r\nlocation: http://127.0.0.1:1/"] {
-        let (address, heard) = server(vec![answer, "200 Well"]);
+        let (address, received) = server(vec![answer, "200 Well"]);
         let events = hooked(address, None);
-        assert!(!is_taken_in(&events, finished("r")), "{answer}");
-        let first = heard.try_recv().unwrap();
+        assert!(!is_accepted(&events, finished("r")), "{answer}");
+        let first = received.try_recv().unwrap();
         assert!(!first.head.contains("x-hatebeam-signature"));
-        // The next request is the next event.
-        assert!(is_taken_in(&events, event("s", EventKind::Cancelled {})));
-        let next: Event = serde_json::from_slice(&heard.recv().unwrap().body).unwrap();
+        // The next request is for the next event.
+        assert!(is_accepted(&events, event("s", EventKind::Cancelled {})));
+        let next: Event = serde_json::from_slice(&received.recv().unwrap().body).unwrap();
         assert_eq!(next.run, "s");
     }
 }
 
 #[test]
-fn a_webhook_that_is_not_there_keeps_nobody() {
+fn unreachable_webhook_does_not_delay_the_command() {
     let address = TcpListener::bind(("127.0.0.1", 0))
         .unwrap()
         .local_addr()
@@ -273,16 +273,16 @@ fn a_webhook_that_is_not_there_keeps_nobody() {
         ..Hooks::default()
     };
     let events = Events::start(&hooks).unwrap().unwrap();
-    let (say, said) = channel();
-    events.send_then(finished("r"), move |by_all| say.send(by_all).unwrap());
+    let (sender, receipts) = channel();
+    events.send_then(finished("r"), move |by_all| sender.send(by_all).unwrap());
     let begun = Instant::now();
-    // The command has it, whatever becomes of the webhook.
+    // The command receives the event while the webhook waits.
     while lines(&file).is_empty() {
         assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(10));
     }
     events.close(Duration::from_millis(100));
     assert!(begun.elapsed() < PATIENCE);
-    // One hook has it and the other has not: it is not taken in by all.
-    assert!(!said.recv_timeout(PATIENCE).unwrap());
+    // Only one of two hooks has accepted the event.
+    assert!(!receipts.recv_timeout(PATIENCE).unwrap());
 }

@@ -1,72 +1,64 @@
-//! What a run on one machine tells those who want to know, on its way to whoever else observes it.
+//! Events of a run on one machine for hooks.
 
 use crate::hooks::HookArgs;
-use hatebeam_notify::{Event, EventKind, Events};
+use hatebeam_notify::{Event, EventKind, Events, Milestones, Progress};
 use hatebeam_runs::{Observer, Run};
 use hatebeam_store::{DepthRecord, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime};
 
-/// How long what is still to be told keeps a run that has ended.
+/// How long the end of a run waits for queued events.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// Those who are told. When this goes, all is told, or time is up.
+/// The hooks of a run. Dropping this waits until queued events are delivered, within a limit.
 pub(crate) struct Hooks {
     events: Option<Events>,
-    every: u32,
     run: String,
-    depth: u32,
-    lines: u16,
+    milestones: Milestones,
 }
 
 impl Hooks {
-    /// Begins to tell of a run that is about to be searched.
+    /// Starts the hooks of a run that is about to be searched.
     pub(crate) fn start(args: &HookArgs, run: &Run, name: &str) -> anyhow::Result<Hooks> {
-        let depths = run.store().depths();
-        let lines = depths.iter().map(|record| record.best_lines).max();
+        let progress = Progress {
+            depth: run.store().depths().last().map_or(0, |last| last.depth),
+            lines: run.best_lines(),
+        };
         let hooks = Hooks {
             events: args.start()?,
-            every: args.every(),
             run: name.to_owned(),
-            depth: depths.last().map_or(0, |last| last.depth),
-            lines: lines.unwrap_or(0),
+            milestones: Milestones::new(args.every(), progress),
         };
         let width = run.spec().width;
-        hooks.tell(EventKind::Started { width });
+        hooks.send(EventKind::Started { width });
         Ok(hooks)
     }
 
-    /// Tells that something happens.
-    pub(crate) fn tell(&self, what: EventKind) {
-        self.tell_scored(u32::from(self.lines), what);
+    /// Sends an event.
+    pub(crate) fn send(&self, kind: EventKind) {
+        self.send_with_lines(self.milestones.progress().lines, kind);
     }
 
-    /// Tells that something happens which changes the score.
-    pub(crate) fn tell_scored(&self, score: u32, what: EventKind) {
+    /// Sends an event of a game with this number of lines.
+    pub(crate) fn send_with_lines(&self, lines: u32, kind: EventKind) {
         if let Some(events) = &self.events {
-            let standing = (self.depth, score);
-            events.send(Event::new(&self.run, standing, what, SystemTime::now()));
+            let progress = Progress {
+                lines,
+                ..self.milestones.progress()
+            };
+            events.send(Event::new(&self.run, progress, kind, SystemTime::now()));
         }
     }
 
-    /// Tells on what is committed.
+    /// Returns an observer that sends the events of committed depths and passes all calls on.
     pub(crate) fn observe<'a>(&'a mut self, next: &'a mut dyn Observer) -> Observed<'a> {
         Observed { hooks: self, next }
     }
 
     fn committed(&mut self, record: &DepthRecord) {
-        self.depth = record.depth;
-        if record.best_lines > self.lines {
-            self.lines = record.best_lines;
-            self.tell(EventKind::BestScore {});
-        }
-        if record.depth.is_multiple_of(self.every) {
-            self.tell(EventKind::Depth {
-                wells: record.count,
-                children: record.children,
-                seconds: record.seconds,
-            });
+        for event in self.milestones.committed(record) {
+            self.send(event);
         }
     }
 }
@@ -79,7 +71,7 @@ impl Drop for Hooks {
     }
 }
 
-/// Tells what is committed, and passes it on.
+/// Sends the events of committed depths, and passes all calls on.
 pub(crate) struct Observed<'a> {
     hooks: &'a mut Hooks,
     next: &'a mut dyn Observer,

@@ -317,11 +317,11 @@ fn search(run: Run, how: &HowArgs) -> anyhow::Result<()> {
 fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, SearchResult)>) {
     use hatebeam_notify::EventKind;
     match ended {
-        Err(error) => hooks.tell(EventKind::Failed {
+        Err(error) => hooks.send(EventKind::Failed {
             reason: format!("{error:#}"),
         }),
         Ok((_, result)) if result.end == EndReason::Interrupted => {
-            hooks.tell(EventKind::Cancelled {});
+            hooks.send(EventKind::Cancelled {});
         }
         Ok((run, result)) => {
             let game = result.game.as_ref();
@@ -335,7 +335,7 @@ fn tell_end(hooks: &hooks::Hooks, ended: &anyhow::Result<(Run, SearchResult)>) {
                     .map(|file| file.display().to_string())
                     .collect(),
             };
-            hooks.tell_scored(score, what);
+            hooks.send_with_lines(score, what);
         }
     }
 }

@@ -60,7 +60,7 @@ pub(crate) struct Hooks {
 impl EventSink for Hooks {
     fn send(&self, event: Event, done: Option<Box<dyn FnOnce(bool) + Send>>) {
         let panic_at = *self.panic_at.lock().unwrap();
-        assert!(panic_at != Some(event.what.name()), "a fault of the hook");
+        assert!(panic_at != Some(event.kind.name()), "a fault of the hook");
         self.received.lock().unwrap().push(event);
         if let Some(done) = done {
             done(true);
@@ -73,7 +73,7 @@ impl EventSink for Hooks {
 impl Hooks {
     pub(crate) fn names(&self) -> Vec<&'static str> {
         let received = self.received.lock().unwrap();
-        received.iter().map(|event| event.what.name()).collect()
+        received.iter().map(|event| event.kind.name()).collect()
     }
 }
 
