@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod drop;
 pub mod nes;
 mod parallel;
 mod stats;

@@ -1,0 +1,82 @@
+//! A depth-limited expectimax over the two known pieces and every third one.
+
+use super::{Agent, Controller, ControllerWeights, View};
+use hatebeam_tetris::drop::{Action, DropGame};
+use hatebeam_tetris::{Field, Rng};
+
+/// Follows the best placements of the current piece and of the next one, and adds the mean over all third pieces of the
+/// best value. Values of the moves add up, since each counts its own lines and landing height.
+#[derive(Clone, Debug)]
+pub struct Expectimax {
+    controller: Controller,
+    first: usize,
+    second: usize,
+}
+
+/// Value of a lost position: less than any sum of values.
+const LOST: f64 = -1e9;
+
+impl Expectimax {
+    /// Creates an agent that follows `first` placements of the current piece and `second` of the next one.
+    pub fn new(weights: ControllerWeights, first: usize, second: usize) -> Expectimax {
+        Expectimax {
+            controller: Controller::new(weights),
+            first: first.max(1),
+            second: second.max(1),
+        }
+    }
+
+    /// Returns the best placements of a piece that do not lose, best first: value, action, field after it.
+    fn best(
+        &self,
+        game: &DropGame,
+        field: &Field,
+        piece: usize,
+        count: usize,
+    ) -> Vec<(f64, Action, Field)> {
+        let mut all: Vec<(f64, Action, Field)> = game
+            .distinct_actions(piece)
+            .iter()
+            .map(|&action| {
+                let (value, drop) = self.controller.value(game, field, piece, action);
+                (value, action, drop.field)
+            })
+            .filter(|candidate| candidate.0 > f64::NEG_INFINITY)
+            .collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0));
+        all.truncate(count);
+        all
+    }
+
+    /// Mean over all pieces of the best value on a field.
+    fn expected(&self, game: &DropGame, field: &Field) -> f64 {
+        let pieces = game.set().len();
+        let sum: f64 = (0..pieces)
+            .map(|piece| {
+                let actions = game.distinct_actions(piece).iter();
+                let values =
+                    actions.map(|&action| self.controller.value(game, field, piece, action).0);
+                values.fold(LOST, f64::max)
+            })
+            .sum();
+        sum / pieces as f64
+    }
+}
+
+impl Agent for Expectimax {
+    fn choose(&mut self, view: &View<'_>, _rng: &mut Rng) -> Action {
+        let game = view.game;
+        let mut best = (f64::NEG_INFINITY, game.distinct_actions(view.current)[0]);
+        for (value, action, field) in self.best(game, &view.field, view.current, self.first) {
+            let answers = self.best(game, &field, view.next, self.second);
+            let answer = answers
+                .iter()
+                .map(|(value, _, field)| value + self.expected(game, field));
+            let value = value + answer.fold(LOST, f64::max);
+            if value > best.0 {
+                best = (value, action);
+            }
+        }
+        best.1
+    }
+}

@@ -1,0 +1,75 @@
+//! Games of dropped pieces and their results.
+
+use super::{Agent, View};
+use crate::play_numbered;
+use hatebeam_tetris::Rng;
+use hatebeam_tetris::drop::{DropGame, Generator, GeneratorKind};
+
+/// Result of a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropResult {
+    /// Lines cleared.
+    pub lines: u64,
+    /// Pieces placed.
+    pub pieces: u64,
+    /// Whether the game was lost. If not, it stopped at the limit of pieces.
+    pub lost: bool,
+}
+
+/// Games of one kind: the game, its generator, seed, and limit.
+#[derive(Clone, Debug)]
+pub struct DropRun {
+    /// Size and pieces.
+    pub game: DropGame,
+    /// Kind of the generator.
+    pub generator: GeneratorKind,
+    /// Seed of all games. A game's number selects its streams.
+    pub seed: u64,
+    /// Most pieces of a game.
+    pub most_pieces: u64,
+}
+
+impl DropRun {
+    /// Plays the game with a number. The pieces depend on the seed and the number alone, so that agents can be
+    /// compared on the same pieces; the agent's random numbers come from a stream of their own.
+    pub fn play(&self, agent: &mut dyn Agent, number: u64) -> DropResult {
+        let pieces = self.game.set().len();
+        let mut generator =
+            Generator::new(self.generator, pieces, Rng::stream(self.seed, 2 * number));
+        let mut rng = Rng::stream(self.seed, 2 * number + 1);
+        let mut view = View {
+            game: &self.game,
+            field: self.game.empty(),
+            current: generator.draw(),
+            next: generator.draw(),
+        };
+        let mut result = DropResult {
+            lines: 0,
+            pieces: 0,
+            lost: false,
+        };
+        while !result.lost && result.pieces < self.most_pieces {
+            let action = agent.choose(&view, &mut rng);
+            let drop = self.game.drop(&view.field, view.current, action);
+            result.lines += u64::from(drop.lines);
+            result.pieces += 1;
+            result.lost = drop.lost;
+            view.field = drop.field;
+            view.current = view.next;
+            view.next = generator.draw();
+        }
+        result
+    }
+}
+
+/// Plays the games 0 to `games − 1` of a run on `threads` threads.
+pub fn play_games(
+    run: &DropRun,
+    agent: fn() -> Box<dyn Agent>,
+    games: usize,
+    threads: usize,
+) -> Vec<DropResult> {
+    play_numbered(games, threads, agent, |agent, number| {
+        run.play(agent.as_mut(), number as u64)
+    })
+}

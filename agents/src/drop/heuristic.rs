@@ -1,0 +1,89 @@
+//! Brenman's heuristic agent: the greatest weighted sum of six features.
+
+use super::{Agent, Choice, View};
+use hatebeam_tetris::drop::{Action, DropGame, FieldCounts, PaperFeatures};
+use hatebeam_tetris::{Field, Rng};
+
+/// Weights of lines, change of holes, of blocked cells, of aggregate blocked cells and of the height, and of the total
+/// height.
+pub type PaperWeights = [f64; 6];
+
+/// The published weights.
+pub const PAPER_WEIGHTS: PaperWeights = [0.5114, 0.06141, -0.4613, -0.5912, 0.3666, -0.1948];
+
+/// Value of a lost game, which is not scaled with the weights.
+const LOST: f64 = -1000.0;
+
+/// Form of the features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As the paper defines them.
+    Paper,
+    /// As the paper's program computes them. The published weights were trained with this form.
+    Program,
+}
+
+/// Takes the action of the greatest value. Equal values are chosen uniformly, equal rotations included.
+#[derive(Clone, Debug)]
+pub struct Heuristic {
+    weights: PaperWeights,
+    form: Form,
+}
+
+impl Heuristic {
+    /// Creates an agent. The weights are divided by their Euclidean length.
+    pub fn new(weights: PaperWeights, form: Form) -> Heuristic {
+        let length = weights
+            .iter()
+            .map(|weight| weight * weight)
+            .sum::<f64>()
+            .sqrt();
+        let length = if length > 0.0 { length } else { 1.0 };
+        Heuristic {
+            weights: weights.map(|weight| weight / length),
+            form,
+        }
+    }
+
+    /// Creates the published agent.
+    pub fn published() -> Heuristic {
+        Heuristic::new(PAPER_WEIGHTS, Form::Program)
+    }
+
+    /// Returns the value of features. The program rounds it to single precision, and ties depend on that.
+    pub fn value(&self, features: &PaperFeatures) -> f32 {
+        let features = match self.form {
+            Form::Paper => features.paper(),
+            Form::Program => features.program(),
+        };
+        let mut sum = 0.0;
+        for (weight, &feature) in self.weights.iter().zip(&features) {
+            sum += weight * f64::from(feature);
+        }
+        (sum + LOST * f64::from(features[6])) as f32
+    }
+
+    /// Returns the best action for a piece, its value, the field after it and whether the game is lost.
+    pub(super) fn best(
+        &self,
+        game: &DropGame,
+        field: &Field,
+        piece: usize,
+        rng: &mut Rng,
+    ) -> (f32, Action) {
+        let before = FieldCounts::of(field);
+        let mut choice = Choice::new();
+        for &action in game.distinct_actions(piece) {
+            let drop = game.drop(field, piece, action);
+            let value = self.value(&PaperFeatures::new(&before, &drop));
+            choice.offer(value, action, game.multiplicity(piece, action), rng);
+        }
+        choice.best().expect("every piece has an action")
+    }
+}
+
+impl Agent for Heuristic {
+    fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action {
+        self.best(view.game, &view.field, view.current, rng).1
+    }
+}

@@ -1,0 +1,138 @@
+//! Agents for dropped pieces.
+//!
+//! To add an agent, write one file with its type and [`Agent`] implementation, and register it in one line of
+//! [`AGENTS`].
+
+mod choice;
+mod controller;
+mod expectimax;
+mod game;
+mod heuristic;
+mod random;
+mod rollout;
+mod two_piece;
+
+pub use choice::Choice;
+pub use controller::{BCTS, Controller, ControllerWeights, DELLACHERIE, DT_10, DT_20, EL_TETRIS};
+pub use expectimax::Expectimax;
+pub use game::{DropResult, DropRun, play_games};
+pub use heuristic::{Form, Heuristic, PAPER_WEIGHTS, PaperWeights};
+pub use random::RandomAgent;
+pub use rollout::Rollout;
+pub use two_piece::TwoPiece;
+
+use hatebeam_tetris::drop::{Action, DropGame};
+use hatebeam_tetris::{Field, Rng};
+use thiserror::Error;
+
+/// What an agent sees before a move.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The game: size and pieces.
+    pub game: &'a DropGame,
+    /// The field.
+    pub field: Field,
+    /// The piece to place.
+    pub current: usize,
+    /// The piece after it.
+    pub next: usize,
+}
+
+/// An agent that chooses actions.
+pub trait Agent {
+    /// Chooses an action for the current piece.
+    fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action;
+}
+
+/// An agent that can be made by its name.
+#[derive(Clone, Copy)]
+pub struct Registered {
+    /// Name of the agent.
+    pub name: &'static str,
+    /// What the agent does, in one line.
+    pub description: &'static str,
+    /// Makes the agent with its published weights.
+    pub make: fn() -> Box<dyn Agent>,
+}
+
+/// All agents.
+pub const AGENTS: &[Registered] = &[
+    register(
+        "random",
+        "a uniform rotation, then a uniform column",
+        || Box::new(RandomAgent),
+    ),
+    register(
+        "heuristic",
+        "greatest value of Brenman's six features",
+        || Box::new(Heuristic::published()),
+    ),
+    register(
+        "rollout",
+        "heuristic plus the mean of 50 random futures",
+        || Box::new(Rollout::published()),
+    ),
+    register("two-piece", "heuristic after both known pieces", || {
+        Box::new(TwoPiece::published(false))
+    }),
+    register(
+        "two-piece-all",
+        "two-piece plus the mean over all third pieces",
+        || Box::new(TwoPiece::published(true)),
+    ),
+    register("dellacherie", "Dellacherie's controller", || {
+        Box::new(Controller::new(DELLACHERIE))
+    }),
+    register("el-tetris", "El-Tetris's controller", || {
+        Box::new(Controller::new(EL_TETRIS))
+    }),
+    register("bcts", "BCTS of Thiery and Scherrer", || {
+        Box::new(Controller::new(BCTS))
+    }),
+    register("dt-10", "DT-10 of Gabillon and others", || {
+        Box::new(Controller::new(DT_10))
+    }),
+    register("dt-20", "DT-20 of Gabillon and others", || {
+        Box::new(Controller::new(DT_20))
+    }),
+    register(
+        "expectimax",
+        "BCTS after both known pieces and all third ones",
+        || Box::new(Expectimax::new(BCTS, 6, 3)),
+    ),
+];
+
+const fn register(
+    name: &'static str,
+    description: &'static str,
+    make: fn() -> Box<dyn Agent>,
+) -> Registered {
+    Registered {
+        name,
+        description,
+        make,
+    }
+}
+
+/// Error for an unknown agent.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{name}` is not an agent: use one of {known}")]
+pub struct UnknownAgent {
+    name: String,
+    known: String,
+}
+
+/// Finds a registered agent.
+pub fn find_agent(name: &str) -> Result<&'static Registered, UnknownAgent> {
+    AGENTS
+        .iter()
+        .find(|agent| agent.name == name)
+        .ok_or_else(|| UnknownAgent {
+            name: name.to_owned(),
+            known: AGENTS
+                .iter()
+                .map(|agent| agent.name)
+                .collect::<Vec<_>>()
+                .join(", "),
+        })
+}

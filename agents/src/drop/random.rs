@@ -1,0 +1,20 @@
+//! The random agent.
+
+use super::{Agent, View};
+use hatebeam_tetris::Rng;
+use hatebeam_tetris::drop::{Action, ROTATIONS};
+
+/// Picks a rotation uniformly, then a column uniformly.
+#[derive(Clone, Copy, Debug)]
+pub struct RandomAgent;
+
+impl Agent for RandomAgent {
+    fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action {
+        let rotation = rng.below(ROTATIONS);
+        let width = view.game.set().piece(view.current).rotations()[rotation].width();
+        Action {
+            rotation: rotation as u8,
+            column: rng.below(view.field.width() - width + 1) as u8,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Brenman's rollout agent.
+
+use super::{Agent, Choice, Heuristic, View};
+use hatebeam_tetris::Rng;
+use hatebeam_tetris::drop::{Action, FieldCounts, PaperFeatures};
+
+/// Adds to the value of an action the mean over random futures of the heuristic agent's next moves, discounted. The
+/// first of them has the known next piece, the others random ones.
+#[derive(Clone, Debug)]
+pub struct Rollout {
+    heuristic: Heuristic,
+    futures: usize,
+    moves: usize,
+    discount: f64,
+}
+
+impl Rollout {
+    /// Creates an agent with a number of futures for each action and of moves in each future.
+    pub fn new(heuristic: Heuristic, futures: usize, moves: usize, discount: f64) -> Rollout {
+        Rollout {
+            heuristic,
+            futures: futures.max(1),
+            moves,
+            discount,
+        }
+    }
+
+    /// Creates the published agent: 50 futures of 5 moves, discounted by 0.8.
+    pub fn published() -> Rollout {
+        Rollout::new(Heuristic::published(), 50, 5, 0.8)
+    }
+
+    fn value(&self, view: &View<'_>, action: Action, rng: &mut Rng) -> f64 {
+        let game = view.game;
+        let first = game.drop(&view.field, view.current, action);
+        let before = FieldCounts::of(&view.field);
+        let own = f64::from(self.heuristic.value(&PaperFeatures::new(&before, &first)));
+        let mut sum = 0.0;
+        for _ in 0..self.futures {
+            let (mut field, mut lost, mut piece) = (first.field, first.lost, view.next);
+            let mut factor = 1.0;
+            for _ in 0..self.moves {
+                factor *= self.discount;
+                let (_, action) = self.heuristic.best(game, &field, piece, rng);
+                let mut drop = game.drop(&field, piece, action);
+                // A lost game stays lost: the program plays on and counts the loss in every later move.
+                drop.lost |= lost;
+                let features = PaperFeatures::new(&FieldCounts::of(&field), &drop);
+                sum += factor * f64::from(self.heuristic.value(&features));
+                (field, lost) = (drop.field, drop.lost);
+                piece = rng.below(game.set().len());
+            }
+        }
+        own + sum / self.futures as f64
+    }
+}
+
+impl Agent for Rollout {
+    fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action {
+        let mut choice = Choice::new();
+        for &action in view.game.distinct_actions(view.current) {
+            let value = self.value(view, action, rng);
+            let count = view.game.multiplicity(view.current, action);
+            choice.offer(value, action, count, rng);
+        }
+        choice.best().expect("every piece has an action").1
+    }
+}

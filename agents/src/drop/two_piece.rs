@@ -1,0 +1,72 @@
+//! Brenman's modified rollout agent, which looks at both known pieces.
+
+use super::{Agent, Choice, Heuristic, View};
+use hatebeam_tetris::drop::{Action, FieldCounts, PaperFeatures};
+use hatebeam_tetris::{Field, Rng};
+
+/// Tries every placement of the current and then of the next piece, and values the change from the field before to the
+/// field after both. First moves that lose are dropped.
+#[derive(Clone, Debug)]
+pub struct TwoPiece {
+    heuristic: Heuristic,
+    /// Whether the mean over all third pieces of the heuristic agent's best value is added.
+    third: bool,
+}
+
+impl TwoPiece {
+    /// Creates an agent; `third` adds the mean over all third pieces.
+    pub fn new(heuristic: Heuristic, third: bool) -> TwoPiece {
+        TwoPiece { heuristic, third }
+    }
+
+    /// Creates the published agent.
+    pub fn published(third: bool) -> TwoPiece {
+        TwoPiece::new(Heuristic::published(), third)
+    }
+
+    fn third_value(&self, view: &View<'_>, field: &Field, lost: bool, rng: &mut Rng) -> f64 {
+        let pieces = view.game.set().len();
+        let before = FieldCounts::of(field);
+        let sum: f64 = (0..pieces)
+            .map(|piece| {
+                let (_, action) = self.heuristic.best(view.game, field, piece, rng);
+                let mut drop = view.game.drop(field, piece, action);
+                drop.lost |= lost;
+                f64::from(self.heuristic.value(&PaperFeatures::new(&before, &drop)))
+            })
+            .sum();
+        sum / pieces as f64
+    }
+}
+
+impl Agent for TwoPiece {
+    fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action {
+        let game = view.game;
+        let before = FieldCounts::of(&view.field);
+        let mut choice = Choice::new();
+        for &action in game.distinct_actions(view.current) {
+            let first = game.drop(&view.field, view.current, action);
+            if first.lost {
+                continue;
+            }
+            for &answer in game.distinct_actions(view.next) {
+                let second = game.drop(&first.field, view.next, answer);
+                let lines = first.lines + second.lines;
+                let after = FieldCounts::of(&second.field);
+                let features = PaperFeatures::between(&before, &after, lines, second.lost);
+                let mut value = f64::from(self.heuristic.value(&features));
+                if self.third {
+                    value += self.third_value(view, &second.field, second.lost, rng);
+                }
+                let count =
+                    game.multiplicity(view.current, action) * game.multiplicity(view.next, answer);
+                choice.offer(value as f32, action, count, rng);
+            }
+        }
+        let lost = Action {
+            rotation: 0,
+            column: 0,
+        };
+        choice.best().map_or(lost, |(_, action)| action)
+    }
+}

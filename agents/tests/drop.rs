@@ -1,0 +1,176 @@
+//! Agents for dropped pieces: legal, deterministic, and as good as published.
+
+#![allow(clippy::unwrap_used)] // also in helper functions
+
+use hatebeam_agents::Statistics;
+use hatebeam_agents::drop::{
+    AGENTS, Agent, Choice, DropRun, Heuristic, PAPER_WEIGHTS, Registered, View, find_agent,
+    play_games,
+};
+use hatebeam_tetris::Rng;
+use hatebeam_tetris::drop::{
+    Action, DropGame, FieldCounts, GeneratorKind, PaperFeatures, PieceSet,
+};
+
+fn run(most_pieces: u64) -> DropRun {
+    DropRun {
+        game: DropGame::standard(),
+        generator: GeneratorKind::Uniform,
+        seed: 5,
+        most_pieces,
+    }
+}
+
+fn mean_lines(agent: &str, games: usize) -> f64 {
+    let agent = find_agent(agent).unwrap();
+    let results = play_games(&run(u64::MAX), agent.make, games, 2);
+    Statistics::of(results.iter().map(|result| result.lines as f64))
+        .unwrap()
+        .mean
+}
+
+#[test]
+fn random_agent_clears_as_few_lines_as_measured_elsewhere() {
+    // 0.0152 ± 0.0002 in a million games.
+    let mean = mean_lines("random", 100_000);
+    assert!((0.0137..0.0167).contains(&mean), "{mean}");
+}
+
+#[test]
+fn heuristic_agent_clears_as_many_lines_as_measured_elsewhere() {
+    // 81.4 ± 1.7 in 3,000 games; one game has a standard deviation of 47.
+    let mean = mean_lines("heuristic", 500);
+    assert!((72.0..93.0).contains(&mean), "{mean}");
+}
+
+#[test]
+fn every_agent_plays_on_every_set() {
+    let sets = [
+        PieceSet::standard(),
+        PieceSet::small(),
+        PieceSet::parse("#\n\n##\n").unwrap(),
+    ];
+    for Registered { name, make, .. } in AGENTS {
+        for set in &sets {
+            let run = DropRun {
+                game: DropGame::new(5, 8, set.clone()).unwrap(),
+                generator: GeneratorKind::Bag,
+                seed: 1,
+                most_pieces: 4,
+            };
+            let result = run.play(make().as_mut(), 0);
+            assert!(result.pieces == 4 || result.lost, "{name}");
+        }
+    }
+}
+
+#[test]
+fn agents_choose_actions_of_the_piece() {
+    let game = DropGame::standard();
+    let mut rng = Rng::new(2);
+    for Registered { name, make, .. } in AGENTS.iter().filter(|agent| agent.name != "rollout") {
+        let mut agent = make();
+        let mut field = game.empty();
+        for _ in 0..8 {
+            let (current, next) = (rng.below(7), rng.below(7));
+            let view = View {
+                game: &game,
+                field,
+                current,
+                next,
+            };
+            let action = agent.choose(&view, &mut rng);
+            assert_eq!(game.check_action(current, action), Ok(()), "{name}");
+            field = game.drop(&field, current, action).field;
+        }
+    }
+}
+
+#[test]
+fn threads_and_repetition_change_no_result() {
+    for name in ["heuristic", "two-piece", "bcts"] {
+        let agent = find_agent(name).unwrap();
+        let once = play_games(&run(40), agent.make, 6, 1);
+        assert_eq!(once, play_games(&run(40), agent.make, 6, 3), "{name}");
+    }
+}
+
+#[test]
+fn heuristic_agent_takes_the_greatest_value() {
+    let game = DropGame::standard();
+    let length = PAPER_WEIGHTS
+        .iter()
+        .map(|weight| weight * weight)
+        .sum::<f64>()
+        .sqrt();
+    let value = |view: &View<'_>, action: Action| {
+        let drop = game.drop(&view.field, view.current, action);
+        let features = PaperFeatures::new(&FieldCounts::of(&view.field), &drop).program();
+        let sum: f64 = features
+            .iter()
+            .zip(PAPER_WEIGHTS)
+            .map(|(&f, weight)| f64::from(f) * weight)
+            .sum();
+        sum / length - 1000.0 * f64::from(features[6])
+    };
+    let (mut agent, mut rng) = (Heuristic::published(), Rng::new(9));
+    for _ in 0..20 {
+        let mut field = game.empty();
+        loop {
+            let current = rng.below(7);
+            let view = View {
+                game: &game,
+                field,
+                current,
+                next: 0,
+            };
+            let action = agent.choose(&view, &mut rng);
+            let best = game
+                .actions(current)
+                .map(|action| value(&view, action))
+                .fold(f64::MIN, f64::max);
+            // The agent rounds values to single precision, as the program does.
+            assert!((best - value(&view, action)).abs() < 1e-4);
+            let drop = game.drop(&field, current, action);
+            field = drop.field;
+            if drop.lost {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn controllers_survive_ten_thousand_pieces() {
+    for name in ["dellacherie", "el-tetris", "bcts", "dt-10", "dt-20"] {
+        let agent = find_agent(name).unwrap();
+        let result = run(10_000).play((agent.make)().as_mut(), 0);
+        assert!(!result.lost && result.lines > 3_900, "{name}: {result:?}");
+    }
+}
+
+#[test]
+fn ties_are_broken_uniformly_by_count() {
+    let mut rng = Rng::new(4);
+    let action = |column| Action {
+        rotation: 0,
+        column,
+    };
+    let mut taken = [0; 3];
+    for _ in 0..30_000 {
+        let mut choice = Choice::new();
+        choice.offer(1, action(0), 5, &mut rng);
+        choice.offer(2, action(1), 2, &mut rng);
+        choice.offer(2, action(2), 1, &mut rng);
+        choice.offer(1, action(0), 9, &mut rng);
+        taken[usize::from(choice.best().unwrap().1.column)] += 1;
+    }
+    assert_eq!(taken[0], 0);
+    assert!((19_500..20_500).contains(&taken[1]), "{taken:?}");
+}
+
+#[test]
+fn unknown_agents_are_refused() {
+    let error = find_agent("genius").err().unwrap().to_string();
+    assert!(error.contains("genius") && error.contains("two-piece-all"));
+}
