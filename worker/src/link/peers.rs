@@ -207,9 +207,9 @@ mod tests {
             name: "w0".to_owned(),
             address,
         };
-        let nobody = peer(format!("http://{}", free.local_addr().unwrap()));
+        let closed = peer(format!("http://{}", free.local_addr().unwrap()));
         drop(free);
-        let error = send(&nobody, Vec::new()).await.unwrap_err();
+        let error = send(&closed, Vec::new()).await.unwrap_err();
         assert_eq!(error.kind, LinkErrorKind::Transient, "{error}");
         let error = send(&peer("no address".to_owned()), Vec::new()).await;
         assert_eq!(error.unwrap_err().kind, LinkErrorKind::Refused);
