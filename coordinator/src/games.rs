@@ -172,7 +172,7 @@ fn describe(manifest: &Manifest, error: &ReadError) -> RequestError {
             RequestError::State(reason)
         }
         // The tables may have been dropped while they were read, and the disk of this machine may have room later.
-        ReadError::Manifest(ManifestError::Object(_) | ManifestError::Scratch(_))
+        ReadError::Manifest(ManifestError::Object(_))
         | ReadError::Game(GameError::Store(
             StoreError::DamagedDepth { .. } | StoreError::Io { .. } | StoreError::DiskFull { .. },
         )) => RequestError::Unavailable(reason),

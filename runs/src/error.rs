@@ -29,9 +29,6 @@ pub enum ManifestError {
         /// Name of the run.
         run: String,
     },
-    /// A file on this machine cannot be written.
-    #[error("cannot write a scratch file")]
-    Scratch(#[source] std::io::Error),
     /// The specification cannot be searched.
     #[error(transparent)]
     Spec(#[from] SpecError),

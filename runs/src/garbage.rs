@@ -1,63 +1,78 @@
-//! What failed depths leave behind in the object store, and taking it away.
+//! Garbage collection in the object store.
 
 use crate::manifest::Manifest;
 use hatebeam_objects::{ObjectError, Objects};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-/// Removes the tables, and lists of tables, that the manifest does not lead to: of depths that were begun anew,
-/// and of such as are not kept. Gives how many objects, and their bytes.
-///
-/// Only for a run that has ended: while it is searched, tables are there before the manifest names them.
+/// Number and size of the objects that were deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Garbage {
+    /// Number of objects.
+    pub objects: u64,
+    /// Size of the objects.
+    pub bytes: u64,
+}
+
+/// Deletes the tables, and lists of tables, that the manifest does not name: those of failed epochs, and of depths that
+/// are not kept. Call it only for a run that has ended: during a search, tables exist before the manifest names them.
 ///
 /// # Errors
-/// What listing and deleting may meet; what is left then is in nobody's way.
+/// Errors of listing and deleting. The objects that are left do not count, and a later call deletes them.
 pub async fn collect_garbage(
     objects: &Objects,
     manifest: &Manifest,
-) -> Result<(u64, u64), ObjectError> {
+) -> Result<Garbage, ObjectError> {
     let prefix = manifest.prefix();
-    // All of a depth's tables are of the epoch that its list is of.
-    let epochs: HashMap<u32, &str> = manifest
-        .depths
-        .iter()
-        .filter(|depth| depth.record.kept)
-        .filter_map(|depth| {
-            let list = depth.tables.as_ref()?.key.strip_prefix("tables/")?;
-            let (_, epoch) = list.strip_suffix(".json")?.split_once('-')?;
-            Some((depth.record.depth, epoch))
-        })
-        .collect();
-    let is_named = |key: &str| match place(key) {
-        // Of a coordinator that has taken the run over.
-        Some((_, epoch)) if epoch.parse().is_ok_and(|epoch: u64| epoch > manifest.epoch) => true,
-        Some((depth, epoch)) => epochs.get(&depth).is_some_and(|named| *named == epoch),
-        // It is nothing that this program writes.
+    let epochs = kept_epochs(manifest);
+    let is_named = |key: &str| match DepthObject::parse(key) {
+        // Another coordinator has taken over the run.
+        Some(object) if object.epoch > manifest.epoch => true,
+        Some(object) => epochs.get(&object.depth) == Some(&object.epoch),
+        // This program does not write such objects.
         None => true,
     };
-    let (mut count, mut bytes) = (0, 0);
+    let mut garbage = Garbage::default();
     for folder in ["frontier", "tables"] {
         for entry in objects.list(&format!("{prefix}/{folder}")).await? {
             let key = entry.key.strip_prefix(&prefix).unwrap_or(&entry.key);
             if !is_named(key.trim_start_matches('/')) {
                 objects.delete(&entry.key).await?;
-                count += 1;
-                bytes += entry.bytes;
+                garbage.objects += 1;
+                garbage.bytes += entry.bytes;
             }
         }
     }
-    Ok((count, bytes))
+    Ok(garbage)
 }
 
-/// The depth and the epoch of `frontier/<depth>/<epoch>-<worker>` or `tables/<depth>-<epoch>.json`.
-fn place(key: &str) -> Option<(u32, &str)> {
-    let (depth, epoch) = if let Some(rest) = key.strip_prefix("frontier/") {
-        let (depth, object) = rest.split_once('/')?;
-        (depth, object.split_once('-')?.0)
-    } else {
-        let list = key.strip_prefix("tables/")?.strip_suffix(".json")?;
-        list.split_once('-')?
-    };
-    Some((depth.parse().ok()?, epoch))
+/// Returns the epoch of each kept depth. All tables of a depth are of the epoch of its list.
+fn kept_epochs(manifest: &Manifest) -> BTreeMap<u32, u64> {
+    let kept = manifest.depths.iter().filter(|depth| depth.record.kept);
+    let lists = kept.filter_map(|depth| DepthObject::parse(&depth.tables.as_ref()?.key));
+    lists.map(|list| (list.depth, list.epoch)).collect()
+}
+
+/// Depth and epoch of `frontier/<depth>/<epoch>-<worker>` or `tables/<depth>-<epoch>.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DepthObject {
+    depth: u32,
+    epoch: u64,
+}
+
+impl DepthObject {
+    fn parse(key: &str) -> Option<DepthObject> {
+        let (depth, epoch) = if let Some(rest) = key.strip_prefix("frontier/") {
+            let (depth, object) = rest.split_once('/')?;
+            (depth, object.split_once('-')?.0)
+        } else {
+            let list = key.strip_prefix("tables/")?.strip_suffix(".json")?;
+            list.split_once('-')?
+        };
+        Some(DepthObject {
+            depth: depth.parse().ok()?,
+            epoch: epoch.parse().ok()?,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -65,16 +80,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_tell_depth_and_epoch() {
-        assert_eq!(place("frontier/00012/3-w-0"), Some((12, "3")));
-        assert_eq!(place("tables/00012-3.json"), Some((12, "3")));
+    fn keys_contain_depth_and_epoch() {
+        let expected = Some(DepthObject {
+            depth: 12,
+            epoch: 3,
+        });
+        for key in ["frontier/00012/3-w-0", "tables/00012-3.json"] {
+            assert_eq!(DepthObject::parse(key), expected, "{key}");
+        }
         for other in [
             "manifest.json",
             "replays/x.txt",
             "frontier/x/3-w",
+            "frontier/00012/x-w",
             "tables/12.json",
         ] {
-            assert_eq!(place(other), None, "{other}");
+            assert_eq!(DepthObject::parse(other), None, "{other}");
         }
     }
 }

@@ -34,7 +34,7 @@ pub use end::{EndReason, RunState, end_in_words};
 pub use error::ManifestError;
 pub use game_result::GameResult;
 #[cfg(feature = "objects")]
-pub use garbage::collect_garbage;
+pub use garbage::{Garbage, collect_garbage};
 pub use limits::{Limits, Usage, UsedShare};
 pub use local::{Observer, REPLAYS, Run, RunError, SaveError, SearchResult, Settings, result_of};
 #[cfg(feature = "objects")]

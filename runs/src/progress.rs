@@ -1,33 +1,40 @@
-//! Estimates the end of a run from its last depths.
+//! An estimate of the end of a run, from its last depths.
 
 use crate::spec::RunSpec;
-use hatebeam_search::EvaluatorKind;
-use hatebeam_store::DepthRecord;
+use hatebeam_search::{DepthRecord, EvaluatorKind};
 use std::collections::VecDeque;
 
-/// How fast a run goes at present.
+/// Speed of a run, by its last depths.
 #[derive(Clone, Debug)]
 pub struct ProgressEstimator {
     width: u64,
     max_depth: Option<u32>,
-    /// How deep it may get, before its depths tell more.
+    /// Range of the last depth, as far as the specification determines it.
     likely: [u32; 2],
-    /// Depth, wells and seconds of the last depths.
-    recent: VecDeque<(u32, u64, f64)>,
+    /// The last depths.
+    recent: VecDeque<Recent>,
 }
 
-/// Where a run may end: of each the least and the most that is likely.
+/// A depth, as far as the estimate uses it.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    depth: u32,
+    wells: u64,
+    seconds: f64,
+}
+
+/// Where a run may end. Ranges go from the lowest to the highest likely value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Projection {
-    /// The last depth.
+    /// Last depth.
     pub depths: (u32, u32),
-    /// Seconds from now on.
+    /// Remaining time in seconds.
     pub seconds: (f64, f64),
     /// What the estimate is based on, in words.
     pub basis: &'static str,
 }
 
-/// Lines of the games that beams found, by the logarithm of their width; *patterns*.
+/// Lines of the best games, by the decimal logarithm of the width, for the evaluator `patterns`.
 const PATTERNS: &[(f64, f64)] = &[
     (3.0, 32.0),
     (4.0, 51.0),
@@ -35,17 +42,19 @@ const PATTERNS: &[(f64, f64)] = &[
     (6.0, 75.0),
     (6.7, 99.0),
 ];
-/// The same of the other evaluators: *knewjade* with the published weights.
+/// The same for the other evaluators, measured with `knewjade` and the published weights.
 const OTHERS: &[(f64, f64)] = &[(3.0, 12.0), (4.0, 23.0), (4.5, 25.0)];
-/// Cells of a line and of a piece, and cells that are left when a game is over.
-const LINE: f64 = 10.0;
-const PIECE: f64 = 4.0;
-const LEFT: f64 = 134.0;
-/// How far the depth of a run may be from what others of about its width came to: a game's length is a chaotic
-/// function of the width, and weights matter more.
+/// Cells of a line.
+const CELLS_PER_LINE: f64 = 10.0;
+/// Cells of a piece.
+const CELLS_PER_PIECE: f64 = 4.0;
+/// Cells that are left when a game is over.
+const CELLS_LEFT: f64 = 134.0;
+/// Deviation from the length of other games of about the same width: the length is a chaotic function of the width, and
+/// weights have a larger effect.
 const RANGE: [f64; 2] = [0.8, 1.3];
 
-/// How deep a run may get, from the least that is likely to the most, as far as its specification tells.
+/// Returns the lowest and the highest likely last depth of a run, as far as its specification determines it.
 pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     let table = match spec.evaluator.kind {
         EvaluatorKind::Patterns => PATTERNS,
@@ -53,8 +62,8 @@ pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     };
     let lines = interpolated(table, (spec.width.max(1) as f64).log10());
     let cells = (spec.well.columns * spec.well.rows) as f64 / 160.0;
-    let pieces = (lines * LINE + LEFT) * cells / PIECE;
-    // A game that begins in the middle is no shorter for that, all told, and one piece is always possible.
+    let pieces = (lines * CELLS_PER_LINE + CELLS_LEFT) * cells / CELLS_PER_PIECE;
+    // A start in the middle of a game does not shorten the game, and at least one piece fits.
     let first = spec.start_depth() + 1;
     RANGE.map(|part| {
         let depth = ((pieces * part).round() as u32).max(first);
@@ -62,6 +71,7 @@ pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     })
 }
 
+/// Interpolates linearly between the points of a table, and continues the outermost segments.
 fn interpolated(table: &[(f64, f64)], at: f64) -> f64 {
     let after = table
         .partition_point(|&(x, _)| x < at)
@@ -74,7 +84,7 @@ impl ProgressEstimator {
     /// Number of recent depths that the estimate uses.
     pub const DEPTHS: usize = 6;
 
-    /// Of a run, to be stopped at this depth if there is one.
+    /// Returns an estimator without depths.
     pub fn new(spec: &RunSpec, max_depth: Option<u32>) -> ProgressEstimator {
         ProgressEstimator {
             width: spec.width,
@@ -84,52 +94,74 @@ impl ProgressEstimator {
         }
     }
 
-    /// Takes note of the next depth.
+    /// Adds the next depth.
     pub fn add(&mut self, record: &DepthRecord) {
         if self.recent.len() == ProgressEstimator::DEPTHS {
             self.recent.pop_front();
         }
-        let seconds = record.seconds.max(0.0);
-        self.recent.push_back((record.depth, record.count, seconds));
+        self.recent.push_back(Recent {
+            depth: record.depth,
+            wells: record.count,
+            seconds: record.seconds.max(0.0),
+        });
     }
 
-    /// Where the run may end; none before enough depths are known.
+    /// Returns where the run may end. `None` before [`ProgressEstimator::DEPTHS`] depths are known.
     pub fn projection(&self) -> Option<Projection> {
-        let (&(from, first, _), &(depth, last, _)) = (self.recent.front()?, self.recent.back()?);
         if self.recent.len() < ProgressEstimator::DEPTHS {
             return None;
         }
-        let seconds: f64 = self.recent.iter().map(|(_, _, seconds)| seconds).sum();
-        let each = seconds / self.recent.len() as f64;
+        let (first, last) = (self.recent.front()?, self.recent.back()?);
+        let seconds: f64 = self.recent.iter().map(|recent| recent.seconds).sum();
+        let per_depth = seconds / self.recent.len() as f64;
         let mut pairs = self.recent.iter().zip(self.recent.iter().skip(1));
-        let shrinks = last < self.width && pairs.all(|(one, next)| next.1 < one.1);
-        let capped = |depths: u32| self.max_depth.map_or(depths, |max| depths.min(max));
-        if shrinks {
-            let rate = (first as f64 / last.max(1) as f64).ln() / f64::from(depth - from);
-            let left = ((last as f64).ln() / rate).ceil().clamp(1.0, 1e6);
-            let ends = |left: f64| capped(depth.saturating_add(left.ceil() as u32)).max(depth);
-            // What shrinks by the same part each depth takes, all told, half as much.
-            let takes = |end: u32| each * f64::from(end - depth) / 2.0;
-            let (low, high) = (ends(left / 2.0), ends(left * 2.0));
-            return Some(Projection {
-                depths: (low, high),
-                seconds: (takes(low), takes(high)),
-                basis: "the wells get fewer from depth to depth",
-            });
-        }
-        let [low, high] = self.likely;
-        // Nothing tells where a beam that is still full ends, when it has come so far already.
-        let (low, high) = (capped(low.max(depth)), capped(high.max(depth + depth / 4)));
-        let basis = match self.max_depth {
-            Some(max) if max <= low => "the depth to stop at",
-            _ => "the games that beams of such a width found, a quarter more or less",
-        };
-        let takes = |end: u32| each * f64::from(end.saturating_sub(depth));
-        Some(Projection {
-            depths: (low.max(depth), high.max(depth)),
-            seconds: (takes(low), takes(high)),
-            basis,
+        let shrinks = last.wells < self.width && pairs.all(|(one, next)| next.wells < one.wells);
+        Some(if shrinks {
+            self.shrinking(first, last, per_depth)
+        } else {
+            self.full(last.depth, per_depth)
         })
+    }
+
+    fn limited(&self, depth: u32) -> u32 {
+        self.max_depth.map_or(depth, |max| depth.min(max))
+    }
+
+    /// Projects a beam that loses wells from depth to depth: the number of wells decreases exponentially.
+    fn shrinking(&self, first: &Recent, last: &Recent, per_depth: f64) -> Projection {
+        let ratio = first.wells as f64 / last.wells.max(1) as f64;
+        let rate = ratio.ln() / f64::from(last.depth - first.depth);
+        let left = ((last.wells as f64).ln() / rate).ceil().clamp(1.0, 1e6);
+        let end = |left: f64| {
+            let depth = last.depth.saturating_add(left.ceil() as u32);
+            self.limited(depth).max(last.depth)
+        };
+        let (low, high) = (end(left / 2.0), end(left * 2.0));
+        // The time of a depth decreases as well: all of them take about half of what they would take at this speed.
+        let seconds = |end: u32| per_depth * f64::from(end - last.depth) / 2.0;
+        Projection {
+            depths: (low, high),
+            seconds: (seconds(low), seconds(high)),
+            basis: "the decreasing number of wells",
+        }
+    }
+
+    /// Projects a beam at full width, by the games that other beams of its width found.
+    fn full(&self, depth: u32, per_depth: f64) -> Projection {
+        let [low, high] = self.likely;
+        // A beam that is still full beyond these depths may continue for another quarter.
+        let low = self.limited(low.max(depth)).max(depth);
+        let high = self.limited(high.max(depth + depth / 4)).max(depth);
+        let basis = match self.max_depth {
+            Some(max) if max <= low => "the depth limit",
+            _ => "games that beams of this width found, with a margin",
+        };
+        let seconds = |end: u32| per_depth * f64::from(end.saturating_sub(depth));
+        Projection {
+            depths: (low, high),
+            seconds: (seconds(low), seconds(high)),
+            basis,
+        }
     }
 }
 
@@ -157,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn depths_grow_with_the_width_and_end_at_the_limit() {
-        // As measured: 161 pieces at 10,000, 223 at 1,000,000, 283 at 5,000,000.
+    fn depths_grow_with_the_width_up_to_the_limit() {
+        // Measured: 161 pieces at 10,000, 223 at 1,000,000, 283 at 5,000,000.
         for (width, pieces) in [(10_000, 161), (1_000_000, 223), (5_000_000, 283)] {
             let [low, high] = likely_depths(&spec(width), None);
             assert!((low..=high).contains(&pieces), "{width}: {low} {high}");
@@ -168,10 +200,15 @@ mod tests {
         assert!(likely_depths(&spec(1 << 30), None)[1] < 700);
     }
 
-    fn pace(width: u64, max_depth: Option<u32>, from: u32, counts: &[u64]) -> Option<Projection> {
-        let mut pace = ProgressEstimator::new(&spec(width), max_depth);
+    fn projection(
+        width: u64,
+        max_depth: Option<u32>,
+        from: u32,
+        counts: &[u64],
+    ) -> Option<Projection> {
+        let mut estimator = ProgressEstimator::new(&spec(width), max_depth);
         for (n, count) in counts.iter().enumerate() {
-            pace.add(&DepthRecord {
+            estimator.add(&DepthRecord {
                 depth: from + n as u32,
                 count: *count,
                 digest: String::new(),
@@ -186,26 +223,26 @@ mod tests {
                 kept: true,
             });
         }
-        pace.projection()
+        estimator.projection()
     }
 
     #[test]
-    fn it_says_what_it_can_and_how_sure_it_is() {
-        assert_eq!(pace(1000, None, 1, &[1, 17, 100]), None);
+    fn projection_follows_width_limit_and_shrinking() {
+        assert_eq!(projection(1000, None, 1, &[1, 17, 100]), None);
         let full = [1_000_000; 8];
         // Beams of a million wells found games of 223 pieces.
-        let usual = pace(1_000_000, None, 50, &full).unwrap();
+        let usual = projection(1_000_000, None, 50, &full).unwrap();
         assert!(usual.depths.0 < 223 && usual.depths.1 > 223, "{usual:?}");
         assert_eq!(usual.seconds.0, 2.0 * f64::from(usual.depths.0 - 57));
-        let stopped = pace(1_000_000, Some(100), 50, &full).unwrap();
+        let stopped = projection(1_000_000, Some(100), 50, &full).unwrap();
         assert_eq!(stopped.depths, (100, 100));
         assert_eq!(stopped.seconds, (86.0, 86.0));
-        assert_eq!(stopped.basis, "the depth to stop at");
+        assert_eq!(stopped.basis, "the depth limit");
         // Longer than usual, and still full.
-        let late = pace(1_000_000, None, 900, &full).unwrap();
+        let late = projection(1_000_000, None, 900, &full).unwrap();
         assert!(late.depths.0 == 907 && late.depths.1 > 907);
-        // By half each depth: 10 more, give or take.
-        let fewer = pace(
+        // Half as many wells at each depth: about 10 more depths.
+        let fewer = projection(
             100_000,
             None,
             150,
@@ -214,7 +251,7 @@ mod tests {
         .unwrap();
         assert!(fewer.depths.0 <= 166 && fewer.depths.1 >= 166, "{fewer:?}");
         assert!(fewer.depths.0 > 156 && fewer.depths.1 < 180, "{fewer:?}");
-        let one = pace(100_000, None, 150, &[6, 5, 4, 3, 2, 1]).unwrap();
+        let one = projection(100_000, None, 150, &[6, 5, 4, 3, 2, 1]).unwrap();
         assert!(one.depths.0 >= 155);
     }
 }

@@ -1,5 +1,5 @@
-//! What a run searches. Everything that can change a frontier is here, and nothing else: the same
-//! specification gives the same digests, whoever runs it with however many threads.
+//! The specification of a run: everything that can change a frontier, and nothing else. The same specification gives the
+//! same digests on every machine, with any number of threads.
 
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, GeometryError, ReplayError, Rules, Well, WellError, play,
@@ -8,37 +8,37 @@ use hatebeam_search::{Evaluator, EvaluatorSpec, NodeWell, WeightError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The widest beam: 64 times the widest known, and far from where 32 bits would not do.
+/// Maximum width: 64 times the widest known beam. The number of a well still fits into 32 bits by a wide margin.
 pub const MAX_WIDTH: u64 = 1 << 30;
 
-/// What a run searches.
+/// Specification of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
-    /// The beam's width: the most wells a frontier has.
+    /// Width of the beam: maximum number of wells of a frontier.
     pub width: u64,
-    /// The well, and the rules that vary.
+    /// Size of the well, and variants of the rules.
     pub well: WellSpec,
-    /// Where the search begins.
+    /// Start of the search.
     pub start: Start,
-    /// What a well is worth.
+    /// Evaluator of the wells.
     pub evaluator: EvaluatorSpec,
 }
 
-/// The size of the well, and the rules that vary.
+/// Size of the well, and variants of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WellSpec {
-    /// Columns.
+    /// Number of columns.
     pub columns: usize,
-    /// Rows below the bar.
+    /// Number of rows below the bar.
     pub rows: usize,
-    /// [`Rules::clear_above_bar`].
+    /// See [`Rules::clear_above_bar`].
     pub clear_above_bar: bool,
 }
 
 impl WellSpec {
-    /// Of a geometry and rules.
+    /// Returns the specification of a geometry and rules.
     pub fn new(geometry: Geometry, rules: Rules) -> WellSpec {
         WellSpec {
             columns: geometry.width(),
@@ -47,15 +47,15 @@ impl WellSpec {
         }
     }
 
-    /// The geometry.
+    /// Returns the geometry.
     ///
     /// # Errors
-    /// What [`Geometry::new`] says.
+    /// As for [`Geometry::new`].
     pub fn geometry(self) -> Result<Geometry, GeometryError> {
         Geometry::new(self.columns, self.rows)
     }
 
-    /// The rules.
+    /// Returns the rules.
     pub fn rules(self) -> Rules {
         Rules {
             clear_above_bar: self.clear_above_bar,
@@ -63,42 +63,42 @@ impl WellSpec {
     }
 }
 
-/// Where a search begins.
+/// Start of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Start {
     /// The empty well.
     Empty,
-    /// This well, without a game that led to it; its lines do not count.
+    /// This well, without a game before it: it has no lines.
     Well {
-        /// In hex, as [`Well::to_hex`] has it.
+        /// The well in the format of [`Well::to_hex`].
         hex: String,
     },
-    /// The well that a piece of a replay comes into; the lines before it count.
+    /// The well before a piece of a replay. The lines before that piece count.
     Replay {
         /// The replay in Base2048.
         base2048: String,
-        /// The number of the piece, from 1.
+        /// Number of the piece, from 1.
         piece: u32,
     },
 }
 
-/// The game up to where a search begins.
+/// The game up to the start of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartingPosition {
-    /// The wells of the game, the last being the one the search begins with.
+    /// Wells of the game. The search begins with the last one.
     pub wells: Vec<Well>,
-    /// Lines cleared on the way.
+    /// Number of lines of the game.
     pub lines: u16,
 }
 
 impl StartingPosition {
-    /// The well the search begins with.
+    /// Returns the well that the search begins with.
     pub fn well(&self) -> &Well {
         self.wells.last().unwrap_or(&Well::EMPTY)
     }
 
-    /// The depth of that well: how many pieces were placed before.
+    /// Returns the depth of that well: the number of pieces placed before it.
     pub fn depth(&self) -> u32 {
         u32::try_from(self.wells.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
@@ -108,47 +108,47 @@ impl StartingPosition {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// No beam is that wide.
-    #[error("the width is {0}: it must be from 1 to {MAX_WIDTH}")]
+    /// The width is out of range.
+    #[error("width {0} is out of range: give 1 to {MAX_WIDTH}")]
     Width(u64),
-    /// No well has that size.
+    /// A well cannot have that size.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// Wells of that size do not fit into a node.
+    /// A node has no room for wells of that size.
     #[error("a beam holds wells of at most 160 cells, such as 10 x 16, not {columns} x {rows}")]
     TooLarge {
-        /// Columns.
+        /// Number of columns.
         columns: usize,
-        /// Rows below the bar.
+        /// Number of rows below the bar.
         rows: usize,
     },
-    /// A weight is not a number or too great.
+    /// A weight is not a number, or is out of range.
     #[error(transparent)]
     Weight(#[from] WeightError),
-    /// The well to start from cannot be one.
+    /// The well to start from is not valid.
     #[error("the well to start from")]
     Well(#[from] WellError),
     /// The replay to start from cannot be read.
     #[error("the replay to start from")]
     Replay(#[from] ReplayError),
     /// The replay has no such piece.
-    #[error("the replay to start from has pieces 1 to {pieces}, and no piece {piece}")]
+    #[error("the replay to start from has pieces 1 to {pieces}, but no piece {piece}")]
     NoPiece {
-        /// The number asked for.
+        /// Requested number.
         piece: u32,
-        /// How many there are.
+        /// Number of pieces of the replay.
         pieces: usize,
     },
-    /// The replay has more lines than a node counts.
+    /// The replay has more lines than a node can count.
     #[error("the replay to start from has {0} lines: at most 65,000 fit")]
     Lines(u32),
 }
 
 impl RunSpec {
-    /// Checks it, and works out the game up to where the search begins.
+    /// Checks the specification, and returns the game up to the start of the search.
     ///
     /// # Errors
-    /// [`SpecError`] names what cannot be searched.
+    /// [`SpecError`].
     pub fn check(&self) -> Result<StartingPosition, SpecError> {
         if !(1..=MAX_WIDTH).contains(&self.width) {
             return Err(SpecError::Width(self.width));
@@ -193,7 +193,7 @@ impl RunSpec {
         }
     }
 
-    /// The emulator of its geometry and rules.
+    /// Returns the emulator of the geometry and rules.
     ///
     /// # Errors
     /// [`SpecError::Geometry`].
@@ -201,7 +201,7 @@ impl RunSpec {
         Ok(Emulator::new(self.well.geometry()?, self.well.rules()))
     }
 
-    /// The depth of the well the search begins with: how many pieces were placed before.
+    /// Returns the depth of the well that the search begins with: the number of pieces placed before it.
     pub fn start_depth(&self) -> u32 {
         match self.start {
             Start::Replay { piece, .. } => piece.saturating_sub(1),
@@ -209,10 +209,10 @@ impl RunSpec {
         }
     }
 
-    /// A name for the run: what a person would say of it, and a hash of the rest.
+    /// Returns a name for the run: evaluator, width, and a hash of the whole specification.
     pub fn name(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
-        // FNV-1a; two runs whose hashes agree are still told apart when one is opened.
+        // FNV-1a. If the hashes of two runs collide, opening the second one fails: specifications are compared as a whole.
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });

@@ -5,7 +5,6 @@ use crate::manifest::RUNS;
 use bytes::Bytes;
 use hatebeam_objects::{Objects, Stored};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// The table of one shard at one depth: a range of an object. A worker stores its tables of a depth in one object,
 /// because an object store charges by the request.
@@ -45,23 +44,6 @@ impl Table {
             )));
         }
         Ok(bytes)
-    }
-
-    /// Reads the table from the object store into a file.
-    ///
-    /// # Errors
-    /// As for [`Table::read`]; [`ManifestError::Scratch`].
-    pub async fn fetch(
-        &self,
-        objects: &Objects,
-        run: &str,
-        path: &Path,
-    ) -> Result<(), ManifestError> {
-        let bytes = self.read(objects, run).await?;
-        let path = path.to_path_buf();
-        let written = tokio::task::spawn_blocking(move || std::fs::write(&path, &bytes));
-        let written = written.await.map_err(std::io::Error::other);
-        written.flatten().map_err(ManifestError::Scratch)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Games read back from an object store: the same as on one machine, whatever the tables are kept in, and an outage is
 //! not damage.
 
+#![allow(clippy::unwrap_used)] // test helpers
+
 use bytes::Bytes;
 use hatebeam_env::Env;
 use hatebeam_game::{Geometry, Rules};

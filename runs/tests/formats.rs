@@ -1,6 +1,8 @@
 //! Older formats are read. The files in `formats/` are those of the program of revision 1085a8a, which wrote manifests of
 //! format 2 and run folders of format 1. `manifest-1.json` is the former without the fields that format 2 added.
 
+#![allow(clippy::unwrap_used)] // test helpers
+
 use hatebeam_game::{Geometry, Rules};
 use hatebeam_runs::{
     EndReason, Limits, Observer, Retention, Run, RunSpec, Settings, Start, WellSpec, best_game,

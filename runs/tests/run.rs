@@ -1,4 +1,4 @@
-//! Runs in one process: the same digests however they are searched, interrupted and damaged.
+//! Runs on one machine: the digests do not depend on threads, interruptions and damage.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
@@ -28,7 +28,7 @@ fn spec(width: u64) -> RunSpec {
     }
 }
 
-/// Notes what happens, and stops the search after so many depths.
+/// Records the calls, and stops the search after a number of depths.
 #[derive(Default)]
 struct Notes {
     committed: Vec<u32>,
@@ -73,7 +73,7 @@ fn search(run: Run, settings: &Settings, notes: &mut Notes) -> (Run, EndReason) 
     run.search(settings, &cancel, notes).unwrap()
 }
 
-/// Searches to the end.
+/// Searches a run to its end.
 fn to_end(dir: &Path, spec: &RunSpec, keep: Retention, threads: usize) -> Run {
     let run = Run::open_or_create(dir, spec, Some(keep)).unwrap();
     let (run, end) = search(run, &settings(threads), &mut Notes::default());
@@ -97,7 +97,7 @@ fn tables(dir: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn threads_and_what_is_kept_change_nothing() {
+fn digests_do_not_depend_on_threads_or_retention() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("1"), &spec(600), Retention::All, 1);
     let game = best_game(&reference).unwrap();
@@ -142,7 +142,7 @@ fn threads_and_what_is_kept_change_nothing() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on_as_if_nothing_had_been() {
+fn interrupted_run_has_the_same_digests() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(600), Retention::All, 2);
     let dir = folder.path().join("parts");
@@ -161,7 +161,7 @@ fn an_interrupted_run_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn a_run_can_stop_at_a_depth_and_go_on() {
+fn run_stopped_at_a_depth_can_be_continued() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
@@ -177,7 +177,7 @@ fn a_run_can_stop_at_a_depth_and_go_on() {
         let (run, end) = search(run, &settings, &mut Notes::default());
         assert_eq!(end, EndReason::MaxDepth);
         assert_eq!(run.store().depths().last().unwrap().depth, last);
-        // The game is brought to its end from there, with a line where there is one to be had.
+        // The game is continued to its end from there, and may clear lines on the way.
         assert!(best_game(&run).unwrap().score <= 2);
     }
     let run = to_end(&dir, &spec(200), Retention::All, 2);
@@ -185,7 +185,7 @@ fn a_run_can_stop_at_a_depth_and_go_on() {
 }
 
 #[test]
-fn a_run_can_stop_when_its_time_is_over_and_go_on() {
+fn run_stopped_by_its_time_limit_can_be_continued() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
@@ -202,7 +202,7 @@ fn a_run_can_stop_when_its_time_is_over_and_go_on() {
         let (run, end) = search(run, &settings, &mut Notes::default());
         assert_eq!(end, EndReason::MaxHours);
         let depths = run.store().depths();
-        // The first depth is not known to take any time.
+        // The first depth takes no time.
         assert!(depths.len() >= before.max(1), "{max_seconds}");
         if max_seconds == 0.0 {
             assert!(depths.len() <= 2);
@@ -216,7 +216,7 @@ fn a_run_can_stop_when_its_time_is_over_and_go_on() {
 }
 
 #[test]
-fn damaged_wells_are_searched_again() {
+fn damaged_last_depths_are_searched_again() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(300), Retention::All, 2);
     let dir = folder.path().join("damaged");
@@ -245,7 +245,7 @@ fn damaged_wells_are_searched_again() {
     assert_eq!(best_game(&run).unwrap(), best_game(&reference).unwrap());
 }
 
-/// Changes a bit of the table of each of these depths.
+/// Flips a bit in the tables of these depths.
 fn damage(dir: &Path, depths: &[u32]) {
     let run = Run::open_read_only(dir).unwrap();
     let paths = depths
@@ -259,7 +259,7 @@ fn damage(dir: &Path, depths: &[u32]) {
 }
 
 #[test]
-fn damaged_depths_in_the_middle_are_made_anew() {
+fn damaged_depths_in_the_middle_are_repaired() {
     let folder = tempfile::tempdir().unwrap();
     for (at, keep) in [Retention::All, Retention::Every(3)]
         .into_iter()
@@ -280,11 +280,11 @@ fn damaged_depths_in_the_middle_are_made_anew() {
                 .map(|(depth, _)| *depth)
                 .collect();
             assert_eq!(found, damaged);
-            // Cancelled at once, nothing is searched; the first depth needs no search.
-            let mut mended = run.repair(2, &AtomicBool::new(true)).unwrap();
-            assert_eq!(mended, damaged[..usize::from(damaged[0] == 0)]);
-            mended.extend(run.repair(2, &AtomicBool::new(false)).unwrap());
-            assert_eq!(mended, damaged);
+            // Cancelled at once: only the first depth is repaired, because it needs no search.
+            let mut repaired = run.repair(2, &AtomicBool::new(true)).unwrap();
+            assert_eq!(repaired, damaged[..usize::from(damaged[0] == 0)]);
+            repaired.extend(run.repair(2, &AtomicBool::new(false)).unwrap());
+            assert_eq!(repaired, damaged);
             assert!(run.store().verify().is_empty());
             assert_eq!(digests(&run), expected);
             let now: Vec<u64> = run.store().depths().iter().map(|r| r.bytes).collect();
@@ -297,7 +297,7 @@ fn damaged_depths_in_the_middle_are_made_anew() {
 }
 
 #[test]
-fn a_run_may_start_from_a_replay_or_a_well() {
+fn run_starts_from_a_replay_or_a_well() {
     let text = include_str!("../../examples/david-and-felipe-148.txt");
     let (keys, _) = decode(text).unwrap();
     let played = |keys| play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, keys);
@@ -320,7 +320,7 @@ fn a_run_may_start_from_a_replay_or_a_well() {
     let game = best_game(&run).unwrap();
     assert!(game.score >= turn.score);
     assert_eq!(game.wells[piece - 1], turn.well);
-    // From the empty well on, by the exact rules.
+    // The whole game from the empty well, by the exact rules.
     let record = played(&game.keys);
     assert!(record.is_finished());
     assert_eq!(record.score, game.score);
@@ -345,7 +345,7 @@ fn a_run_may_start_from_a_replay_or_a_well() {
 }
 
 #[test]
-fn any_well_of_any_depth_can_be_read_back() {
+fn every_well_of_every_depth_can_be_read_back() {
     let folder = tempfile::tempdir().unwrap();
     for keep in [Retention::All, Retention::Every(4)] {
         let dir = folder.path().join(keep.to_string());
@@ -371,7 +371,7 @@ fn any_well_of_any_depth_can_be_read_back() {
 }
 
 #[test]
-fn a_run_is_not_taken_for_another() {
+fn other_specification_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let run = Run::open_or_create(&dir, &spec(100), None).unwrap();
@@ -384,7 +384,7 @@ fn a_run_is_not_taken_for_another() {
     drop(run);
     let error = Run::open_or_create(&dir, &spec(101), None).unwrap_err();
     assert!(matches!(error, RunError::OtherSpec { .. }), "{error}");
-    // Weights that are no short decimals come back from the manifest as they were.
+    // Weights with many decimals are read from the manifest exactly.
     let mut odd = spec(100);
     odd.evaluator.weights.holes = 0.1 + 0.2;
     odd.evaluator.weights.score = -1.0 / 3.0;
@@ -396,7 +396,7 @@ fn a_run_is_not_taken_for_another() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused() {
+fn invalid_specification_is_refused() {
     let refused = |change: fn(&mut RunSpec)| {
         let mut spec = spec(100);
         change(&mut spec);

@@ -140,7 +140,10 @@ fn events_describe_run() {
     }
     let refused = state.run(&["run", "--width", "201", "--webhook", "ftp://x/y"]);
     let error = refused.error(1);
-    assert!(error.contains("must begin with http:// or https://"), "{error}");
+    assert!(
+        error.contains("must begin with http:// or https://"),
+        "{error}"
+    );
 }
 
 /// A command line that `run` refuses: the arguments, the exit code, and a part of the error.

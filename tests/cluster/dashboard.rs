@@ -149,7 +149,7 @@ fn api_refuses_specification_that_coordinator_refuses() {
     submission["spec"]["width"] = 0.into();
     let (status, answer) = api.request("POST", "/api/v1/runs", &submission.to_string());
     assert_eq!(status, 400);
-    assert!(answer.contains("the width is 0"), "{answer}");
+    assert!(answer.contains("width 0 is out of range"), "{answer}");
 }
 
 #[test]

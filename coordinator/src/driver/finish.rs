@@ -6,7 +6,7 @@ use crate::parts::Parts;
 use crate::read_back::with_causes;
 use hatebeam_notify::EventKind;
 use hatebeam_runs::{
-    EndReason, Fetched, GameResult, ManifestError, ReadError, RunState, VersionedManifest,
+    EndReason, Fetched, GameResult, Garbage, ManifestError, ReadError, RunState, VersionedManifest,
     collect_garbage,
 };
 use std::time::Duration;
@@ -114,8 +114,8 @@ impl RunDriver {
     /// superseded without noticing must not delete what its successor has committed.
     async fn collect_garbage(&self) {
         match collect_garbage(&self.parts.objects, self.manifest()).await {
-            Ok((0, _)) => {}
-            Ok((objects, bytes)) => {
+            Ok(garbage) if garbage.objects == 0 => {}
+            Ok(Garbage { objects, bytes }) => {
                 tracing::info!(objects, bytes, "removed unreferenced objects");
             }
             Err(error) => tracing::warn!(%error, "cannot remove unreferenced objects"),
