@@ -307,7 +307,7 @@ async fn handle_failure(parts: &Parts, run: &str, error: DriverError) {
     if !error.is_transient() {
         tracing::error!(run, %error, "run cannot continue");
         match mark_failed(parts, run, &error).await {
-            Failed::Saved(versioned) => return parts.queue.put(&versioned.manifest),
+            Failed::Saved(manifest) => return parts.queue.put(&manifest),
             Failed::Missing => {
                 tracing::warn!(run, "removed run: its manifest does not exist any more");
                 return parts.queue.remove(run);

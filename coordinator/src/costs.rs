@@ -161,7 +161,7 @@ impl CostTracker {
         }
     }
 
-    /// Returns what all machines that work now cost.
+    /// Returns the hourly price of all machines that work now.
     pub(crate) fn rate(&self) -> Rate {
         Rate::of(&self.present())
     }
@@ -261,5 +261,124 @@ impl Cost {
     pub fn used_share(&self) -> Option<UsedShare> {
         let time = Duration::from_millis(self.ledger.milliseconds);
         self.limits.used_share(self.total(), time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::support::{direct, manifest};
+    use hatebeam_env::{Admission, Host};
+    use hatebeam_metrics::{CoordinatorMetrics, Registry};
+    use hatebeam_objects::Memory;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::task::Waker;
+
+    const HOUR: u64 = 3_600_000;
+
+    /// A process whose wall clock a test sets.
+    #[derive(Default)]
+    struct Clock(AtomicU64);
+
+    impl Host for Clock {
+        fn wall_ms(&self) -> u64 {
+            self.0.load(Relaxed)
+        }
+
+        fn random(&self) -> u64 {
+            0
+        }
+
+        fn add_task(&self) -> u64 {
+            0
+        }
+
+        fn admit(&self, _: u64, _: &Waker) -> Admission {
+            Admission::Run
+        }
+
+        fn remove_task(&self, _: u64) {}
+    }
+
+    /// A tracker whose machine costs a dollar an hour.
+    fn tracker(clock: &Arc<Clock>, objects: &Objects) -> Arc<CostTracker> {
+        let env = Env::with_host(clock.clone());
+        let metrics = CoordinatorMetrics::register(&Registry::default());
+        let second = Duration::from_secs(1);
+        let registry = WorkerRegistry::new(&env, second, second, &metrics);
+        let prices = ObjectStorePrices {
+            nanos_per_write: 5000,
+            ..ObjectStorePrices::default()
+        };
+        let machine = Machine {
+            price_per_hour: Some(Micros(1_000_000)),
+            ..Machine::default()
+        };
+        CostTracker::new(&env, registry, objects.clone(), prices, machine)
+    }
+
+    #[tokio::test]
+    async fn current_run_is_charged_until_it_ends() {
+        let clock = Arc::new(Clock::default());
+        let tracker = tracker(&clock, &direct(&Memory::new()));
+        let run = manifest("r", 1);
+        tracker.begin(&run);
+        clock.0.store(HOUR / 2, Relaxed);
+        assert_eq!(tracker.spent("r"), Micros(500_000));
+        assert_eq!(tracker.spent("other"), Micros::ZERO);
+        assert_eq!(tracker.cost(&run).total(), Micros(500_000));
+        tracker.end();
+        clock.0.store(HOUR, Relaxed);
+        assert!(tracker.ledger("r").is_none());
+        // What it has cost is in its manifest then.
+        assert_eq!(tracker.cost(&run).total(), Micros::ZERO);
+    }
+
+    #[tokio::test]
+    async fn next_coordinator_continues_the_ledger() {
+        let clock = Arc::new(Clock::default());
+        let objects = direct(&Memory::new());
+        let mut run = manifest("r", 1);
+        let first = tracker(&clock, &objects);
+        first.begin(&run);
+        clock.0.store(HOUR, Relaxed);
+        run.ledger = first.ledger("r").unwrap();
+        run.ledger.close();
+        // It starts ten hours later.
+        clock.0.store(11 * HOUR, Relaxed);
+        let second = tracker(&clock, &objects);
+        second.begin(&run);
+        clock.0.store(12 * HOUR, Relaxed);
+        assert_eq!(second.spent("r"), Micros(2_000_000));
+    }
+
+    #[tokio::test]
+    async fn clock_that_jumps_back_charges_nothing_twice() {
+        let clock = Arc::new(Clock::default());
+        let tracker = tracker(&clock, &direct(&Memory::new()));
+        clock.0.store(5 * HOUR, Relaxed);
+        tracker.begin(&manifest("r", 1));
+        clock.0.store(6 * HOUR, Relaxed);
+        assert_eq!(tracker.spent("r"), Micros(1_000_000));
+        clock.0.store(HOUR, Relaxed);
+        assert_eq!(tracker.spent("r"), Micros(1_000_000));
+        clock.0.store(6 * HOUR, Relaxed);
+        assert_eq!(tracker.spent("r"), Micros(1_000_000));
+    }
+
+    #[tokio::test]
+    async fn requests_before_the_run_are_not_charged() {
+        let clock = Arc::new(Clock::default());
+        let objects = direct(&Memory::new());
+        let tracker = tracker(&clock, &objects);
+        let put = async || objects.put("key", "value".into()).await.unwrap();
+        put().await;
+        let before = objects.stats().charged();
+        tracker.begin(&manifest("r", 1));
+        assert_eq!(tracker.ledger("r").unwrap().writes, 0);
+        put().await;
+        put().await;
+        let writes = objects.stats().charged().0 - before.0;
+        assert_eq!(tracker.ledger("r").unwrap().writes, writes);
     }
 }

@@ -1,4 +1,4 @@
-//! Metrics of the coordinator. Most of them show a state that is known anyway: they are set when they are scraped.
+//! Metrics of the coordinator. Those that show the state of runs and workers are set when they are scraped.
 
 use crate::costs::Rate;
 use crate::registry::{Expansion, WorkerStatus};

@@ -1,6 +1,6 @@
 //! Committing a depth.
 
-use super::epoch::EpochError;
+use super::error::EpochError;
 use super::failures::Retries;
 use super::state::RunDriver;
 use super::workers::{EpochWorkers, Explored, Uploads, strange};

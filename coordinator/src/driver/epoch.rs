@@ -2,12 +2,12 @@
 
 use super::assign::{WorkerCapacity, assign};
 use super::commit::{Pending, Selected};
-use super::error::DriverError;
+use super::error::EpochError;
 use super::state::{RunDriver, RunEnd};
 use super::workers::{EpochWorkers, Explored, strange};
-use crate::registry::{Member, WorkerError};
+use crate::registry::Member;
 use hatebeam_proto::messages::{Peer, Prepare};
-use hatebeam_runs::{EndReason, ManifestError, SpecError, Table};
+use hatebeam_runs::{EndReason, Table};
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
@@ -18,33 +18,6 @@ pub(super) enum EpochEnd {
     Run(RunEnd),
     /// A worker joined, disconnected, or wants to leave.
     WorkersChanged,
-}
-
-/// Why an epoch fails.
-#[derive(Debug)]
-pub(super) enum EpochError {
-    /// A worker is gone or failed. The next epoch resumes after the last committed depth.
-    Worker(WorkerError),
-    /// The run cannot continue on this coordinator.
-    Run(DriverError),
-}
-
-impl From<WorkerError> for EpochError {
-    fn from(error: WorkerError) -> EpochError {
-        EpochError::Worker(error)
-    }
-}
-
-impl From<ManifestError> for EpochError {
-    fn from(error: ManifestError) -> EpochError {
-        EpochError::Run(error.into())
-    }
-}
-
-impl From<SpecError> for EpochError {
-    fn from(error: SpecError) -> EpochError {
-        EpochError::Run(error.into())
-    }
 }
 
 impl RunDriver {

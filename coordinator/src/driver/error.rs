@@ -1,6 +1,7 @@
 //! Why a run cannot continue.
 
 use super::failures::MAX_FAILURES;
+use crate::registry::WorkerError;
 use hatebeam_runs::{ManifestError, SpecError};
 use thiserror::Error;
 
@@ -39,5 +40,32 @@ impl DriverError {
     /// Whether the same may succeed a while later.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, DriverError::Manifest(error) if error.is_transient())
+    }
+}
+
+/// Why an epoch fails.
+#[derive(Debug)]
+pub(super) enum EpochError {
+    /// A worker is gone or failed. The next epoch resumes after the last committed depth.
+    Worker(WorkerError),
+    /// The run cannot continue on this coordinator.
+    Run(DriverError),
+}
+
+impl From<WorkerError> for EpochError {
+    fn from(error: WorkerError) -> EpochError {
+        EpochError::Worker(error)
+    }
+}
+
+impl From<ManifestError> for EpochError {
+    fn from(error: ManifestError) -> EpochError {
+        EpochError::Run(error.into())
+    }
+}
+
+impl From<SpecError> for EpochError {
+    fn from(error: SpecError) -> EpochError {
+        EpochError::Run(error.into())
     }
 }

@@ -75,7 +75,7 @@ impl FailureTracker {
         self.own.clear();
     }
 
-    /// Returns which of these workers to quarantine, if one of them failed too often. The last worker never is.
+    /// Returns the worker to quarantine, if one failed too often. The last worker is never quarantined.
     pub(super) fn exclude(&mut self, workers: &[&str]) -> Option<Exclusion> {
         if workers.len() < 2 {
             return None;
@@ -94,8 +94,8 @@ impl FailureTracker {
         })
     }
 
-    /// Returns the worker with the most failed connections to different workers, once a pair has failed too often. Of two
-    /// workers that fail only each other it is the second: one of them must go, and either would do.
+    /// Returns the worker with the most unreachable peers, once a pair has failed too often. If only two workers cannot
+    /// reach each other, the second one is returned: one must go, and either would do.
     fn cut_off(&self, workers: &[&str]) -> Option<(String, String)> {
         let is_here = |name: &String| workers.contains(&name.as_str());
         let pairs: Vec<_> = self

@@ -6,8 +6,8 @@ use crate::parts::Parts;
 use crate::read_back::with_causes;
 use hatebeam_notify::EventKind;
 use hatebeam_runs::{
-    EndReason, Fetched, GameResult, Garbage, ManifestError, ReadError, RunState, VersionedManifest,
-    collect_garbage,
+    EndReason, Fetched, GameResult, Garbage, Manifest, ManifestError, ReadError, RunState,
+    VersionedManifest, collect_garbage,
 };
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ impl RunDriver {
 /// What became of a run that cannot continue.
 pub(crate) enum Failed {
     /// Its manifest says that it failed.
-    Saved(VersionedManifest),
+    Saved(Box<Manifest>),
     /// Its manifest does not exist any more.
     Missing,
     /// Its manifest cannot be read.
@@ -146,7 +146,7 @@ pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) 
     };
     if !versioned.manifest.is_open() {
         // Another coordinator has ended it.
-        return Failed::Saved(versioned);
+        return Failed::Saved(Box::new(versioned.manifest));
     }
     let reason = error.to_string();
     let failed = EventKind::Failed {
@@ -159,7 +159,7 @@ pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) 
     match versioned.save().await {
         Ok(()) => {
             parts.notifier.deliver(staged);
-            Failed::Saved(versioned)
+            Failed::Saved(Box::new(versioned.manifest))
         }
         Err(error) => Failed::NotSaved(error),
     }

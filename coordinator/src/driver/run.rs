@@ -1,7 +1,7 @@
 //! The epochs of a run, from its beginning to its end.
 
-use super::epoch::{EpochEnd, EpochError};
-use super::error::DriverError;
+use super::epoch::EpochEnd;
+use super::error::{DriverError, EpochError};
 use super::readiness::Readiness;
 use super::state::{RunDriver, RunEnd};
 use super::workers::EpochWorkers;

@@ -15,8 +15,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// How long the other workers are heard after one worker could not reach another: the worker that most of them cannot
-/// reach is the one to quarantine.
+/// How long the other workers' answers are awaited after one worker could not reach another: the worker that most
+/// workers cannot reach is quarantined.
 const HEARING: Duration = Duration::from_millis(500);
 
 /// Uploads of one depth: the tables of each worker.
@@ -116,7 +116,7 @@ impl EpochWorkers {
         let _ = self.ask_all(|_| OrderKind::Halt, Some).await;
     }
 
-    /// Makes the children of a depth, and finds which of them survive in a beam of this width.
+    /// Makes the children of a depth, and finds the cut of a beam of this width.
     pub(super) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, WorkerError> {
         let mut expand = Expand {
             depth,

@@ -56,10 +56,8 @@ impl WorkerRegistry {
         let now = self.env.now();
         let mut sessions = self.sessions();
         match sessions.workers.get(&hello.name) {
-            Some(other) if !is_same_process(&other.hello, &hello) => {
-                if other.heard.elapsed() < self.lost_after {
-                    return Err(name_taken(&other.hello, &hello));
-                }
+            Some(other) if self.is_alive(other) && !is_same_process(&other.hello, &hello) => {
+                return Err(name_taken(&other.hello, &hello));
             }
             None if sessions.workers.len() >= MAX_WORKERS => {
                 return Err(LinkError::transient(format!(
@@ -93,6 +91,11 @@ impl WorkerRegistry {
         self.metrics.joined.add(1);
         self.changed();
         Ok(session)
+    }
+
+    /// Whether a worker was heard of recently enough.
+    fn is_alive(&self, worker: &Worker) -> bool {
+        worker.heard.elapsed() < self.lost_after
     }
 
     /// Receives messages until the session ends, and returns why; `None` if it was ended here.

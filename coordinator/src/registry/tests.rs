@@ -135,6 +135,7 @@ async fn quarantined_worker_gets_no_shards_for_a_while() {
         }
     };
     tokio::select! {
+        biased;
         () = beats => {}
         _ = async {
             while !names(&registry).contains(&"b".to_owned()) {
@@ -211,6 +212,7 @@ async fn worker_far_behind_the_median_is_slow() {
         }
     };
     tokio::select! {
+        biased;
         never = watching => match never {},
         () = beats => {}
     }

@@ -94,7 +94,7 @@ impl Process {
     }
 }
 
-/// A store, a search, and whoever works on it.
+/// A store and a search, for coordinators and workers.
 pub(crate) struct Cluster {
     pub(crate) memory: Memory,
     pub(crate) world: Arc<World>,

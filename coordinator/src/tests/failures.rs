@@ -176,6 +176,7 @@ async fn run_begins_although_workers_keep_joining_and_leaving() {
         assert!(began.elapsed() < Duration::from_secs(6));
     };
     tokio::select! {
+        biased;
         () = churn => {}
         () = finish => {}
     }

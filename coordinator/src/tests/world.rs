@@ -48,7 +48,7 @@ impl World {
         let geometry = emulator.geometry();
         let tables = dir.path().join("tables");
         Arc::new(World {
-            step: Step::new(&emulator, spec.evaluator.clone(), layout, 1).unwrap(),
+            step: Step::new(&emulator, spec.evaluator, layout, 1).unwrap(),
             frontiers: Mutex::new(vec![first]),
             tables: ShardTables::create(&tables, geometry, ColumnFamilies::Shared).unwrap(),
             spec,
