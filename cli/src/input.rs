@@ -1,24 +1,24 @@
-//! Reading what the user gives: replays from arguments, files and standard input, and lines from
-//! standard input. Everything is bounded, and every error names the input.
+//! Input of commands: replays from arguments, files and standard input, and lines from standard input. All input is
+//! bounded, and every error names it.
 
 use crate::args::ReplayInput;
-use crate::output::{Failure, count};
-use anyhow::{Context, bail, ensure};
+use crate::output::Failure;
+use anyhow::{Context, anyhow, ensure};
 use hatebeam_game::{Encoding, Key, decode};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 
-/// The longest text that is read as a replay. The record of 9,309 pieces takes some 150 KB in its
-/// longest encoding. Played, a text can take a few hundred times its length of memory: a character
-/// of Base65536 can be 16 keys, and a piece 64 bytes.
+/// Maximum length of a replay in bytes. The record of 9,309 pieces takes about 150 KB in its longest encoding. A played
+/// replay can take a few hundred times its length of memory: a character of Base65536 can stand for 16 keys, and a piece
+/// takes 64 bytes.
 const MAX_REPLAY_BYTES: u64 = 4 << 20;
 
-/// The longest line that is read as a well. The largest well has 80 digits, above the bar included.
+/// Maximum length of a line with a well in bytes. The largest well has 80 digits, the rows above the bar included.
 const MAX_LINE_BYTES: u64 = 1024;
 
-/// Where a text comes from.
+/// Origin of a replay.
 #[derive(Debug)]
 enum Source<'a> {
     Argument(&'a str),
@@ -36,7 +36,7 @@ impl fmt::Display for Source<'_> {
     }
 }
 
-/// A replay as it was given.
+/// A replay and the encoding that it had.
 #[derive(Debug)]
 pub(crate) struct Replay {
     pub(crate) keys: Vec<Key>,
@@ -46,7 +46,7 @@ pub(crate) struct Replay {
 impl Replay {
     /// Reads and decodes the replay that the command line names.
     pub(crate) fn read(input: &ReplayInput) -> anyhow::Result<Replay> {
-        let source = source(input)?;
+        let source = Source::of(input)?;
         let text = source.read()?;
         let replay = match input.from {
             None => decode(&text).map(|(keys, encoding)| Replay { keys, encoding }),
@@ -54,35 +54,26 @@ impl Replay {
         };
         replay.with_context(|| match source {
             Source::Argument(path) if Path::new(path).is_file() => {
-                format!("{source} (there is a file of this name: --file reads it)")
+                format!("{source} (it is the name of a file: pass it with --file)")
             }
             _ => source.to_string(),
         })
     }
 }
 
-/// Reads and decodes the replay in a file, in whatever encoding.
-pub(crate) fn read_replay(path: &Path) -> anyhow::Result<Replay> {
-    Replay::read(&ReplayInput {
-        replay: None,
-        file: Some(path.to_owned()),
-        from: None,
-    })
-}
-
-fn source(input: &ReplayInput) -> anyhow::Result<Source<'_>> {
-    match (&input.file, &input.replay) {
-        (Some(path), _) if path.as_os_str() != "-" => Ok(Source::File(path)),
-        (None, Some(text)) if text != "-" => Ok(Source::Argument(text)),
-        (None, None) => {
-            refuse_terminal("replay: give it as an argument, name its file with --file")?;
-            Ok(Source::Stdin)
+impl<'a> Source<'a> {
+    fn of(input: &'a ReplayInput) -> anyhow::Result<Source<'a>> {
+        match (&input.file, &input.replay) {
+            (Some(path), _) if path.as_os_str() != "-" => Ok(Source::File(path)),
+            (None, Some(text)) if text != "-" => Ok(Source::Argument(text)),
+            (None, None) => {
+                refuse_terminal("replay: give it as an argument, name its file with --file")?;
+                Ok(Source::Stdin)
+            }
+            _ => Ok(Source::Stdin),
         }
-        _ => Ok(Source::Stdin),
     }
-}
 
-impl Source<'_> {
     fn read(&self) -> anyhow::Result<String> {
         match self {
             Source::Argument(text) => Ok((*text).to_owned()),
@@ -97,56 +88,47 @@ impl Source<'_> {
         limited
             .read_to_end(&mut bytes)
             .with_context(|| format!("cannot read {self}"))?;
+        let limit = MAX_REPLAY_BYTES >> 20;
         ensure!(
             bytes.len() as u64 <= MAX_REPLAY_BYTES,
-            too_large(&self.to_string(), None)
+            "{self} has more than {limit} MiB: a replay has at most {limit} MiB"
         );
-        into_text(bytes).with_context(|| self.to_string())
+        String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            anyhow!("{self}: {}", not_utf8(error.as_bytes(), at))
+        })
     }
 }
 
-/// Opens a file that can be a replay's.
+/// Opens the file of a replay.
 fn open(path: &Path) -> anyhow::Result<File> {
-    let name = path.display().to_string();
+    let name = path.display();
     let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
     let metadata = file
         .metadata()
         .with_context(|| format!("cannot read {name}"))?;
     ensure!(
         !metadata.is_dir(),
-        "{name} is a directory: name a file with one replay in it"
+        "{name} is a directory: name a file with one replay"
     );
+    let (size, limit) = (metadata.len().div_ceil(1 << 20), MAX_REPLAY_BYTES >> 20);
     ensure!(
         metadata.len() <= MAX_REPLAY_BYTES,
-        too_large(&name, Some(metadata.len()))
+        "{name} has {size} MiB: a replay has at most {limit} MiB"
     );
     Ok(file)
 }
 
-fn too_large(name: &str, bytes: Option<u64>) -> String {
-    let limit = MAX_REPLAY_BYTES >> 20;
-    let size = bytes.map_or(format!("has more than {limit} MiB"), |bytes| {
-        format!("has {} MiB", bytes.div_ceil(1 << 20))
-    });
-    format!("{name} {size}: no replay is that long (at most {limit} MiB are read)")
+/// Describes a byte that is not text.
+fn not_utf8(bytes: &[u8], at: usize) -> String {
+    format!("byte {} ({:#04x}) is not valid UTF-8", at + 1, bytes[at])
 }
 
-fn into_text(bytes: Vec<u8>) -> anyhow::Result<String> {
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let byte = error.as_bytes()[at];
-        anyhow::anyhow!(
-            "byte {} ({byte:#04x}) is not valid UTF-8: this is no text",
-            at + 1
-        )
-    })
-}
-
-/// Refuses to wait for somebody to type.
-pub(crate) fn refuse_terminal(what: &str) -> Result<(), Failure> {
+/// Refuses to read from a terminal, where a user may not know that the command waits for input.
+pub(crate) fn refuse_terminal(missing: &str) -> Result<(), Failure> {
     if io::stdin().is_terminal() {
         return Err(Failure::Usage(format!(
-            "there is no {what}, or pipe it in (--help tells more)"
+            "there is no {missing}, or pipe it in (see --help)"
         )));
     }
     Ok(())
@@ -169,42 +151,35 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Whether the next line may have to be waited for.
+    /// Returns whether reading the next line may wait for input.
     pub(crate) fn may_wait(&self) -> bool {
         !self.reader.buffer().contains(&b'\n')
     }
 
-    /// The number of the line that was read last; 0 before the first.
+    /// Returns the number of the last line; 0 before the first.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 
-    /// The next line without its end; `None` after the last.
-    pub(crate) fn next(&mut self) -> anyhow::Result<Option<&str>> {
+    /// Returns the next line without its end, or why it is not valid; `None` after the last line.
+    pub(crate) fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<&str>>> {
+        const CANNOT_READ: &str = "cannot read standard input";
         self.line.clear();
         let mut limited = (&mut self.reader).take(MAX_LINE_BYTES + 1);
         let read = limited.read_until(b'\n', &mut self.line);
-        if read.context("cannot read standard input")? == 0 {
+        if read.context(CANNOT_READ)? == 0 {
             return Ok(None);
         }
         self.number += 1;
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
         } else if self.line.len() as u64 > MAX_LINE_BYTES {
-            bail!(
-                "it has more than {}: no well is that long",
-                count(MAX_LINE_BYTES as usize, "byte")
-            );
+            self.reader.skip_until(b'\n').context(CANNOT_READ)?;
+            let error = anyhow!("it is too long: a well has at most {MAX_LINE_BYTES} bytes");
+            return Ok(Some(Err(error)));
         }
         let text = std::str::from_utf8(&self.line);
-        let text = text.map_err(|error| {
-            let at = error.valid_up_to();
-            anyhow::anyhow!(
-                "byte {} ({:#04x}) is not valid UTF-8",
-                at + 1,
-                self.line[at]
-            )
-        })?;
+        let text = text.map_err(|error| anyhow!(not_utf8(&self.line, error.valid_up_to())));
         Ok(Some(text))
     }
 }
@@ -220,39 +195,32 @@ mod tests {
     #[test]
     fn endless_input_is_refused() {
         let text = error(Source::Stdin.read_from(io::repeat(b'D')));
-        assert_eq!(
-            text,
-            "standard input has more than 4 MiB: no replay is that long (at most 4 MiB are read)"
-        );
+        let expected = "standard input has more than 4 MiB: a replay has at most 4 MiB";
+        assert_eq!(text, expected);
     }
 
     #[test]
-    fn a_byte_that_is_no_text_is_named() {
+    fn invalid_byte_is_named() {
         let text = error(Source::Stdin.read_from(&b"DD\xff"[..]));
-        assert_eq!(
-            text,
-            "standard input: byte 3 (0xff) is not valid UTF-8: this is no text"
-        );
+        assert_eq!(text, "standard input: byte 3 (0xff) is not valid UTF-8");
     }
 
     #[test]
     fn lines_are_numbered_and_bounded() {
-        let mut input = b"one\n\ntwo".to_vec();
+        let mut input = b"one\n\n".to_vec();
+        input.extend([b'x'; 5000]);
+        input.extend(b"\nab\xc3\ntwo");
         let mut lines = Lines::new(&input[..]);
-        for expected in [Some("one"), Some(""), Some("two"), None] {
-            assert_eq!(lines.next().unwrap(), expected);
-        }
-        assert_eq!(lines.number(), 3);
-
-        input.extend([b'x'; 1025]);
-        let mut lines = Lines::new(&input[..]);
-        assert!(lines.next().unwrap().is_some() && lines.next().unwrap().is_some());
+        let mut next = || lines.next().unwrap().unwrap().map(str::to_owned);
+        assert_eq!(next().unwrap(), "one");
+        assert_eq!(next().unwrap(), "");
         assert_eq!(
-            error(lines.next()),
-            "it has more than 1024 bytes: no well is that long"
+            error(next()),
+            "it is too long: a well has at most 1024 bytes"
         );
-
-        let mut lines = Lines::new(&b"ab\xc3"[..]);
-        assert_eq!(error(lines.next()), "byte 3 (0xc3) is not valid UTF-8");
+        assert_eq!(error(next()), "byte 3 (0xc3) is not valid UTF-8");
+        assert_eq!(next().unwrap(), "two");
+        assert!(lines.next().unwrap().is_none());
+        assert_eq!(lines.number(), 5);
     }
 }

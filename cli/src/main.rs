@@ -1,4 +1,4 @@
-//! The program `hatebeam`. All of it is in the library beside it, which the end-to-end tests link as well.
+//! The program `hatebeam`. The code is in the library of the same name, which the end-to-end tests link too.
 
 use std::process::ExitCode;
 

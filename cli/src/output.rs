@@ -1,29 +1,29 @@
-//! What goes to the terminal that is not a result, how a run fails, and the exit codes.
+//! Output of commands: results, messages, failures and exit codes.
 
 use crate::interrupt::EXIT_CODE;
 use anyhow::Context;
+use serde::Serialize;
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use thiserror::Error;
 
-/// Failures that do not end in the common way (a line on standard error and exit code 1).
+/// Failures that do not end in the usual way, which is a line on standard error and exit code 1.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The command line asks for something that cannot be had.
+    /// The command line asks for something impossible.
     #[error("{0}")]
     Usage(String),
-    /// What is wrong is part of the results, and has been printed with them.
+    /// The failure is part of the results and was printed with them.
     #[error("not valid")]
     Printed,
-    /// It was told to stop, and has said what that means.
+    /// A signal stopped the command, which has reported it.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Failure {
-    /// Says what went wrong, and which exit code that makes. A reader who went away (`| head`) has
-    /// what he wanted: nothing went wrong then.
+    /// Reports an error and returns the exit code. A closed pipe (`| head`) is no error: its reader has what it needs.
     pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         if is_closed_pipe(error) {
             return ExitCode::SUCCESS;
@@ -52,42 +52,51 @@ pub(crate) fn warn(text: impl Display) {
     message("warning", text);
 }
 
-/// Prints a remark on standard error.
+/// Prints a note on standard error.
 pub(crate) fn note(text: impl Display) {
     message("note", text);
 }
 
 fn message(kind: &str, text: impl Display) {
-    // If even standard error is closed, there is nobody left to tell.
-    let _ = writeln!(io::stderr(), "{kind}: {text}");
+    line(format_args!("{kind}: {text}"));
+}
+
+/// Prints a line on standard error.
+pub(crate) fn line(text: impl Display) {
+    // If standard error is closed, nothing can report the failure.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Shows progress on a line of standard error that the next call overwrites, if standard error is a terminal. An empty
+/// text clears the line.
+pub(crate) fn progress(text: impl Display) {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr(), "\r\x1b[K{text}");
+    }
 }
 
 /// Prints a result on standard output.
-pub(crate) fn print(text: &dyn Display) -> anyhow::Result<()> {
+pub(crate) fn print(text: impl Display) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     write!(out, "{text}")
         .and_then(|()| out.flush())
         .context(CANNOT_WRITE)
 }
 
-/// The context of an error in writing results.
-pub(crate) const CANNOT_WRITE: &str = "cannot write to standard output";
-
-/// "1 key", "2 keys".
-pub(crate) fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
-    }
+/// Prints a result as one line of JSON on standard output.
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print(format_args!("{}\n", serde_json::to_string(value)?))
 }
+
+/// Context of an error of writing results.
+pub(crate) const CANNOT_WRITE: &str = "cannot write to standard output";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_closed_pipe_is_found_below_its_context() {
+    fn closed_pipe_is_found_below_its_context() {
         let closed = anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe));
         assert!(is_closed_pipe(&closed.context(CANNOT_WRITE)));
         assert!(!is_closed_pipe(&anyhow::Error::new(Failure::Printed)));

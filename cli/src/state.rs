@@ -1,35 +1,37 @@
-//! Where runs are kept: a folder with `runs/`, a folder a run, and `replays/`, what removed runs had found.
+//! The state folder of this machine: `runs/` with a folder for each run, and `replays/` with the replays of removed runs.
 
 use anyhow::{Context, bail};
 use hatebeam_runs::{NameError, find_by_name};
 use hatebeam_store::list_runs;
 use std::path::{Path, PathBuf};
 
-/// Where runs are kept.
+/// The state folder.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct StateArgs {
-    /// The folder that runs and replays are kept in [default: ~/.local/state/hatebeam]
+    /// Folder of runs and replays [default: ~/.local/state/hatebeam]
     #[arg(long, value_name = "DIR", env = "HATEBEAM_STATE")]
     state: Option<PathBuf>,
 }
 
-/// The folder that runs and replays are kept in.
+/// The state folder, which may not exist yet.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     root: PathBuf,
 }
 
 impl StateArgs {
-    /// The folder, which need not exist.
+    /// Returns the state folder.
     pub(crate) fn state(&self) -> anyhow::Result<State> {
         let root = match &self.state {
-            Some(dir) if dir.as_os_str().is_empty() => bail!("--state names no folder"),
+            Some(dir) if dir.as_os_str().is_empty() => {
+                bail!("--state is empty: name a folder")
+            }
             Some(dir) => dir.clone(),
             None => default_root()?,
         };
-        // RocksDB and messages are to name files that mean the same from anywhere.
+        // RocksDB and messages name files independently of the current folder.
         let root = std::path::absolute(&root)
-            .with_context(|| format!("the state folder {}", root.display()))?;
+            .with_context(|| format!("cannot use the state folder {}", root.display()))?;
         Ok(State { root })
     }
 }
@@ -39,9 +41,8 @@ fn default_root() -> anyhow::Result<PathBuf> {
     if let Some(dir) = variable("XDG_STATE_HOME") {
         return Ok(PathBuf::from(dir).join("hatebeam"));
     }
-    let Some(home) = variable("HOME") else {
-        bail!("there is no home folder to keep runs in: name a folder with --state");
-    };
+    let home =
+        variable("HOME").context("no home folder to keep runs in: name a folder with --state")?;
     Ok(PathBuf::from(home).join(".local/state/hatebeam"))
 }
 
@@ -58,23 +59,28 @@ impl State {
         self.root.join("replays")
     }
 
-    /// The folder of a run: by its name or the beginning of it, or by its path.
+    /// Returns the folder of a run, given its name, the beginning of its name, or its path.
     pub(crate) fn find(&self, run: &str) -> anyhow::Result<PathBuf> {
         let path = Path::new(run);
+        let as_path = || std::path::absolute(path).with_context(|| run.to_owned());
         if run.contains(std::path::MAIN_SEPARATOR) && path.is_dir() {
-            return std::path::absolute(path).with_context(|| run.to_owned());
+            return as_path();
         }
         let runs = list_runs(&self.runs());
         match find_by_name(&runs, |summary| &summary.name, run) {
             Ok(found) => Ok(found.dir.clone()),
-            Err(NameError::Unknown(_)) if path.is_dir() && !run.is_empty() => {
-                std::path::absolute(path).with_context(|| run.to_owned())
-            }
+            Err(NameError::Unknown(_)) if path.is_dir() && !run.is_empty() => as_path(),
             Err(error @ NameError::Unknown(_)) => bail!(
-                "{error} in {}; `hatebeam runs` lists them",
+                "{error} in {}: list the runs with `hatebeam runs`",
                 self.runs().display()
             ),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Returns the name of the run in this folder.
+pub(crate) fn name_of(dir: &Path) -> String {
+    let name = dir.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }

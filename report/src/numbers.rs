@@ -48,6 +48,14 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// Formats a number of things, such as "1 key" or "2 keys".
+pub fn count(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
 /// Formats the UTC date, such as "2026-11-21".
 pub fn date(time: SystemTime) -> String {
     let date = OffsetDateTime::from(time).date();

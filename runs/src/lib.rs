@@ -15,6 +15,7 @@ mod local;
 #[cfg(feature = "objects")]
 mod manifest;
 mod names;
+mod needs;
 mod progress;
 mod read_back;
 mod record;
@@ -40,6 +41,7 @@ pub use local::{Observer, REPLAYS, Run, RunError, SaveError, SearchResult, Setti
 #[cfg(feature = "objects")]
 pub use manifest::{CommittedDepth, Manifest, RUNS};
 pub use names::{NameError, find_by_name};
+pub use needs::{disk_needed, max_width, memory_needed};
 pub use progress::{ProgressEstimator, Projection, likely_depths};
 pub use read_back::{
     BestGame, GameError, GameSearch, GameTo, ReadableRun, best_game, bring_to_end, game_through,

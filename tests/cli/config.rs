@@ -90,7 +90,7 @@ fn default_file_is_read_if_it_exists() {
     let elsewhere = elsewhere.to_str().unwrap();
     run(elsewhere, &["perft"]).error(2);
     let missing = run(elsewhere, &["config", "path"]);
-    assert!(missing.err.contains("it is not there"), "{missing:?}");
+    assert!(missing.err.contains("does not exist"), "{missing:?}");
     assert_eq!(
         missing.results().trim_end(),
         format!("{elsewhere}/hatebeam/config.toml")
@@ -105,7 +105,7 @@ fn invalid_file_is_an_error_except_for_help_and_similar_commands() {
     );
     let error = run_with(&config, &[], &["perft"]).error(1);
     let expected = format!(
-        "{config}:3: there is no key `deep` in [perft]; `depth` is meant, perhaps (and 1 more: hatebeam \
+        "{config}:3: unknown key `deep` in [perft]; did you mean `depth`? (and 1 more: hatebeam \
          config check {config})"
     );
     assert_eq!(error, expected);
@@ -134,7 +134,7 @@ fn usage_error_names_options_from_file() {
     let config = file("config-half.toml", b"[run]\nstart-replay = 'game.txt'\n");
     let error = run_with(&config, &[], &["run"]).error(2);
     assert!(error.contains("--from-piece"), "{error}");
-    let note = format!("note: {config} has added --start-replay=game.txt");
+    let note = format!("note: {config} adds --start-replay=game.txt");
     assert!(error.ends_with(&note), "{error}");
 }
 
@@ -147,7 +147,7 @@ fn config_check_lists_settings_and_their_sources() {
     let variable = [("HATEBEAM_STATE", "/there")];
     let text = run_with("none", &variable, &["config", "check", &config]).silent_results();
     for line in [
-        "is fine",
+        "is valid",
         "[shared]\nstate",
         "/there  HATEBEAM_STATE, which wins over line 2",
         "[run]\nthreads",
@@ -224,8 +224,8 @@ fn config_init_writes_example_once() {
     let printed = run_with(path, &[], &["config", "init", "--stdout"]).silent_results();
     assert_eq!(printed, text);
     let error = run_with(path, &[], &["config", "init"]).error(1);
-    assert!(error.contains("is there already"), "{error}");
+    assert!(error.contains("already exists"), "{error}");
     let text = run_with(path, &[], &["config", "check"]).silent_results();
-    assert!(text.contains("is fine"), "{text}");
+    assert!(text.contains("is valid"), "{text}");
     run_with(path, &[], &["perft", "--depth", "1"]).silent_results();
 }

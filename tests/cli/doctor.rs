@@ -77,7 +77,7 @@ fn doctor_checks_store_certificates_and_coordinator() {
     let (verdict, text) = find(&found, "certificates");
     assert_eq!(verdict, "ok", "{text}");
     assert!(
-        text.contains("good for 19 days") || text.contains("good for 20 days"),
+        text.contains("valid for 19 days") || text.contains("valid for 20 days"),
         "{text}"
     );
     // They expire soon.

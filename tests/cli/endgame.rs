@@ -20,7 +20,7 @@ fn optimal_end_of_public_game_is_proven() {
     assert_eq!(again["nodes"], found["nodes"]);
     let text = run(&["endgame", "--file", &example(), "--from-piece", "395"]).silent_results();
     assert!(
-        text.contains("148 (as before)") && text.contains("proven"),
+        text.contains("148 (unchanged)") && text.contains("proven"),
         "{text}"
     );
 }
@@ -77,7 +77,7 @@ fn invalid_options_are_refused() {
     for (args, code, expected) in [
         (&["DD", "--well", "00"][..], 2, "cannot be used with"),
         (&["--well", "zz"], 1, "--well"),
-        (&["DDDD"], 1, "no finished game"),
+        (&["DDDD"], 1, "not a finished game"),
         (&["--file", "nowhere"], 1, "nowhere"),
         (&["--nodes", "0", "DD"], 2, "--nodes"),
         (&["--seconds", "0", "DD"], 2, "seconds"),

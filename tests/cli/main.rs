@@ -7,6 +7,7 @@ mod doctor;
 mod endgame;
 mod film;
 mod general;
+mod help;
 mod interrupted;
 mod manual;
 mod perft;

@@ -89,11 +89,11 @@ fn unfinished_game_is_valid_between_two_pieces() {
     let run = run(&["replay", "verify", &"D".repeat(18)]);
     assert_eq!(
         run.err,
-        "note: the game is not over: the replay ends with piece 2 under way\n"
+        "note: the game is not over: the replay ends with piece 2 falling\n"
     );
     let results = run.results();
     assert!(
-        results.contains("pieces     2 (the last one is under way)\n"),
+        results.contains("pieces     2 (the last one is falling)\n"),
         "{results}"
     );
     assert!(results.contains("game over  no\n"), "{results}");
@@ -183,7 +183,7 @@ fn each_game_is_recognised_under_each_wrong_enemy() {
 fn other_score_than_expected_is_an_error() {
     run(&["replay", "verify", "--expect-score", "0", &nine_drops()]).silent_results();
     let error = run(&["replay", "verify", "--expect-score", "7", &nine_drops()]).error(1);
-    assert_eq!(error, "the score is 0, not the 7 expected");
+    assert_eq!(error, "the score is 0, not the expected 7");
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn directory_missing_file_and_huge_input_are_refused() {
         .set_len(1 << 30)
         .unwrap();
     let error = run(&["replay", "verify", "--file", &path]).error(1);
-    let expected = "has 1024 MiB: no replay is that long (at most 4 MiB are read)";
+    let expected = "has 1024 MiB: a replay has at most 4 MiB";
     assert_eq!(error, format!("{path} {expected}"));
 
     let error = run_with_input(&["replay", "verify"], &vec![b'D'; 5 << 20]).error(1);

@@ -60,7 +60,7 @@ fn runs_lists_shows_and_removes_runs() {
     let name = search.name();
     let shown = state.run(&["runs", "show", name, "--verify"]);
     let shown = shown.silent_results();
-    assert!(shown.contains("all that is stored is whole"), "{shown}");
+    assert!(shown.contains("all stored data is intact"), "{shown}");
     let error = state.run(&["runs", "show", "patterns"]).error(1);
     assert!(error.contains("give more of the name"), "{error}");
     let error = state.run(&["runs", "show", "other"]).error(1);
@@ -136,6 +136,6 @@ fn repair_removes_damaged_depth() {
     assert_eq!(depths.len(), 1);
     state.run(&["runs", "show", name, "--verify"]).results();
     let again = state.run(&["runs", "repair", name]);
-    let expected = "all that is stored is whole";
+    let expected = "all stored data is intact";
     assert!(again.out.contains(expected), "{}", again.out);
 }

@@ -97,41 +97,52 @@ fn invalid_well_is_an_error_with_its_reason() {
     }
 }
 
+/// Lines without a valid well, and the errors.
+const BAD_LINES: [(&[u8], &str); 4] = [
+    (b"0123", "a 10x16 well takes 48 hex digits, not 4"),
+    (b"", "a 10x16 well takes 48 hex digits, not 0"),
+    (b"00\xff00", "byte 3 (0xff) is not valid UTF-8"),
+    (
+        &[b'0'; 100_000],
+        "it is too long: a well has at most 1024 bytes",
+    ),
+];
+
+/// Returns the input of three valid lines around two invalid ones, which are lines 2 and 4.
+fn with_bad_lines(bad: &[u8]) -> Vec<u8> {
+    let good = format!("{EMPTY}\n");
+    let good = good.as_bytes();
+    [good, bad, b"\n", good, bad, b"\n", good].concat()
+}
+
 #[test]
-fn first_invalid_line_is_an_error_with_its_number() {
+fn invalid_lines_are_error_objects_and_the_rest_is_processed() {
     let good = run(&["well", "--json", EMPTY]).silent_results();
-    let long = "0".repeat(100_000);
-    for (bad, expected) in [
-        (&b"0123"[..], "a 10x16 well takes 48 hex digits, not 4"),
-        (b"", "a 10x16 well takes 48 hex digits, not 0"),
-        (b"00\xff00", "byte 3 (0xff) is not valid UTF-8"),
-        (
-            long.as_bytes(),
-            "it has more than 1024 bytes: no well is that long",
-        ),
-    ] {
-        let line = format!("{EMPTY}\n");
-        let input = [
-            line.as_bytes(),
-            line.as_bytes(),
-            bad,
-            b"\n",
-            line.as_bytes(),
-        ]
-        .concat();
-        let (out, error) = run_with_input(&["well", "--json"], &input).late_error();
-        assert_eq!(out, good.repeat(2));
-        assert_eq!(error, format!("standard input, line 3: {expected}"));
+    for (bad, expected) in BAD_LINES {
+        let result = run_with_input(&["well", "--json"], &with_bad_lines(bad));
+        assert_eq!((result.code, result.err.as_str()), (1, ""));
+        let error = |line: u32| format!("{{\"line\":{line},\"error\":\"{expected}\"}}\n");
+        let expected = [good.clone(), error(2), good.clone(), error(4), good.clone()];
+        assert_eq!(result.out, expected.concat());
+    }
+}
+
+#[test]
+fn without_json_invalid_lines_are_reported_and_the_rest_is_described() {
+    let good = run(&["well", EMPTY]).silent_results();
+    for (bad, expected) in BAD_LINES {
+        let (out, error) = run_with_input(&["well"], &with_bad_lines(bad)).late_error();
+        assert_eq!(out, good.repeat(3));
+        let errors = [2, 4].map(|line| format!("standard input, line {line}: {expected}"));
+        assert_eq!(error, errors.join("\nerror: "));
     }
 }
 
 #[test]
 fn empty_input_is_an_error() {
     let error = run(&["well", "--json"]).error(1);
-    assert_eq!(
-        error,
-        "standard input is empty: there should be a well on each line"
-    );
+    let expected = "standard input is empty: give one well per line";
+    assert_eq!(error, expected);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn worker_reads_machine_metadata_and_leaves_before_interruption() {
     service.interrupt();
     let mut leaving = cluster.workers.remove("w0").unwrap();
     assert_eq!(leaving.wait(), Some(0), "{}", leaving.log());
-    assert!(leaving.log().contains("taken away"), "{}", leaving.log());
+    assert!(leaving.log().contains("reclaims"), "{}", leaving.log());
     let run = cluster.watch();
     run.assert_same(&expected);
     let cost = &run.end["cost"];

@@ -37,7 +37,7 @@ fn doctor_checks_coordinator() {
     );
     let clock = found(&report, "clock");
     assert!(
-        clock.contains("agrees with that of the coordinator"),
+        clock.contains("agrees with the clock of the coordinator"),
         "{clock}"
     );
 }
@@ -59,7 +59,7 @@ fn doctor_warns_of_store_without_conditional_writes() {
         assert_eq!(checks(&report, "store speed").len(), 1, "{report}");
         let clock = found(&report, "clock");
         assert!(
-            clock.contains("agrees with that of the object store"),
+            clock.contains("agrees with the clock of the object store"),
             "{clock}"
         );
     }

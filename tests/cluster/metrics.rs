@@ -394,5 +394,5 @@ fn metrics_at_a_taken_address_are_refused() {
     let output = run.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("metrics cannot be shown at"), "{error}");
+    assert!(error.contains("cannot serve metrics at"), "{error}");
 }

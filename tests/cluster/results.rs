@@ -154,7 +154,7 @@ fn finished_run_has_five_files_and_pull_returns_them() {
     assert!(text.starts_with(&format!("{score} lines")), "{text}");
     assert_eq!(fs::read(&picture).unwrap(), stored.contents["svg"]);
     let refused = run.pull(&["--best", "--format", "all", "--out", &out]);
-    assert!(stderr(&refused).contains("is no folder"), "{refused:?}");
+    assert!(stderr(&refused).contains("is not a folder"), "{refused:?}");
 }
 
 #[test]

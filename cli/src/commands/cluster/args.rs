@@ -1,0 +1,146 @@
+//! Groups of arguments that the commands of a cluster share.
+
+use anyhow::Context;
+use hatebeam_cost::Micros;
+use hatebeam_net::{Tls, Token};
+use hatebeam_objects::{Encryption, Objects, Options};
+use std::path::{Path, PathBuf};
+
+/// Default address of the coordinator.
+pub(super) const COORDINATOR: &str = "127.0.0.1:7800";
+
+/// The object store.
+#[derive(Debug, clap::Args)]
+pub(super) struct StoreArgs {
+    /// Object store of the runs: a folder that all machines share, or s3://BUCKET/PREFIX. Credentials come from where
+    /// AWS's own tools look: the environment, profiles, the machine
+    #[arg(long, value_name = "PLACE", env = "HATEBEAM_STORE")]
+    store: String,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+impl StoreArgs {
+    /// Returns whether the store is AWS's, which charges for it.
+    pub(super) fn is_aws(&self) -> bool {
+        self.store.starts_with("s3://") && self.s3.s3_endpoint.is_none()
+    }
+
+    pub(super) async fn open(&self) -> anyhow::Result<Objects> {
+        self.s3.open(&self.store).await
+    }
+}
+
+/// How to access S3.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct S3Args {
+    /// S3 server other than AWS, as http://host:port
+    #[arg(long, value_name = "URL", env = "HATEBEAM_S3_ENDPOINT")]
+    s3_endpoint: Option<String>,
+    /// Region [default: from the environment, the profile or the machine]
+    #[arg(long, value_name = "REGION", env = "HATEBEAM_S3_REGION")]
+    s3_region: Option<String>,
+    /// Put the bucket into the path, as most servers other than AWS require
+    #[arg(long, env = "HATEBEAM_S3_PATH_STYLE")]
+    s3_path_style: bool,
+    /// Encryption by the server: AES256, aws:kms or aws:kms:KEY [default: that of the bucket]
+    #[arg(long, value_name = "HOW", env = "HATEBEAM_S3_ENCRYPTION")]
+    #[arg(value_parser = parse_encryption)]
+    s3_encryption: Option<Encryption>,
+    /// Storage class of tables, such as STANDARD_IA [default: that of the bucket]
+    #[arg(long, value_name = "CLASS", env = "HATEBEAM_S3_STORAGE_CLASS")]
+    s3_storage_class: Option<String>,
+}
+
+fn parse_encryption(text: &str) -> Result<Encryption, String> {
+    match text {
+        "AES256" => Ok(Encryption::Aes256),
+        "aws:kms" => Ok(Encryption::Kms { key_id: None }),
+        _ => match text.strip_prefix("aws:kms:") {
+            Some(key) if !key.is_empty() => Ok(Encryption::Kms {
+                key_id: Some(key.to_owned()),
+            }),
+            _ => Err("give AES256, aws:kms or aws:kms:KEY".to_owned()),
+        },
+    }
+}
+
+impl S3Args {
+    pub(super) async fn open(&self, location: &str) -> anyhow::Result<Objects> {
+        let objects = Objects::open(location, &self.options()).await;
+        objects.with_context(|| format!("cannot open the object store {location}"))
+    }
+
+    pub(super) fn options(&self) -> Options {
+        Options {
+            endpoint: self.s3_endpoint.clone(),
+            region: self.s3_region.clone(),
+            path_style: self.s3_path_style,
+            encryption: self.s3_encryption.clone().unwrap_or_default(),
+            storage_class: self.s3_storage_class.clone(),
+            ..Options::default()
+        }
+    }
+}
+
+/// Certificates and token of a member of the cluster.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct TlsArgs {
+    /// Folder that `hatebeam certs` made, or this machine's part of it
+    #[arg(long, value_name = "DIR", env = "HATEBEAM_TLS")]
+    tls: Option<PathBuf>,
+    /// File with the token [default: the variable HATEBEAM_TOKEN, or `token` in the folder of --tls]
+    #[arg(long, value_name = "FILE", env = "HATEBEAM_TOKEN_FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    /// Returns the folder of the certificates.
+    pub(super) fn dir(&self) -> Option<&Path> {
+        self.tls.as_deref()
+    }
+
+    /// Returns the certificate of a member.
+    pub(super) fn member(&self, name: &str) -> Option<Tls> {
+        self.tls.as_ref().map(|dir| Tls::in_dir(dir, name))
+    }
+
+    /// Returns the certificate of a client. A machine of the cluster without one uses its own.
+    pub(super) fn client(&self) -> Option<Tls> {
+        let members = ["client", "worker", "coordinator"].map(|name| self.member(name));
+        let mut existing = members
+            .into_iter()
+            .flatten()
+            .filter(|tls| tls.cert.exists());
+        existing.next().or_else(|| self.member("client"))
+    }
+
+    pub(super) fn token(&self) -> anyhow::Result<Option<Token>> {
+        if let Some(file) = &self.token_file {
+            return Ok(Some(Token::from_file(file)?));
+        }
+        if let Some(token) = Token::from_env()? {
+            return Ok(Some(token));
+        }
+        let file = self.tls.as_ref().map(|dir| dir.join("token"));
+        let file = file.filter(|file| file.exists());
+        Ok(file.map(|file| Token::from_file(&file)).transpose()?)
+    }
+}
+
+/// Parses a cost limit, which is more than nothing.
+pub(super) fn parse_dollars(text: &str) -> Result<Micros, String> {
+    match text.parse() {
+        Ok(Micros::ZERO) | Err(_) => Err("give dollars from 0.000001 to 1000000000".to_owned()),
+        Ok(dollars) => Ok(dollars),
+    }
+}
+
+/// Runs asynchronous work in a new runtime.
+pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start threads")?
+        .block_on(work)
+}

@@ -1,0 +1,35 @@
+//! `hatebeam cancel`: stop a run.
+
+use super::args::block_on;
+use super::client::{ClientArgs, call, refused};
+use crate::output;
+use hatebeam_proto::v1;
+
+const HELP: &str = "\
+Examples:
+  hatebeam cancel patterns-1000000-5f3a9c1e
+  hatebeam cancel patterns-25 --coordinator https://10.0.0.1:7800 --tls tls";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CancelArgs {
+    /// Run, or the beginning of its name
+    #[arg(value_name = "RUN")]
+    run: String,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+impl CancelArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        block_on(async {
+            let (mut client, run) = self.client.find(Some(&self.run)).await?;
+            let run = run.name;
+            let request = call(v1::CancelRequest { run: run.clone() });
+            client.cancel(request).await.map_err(refused)?;
+            output::print(format_args!(
+                "{run} stops after the current depth; committed depths stay, and submitting it again resumes it\n"
+            ))
+        })
+    }
+}

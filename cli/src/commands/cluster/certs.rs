@@ -1,0 +1,130 @@
+//! `hatebeam certs`: the certificates and the token of a cluster.
+
+use crate::output::{self, Failure};
+use hatebeam_net::certs::{CLIENT, MAX_DAYS, Made, Options, make};
+use hatebeam_report::count;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const HELP: &str = "\
+Makes a CA, a certificate and a key for `coordinator`, `worker`, `client` and each --name, and a token. Members of a
+cluster accept every certificate of their CA, whatever the address of the machine, so all workers can share one. The
+certificate of `client` is valid for clients only. Only the owner can read keys and token. Existing files are not
+overwritten.
+
+With --renew, the CA and the token stay, and new certificates and keys replace the old ones, which remain valid until they
+expire. Certificates cannot be revoked: to exclude a member, make all files again in another folder.
+
+With --json: one object with dir, renewed, expires_ms (since 1970), members, files (each with path and private).
+
+Examples:
+  hatebeam certs --out tls
+  hatebeam certs --out tls --days 30 --name gpu --name bench
+  hatebeam certs --out tls --renew --json";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CertsArgs {
+    /// Folder for the files, created if necessary
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Validity of the certificates in days (the CA: ten years)
+    #[arg(long, value_name = "N", default_value_t = 365)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DAYS)))]
+    days: u32,
+    /// Make a certificate with this name too, for servers and clients; can be repeated
+    #[arg(long = "name", value_name = "NAME")]
+    names: Vec<String>,
+    /// Make new certificates with the existing CA
+    #[arg(long)]
+    renew: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The output of `--json`.
+#[derive(Debug, Serialize)]
+struct CertsJson<'a> {
+    dir: &'a Path,
+    renewed: bool,
+    expires_ms: u64,
+    members: &'a [String],
+    files: Vec<FileJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct FileJson<'a> {
+    path: &'a Path,
+    private: bool,
+}
+
+impl CertsArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        if self.out.as_os_str().is_empty() {
+            return Err(Failure::Usage("--out is empty: name a folder".to_owned()).into());
+        }
+        let options = Options {
+            dir: &self.out,
+            names: &self.names,
+            days: self.days,
+            renew: self.renew,
+        };
+        let made = make(&options, SystemTime::now())?;
+        if self.json {
+            output::print_json(&self.json(&made))
+        } else {
+            output::print(self.text(&made))
+        }
+    }
+
+    fn json<'a>(&'a self, made: &'a Made) -> CertsJson<'a> {
+        let since_1970 = made.expires.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let files = made.files.iter().map(|file| FileJson {
+            path: &file.path,
+            private: file.private,
+        });
+        CertsJson {
+            dir: &self.out,
+            renewed: self.renew,
+            expires_ms: u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX),
+            members: &made.members,
+            files: files.collect(),
+        }
+    }
+
+    fn text(&self, made: &Made) -> String {
+        let mut text = String::new();
+        for file in &made.files {
+            let kind = if file.private { "private" } else { "public" };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{kind:<8}  {}", file.path.display());
+        }
+        let days = count(u64::from(self.days), "day");
+        let _ = writeln!(text, "\nThe certificates are valid for {days}. Copy to");
+        let machines = made.members.iter().map(|member| machines_of(member));
+        let width = machines.map(|machines| machines.len()).max().unwrap_or(0);
+        for member in &made.members {
+            let machines = machines_of(member);
+            let _ = writeln!(
+                text,
+                "  {machines:<width$}  ca.pem {member}.pem {member}-key.pem token"
+            );
+        }
+        text.push_str(
+            "Keep ca-key.pem to yourself: its owner can make certificates, and no machine of the\n\
+             cluster needs it, neither the workers nor the coordinator.\n",
+        );
+        text
+    }
+}
+
+/// Names the machines that use the certificate of a member.
+fn machines_of(member: &str) -> String {
+    match member {
+        "worker" | CLIENT => format!("each {member}"),
+        other => other.to_owned(),
+    }
+}

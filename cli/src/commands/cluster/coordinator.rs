@@ -1,0 +1,117 @@
+//! `hatebeam coordinator`.
+
+use super::args::{COORDINATOR, block_on};
+use super::dashboard::DashboardArgs;
+use super::observe::HookArgs;
+use super::server::{ServerArgs, object_store_prices};
+use crate::args::number_in;
+use crate::output;
+use hatebeam_coordinator::{
+    CoreSettings, EventSink, NotifierSettings, Settings, TableSource, coordinate,
+};
+use hatebeam_metrics::Registry;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+const HELP: &str = "\
+Three commands on three machines start a cluster; any number of workers can join and leave during a run:
+  hatebeam coordinator --store s3://bucket/hatebeam --listen 10.0.0.1:7800 --tls tls
+  hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls
+  hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 25M
+
+The state is in the object store. A coordinator that was stopped or killed can be started again on any machine with the
+same store, and resumes the runs. A second coordinator is refused. Without certificates it listens on the loopback only,
+unless --insecure-bind is given.
+
+It serves health checks and reflection to gRPC tools, metrics to Prometheus (--metrics), and a dashboard to browsers
+(--dashboard, http://127.0.0.1:7880 by default).
+
+Examples:
+  hatebeam coordinator --store /shared/hatebeam
+  hatebeam coordinator --store /shared/hatebeam --on-event 'echo $HATEBEAM_RUN $HATEBEAM_EVENT $HATEBEAM_SCORE >> events.log'
+  hatebeam coordinator --store s3://bucket/x --s3-endpoint http://127.0.0.1:3900 --s3-path-style --single-coordinator";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CoordinatorArgs {
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = COORDINATOR)]
+    listen: SocketAddr,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Promise that this is the only coordinator of the store, which then need not honour conditions of writes
+    #[arg(long)]
+    single_coordinator: bool,
+    /// Workers to wait for before a run starts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
+    min_workers: u32,
+    /// Exit with code 0 when no run was open for this many minutes: for rented machines [default: never]
+    #[arg(long, value_name = "MINUTES", value_parser = number_in(0.01..=1e6, "minutes"))]
+    idle_stop: Option<f64>,
+    /// Seconds without a heartbeat after which a worker counts as lost
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = number_in(0.2..=3600.0, "seconds"))]
+    lost_after: f64,
+    #[command(flatten)]
+    hooks: HookArgs,
+    #[command(flatten)]
+    dashboard: DashboardArgs,
+}
+
+impl CoordinatorArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        let server = &self.server;
+        let _logs = server.start("coordinator", self.listen)?;
+        let token = server.tls.token()?;
+        let events = self.hooks.start()?;
+        block_on(async {
+            let stop = server.stop()?;
+            let (registry, objects) = (Registry::default(), server.store.open().await?);
+            let metrics = &server.metrics;
+            metrics.serve(&registry, "coordinator", &objects).await?;
+            let machine = server.rent.machine().await.machine;
+            let prices = object_store_prices(server.store.is_aws());
+            let dashboard = self
+                .dashboard
+                .open(&server.tls, server.insecure_bind, prices)
+                .await?;
+            let url = dashboard.as_ref().map(|opened| opened.url.clone());
+            let lost_after = Duration::from_secs_f64(self.lost_after);
+            let idle_stop = self.idle_stop.map(|minutes| minutes * 60.0);
+            let core = CoreSettings {
+                name: hatebeam_host::process_name(),
+                address: String::new(),
+                objects,
+                prices,
+                machine,
+                single: self.single_coordinator,
+                idle_stop: idle_stop.map(Duration::from_secs_f64),
+                min_workers: self.min_workers as usize,
+                heartbeat: (lost_after / 5).min(Duration::from_secs(1)),
+                lost_after,
+                tables: TableSource::scratch(std::env::temp_dir()),
+                notifications: NotifierSettings {
+                    events: events.map(|events| Arc::new(events) as Arc<dyn EventSink>),
+                    every: self.hooks.every(),
+                },
+            };
+            let settings = Settings {
+                core,
+                listen: self.listen,
+                tls: server.tls.member("coordinator"),
+                token,
+                registry,
+                dashboard: dashboard.map(|opened| opened.dashboard),
+            };
+            let ready = |address: SocketAddr| {
+                // Scripts wait for these lines. The coordinator works without a reader too.
+                let _ = output::print(format_args!("listening on {address}\n"));
+                if let Some(url) = &url {
+                    let _ = output::print(format_args!("dashboard at {url}\n"));
+                }
+            };
+            Ok(coordinate(settings, stop, ready).await?)
+        })
+    }
+}

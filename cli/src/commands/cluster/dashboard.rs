@@ -1,0 +1,100 @@
+//! `--dashboard`: the dashboard of a coordinator.
+
+use super::args::TlsArgs;
+use super::estimate::estimate;
+use anyhow::Context;
+use hatebeam_coordinator::{Dashboard, ObjectStorePrices};
+use hatebeam_dashboard::{EstimateRequest, Settings, bind};
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Default address.
+const DEFAULT: &str = "127.0.0.1:7880";
+
+/// Where the dashboard is.
+#[derive(Debug, clap::Args)]
+pub(super) struct DashboardArgs {
+    /// Address of the dashboard for browsers, or none. It asks for the token if there is one, and uses HTTPS with --tls.
+    /// Other addresses than the loopback need both, or --insecure-bind. If the default is taken, the coordinator runs
+    /// without a dashboard [default: 127.0.0.1:7880]
+    #[arg(long = "dashboard", value_name = "ADDRESS")]
+    place: Option<Place>,
+}
+
+/// An address, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    At(SocketAddr),
+    Nowhere,
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Place, String> {
+        if text == "none" {
+            return Ok(Place::Nowhere);
+        }
+        let address = text.parse().map(Place::At);
+        address.map_err(|_| format!("give an address such as {DEFAULT}, or none"))
+    }
+}
+
+/// A dashboard and its URL.
+pub(super) struct OpenDashboard {
+    pub(super) dashboard: Dashboard,
+    pub(super) url: String,
+}
+
+impl DashboardArgs {
+    /// Starts to listen, if there is to be a dashboard. Must be called within a runtime.
+    pub(super) async fn open(
+        &self,
+        tls: &TlsArgs,
+        insecure_bind: bool,
+        prices: ObjectStorePrices,
+    ) -> anyhow::Result<Option<OpenDashboard>> {
+        let listen = match self.place {
+            Some(Place::Nowhere) => return Ok(None),
+            Some(Place::At(address)) => address,
+            None => DEFAULT.parse().context("the dashboard's default address")?,
+        };
+        let bound = bind(Settings {
+            listen,
+            tls: tls.member("coordinator"),
+            token: tls.token()?,
+            insecure_bind,
+        });
+        let server = match bound.await {
+            Ok(server) => server,
+            Err(error) if self.place.is_none() && error.is_taken() => {
+                tracing::warn!("no dashboard: {error}; --dashboard gives it another address");
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let url = server.url();
+        tracing::info!("dashboard at {url}");
+        let estimator = Arc::new(move |request: &EstimateRequest| estimate(request, prices));
+        let dashboard = Dashboard { server, estimator };
+        Ok(Some(OpenDashboard { dashboard, url }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_is_an_address_or_none() {
+        assert_eq!("none".parse(), Ok(Place::Nowhere));
+        let place = Place::At(DEFAULT.parse().unwrap());
+        assert_eq!(DEFAULT.parse(), Ok(place));
+        assert!("[::1]:0".parse::<Place>().is_ok());
+        for text in ["", "7880", "localhost", "localhost:7880", "off", "None"] {
+            let error = text.parse::<Place>().unwrap_err();
+            assert!(error.contains("127.0.0.1:7880, or none"), "{error}");
+        }
+    }
+}

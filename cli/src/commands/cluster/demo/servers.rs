@@ -1,0 +1,260 @@
+//! The servers of a demo, which never outlive it.
+//!
+//! Each server runs with `--stop-with-stdin`, and its standard input is a pipe whose other end only this process holds.
+//! Closing the pipe asks the server to stop in an orderly way. If this process is killed, the system closes the pipe. This
+//! needs neither unsafe code nor the kernel's death signal, which only Linux has and which depends on threads, not
+//! processes.
+//!
+//! Ctrl-C reaches all processes of a terminal's foreground group. The servers are therefore in groups of their own: this
+//! process stops them, the workers before the coordinator.
+
+use crate::output::Failure;
+use anyhow::{Context, bail};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two checks whether a process has ended.
+pub(super) const TICK: Duration = Duration::from_millis(50);
+/// Time limit for a server to start, and to stop.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Names of the workers.
+const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
+/// Number of lines of a log in an error.
+const LOG_LINES: usize = 5;
+
+/// Addresses of the servers.
+pub(super) struct Addresses {
+    pub(super) coordinator: String,
+    pub(super) dashboard: String,
+}
+
+/// A process that stops when its standard input ends.
+struct Server {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+/// A coordinator and its workers. They are stopped on drop.
+pub(super) struct Servers {
+    dir: PathBuf,
+    stop: Arc<AtomicBool>,
+    /// The coordinator is the first.
+    servers: Vec<Server>,
+}
+
+/// Returns a command that runs this program without the user's configuration file and environment. Settings of logs stay.
+pub(super) fn hatebeam() -> anyhow::Result<Command> {
+    let program = std::env::current_exe().context("cannot find this program's file")?;
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let is_setting = name.to_str().is_some_and(|name| {
+            name.starts_with("HATEBEAM_") && name != "HATEBEAM_LOG" || name.starts_with("OTEL_")
+        });
+        if is_setting {
+            command.env_remove(name);
+        }
+    }
+    command.env("HATEBEAM_CONFIG", "none").stdin(Stdio::null());
+    Ok(command)
+}
+
+impl Servers {
+    pub(super) fn new(dir: &Path, stop: Arc<AtomicBool>) -> Servers {
+        Servers {
+            dir: dir.to_owned(),
+            stop,
+            servers: Vec::new(),
+        }
+    }
+
+    /// Starts the coordinator, and then the workers.
+    pub(super) fn start(&mut self) -> anyhow::Result<Addresses> {
+        let store = self.dir.join("store");
+        let mut command = hatebeam()?;
+        command.arg("coordinator").arg("--store").arg(&store);
+        command.args(["--listen", "127.0.0.1:0", "--dashboard", "127.0.0.1:0"]);
+        command.args(["--min-workers", &WORKERS.len().to_string()]);
+        let lines = self.spawn("coordinator", command)?;
+        let addresses = self.addresses(&lines)?;
+        let threads = (hatebeam_host::cores() / WORKERS.len()).max(1);
+        for name in WORKERS {
+            let mut command = hatebeam()?;
+            command.arg("worker").arg("--store").arg(&store);
+            command.arg("--coordinator");
+            command.arg(format!("http://{}", addresses.coordinator));
+            command.args(["--listen", "127.0.0.1:0", "--name", name]);
+            command.arg("--dir").arg(self.dir.join(name));
+            command.arg("--threads").arg(threads.to_string());
+            self.spawn(name, command)?;
+        }
+        Ok(addresses)
+    }
+
+    /// Starts a server, and returns the lines that it prints.
+    fn spawn(
+        &mut self,
+        name: &'static str,
+        mut command: Command,
+    ) -> anyhow::Result<mpsc::Receiver<String>> {
+        let log = self.dir.join(format!("{name}.log"));
+        let file = File::create(&log)
+            .with_context(|| format!("cannot create the log {}", log.display()))?;
+        command
+            .arg("--stop-with-stdin")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(file);
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot start the {name}"))?;
+        let stdout = child.stdout.take();
+        self.servers.push(Server { name, child, log });
+        let stdout = stdout.context("a server has no output")?;
+        // A server prints fewer lines than this; more would be read and dropped.
+        let (tx, lines) = mpsc::sync_channel(16);
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = tx.try_send(line);
+            }
+        });
+        Ok(lines)
+    }
+
+    /// Waits until the coordinator has printed its addresses.
+    fn addresses(&mut self, lines: &mpsc::Receiver<String>) -> anyhow::Result<Addresses> {
+        let begun = Instant::now();
+        let (mut coordinator, mut dashboard) = (None, None);
+        let found = self.wait_for(|| {
+            for line in lines.try_iter() {
+                if let Some(address) = line.strip_prefix("listening on ") {
+                    coordinator = Some(address.to_owned());
+                } else if let Some(url) = line.strip_prefix("dashboard at ") {
+                    dashboard = Some(url.to_owned());
+                }
+            }
+            let are_complete = coordinator.is_some() && dashboard.is_some();
+            (are_complete || begun.elapsed() > TIMEOUT).then_some(())
+        })?;
+        if found.is_none() {
+            return Err(Failure::Interrupted.into());
+        }
+        match (coordinator, dashboard) {
+            (Some(coordinator), Some(dashboard)) => Ok(Addresses {
+                coordinator,
+                dashboard,
+            }),
+            _ => {
+                let logs: String = self.servers.iter().map(Server::end_of_log).collect();
+                bail!("the coordinator printed no addresses within {TIMEOUT:?}{logs}")
+            }
+        }
+    }
+
+    /// Waits until `look` finds something; `None` if a signal comes first. Fails if a server ends.
+    pub(super) fn wait_for<T>(
+        &mut self,
+        mut look: impl FnMut() -> Option<T>,
+    ) -> anyhow::Result<Option<T>> {
+        while !self.stop.load(Ordering::Relaxed) {
+            if let Some(found) = look() {
+                return Ok(Some(found));
+            }
+            self.check()?;
+            thread::sleep(TICK);
+        }
+        Ok(None)
+    }
+
+    /// Fails if a server has ended.
+    fn check(&mut self) -> anyhow::Result<()> {
+        for server in &mut self.servers {
+            if let Some(status) = server.child.try_wait()? {
+                let log = server.end_of_log();
+                bail!("the {} ended ({status}){log}", server.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the output of a command that needs the servers. Stops the command with them, or at a signal.
+    pub(super) fn output(&mut self, mut command: Command) -> anyhow::Result<String> {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut stdout = child.stdout.take().context("a command has no output")?;
+        // Read as it comes, so that the command never waits.
+        let reader = thread::spawn(move || {
+            let mut out = String::new();
+            stdout.read_to_string(&mut out).map(|_| out)
+        });
+        let ended = self.wait_for(|| child.try_wait().transpose());
+        if !matches!(ended, Ok(Some(_))) {
+            // The command may have ended in the meantime.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let Some(status) = ended? else {
+            return Err(Failure::Interrupted.into());
+        };
+        let status = status.context("a command of the demo")?;
+        // Ctrl-C reaches the command too, which may stop first.
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted.into());
+        }
+        let out = reader.join();
+        let out = out.map_err(|_| anyhow::anyhow!("cannot read the output of a command"))??;
+        // A command that failed with output described its failure there; the caller reports it.
+        if !status.success() && out.is_empty() {
+            bail!("a command of the demo failed ({status})");
+        }
+        Ok(out)
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        let Some((coordinator, workers)) = self.servers.split_first_mut() else {
+            return;
+        };
+        // Workers first, so that they do not try to reconnect.
+        workers.iter_mut().for_each(Server::ask_to_stop);
+        workers.iter_mut().for_each(Server::wait_for_end);
+        coordinator.ask_to_stop();
+        coordinator.wait_for_end();
+    }
+}
+
+impl Server {
+    fn ask_to_stop(&mut self) {
+        self.child.stdin = None;
+    }
+
+    /// Waits until the server ends, and kills it after the time limit.
+    fn wait_for_end(&mut self) {
+        let begun = Instant::now();
+        while let Ok(None) = self.child.try_wait() {
+            if begun.elapsed() > TIMEOUT {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            thread::sleep(TICK);
+        }
+    }
+
+    /// Returns the last lines of the log, for an error.
+    fn end_of_log(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
+        format!("; the end of its log:\n{}", last.join("\n"))
+    }
+}

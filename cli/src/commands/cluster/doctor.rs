@@ -1,0 +1,41 @@
+//! The parts of a cluster that `hatebeam doctor` checks.
+
+use super::args::{S3Args, TlsArgs};
+use hatebeam_doctor::{Cluster, Coordinator, Examination};
+
+/// The parts of a cluster to check.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckedClusterArgs {
+    /// Object store to check: a folder that all machines share, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE", env = "HATEBEAM_STORE")]
+    store: Option<String>,
+    #[command(flatten)]
+    s3: S3Args,
+    /// Address of the coordinator to check, as http://host:port, or https:// with certificates
+    #[arg(long, value_name = "URI", env = "HATEBEAM_COORDINATOR")]
+    coordinator: Option<String>,
+    #[command(flatten)]
+    tls: TlsArgs,
+}
+
+impl CheckedClusterArgs {
+    /// Returns the checks of the named parts.
+    pub(crate) fn examinations(&self) -> anyhow::Result<Vec<Examination>> {
+        let store = self.store.clone();
+        let coordinator = match &self.coordinator {
+            Some(uri) => Some(Coordinator {
+                uri: uri.clone(),
+                tls: self.tls.client(),
+                token: self.tls.token()?,
+                version: env!("CARGO_PKG_VERSION"),
+            }),
+            None => None,
+        };
+        let cluster = Cluster {
+            store: store.map(|location| (location, self.s3.options())),
+            certificates: self.tls.dir().map(ToOwned::to_owned),
+            coordinator,
+        };
+        Ok(cluster.examinations())
+    }
+}

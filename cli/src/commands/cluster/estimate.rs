@@ -1,0 +1,118 @@
+//! Estimates of the time and cost of a run, for `hatebeam plan` and the dashboard.
+
+use hatebeam_cost::{
+    Beam, EarlierRun, Estimate, EstimateInputs, EstimateWorker, Machine, Micros, ModelInputs,
+    ObjectStorePrices, PriceTable, ProgramConstants,
+};
+use hatebeam_dashboard::EstimateRequest;
+use hatebeam_objects::Options;
+use hatebeam_proto::batch::{BATCH_CHILDREN, FLOOR_INTERVAL, QUEUED_BATCHES};
+use hatebeam_proto::v1;
+use hatebeam_runs::{Retention, likely_depths};
+
+/// Returns the constants of the program that the model needs.
+pub(super) fn program_constants() -> ProgramConstants {
+    let objects = Options::default();
+    ProgramConstants {
+        batch_children: BATCH_CHILDREN,
+        queued_batches: QUEUED_BATCHES,
+        floor_interval: FLOOR_INTERVAL,
+        part_bytes: objects.part_bytes,
+        parallel_parts: objects.parallel_parts,
+    }
+}
+
+/// Estimates the time and cost of a run on the connected workers, at these prices of the object store.
+///
+/// # Errors
+/// The reason why the run cannot be searched.
+pub(super) fn estimate(
+    request: &EstimateRequest,
+    prices: ObjectStorePrices,
+) -> Result<Estimate, String> {
+    let form = &request.form;
+    let spec = &form.spec;
+    spec.check().map_err(|error| error.to_string())?;
+    let keep: Retention = match form.keep.as_str() {
+        "" => Retention::All,
+        keep => keep.parse().map_err(|error| format!("keep: {error}"))?,
+    };
+    let evaluator = &spec.evaluator;
+    let model = ModelInputs {
+        puts_per_second: PriceTable::get().s3.puts_per_second,
+        ..ModelInputs::measured(evaluator.kind, evaluator.quiescence, program_constants())
+    };
+    let max_depth = (form.max_depth > 0).then_some(form.max_depth);
+    let start = spec.start_depth();
+    let depths = likely_depths(spec, max_depth).map(|depth| depth.saturating_sub(start).max(1));
+    Ok(hatebeam_cost::estimate(&EstimateInputs {
+        model,
+        beam: Beam::new(spec.width, (form.shards > 0).then_some(form.shards)),
+        depths,
+        kept_share: keep.share(depths[1]),
+        workers: request.workers.iter().map(worker).collect(),
+        runs: request.runs.iter().map(earlier_run).collect(),
+        prices,
+    }))
+}
+
+fn worker(worker: &v1::WorkerStatus) -> EstimateWorker {
+    let machine = worker.machine.clone().unwrap_or_default();
+    EstimateWorker {
+        machine: Machine {
+            kind: machine.kind,
+            id: machine.id,
+            price_per_hour: machine.micros_per_hour.map(Micros),
+            ..Machine::default()
+        },
+        threads: worker.threads,
+        memory_bytes: worker.memory_bytes,
+    }
+}
+
+fn earlier_run(run: &v1::RunStatus) -> EarlierRun {
+    EarlierRun {
+        name: run.name.clone(),
+        width: run.width,
+        depth: run.depth,
+        seconds: run.seconds,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn request(width: u64, keep: &str) -> EstimateRequest {
+        let spec = json!({
+            "width": width,
+            "well": { "columns": 10, "rows": 16, "clear_above_bar": false },
+            "start": "empty",
+            "evaluator": { "kind": "patterns", "quiescence": "off" },
+        });
+        EstimateRequest {
+            form: serde_json::from_value(json!({ "spec": spec, "keep": keep })).unwrap(),
+            workers: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    fn estimated(width: u64, keep: &str) -> Result<Estimate, String> {
+        estimate(&request(width, keep), ObjectStorePrices::default())
+    }
+
+    #[test]
+    fn kept_depths_decide_the_storage() {
+        let (all, fourth) = (estimated(10_000, ""), estimated(10_000, "4"));
+        let stored = |estimate: Result<Estimate, String>| estimate.unwrap().stored_bytes;
+        assert_eq!(stored(all), 4.0 * stored(fourth));
+    }
+
+    #[test]
+    fn invalid_runs_are_refused() {
+        let error = estimated(0, "").unwrap_err();
+        assert!(error.contains("width"), "{error}");
+        assert!(estimated(10, "some").is_err());
+    }
+}

@@ -1,0 +1,78 @@
+//! `hatebeam limit`: change the limits of a run.
+
+use super::args::{block_on, parse_dollars};
+use super::client::{ClientArgs, call, refused};
+use super::format::print_run;
+use super::submit::seconds;
+use crate::args::parse_hours;
+use anyhow::Context;
+use clap::ArgGroup;
+use hatebeam_proto::v1;
+
+const HELP: &str = "\
+Changes the limits of a queued or running run. Other limits stay. To resume a run that ended at a limit, submit it again
+with a higher one.
+
+Examples:
+  hatebeam limit patterns-1000000-5f3a9c1e --max-cost 30
+  hatebeam limit patterns-25 --max-cost 40 --max-hours none";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[command(group(ArgGroup::new("limits").required(true).multiple(true).args(["max_depth", "max_cost", "max_hours"])))]
+pub(crate) struct LimitArgs {
+    /// Run, or the beginning of its name
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Depth to stop at, or none
+    #[arg(long, value_name = "PIECES", value_parser = |text: &str| or_none(text, parse_depth))]
+    max_depth: Option<u32>,
+    /// Maximum total cost in dollars, or none
+    #[arg(long, value_name = "DOLLARS")]
+    #[arg(value_parser = |text: &str| or_none(text, |text| parse_dollars(text).map(|cost| cost.0)))]
+    max_cost: Option<u64>,
+    /// Maximum total hours of searching and of waiting for workers, or none
+    #[arg(long, value_name = "HOURS")]
+    #[arg(value_parser = |text: &str| or_none(text, |text| parse_hours(text).map(seconds)))]
+    max_hours: Option<u64>,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_depth(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(depth) if depth > 0 => Ok(depth),
+        _ => Err(format!("give pieces from 1 to {}", u32::MAX)),
+    }
+}
+
+/// Parses a limit or `none`, which the protocol encodes as 0.
+fn or_none<T: Default>(
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<T, String> {
+    match text {
+        "none" => Ok(T::default()),
+        _ => parse(text).map_err(|error| format!("{error}, or none")),
+    }
+}
+
+impl LimitArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        block_on(async {
+            let (mut client, run) = self.client.find(Some(&self.run)).await?;
+            let request = call(v1::LimitRequest {
+                run: run.name,
+                max_depth: self.max_depth,
+                max_cost_micros: self.max_cost,
+                max_seconds: self.max_hours,
+            });
+            let limited = client.limit(request).await.map_err(refused)?.into_inner();
+            let run = limited.run.context("the coordinator names no run")?;
+            print_run(&run, self.json)
+        })
+    }
+}

@@ -1,0 +1,394 @@
+//! `hatebeam plan`: estimate the time and cost of a search on many machines.
+
+use super::estimate::program_constants;
+use super::server::market_parser;
+use crate::args::{kind_parser, number_in, parse_wells, quiescence_parser};
+use crate::output;
+use anyhow::{Context, anyhow};
+use hatebeam_cost::{
+    BENCHMARK_NS, Beam, DepthModel, InstanceType, MAX_WORKERS, Market, ModelInputs, PriceTable,
+    fewest_workers, model_depth,
+};
+use hatebeam_host::{available_memory, cores};
+use hatebeam_report::{bytes, count, duration};
+use hatebeam_runs::Retention;
+use hatebeam_search::{EvaluatorKind, Quiescence};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// Range of numbers that describe a machine.
+const POSITIVE: RangeInclusive<f64> = 1e-3..=1e9;
+
+const HELP: &str = "\
+The estimate comes from a model that was measured and checked on two cores; docs/cluster-model.md has its formula, its
+inputs, the assumptions and the check. The prices are from a table with a date: check them before you spend money. Time
+to start machines and idle time are not included. The model assumes that the coordinator shares a machine with a worker, and
+that all machines are in one zone with an S3 endpoint, so that traffic is free.
+
+A depth takes as long as the slowest of cores (searching), network, disk (of the worker), commit (upload of a depth's tables
+to S3, parallel to the search) and requests (writes to S3), plus the rounds in which all workers wait. The columns after
+`limit` show the used share of a depth.
+
+--ns-per-child is what `cargo bench -p hatebeam-search -- --step patterns` prints on one thread of the machine; it replaces
+an assumption. `--instance local` is this machine.
+
+With --json: one object with width, depths, instance, dollars_per_hour, prices_as_of, stored_bytes,
+storage_dollars_per_month, and `plans`, one per number of machines, with all values of the table.
+
+Examples:
+  hatebeam plan --width 25M --instance c5d.18xlarge --count 4
+  hatebeam plan --width 1G --instance c5d.18xlarge --count 1..64
+  hatebeam plan --width 25M --instance c6id.32xlarge --count 1,2,3 --market spot --keep 4
+  hatebeam plan --width 5M --cores 16 --memory-gib 64 --network-gbit 10 --price-per-hour 0.80 --json";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct PlanArgs {
+    /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
+    #[arg(long, short, value_name = "WELLS", value_parser = parse_wells)]
+    width: u64,
+    /// Machine type, as AWS names it, or local
+    #[arg(long, value_name = "NAME", default_value = "c5d.18xlarge")]
+    instance: String,
+    /// Number of machines: a number, a list such as 1,2,4, or a range such as 1..64 that doubles
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_counts)]
+    count: Counts,
+    /// Shards of a depth, 1 to 4096 [default: 64, or one per million wells]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    shards: Option<u32>,
+    /// Evaluator of wells
+    #[arg(long, value_name = "NAME", default_value = "patterns")]
+    #[arg(value_parser = kind_parser(), ignore_case = true)]
+    evaluator: EvaluatorKind,
+    /// Evaluate a well after the lines that it can clear in a row
+    #[arg(long, value_name = "MODE", default_value = "off")]
+    #[arg(value_parser = quiescence_parser(), ignore_case = true)]
+    quiescence: Quiescence,
+    /// Number of depths of the run
+    #[arg(long, value_name = "N", default_value_t = 250)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    depths: u32,
+    /// Depths whose wells stay in the object store: all; a number N from 2 to 6 for every Nth; or last
+    #[arg(long, value_name = "DEPTHS", default_value = "all")]
+    keep: Retention,
+    /// How machines are paid for
+    #[arg(long, value_name = "MARKET", default_value = "on-demand", value_parser = market_parser())]
+    market: Market,
+    /// Price of a machine in dollars an hour [default: from the table]
+    #[arg(long, value_name = "DOLLARS", value_parser = number_in(0.0..=1e6, "dollars"))]
+    price_per_hour: Option<f64>,
+    /// Physical cores of a machine that is not in the table
+    #[arg(long, value_name = "N", conflicts_with = "instance")]
+    #[arg(requires = "memory_gib", requires = "network_gbit")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
+    cores: Option<u32>,
+    /// Memory of a machine in GiB [default: from the table]
+    #[arg(long, value_name = "GIB", value_parser = number_in(POSITIVE, "a number"))]
+    memory_gib: Option<f64>,
+    /// Network throughput of a machine in gigabits a second each way [default: from the table]
+    #[arg(long, value_name = "GBIT", value_parser = number_in(POSITIVE, "a number"))]
+    network_gbit: Option<f64>,
+    /// Nanoseconds per child that the step's benchmark prints on one thread of the machine [default: assumed]
+    #[arg(long, value_name = "NS", value_parser = number_in(POSITIVE, "a number"))]
+    ns_per_child: Option<f64>,
+    /// Mean number of distinct children of a well, which decreases during a game
+    #[arg(long, value_name = "N", default_value_t = 19.0, value_parser = number_in(POSITIVE, "a number"))]
+    children_per_well: f64,
+    /// Milliseconds that the object store takes to write a small object
+    #[arg(long, value_name = "MS", default_value_t = 60.0, value_parser = number_in(POSITIVE, "a number"))]
+    put_ms: f64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Numbers of machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Counts(Vec<u32>);
+
+fn parse_counts(text: &str) -> Result<Counts, String> {
+    let number = |text: &str| {
+        let number = text.trim().parse().ok();
+        number.filter(|number| (1..=MAX_WORKERS).contains(number))
+    };
+    let counts = match text.split_once("..") {
+        Some((from, to)) => number(from).zip(number(to)).and_then(doubling),
+        None => text.split(',').map(number).collect(),
+    };
+    counts.map(Counts).ok_or_else(|| {
+        format!(
+            "give a number of machines from 1 to {MAX_WORKERS}, a list such as 1,2,4, or a range such as 1..64"
+        )
+    })
+}
+
+/// Returns the numbers of a range, each twice the previous one. The end is included even if doubling skips it.
+fn doubling((from, to): (u32, u32)) -> Option<Vec<u32>> {
+    let doubling = std::iter::successors(Some(from), |n| n.checked_mul(2));
+    let below = doubling.take_while(|&n| n < to);
+    (from <= to).then(|| below.chain([to]).collect())
+}
+
+/// The output of `--json`.
+#[derive(Debug, Serialize)]
+struct PlansJson {
+    width: u64,
+    shards: u64,
+    depths: u32,
+    evaluator: &'static str,
+    instance: InstanceType,
+    market: &'static str,
+    dollars_per_hour: f64,
+    prices_as_of: String,
+    region: String,
+    /// Size of all kept depths.
+    stored_bytes: f64,
+    storage_dollars_per_month: f64,
+    plans: Vec<Plan>,
+}
+
+/// The estimate for a number of machines.
+#[derive(Debug, Serialize)]
+struct Plan {
+    count: u32,
+    depth: DepthModel,
+    /// Time of the run.
+    seconds: f64,
+    /// Cost of the machines for a depth.
+    machine_dollars_per_depth: f64,
+    /// Cost of the machines for the run.
+    machine_dollars: f64,
+    /// Cost of writes to the object store for the run.
+    request_dollars: f64,
+    /// Cost of machines and writes for a depth.
+    dollars_per_depth: f64,
+    /// Cost of machines and writes for the run.
+    dollars: f64,
+}
+
+impl PlanArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        let plans = self.plans()?;
+        if self.json {
+            return output::print_json(&plans);
+        }
+        output::print(plans.text(self.keep))
+    }
+
+    /// Returns the machine that the arguments describe.
+    fn instance(&self, prices: &PriceTable) -> anyhow::Result<InstanceType> {
+        let mut instance = match self.cores {
+            Some(cores) => InstanceType::unnamed("described", cores),
+            None if self.instance.eq_ignore_ascii_case("local") => {
+                let mut local = InstanceType::unnamed("local", u32::try_from(cores())?);
+                let memory = available_memory().unwrap_or(4 << 30);
+                local.memory_gib = memory as f64 / f64::from(1 << 30);
+                local
+            }
+            None => prices.find(&self.instance).cloned().context(
+                "--instance: `local` is this machine; describe others with --cores, --memory-gib, --network-gbit and \
+                 --price-per-hour",
+            )?,
+        };
+        instance.memory_gib = self.memory_gib.unwrap_or(instance.memory_gib);
+        if let Some(gbit) = self.network_gbit {
+            (instance.network_gbit, instance.burst_gbit) = (gbit, gbit);
+        }
+        if let Some(ns) = self.ns_per_child {
+            instance.core_speed = BENCHMARK_NS / ns;
+        }
+        if let Some(price) = self.price_per_hour {
+            (instance.on_demand, instance.spot) = (price, price);
+        }
+        Ok(instance)
+    }
+
+    fn plans(&self) -> anyhow::Result<PlansJson> {
+        let prices = PriceTable::get();
+        let instance = self.instance(prices)?;
+        let inputs = ModelInputs {
+            children_per_well: self.children_per_well,
+            put_seconds: self.put_ms / 1e3,
+            puts_per_second: prices.s3.puts_per_second,
+            ..ModelInputs::measured(self.evaluator, self.quiescence, program_constants())
+        };
+        let machine = instance.profile();
+        let dollars_per_hour = instance.dollars_per_hour(self.market);
+        let beam = Beam::new(self.width, self.shards);
+        let depths = f64::from(self.depths);
+        let plan = |&count: &u32| {
+            let depth = model_depth(&inputs, &machine, beam, count);
+            let machines = dollars_per_hour / 3600.0 * depth.seconds * f64::from(count);
+            let requests = depth.puts * prices.s3.dollars_per_1000_puts / 1000.0;
+            Plan {
+                count,
+                seconds: depth.seconds * depths,
+                depth,
+                machine_dollars_per_depth: machines,
+                machine_dollars: machines * depths,
+                request_dollars: requests * depths,
+                dollars_per_depth: machines + requests,
+                dollars: (machines + requests) * depths,
+            }
+        };
+        let plans: Vec<Plan> = self.count.0.iter().map(plan).collect();
+        if !plans.iter().any(|plan| plan.depth.fits) {
+            let fewest = fewest_workers(&inputs, &machine, beam);
+            return Err(self.too_small(&instance, &plans, fewest));
+        }
+        let stored_bytes =
+            self.width as f64 * inputs.bytes_per_well * depths * self.keep.share(self.depths);
+        Ok(PlansJson {
+            width: self.width,
+            shards: beam.shards,
+            depths: self.depths,
+            evaluator: self.evaluator.name(),
+            market: self.market.name(),
+            dollars_per_hour,
+            prices_as_of: prices.as_of.clone(),
+            region: prices.region.clone(),
+            stored_bytes,
+            storage_dollars_per_month: stored_bytes / 1e9 * prices.s3.dollars_per_gb_month,
+            instance,
+            plans,
+        })
+    }
+
+    /// Returns the error for numbers of machines that all lack memory.
+    fn too_small(
+        &self,
+        instance: &InstanceType,
+        plans: &[Plan],
+        fewest: Option<u32>,
+    ) -> anyhow::Error {
+        let most = plans.iter().max_by_key(|plan| plan.count);
+        let need = most.map_or(0.0, |plan| plan.depth.memory_bytes);
+        let machines = most.map_or(0, |plan| plan.count);
+        let remedy = match fewest {
+            Some(fewest) => format!("use at least {}", count(u64::from(fewest), "machine")),
+            None => format!("even {MAX_WORKERS} machines are too few"),
+        };
+        anyhow!(
+            "a width of {} does not fit in {machines} {}: a worker needs {} of memory, and has nine tenths of {} GiB; \
+             {remedy}",
+            self.width,
+            instance.name,
+            bytes(need as u64),
+            number(instance.memory_gib)
+        )
+    }
+}
+
+/// Formats a number with a decimal only if it needs one.
+fn number(value: f64) -> String {
+    let decimals = usize::from(value.fract() != 0.0);
+    format!("{value:.decimals$}")
+}
+
+/// Formats dollars with three significant digits.
+fn dollars(value: f64) -> String {
+    match value {
+        99.5.. => format!("{value:.0}"),
+        0.995.. => format!("{value:.2}"),
+        _ => format!("{value:.5}"),
+    }
+}
+
+/// Formats seconds with three significant digits.
+fn seconds(value: f64) -> String {
+    match value {
+        99.5.. => format!("{value:.0}"),
+        9.95.. => format!("{value:.1}"),
+        0.995.. => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+impl PlansJson {
+    fn text(&self, keep: Retention) -> String {
+        let instance = &self.instance;
+        let mut text = format!(
+            "{} wells wide, {}, {}, {}\n{}: {}, {}, {} GiB, {} Gbit/s; ${} an hour {} ({}, {})\n\n",
+            self.width,
+            count(u64::from(self.depths), "depth"),
+            count(self.shards, "shard"),
+            self.evaluator,
+            instance.name,
+            count(u64::from(instance.vcpus), "vCPU"),
+            count(u64::from(instance.cores), "core"),
+            number(instance.memory_gib),
+            number(instance.network_gbit),
+            self.dollars_per_hour,
+            self.market,
+            self.region,
+            self.prices_as_of
+        );
+        text.push_str(
+            "machines  s/depth       run    $/depth      $/run  limit     cores network  disk commit rounds memory\n",
+        );
+        for plan in &self.plans {
+            text.push_str(&plan.row(instance.memory_gib * f64::from(1 << 30)));
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "\nkept in S3 (--keep {keep}): {}, ${} a month",
+            bytes(self.stored_bytes as u64),
+            dollars(self.storage_dollars_per_month)
+        );
+        text
+    }
+}
+
+impl Plan {
+    fn row(&self, memory_bytes: f64) -> String {
+        let depth = &self.depth;
+        if !depth.fits {
+            let memory = bytes(depth.memory_bytes as u64);
+            let machines = self.count;
+            return format!("{machines:>8}  does not fit: a worker needs {memory} of memory\n");
+        }
+        let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+        let busy = |seconds: f64| percent(seconds / depth.seconds);
+        format!(
+            "{:>8} {:>8} {:>9} {:>10} {:>10}  {:<8} {:>6} {:>7} {:>5} {:>6} {:>6} {:>6}\n",
+            self.count,
+            seconds(depth.seconds),
+            duration(Duration::from_secs_f64(self.seconds.clamp(0.0, 1e12))),
+            dollars(self.dollars_per_depth),
+            dollars(self.dollars),
+            depth.limit.name(),
+            busy(depth.cores_seconds),
+            busy(depth.network_seconds),
+            busy(depth.disk_seconds),
+            busy(depth.commit_seconds),
+            busy(depth.rounds_seconds),
+            percent(depth.memory_bytes / memory_bytes),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_parsed() {
+        for (text, counts) in [
+            ("4", &[4][..]),
+            ("1,2,4", &[1, 2, 4]),
+            ("1..8", &[1, 2, 4, 8]),
+            ("3..20", &[3, 6, 12, 20]),
+            ("5..5", &[5]),
+            ("4096", &[4096]),
+        ] {
+            assert_eq!(parse_counts(text), Ok(Counts(counts.to_vec())), "{text}");
+        }
+        let invalid = "| 0|-1|4097|1,,2|1,0|8..1|0..4|..|1..|x|1...3|99999999999";
+        for text in invalid.split('|') {
+            assert!(parse_counts(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! `hatebeam replays`: the replays of finished runs from the object store, and the best game so far of an open run from
+//! the coordinator.
+
+use super::args::{StoreArgs, block_on};
+use super::client::{ClientArgs, refused};
+use super::stored::{manifests, named};
+use crate::output;
+use anyhow::{Context, bail, ensure};
+use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use hatebeam_game::Encoding;
+use hatebeam_proto::v1;
+use hatebeam_report::{Facts, Film, Format, GameFiles, date};
+use hatebeam_runs::{GameResult, Manifest, RunSpec, end_in_words};
+use hatebeam_store::write_whole;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tonic::Request;
+
+/// Time limit for the coordinator to read a game back.
+const GAME_TIMEOUT: Duration = Duration::from_secs(150);
+
+const HELP: &str = "\
+`list` and `pull` read the object store and need no coordinator. A replay is played by the exact rules before it is
+written, and refused if its score is wrong. `so-far` asks the coordinator for the best game of an open run.
+
+Formats: base2048 is what the original game prints and reads; raw has a letter per key; json has every well and piece; svg
+is a picture; html is a report on the run with plots. The object store has the same files under runs/RUN/replays/.
+
+Examples:
+  hatebeam replays list --store s3://bucket/hatebeam
+  hatebeam replays pull --store /shared/hatebeam --best --out record.txt
+  hatebeam replays pull --store /shared/hatebeam --best --format all --out results/
+  hatebeam replays pull --store /shared/hatebeam patterns-1000000-5f3a9c1e
+  hatebeam replays so-far
+  hatebeam replays so-far patterns-1000000-5f3a9c1e --depth 120 --format svg --out so-far.svg";
+
+const LIST_HELP: &str = "\
+Examples:
+  hatebeam replays list --store s3://bucket/hatebeam
+  hatebeam replays list --store /shared/hatebeam --json";
+
+const SO_FAR_HELP: &str = "\
+Examples:
+  hatebeam replays so-far
+  hatebeam replays so-far patterns-1000000-5f3a9c1e --depth 120 --format svg --out game.svg";
+
+const PULL_HELP: &str = "\
+Examples:
+  hatebeam replays pull --store /shared/hatebeam --best --out record.txt
+  hatebeam replays pull --store /shared/hatebeam patterns-1000000-5f3a9c1e";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP, disable_help_subcommand = true)]
+pub(crate) struct ReplaysArgs {
+    #[command(subcommand)]
+    command: ReplaysCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ReplaysCommand {
+    /// List the finished runs, the best first
+    #[command(after_help = LIST_HELP)]
+    List(ListArgs),
+    /// Download the replay of a finished run
+    #[command(after_help = PULL_HELP)]
+    Pull(PullArgs),
+    /// Download the best game so far of an open run
+    #[command(after_help = SO_FAR_HELP)]
+    SoFar(SoFarArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct PullArgs {
+    /// Run, or the beginning of its name
+    #[arg(
+        value_name = "RUN",
+        required_unless_present = "best",
+        conflicts_with = "best"
+    )]
+    run: Option<String>,
+    /// Download the replay with the most lines
+    #[arg(long)]
+    best: bool,
+    /// Format; all writes every format to the folder --out, or to the current one
+    #[arg(long, value_name = "FORMAT", default_value = "base2048", value_parser = formats_parser())]
+    format: Formats,
+    /// File to write, or a folder for a file with a name of its own [default: standard output]
+    #[arg(long, short, value_name = "PATH")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct SoFarArgs {
+    /// Run, or the beginning of its name [default: the running one, or else the last submitted]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    /// Download the game through the best well of this depth [default: the depth with the most lines]
+    #[arg(long, value_name = "DEPTH", value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+    /// Format
+    #[arg(long, value_name = "FORMAT", default_value = "base2048")]
+    #[arg(value_parser = format_parser(&[Format::Base2048, Format::Raw, Format::Json, Format::Svg]))]
+    format: Format,
+    /// File to write, or a folder for a file with a name of its own [default: standard output]
+    #[arg(long, short, value_name = "PATH")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// One format or all.
+#[derive(Clone, Copy, Debug)]
+enum Formats {
+    One(Format),
+    All,
+}
+
+fn formats_parser() -> impl TypedValueParser<Value = Formats> {
+    let names = Format::ALL.map(Format::name).into_iter().chain(["all"]);
+    PossibleValuesParser::new(names).map(|name| name.parse().map_or(Formats::All, Formats::One))
+}
+
+fn format_parser(formats: &[Format]) -> impl TypedValueParser<Value = Format> + use<> {
+    PossibleValuesParser::new(formats.iter().map(|format| format.name()))
+        .map(|name| name.parse().unwrap_or(Format::Base2048))
+}
+
+/// A finished run in a list.
+#[derive(Serialize)]
+struct Line<'a> {
+    run: &'a str,
+    best_lines: u32,
+    pieces: u32,
+    width: u64,
+    /// UTC date of the end of the run; `None` if it is unknown.
+    date: Option<String>,
+    replay: &'a str,
+    files: &'a [String],
+}
+
+impl ReplaysArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        match &self.command {
+            ReplaysCommand::List(args) => args.run(),
+            ReplaysCommand::Pull(args) => args.run(),
+            ReplaysCommand::SoFar(args) => args.run(),
+        }
+    }
+}
+
+/// Returns the runs that have a replay, the best first.
+fn finished(store: &StoreArgs) -> anyhow::Result<Vec<Manifest>> {
+    let mut found = block_on(async { manifests(&store.open().await?).await })?;
+    found.retain(|manifest| manifest.result.is_some());
+    found.sort_by_key(|manifest| {
+        let lines = manifest.result.as_ref().map_or(0, |result| result.lines);
+        (Reverse(lines), manifest.name.clone())
+    });
+    Ok(found)
+}
+
+/// Returns the UTC date of the end of a run, if it is known.
+fn end_date(result: &GameResult) -> Option<String> {
+    let since = Duration::from_millis(result.ended_ms);
+    let ended = UNIX_EPOCH.checked_add(since);
+    ended.filter(|_| result.ended_ms > 0).map(date)
+}
+
+fn line(manifest: &Manifest) -> Option<Line<'_>> {
+    let result = manifest.result.as_ref()?;
+    Some(Line {
+        run: &manifest.name,
+        best_lines: result.lines,
+        pieces: result.pieces,
+        width: manifest.spec.width,
+        date: end_date(result),
+        replay: &result.replay,
+        files: &result.files,
+    })
+}
+
+impl ListArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let found = finished(&self.store)?;
+        let lines: Vec<Line<'_>> = found.iter().filter_map(line).collect();
+        if self.json {
+            return output::print_json(&lines);
+        }
+        let mut text = String::new();
+        for line in &lines {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{:<10}  {:>6} lines  {:>6} pieces  {:>11} wide  {}",
+                line.date.as_deref().unwrap_or("-"),
+                line.best_lines,
+                line.pieces,
+                line.width,
+                line.run
+            );
+        }
+        if lines.is_empty() {
+            text.push_str("No run has finished yet.\n");
+        }
+        output::print(text)
+    }
+}
+
+/// A replay to download.
+struct Replay<'a> {
+    spec: &'a RunSpec,
+    facts: Facts,
+    base2048: &'a str,
+    /// Lines that the game must have.
+    lines: u32,
+}
+
+impl Replay<'_> {
+    /// Plays the replay by the exact rules, and checks its lines.
+    fn play(&self) -> anyhow::Result<Film> {
+        let keys = Encoding::Base2048.decode(self.base2048);
+        let film = self.spec.film(&keys.context("cannot decode the replay")?)?;
+        ensure!(
+            film.score == self.lines && film.over,
+            "refused the replay of {}: played, it has {} lines{}, not {}",
+            self.facts.run,
+            film.score,
+            if film.over { "" } else { " and does not end" },
+            self.lines,
+        );
+        Ok(film)
+    }
+
+    /// Plays the replay, and returns its files, named after `existing` ones or this date.
+    fn files(self, existing: &[&str], date: &str) -> anyhow::Result<GameFiles> {
+        let film = self.play()?;
+        let existing = existing.iter().copied();
+        Ok(GameFiles::new(film, self.facts, existing, date))
+    }
+}
+
+/// Returns the files of a finished run's best game. They are made from the replay after it was checked, so that nothing in
+/// the object store is trusted, and old runs have all files too.
+fn files_of(manifest: &Manifest) -> anyhow::Result<GameFiles> {
+    let result = manifest.result.as_ref();
+    let result = result.context("the run has no replay")?;
+    let names = result.files.iter().filter_map(|key| key.rsplit('/').next());
+    let date = end_date(result).unwrap_or_else(|| date(SystemTime::now()));
+    let replay = Replay {
+        spec: &manifest.spec,
+        facts: manifest.facts()?,
+        base2048: &result.replay,
+        lines: result.lines,
+    };
+    replay.files(&names.collect::<Vec<_>>(), &date)
+}
+
+/// Writes a file of a game to a file or a folder, or prints it.
+fn write(files: &GameFiles, format: Format, out: Option<&Path>) -> anyhow::Result<()> {
+    let file = files.file(format);
+    let game = format!("{} lines, {} pieces", files.film.score, files.film.pieces);
+    let Some(out) = out else {
+        output::print(file.text)?;
+        output::note(game);
+        return Ok(());
+    };
+    let is_folder = out.is_dir() || out.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let path = if is_folder {
+        create_folder(out)?;
+        out.join(file.name)
+    } else {
+        out.to_owned()
+    };
+    write_whole(&path, file.text.as_bytes())?;
+    output::print(format_args!("{game}: {}\n", path.display()))
+}
+
+fn create_folder(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create the folder {}", folder.display()))
+}
+
+impl PullArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let found = finished(&self.store)?;
+        let manifest = match &self.run {
+            Some(run) => named(&found, run)?,
+            None => {
+                let best = found.into_iter().next();
+                best.context("no run has finished yet")?
+            }
+        };
+        let files = files_of(&manifest)?;
+        if let Formats::One(format) = self.format {
+            return write(&files, format, self.out.as_deref());
+        }
+        let folder = self.out.clone().unwrap_or_else(|| PathBuf::from("."));
+        if folder.exists() && !folder.is_dir() {
+            bail!(
+                "{} is not a folder: name one for all formats",
+                folder.display()
+            );
+        }
+        create_folder(&folder)?;
+        let mut formats = Format::ALL.into_iter();
+        formats.try_for_each(|format| write(&files, format, Some(folder.as_path())))
+    }
+}
+
+impl SoFarArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let (run, game) = block_on(async {
+            let (mut client, run) = self.client.find(self.run.as_deref()).await?;
+            let mut request = Request::new(v1::GameRequest {
+                run: run.name.clone(),
+                depth: self.depth.unwrap_or(0),
+            });
+            request.set_timeout(GAME_TIMEOUT);
+            let game = client.game(request).await.map_err(refused)?;
+            Ok((run, game.into_inner()))
+        })?;
+        let spec: RunSpec =
+            serde_json::from_str(&run.spec).context("cannot read the run's specification")?;
+        output::note(format_args!(
+            "run {}, through depth {}",
+            run.name, game.depth
+        ));
+        let replay = Replay {
+            spec: &spec,
+            facts: spec.facts(&run.name, Vec::new(), end_in_words(None))?,
+            base2048: &game.replay,
+            lines: game.score,
+        };
+        let files = replay.files(&[], &date(SystemTime::now()))?;
+        write(&files, self.format, self.out.as_deref())
+    }
+}

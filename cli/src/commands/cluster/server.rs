@@ -1,0 +1,198 @@
+//! What coordinator and worker have in common: arguments, the machine they run on, and signals.
+
+use super::args::{StoreArgs, TlsArgs};
+use super::observe::MetricsArgs;
+use crate::args::{SpanArgs, log_format_parser, number_in};
+use crate::interrupt;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use hatebeam_cost::{Machine, Market, Micros, ObjectStorePrices, PriceTable};
+use hatebeam_host::Metadata;
+use hatebeam_net::check_bind;
+use hatebeam_telemetry::{LogFormat, Logs};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::watch;
+use tracing::level_filters::LevelFilter;
+
+/// Time limit for an orderly stop after standard input has ended.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time between two checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A member of a cluster.
+#[derive(Debug, clap::Args)]
+pub(super) struct ServerArgs {
+    #[command(flatten)]
+    pub(super) store: StoreArgs,
+    #[command(flatten)]
+    pub(super) tls: TlsArgs,
+    /// Listen on other addresses than the loopback without certificates: everyone who can reach them has full control.
+    /// Needed for --metrics on such an address in any case, because metrics are served without certificates
+    #[arg(long)]
+    pub(super) insecure_bind: bool,
+    #[command(flatten)]
+    pub(super) rent: RentArgs,
+    #[command(flatten)]
+    pub(super) metrics: MetricsArgs,
+    /// Stop when standard input ends, as it does when the process at its other end dies
+    #[arg(long)]
+    stop_with_stdin: bool,
+    /// Format of log lines
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = log_format_parser())]
+    log_format: LogFormat,
+    #[command(flatten)]
+    spans: SpanArgs,
+}
+
+impl ServerArgs {
+    /// Starts the logs, and checks the addresses.
+    pub(super) fn start(&self, process: &'static str, listen: SocketAddr) -> anyhow::Result<Logs> {
+        let logs = self
+            .spans
+            .start_logs(self.log_format, LevelFilter::INFO, process)?;
+        check_bind(listen, self.tls.dir().is_some(), self.insecure_bind)?;
+        self.metrics.check(self.insecure_bind)?;
+        Ok(logs)
+    }
+
+    /// Returns a channel that becomes true when a signal stops the process, or when standard input ends, if it is to. The
+    /// second signal ends the process at once. Must be called within a runtime.
+    pub(super) fn stop(&self) -> anyhow::Result<watch::Receiver<bool>> {
+        let flag = interrupt::flag()?;
+        if self.stop_with_stdin {
+            let flag = Arc::clone(&flag);
+            let thread = std::thread::Builder::new().name("stdin".to_owned());
+            thread.spawn(move || stop_at_end_of_input(&flag))?;
+        }
+        let (tx, rx) = watch::channel(false);
+        tokio::spawn(async move {
+            while !flag.load(Ordering::Relaxed) {
+                tokio::time::sleep(SIGNAL_INTERVAL).await;
+            }
+            let _ = tx.send(true);
+            // The channel stays open, because receivers take its end for an error.
+            tx.closed().await;
+        });
+        Ok(rx)
+    }
+}
+
+/// Sets the flag when standard input ends: the process at its other end is dead or wants this one to stop. Ends this
+/// process if it does not stop in time.
+fn stop_at_end_of_input(flag: &AtomicBool) {
+    // The input itself has no meaning, and input that fails has ended.
+    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    flag.store(true, Ordering::Relaxed);
+    std::thread::sleep(STOP_TIMEOUT);
+    std::process::exit(i32::from(interrupt::EXIT_CODE));
+}
+
+/// The machine, as the user describes it.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct RentArgs {
+    /// Price of this machine in dollars an hour [default: that of its kind in the table of `hatebeam plan`]
+    #[arg(long, value_name = "DOLLARS", value_parser = number_in(0.0..=1e6, "dollars"))]
+    price_per_hour: Option<f64>,
+    /// Kind of this machine, as AWS names it [default: from AWS's metadata service]
+    #[arg(long, value_name = "KIND")]
+    machine: Option<String>,
+    /// How the machine is paid for [default: from AWS's metadata service, or else on-demand]
+    #[arg(long, value_name = "MARKET", value_parser = market_parser())]
+    market: Option<Market>,
+}
+
+/// Parses a market.
+pub(super) fn market_parser() -> impl TypedValueParser<Value = Market> {
+    let value = |market: Market| {
+        PossibleValue::new(market.name()).help(match market {
+            Market::OnDemand => "The list price",
+            Market::Spot => "A lower price that varies; AWS can reclaim the machine",
+        })
+    };
+    PossibleValuesParser::new(Market::ALL.map(value))
+        .map(|name| Market::from_name(&name).unwrap_or(Market::OnDemand))
+}
+
+/// The machine of this process.
+pub(super) struct RentedMachine {
+    pub(super) machine: Machine,
+    /// The metadata service, on a machine of AWS.
+    pub(super) metadata: Option<Metadata>,
+}
+
+impl RentArgs {
+    /// Returns the machine of this process, with its price if it is known.
+    pub(super) async fn machine(&self) -> RentedMachine {
+        let (metadata, found) = match Metadata::find().await {
+            Some((metadata, machine)) => (Some(metadata), machine),
+            None => (None, Machine::default()),
+        };
+        let machine = self.priced(found);
+        tracing::info!(
+            kind = machine.kind,
+            market = machine.market,
+            zone = machine.zone,
+            dollars_per_hour = machine.price_per_hour.map(Micros::dollars),
+            price = machine.price_from,
+            "found machine"
+        );
+        RentedMachine { machine, metadata }
+    }
+
+    /// Arguments win over what the metadata service says, and a price over the table.
+    fn priced(&self, mut machine: Machine) -> Machine {
+        if let Some(kind) = &self.machine {
+            machine.kind.clone_from(kind);
+        }
+        if let Some(market) = self.market {
+            machine.market = market.name().to_owned();
+        }
+        let chosen = self.price_per_hour.map(Micros::from_dollars);
+        PriceTable::get().set_price(&mut machine, chosen);
+        machine
+    }
+}
+
+/// Returns the prices of an object store: AWS's list prices, or nothing for a folder or another server.
+pub(super) fn object_store_prices(is_aws: bool) -> ObjectStorePrices {
+    if is_aws {
+        PriceTable::get().s3.object_store()
+    } else {
+        ObjectStorePrices::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(kind: Option<&str>, market: Option<Market>) -> Option<Micros> {
+        let args = RentArgs {
+            price_per_hour: None,
+            machine: kind.map(str::to_owned),
+            market,
+        };
+        let found = Machine {
+            kind: "c5d.18xlarge".to_owned(),
+            market: "spot".to_owned(),
+            ..Machine::default()
+        };
+        args.priced(found).price_per_hour
+    }
+
+    #[test]
+    fn arguments_win_over_the_metadata() {
+        assert_eq!(price(None, None), Some(Micros(1_380_000)));
+        let on_demand = price(None, Some(Market::OnDemand));
+        assert_eq!(on_demand, Some(Micros(3_456_000)));
+        assert_eq!(price(Some("c5d.9xlarge"), None), Some(Micros(690_000)));
+    }
+
+    #[test]
+    fn only_aws_charges_for_the_object_store() {
+        assert_eq!(object_store_prices(false), ObjectStorePrices::default());
+        assert_ne!(object_store_prices(true), ObjectStorePrices::default());
+    }
+}

@@ -1,0 +1,70 @@
+//! `hatebeam status`: print the runs and workers of a coordinator.
+
+use super::args::block_on;
+use super::client::{ClientArgs, call, refused, runs};
+use super::format::{RunJson, run_text, worker_text};
+use crate::output;
+use hatebeam_dashboard::WorkerView;
+use hatebeam_proto::v1;
+use std::fmt::Write as _;
+
+const HELP: &str = "\
+Without a run, prints all runs, the last submitted first, and the workers.
+
+Examples:
+  hatebeam status
+  hatebeam status patterns-1000000-5f3a9c1e --json";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct StatusArgs {
+    /// Run, or the beginning of its name
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl StatusArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        block_on(async {
+            let (mut client, runs) = if self.run.is_some() {
+                let (client, run) = self.client.find(self.run.as_deref()).await?;
+                (client, vec![run])
+            } else {
+                let mut client = self.client.connect().await?;
+                let runs = runs(&mut client).await?;
+                (client, runs)
+            };
+            let workers = client.workers(call(v1::WorkersRequest {})).await;
+            self.print(&runs, &workers.map_err(refused)?.into_inner().workers)
+        })
+    }
+
+    fn print(&self, runs: &[v1::RunStatus], workers: &[v1::WorkerStatus]) -> anyhow::Result<()> {
+        if self.json {
+            let runs: Vec<RunJson<'_>> = runs.iter().map(RunJson::of).collect();
+            let workers: Vec<WorkerView<'_>> = workers.iter().map(WorkerView::of).collect();
+            return output::print_json(&serde_json::json!({ "runs": runs, "workers": workers }));
+        }
+        let mut text = String::new();
+        for run in runs {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}", run_text(run));
+        }
+        if runs.is_empty() {
+            text.push_str("There is no run. Submit one with `hatebeam submit`.\n");
+        }
+        text.push('\n');
+        for worker in workers {
+            let _ = writeln!(text, "{}", worker_text(worker));
+        }
+        if workers.is_empty() {
+            text.push_str("There is no worker. Start one with `hatebeam worker`.\n");
+        }
+        output::print(text)
+    }
+}

@@ -1,0 +1,164 @@
+//! Runs in an object store, with or without a coordinator.
+
+use super::args::{S3Args, block_on};
+use crate::output;
+use crate::screen::depth_table;
+use anyhow::{Context, anyhow};
+use hatebeam_env::Env;
+use hatebeam_game::{Geometry, Rules, Well};
+use hatebeam_objects::Objects;
+use hatebeam_report::{bytes, count};
+use hatebeam_runs::{
+    Archive, GameTo, Manifest, NameError, ReadableRun, ScratchTables, find_by_name, list_manifests,
+    path_search, resume_path,
+};
+use hatebeam_store::{DepthRecord, Lookup};
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+
+/// The object store to read, instead of the runs of this machine.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FromStoreArgs {
+    /// Read the runs of a coordinator in this object store, instead of the runs of this machine: a folder, or
+    /// s3://BUCKET/PREFIX. No coordinator is needed
+    #[arg(long, value_name = "PLACE", conflicts_with = "state")]
+    store: Option<String>,
+    #[command(flatten)]
+    s3: S3Args,
+}
+
+/// A run in an object store.
+pub(crate) struct StoredRun(Archive);
+
+/// Returns the runs in an object store, the last submitted first. Unreadable ones are reported.
+pub(super) async fn manifests(objects: &Objects) -> anyhow::Result<Vec<Manifest>> {
+    let mut found = Vec::new();
+    for listed in list_manifests(objects, true).await? {
+        match listed.manifest {
+            Ok(versioned) => found.push(versioned.manifest),
+            Err(error) => output::warn(format_args!("run {}: {error}", listed.name)),
+        }
+    }
+    found.sort_by_key(|manifest| Reverse((manifest.submitted_ms, manifest.name.clone())));
+    Ok(found)
+}
+
+/// Returns the run with this name, or the only one whose name begins with it.
+pub(super) fn named(all: &[Manifest], run: &str) -> anyhow::Result<Manifest> {
+    let found = find_by_name(all, |manifest| &manifest.name, run);
+    found.cloned().map_err(|error| match error {
+        NameError::Unknown(_) => anyhow!("{error} in the object store"),
+        error => error.into(),
+    })
+}
+
+impl FromStoreArgs {
+    pub(crate) fn is_given(&self) -> bool {
+        self.store.is_some()
+    }
+
+    async fn open(&self) -> anyhow::Result<Objects> {
+        let location = self.store.as_ref().context("--store is missing")?;
+        self.s3.open(location).await
+    }
+
+    fn manifests(&self) -> anyhow::Result<Vec<Manifest>> {
+        block_on(async { manifests(&self.open().await?).await })
+    }
+
+    /// Prints a list of the runs.
+    pub(crate) fn list(&self, json: bool) -> anyhow::Result<()> {
+        let all = self.manifests()?;
+        if all.is_empty() {
+            output::note("no runs in the object store");
+        }
+        let mut text = String::new();
+        if !json && !all.is_empty() {
+            text.push_str(" lines   depth     stored  state      run\n");
+        }
+        for manifest in &all {
+            let depth = manifest.last().map_or(0, |last| last.record.depth);
+            let lines = manifest.best_lines();
+            let (state, stored) = (manifest.state, manifest.stored_bytes());
+            // Writing to a string cannot fail.
+            if json {
+                let line = serde_json::json!({
+                    "run": manifest.name, "state": state, "depth": depth,
+                    "best_lines": manifest.result.as_ref().map_or(lines, |result| result.lines),
+                    "width": manifest.spec.width, "stored_bytes": stored,
+                });
+                let _ = writeln!(text, "{line}");
+            } else {
+                let (name, stored) = (&manifest.name, bytes(stored));
+                let _ = writeln!(
+                    text,
+                    "{lines:>6}  {depth:>6}  {stored:>9}  {state:<9}  {name}"
+                );
+            }
+        }
+        output::print(text)
+    }
+
+    /// Prints a run and its depths.
+    pub(crate) fn show(&self, run: &str, json: bool) -> anyhow::Result<()> {
+        let manifest = named(&self.manifests()?, run)?;
+        if json {
+            return output::print_json(&manifest);
+        }
+        let spec = serde_json::to_string(&manifest.spec)?;
+        let mut text = format!(
+            "run       {}\nsearch    {spec}\nkeep      {}\nshards    {}\nstored    {}\nstate     {}\n",
+            manifest.name,
+            manifest.keep,
+            manifest.shards,
+            bytes(manifest.stored_bytes()),
+            manifest.state,
+        );
+        if !manifest.note.is_empty() {
+            let _ = writeln!(text, "note      {}", manifest.note);
+        }
+        if let Some(result) = &manifest.result {
+            let _ = writeln!(text, "replay    {}", result.replay);
+        }
+        depth_table(&mut text, manifest.records());
+        output::print(text)
+    }
+
+    /// Opens a run for look-ups.
+    pub(crate) fn open_run(&self, run: &str) -> anyhow::Result<StoredRun> {
+        let (objects, manifest) = block_on(async {
+            let objects = self.open().await?;
+            let manifest = named(&manifests(&objects).await?, run)?;
+            Ok((objects, manifest))
+        })?;
+        let geometry = manifest.spec.well.geometry()?;
+        let tables = ScratchTables::create(&std::env::temp_dir(), geometry)?;
+        let archive = Archive::open(&objects, manifest, Box::new(tables))?;
+        Ok(StoredRun(archive))
+    }
+}
+
+impl StoredRun {
+    pub(crate) fn geometry(&self) -> Geometry {
+        self.0.store().geometry()
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        self.0.emulator().rules()
+    }
+
+    pub(crate) fn depths(&self) -> &[DepthRecord] {
+        self.0.store().depths()
+    }
+
+    /// Reads the game to a well of a depth back, and notes how much was fetched.
+    pub(crate) fn game_to(self, depth: u32, well: &Well) -> anyhow::Result<GameTo> {
+        let mut path = path_search(&self.0, depth, well);
+        let look = move |archive: &Archive| Ok(resume_path(archive, &mut path)?);
+        let (archive, game) = block_on(async { Ok(self.0.look_up(&Env::system(), look).await?) })?;
+        let fetched = archive.fetched();
+        let tables = count(fetched.tables as u64, "table");
+        output::note(format_args!("fetched {tables}, {}", bytes(fetched.bytes)));
+        Ok(game)
+    }
+}

@@ -1,0 +1,90 @@
+//! `hatebeam submit`: submit a run to a coordinator.
+
+use super::args::{block_on, parse_dollars};
+use super::client::{ClientArgs, call, refused};
+use super::format::print_run;
+use super::watch::follow;
+use crate::args::parse_hours;
+use crate::spec::SpecArgs;
+use anyhow::Context;
+use hatebeam_cost::Micros;
+use hatebeam_proto::v1;
+use hatebeam_runs::Retention;
+
+const HELP: &str = "\
+A run is identified by its specification, as for `hatebeam run`. Submitting a known run changes nothing; submitting a
+cancelled run resumes it. The coordinator searches one run after the other.
+
+If the coordinator knows the prices of the machines (see `hatebeam worker --help`), --max-cost limits the cost of a run.
+
+Examples:
+  hatebeam submit --width 1M
+  hatebeam submit --width 25M --max-cost 20 --max-hours 6
+  hatebeam submit --width 25M --keep 4 --watch
+  hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 250k --evaluator knewjade";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct SubmitArgs {
+    #[command(flatten)]
+    spec: SpecArgs,
+    /// Stop at this depth
+    #[arg(
+        long,
+        value_name = "PIECES",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    max_depth: u32,
+    /// Maximum cost in dollars: the run stops before a depth that would exceed it, and its best game is read back. Submit
+    /// it again with more to resume it
+    #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
+    max_cost: Option<Micros>,
+    /// Maximum hours of searching and of waiting for workers, with the same effect
+    #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
+    max_hours: Option<f64>,
+    /// Depths whose wells stay in the object store: all; a number N from 2 to 6 for every Nth; or last
+    #[arg(long, value_name = "DEPTHS", default_value = "all")]
+    keep: Retention,
+    /// Shards of a depth, 1 to 4096: many more than workers [default: 64, or one per million wells]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
+    shards: u32,
+    /// Watch the run
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl SubmitArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        let spec = self.spec.spec()?;
+        block_on(async {
+            let mut client = self.client.connect().await?;
+            let request = v1::SubmitRequest {
+                spec: serde_json::to_string(&spec)?,
+                shards: self.shards,
+                keep: self.keep.to_string(),
+                max_depth: self.max_depth,
+                max_cost_micros: self.max_cost.map_or(0, |cost| cost.0),
+                max_seconds: self.max_hours.map_or(0, seconds),
+            };
+            let submitted = client.submit(call(request)).await.map_err(refused)?;
+            let run = submitted.into_inner().run;
+            let run = run.context("the coordinator names no run")?;
+            if self.watch {
+                return follow(&self.client, &run.name, self.json, false).await;
+            }
+            print_run(&run, self.json)
+        })
+    }
+}
+
+/// Converts hours to whole seconds.
+pub(super) fn seconds(hours: f64) -> u64 {
+    (hours * 3600.0).ceil() as u64
+}

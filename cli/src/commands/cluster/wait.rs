@@ -1,0 +1,33 @@
+//! `hatebeam wait`: wait for a run to end.
+
+use super::args::block_on;
+use super::client::TargetArgs;
+use super::watch::print_end;
+
+const HELP: &str = "\
+The exit code is 0 if the run finished, and 1 if it failed or was cancelled.
+
+Examples:
+  hatebeam wait
+  hatebeam wait patterns-1000000-5f3a9c1e --json";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct WaitArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl WaitArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        block_on(async {
+            let run = self.target.name().await?;
+            let client = &self.target.client;
+            let ended = client.watch(&run, u32::MAX, |_| Ok(())).await?;
+            print_end(&ended, self.json)
+        })
+    }
+}

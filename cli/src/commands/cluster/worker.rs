@@ -1,0 +1,134 @@
+//! `hatebeam worker`.
+
+use super::args::block_on;
+use super::server::ServerArgs;
+use crate::args::ThreadsArgs;
+use anyhow::{Context, bail};
+use hatebeam_host::{Metadata, available_memory, memory_in_use, process_name};
+use hatebeam_metrics::Registry;
+use hatebeam_worker::{Process, work};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
+use tokio::sync::watch;
+
+const HELP: &str = "\
+Run one worker per machine, or one per NUMA node (with numactl --cpunodebind=N --membind=N). It uses all cores unless
+--threads is given. Its scratch directory is emptied at start; all results are in the object store.
+
+Ctrl-C makes it finish the depth, hand over its shards and exit; a second Ctrl-C ends it at once. No committed depth is
+lost either way.
+
+Examples:
+  hatebeam worker --store /shared/hatebeam
+  hatebeam worker --store /shared/hatebeam --metrics 127.0.0.1:9101
+  hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct WorkerArgs {
+    /// Address of the coordinator, as http://host:port, or https:// with certificates
+    #[arg(
+        long,
+        value_name = "URI",
+        default_value = "http://127.0.0.1:7800",
+        env = "HATEBEAM_COORDINATOR"
+    )]
+    coordinator: String,
+    /// Address to listen on for other workers; port 0 takes any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Address at which other workers reach this one, as http://host:port, or https:// with certificates [default: that
+    /// of --listen]
+    #[arg(long, value_name = "URI")]
+    advertise: Option<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Unique name of the worker [default: name of the host and number of the process]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Scratch directory; its contents are deleted at start [default: $TMPDIR/hatebeam-worker-NAME]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Compress what is sent to other workers: for networks that are slower than the cores
+    #[arg(long)]
+    compress: bool,
+}
+
+impl WorkerArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        let server = &self.server;
+        let _logs = server.start("worker", self.listen)?;
+        if self.listen.ip().is_unspecified() && self.advertise.is_none() {
+            bail!(
+                "other workers cannot reach {}: pass an address that they can reach with --advertise",
+                self.listen
+            );
+        }
+        let token = server.tls.token()?;
+        let name = self.name.clone().unwrap_or_else(process_name);
+        let dir = self.scratch_dir(&name)?;
+        let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
+        block_on(async {
+            let (registry, objects) = (Registry::default(), server.store.open().await?);
+            let metrics = &server.metrics;
+            metrics.serve(&registry, "worker", &objects).await?;
+            let rented = server.rent.machine().await;
+            let stop = server.stop()?;
+            let process = Process {
+                name,
+                listen: self.listen,
+                advertise: self.advertise.clone(),
+                coordinator: self.coordinator.clone(),
+                threads: self.threads.count(),
+                memory_bytes: available_memory().unwrap_or(0),
+                dir,
+                objects,
+                registry,
+                tls: server.tls.member("worker"),
+                token,
+                compress: self.compress,
+                machine: rented.machine,
+                started_ms: since_1970.as_millis() as u64,
+                rss: || memory_in_use().unwrap_or(0),
+            };
+            Ok(work(process, stop_reason(stop, rented.metadata)).await?)
+        })
+    }
+
+    fn scratch_dir(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let default = || std::env::temp_dir().join(format!("hatebeam-worker-{name}"));
+        let dir = self.dir.clone().unwrap_or_else(default);
+        let dir = std::path::absolute(&dir)
+            .with_context(|| format!("cannot use the scratch directory {}", dir.display()))?;
+        std::fs::create_dir_all(&dir)
+            .with_context(|| format!("cannot create the scratch directory {}", dir.display()))?;
+        Ok(dir)
+    }
+}
+
+/// Returns a channel that gets the reason to stop: a signal, or AWS reclaims the machine. Must be called within a runtime.
+fn stop_reason(
+    mut stop: watch::Receiver<bool>,
+    metadata: Option<Metadata>,
+) -> watch::Receiver<Option<String>> {
+    let (tx, rx) = watch::channel(None);
+    tokio::spawn(async move {
+        let reclaimed = async {
+            match &metadata {
+                Some(metadata) => metadata.reclaimed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let reason = tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => "a signal stops the worker".to_owned(),
+            reason = reclaimed => reason,
+        };
+        let _ = tx.send(Some(reason));
+        // The channel stays open, because receivers take its end for an error.
+        tx.closed().await;
+    });
+    rx
+}

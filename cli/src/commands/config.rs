@@ -1,0 +1,261 @@
+//! `hatebeam config`: check, show and create the configuration file.
+
+use crate::output::{self, Failure};
+use anyhow::{Context, bail};
+use clap::{Command, Subcommand};
+use hatebeam_config::{ConfigError, File, Location, Problem, Setting, commands, example};
+use hatebeam_store::write_whole;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+The file is ~/.config/hatebeam/config.toml, or the one that --config or HATEBEAM_CONFIG names. It is TOML: a section per
+command, whose keys are the flags of the command, and [shared] for flags that have an environment variable, for all
+commands that have the flag. The command line wins over the environment, the environment over the file, and the section of
+a command over [shared]. Unknown keys are errors.
+
+  [shared]
+  store = \"s3://bucket/hatebeam\"
+  coordinator = \"https://10.0.0.1:7800\"
+  [worker]
+  threads = 8
+
+Examples:
+  hatebeam config init
+  hatebeam config check
+  hatebeam config show worker";
+
+const CHECK_HELP: &str = "\
+Checks each value as if it were typed. The exit code is 1 if there is an error.
+
+With --json: one object with file, ok, problems (each with line and text), settings (each with section, key, value, from,
+line, variable).
+
+Examples:
+  hatebeam config check
+  hatebeam config check deploy/config.toml --json";
+
+const SHOW_HELP: &str = "\
+Without a command, shows all settings that differ from the default. With a command, shows all of its settings.
+
+With --json: one array of settings, each with section, key, value, from (file, environment, default, unset), line,
+variable.
+
+Examples:
+  hatebeam config show
+  hatebeam config show coordinator
+  hatebeam config show runs show --json";
+
+const PATH_HELP: &str = "\
+Examples:
+  hatebeam config path";
+
+const INIT_HELP: &str = "\
+The file contains every flag with its help, commented out: remove the # before a key to set it. An existing file is not
+overwritten.
+
+Examples:
+  hatebeam config init
+  hatebeam config init --stdout | less
+  hatebeam config init --config ./config.toml";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP, arg_required_else_help = true, disable_help_subcommand = true)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Check the file, and print the settings in force
+    #[command(after_help = CHECK_HELP)]
+    Check(CheckArgs),
+    /// Print the settings of commands and their origin
+    #[command(after_help = SHOW_HELP)]
+    Show(ShowArgs),
+    /// Print the path of the file
+    #[command(after_help = PATH_HELP)]
+    Path,
+    /// Create a file with every flag, commented out
+    #[command(after_help = INIT_HELP)]
+    Init(InitArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct CheckArgs {
+    /// File [default: the one in use]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// Command
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct InitArgs {
+    /// Print the file instead of writing it
+    #[arg(long)]
+    stdout: bool,
+}
+
+impl ConfigArgs {
+    /// Runs the command for the program `all`, where `typed` is the file that `--config` names.
+    pub(crate) fn run(&self, all: &Command, typed: Option<&Path>) -> anyhow::Result<()> {
+        let location = Location::of(typed);
+        match &self.command {
+            ConfigCommand::Check(args) => args.run(all, &location),
+            ConfigCommand::Show(args) => args.run(all, &location),
+            ConfigCommand::Path => print_path(&location),
+            ConfigCommand::Init(args) => args.run(all, &location),
+        }
+    }
+}
+
+/// Formats settings as a table, each below the section of its command.
+fn table(settings: &[Setting]) -> String {
+    let mut text = String::new();
+    let length = |text: &str| text.chars().count();
+    let keys = settings.iter().map(|setting| length(&setting.key));
+    let key = keys.max().unwrap_or(0).min(40);
+    let values = settings.iter().filter_map(|setting| setting.value.as_ref());
+    let value = values.map(|value| length(value)).max().unwrap_or(0).min(40);
+    let mut section = None;
+    for setting in settings {
+        // Writing to a string cannot fail.
+        if section != Some(&setting.section) {
+            section = Some(&setting.section);
+            let _ = writeln!(text, "[{}]", setting.section.replace(' ', "."));
+        }
+        let _ = writeln!(
+            text,
+            "{:<key$}  {:<value$}  {setting}",
+            setting.key,
+            setting.value.as_deref().unwrap_or("")
+        );
+    }
+    text
+}
+
+/// The output of `check --json`.
+#[derive(Debug, Serialize)]
+struct CheckJson<'a> {
+    file: &'a Path,
+    ok: bool,
+    problems: &'a [Problem],
+    settings: Vec<Setting>,
+}
+
+impl CheckArgs {
+    fn run(&self, all: &Command, location: &Location) -> anyhow::Result<()> {
+        let path = match &self.file {
+            Some(file) => file.clone(),
+            None => location.required()?,
+        };
+        let (file, problems) = match File::read(&path, all) {
+            Ok(file) => (file, Vec::new()),
+            Err(ConfigError::Invalid { problems, .. }) => (File::default(), problems),
+            Err(error) => return Err(error.into()),
+        };
+        let settings = Setting::in_force(&file, all);
+        if self.json {
+            output::print_json(&CheckJson {
+                file: &path,
+                ok: problems.is_empty(),
+                problems: &problems,
+                settings,
+            })?;
+        } else if problems.is_empty() {
+            output::print(format_args!(
+                "{} is valid\n\n{}",
+                path.display(),
+                table(&settings)
+            ))?;
+        } else {
+            let lines = problems.iter();
+            let lines = lines.map(|problem| format!("{}:{problem}\n", path.display()));
+            output::print(lines.collect::<String>())?;
+        }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::Printed.into())
+        }
+    }
+}
+
+impl ShowArgs {
+    fn run(&self, all: &Command, location: &Location) -> anyhow::Result<()> {
+        let file = match location.existing() {
+            Some(path) => File::read(&path, all)?,
+            None => File::default(),
+        };
+        let mut commands = commands(all);
+        let wanted: Vec<&str> = self.command.iter().map(String::as_str).collect();
+        if !wanted.is_empty() {
+            commands.retain(|(path, _)| *path == wanted);
+        }
+        if commands.is_empty() {
+            bail!(Failure::Usage(format!(
+                "no command '{}' has settings: `hatebeam --help` lists all commands",
+                wanted.join(" ")
+            )));
+        }
+        let mut settings = Vec::new();
+        for (path, command) in &commands {
+            settings.extend(Setting::of_command(&file, path, command));
+        }
+        if wanted.is_empty() {
+            settings.retain(Setting::is_set);
+        }
+        if self.json {
+            return output::print_json(&settings);
+        }
+        if settings.is_empty() {
+            output::note("all settings have their defaults");
+        }
+        output::print(table(&settings))
+    }
+}
+
+fn print_path(location: &Location) -> anyhow::Result<()> {
+    let path = location.path()?;
+    if !path.exists() {
+        output::note("the file does not exist; `hatebeam config init` creates it");
+    }
+    output::print(format_args!("{}\n", path.display()))
+}
+
+impl InitArgs {
+    fn run(&self, all: &Command, location: &Location) -> anyhow::Result<()> {
+        let text = example(all);
+        if self.stdout {
+            return output::print(text);
+        }
+        let path = location.path()?;
+        if path.exists() {
+            bail!(
+                "{} already exists: `hatebeam config init --stdout` prints a new file",
+                path.display()
+            );
+        }
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+        }
+        write_whole(&path, text.as_bytes())?;
+        output::print(format_args!("{}\n", path.display()))
+    }
+}

@@ -1,0 +1,156 @@
+//! `hatebeam completions` and `hatebeam man`: shell completions and manual pages, generated from the command line's
+//! definition.
+
+use crate::output;
+use anyhow::Context;
+use clap::Command;
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+use hatebeam_report::count;
+use hatebeam_store::write_whole;
+use std::fs;
+use std::path::PathBuf;
+
+const COMPLETIONS_HELP: &str = "\
+Write the script to the folder where the shell looks for completions. New shells then complete all commands and options.
+
+Examples:
+  hatebeam completions bash > ~/.local/share/bash-completion/completions/hatebeam
+  hatebeam completions zsh > ~/.zfunc/_hatebeam
+  hatebeam completions fish > ~/.config/fish/completions/hatebeam.fish";
+
+const MAN_HELP: &str = "\
+Each command has a page of its own: hatebeam-run(1), hatebeam-runs-show(1) …
+
+Examples:
+  hatebeam man | man -l -
+  hatebeam man --out ~/.local/share/man/man1";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = COMPLETIONS_HELP)]
+pub(crate) struct CompletionsArgs {
+    /// Shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = MAN_HELP)]
+pub(crate) struct ManArgs {
+    /// Write the pages of all commands to this folder, which is created if necessary [default: print the first page]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+impl CompletionsArgs {
+    /// Runs the command for the program `all`.
+    pub(crate) fn run(&self, mut all: Command) -> anyhow::Result<()> {
+        let mut script = Vec::new();
+        let name = all.get_name().to_owned();
+        clap_complete::generate(self.shell, &mut all, name, &mut script);
+        output::print(String::from_utf8(script).context("the script is not valid UTF-8")?)
+    }
+}
+
+impl ManArgs {
+    /// Runs the command for the program `all`.
+    pub(crate) fn run(&self, mut all: Command) -> anyhow::Result<()> {
+        // Gives subcommands their full names.
+        all.build();
+        let Some(dir) = &self.out else {
+            return output::print(page(&all)?);
+        };
+        fs::create_dir_all(dir)
+            .with_context(|| format!("cannot create the folder {}", dir.display()))?;
+        let mut written = 0;
+        let mut pending = vec![&all];
+        while let Some(command) = pending.pop() {
+            let path = dir.join(format!("{}.1", title(command)));
+            write_whole(&path, page(command)?.as_bytes())?;
+            written += 1;
+            pending.extend(command.get_subcommands());
+        }
+        output::print(format_args!(
+            "{} in {}\n",
+            count(written, "page"),
+            dir.display()
+        ))
+    }
+}
+
+/// Returns the title of a page, such as `hatebeam-runs-show`.
+fn title(command: &Command) -> &str {
+    let name = command.get_display_name();
+    name.unwrap_or_else(|| command.get_name())
+}
+
+/// Returns a page. The text below the options in `--help` becomes the description and the section of examples.
+fn page(command: &Command) -> anyhow::Result<String> {
+    let man = Man::new(command.clone())
+        .source(concat!("hatebeam ", env!("CARGO_PKG_VERSION")))
+        .manual("hatebeam");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    let help = command.get_after_help().map(ToString::to_string);
+    let help = help.unwrap_or_default();
+    let (remarks, examples) = help.split_once("Examples:\n").unwrap_or((&help, ""));
+    if !remarks.is_empty() {
+        request("PP", &[]).to_writer(&mut page)?;
+        paragraphs(remarks).to_writer(&mut page)?;
+    }
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    if !examples.is_empty() {
+        request("SH", &["EXAMPLES"]).to_writer(&mut page)?;
+        paragraphs(examples).to_writer(&mut page)?;
+    }
+    String::from_utf8(page).context("the page is not valid UTF-8")
+}
+
+fn request(name: &str, words: &[&str]) -> Roff {
+    let mut roff = Roff::new();
+    roff.control(name, words.iter().copied());
+    roff
+}
+
+/// Converts text to paragraphs. Indented lines stay as they are.
+fn paragraphs(text: &str) -> Roff {
+    let mut roff = Roff::new();
+    let mut is_literal = false;
+    let mut set_literal = |roff: &mut Roff, literal: bool| {
+        if literal != is_literal {
+            is_literal = literal;
+            let requests = if literal { ["RS", "nf"] } else { ["fi", "RE"] };
+            for name in requests {
+                roff.control(name, []);
+            }
+        }
+    };
+    for line in text.lines() {
+        set_literal(&mut roff, line.starts_with(' '));
+        match line.trim() {
+            "" => roff.control("PP", []),
+            words => roff.text([roman(words)]),
+        };
+    }
+    set_literal(&mut roff, false);
+    roff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indented_lines_are_literal() {
+        let text = paragraphs("A remark\nof two lines.\n\n  one\n  .two\nEnd.").to_roff();
+        let expected = "A remark\nof two lines.\n.PP\n.RS\n.nf\none\n\\&.two\n.fi\n.RE\nEnd.\n";
+        assert_eq!(text, expected);
+    }
+}

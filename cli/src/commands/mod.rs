@@ -1,0 +1,114 @@
+//! The commands: one file or folder for each, with its arguments and its function.
+
+#[cfg(feature = "cluster")]
+mod cluster;
+#[cfg(not(feature = "cluster"))]
+#[path = "no_cluster.rs"]
+mod cluster;
+mod config;
+mod doctor;
+mod endgame;
+mod keyframes;
+mod manual;
+mod perft;
+mod replay;
+mod run;
+mod runs;
+mod solve;
+mod well;
+
+use crate::output::CANNOT_WRITE;
+use anyhow::Context;
+use clap::{CommandFactory, Parser, Subcommand};
+use std::path::PathBuf;
+
+const HELP: &str = "\
+Examples:
+  hatebeam demo
+  hatebeam doctor
+  hatebeam run --width 100k
+  hatebeam runs report patterns-100000
+  hatebeam keyframes patterns-100000 --replay
+  hatebeam replay show --file game.txt
+  hatebeam plan --width 25M --count 1..64
+  hatebeam solve --width 10 --height 6
+
+Exit codes: 0 success, 1 invalid input or failure (for `replay verify`: the replay is not valid), 2 invalid command line,
+130 interrupted.";
+
+/// Beam search for HATETRIS records.
+#[derive(Debug, Parser)]
+#[command(name = "hatebeam", bin_name = "hatebeam", version, after_help = HELP, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    // Without `env`: clap prints the help of a command without arguments only if no variable sets one.
+    /// Read flags from this TOML file; none for no file [default: HATEBEAM_CONFIG, or ~/.config/hatebeam/config.toml]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check this machine and a cluster for problems
+    Doctor(doctor::DoctorArgs),
+    /// Search for a game by beam search, or resume an interrupted search
+    Run(run::RunArgs),
+    /// Resume a run by its name
+    Resume(run::ResumeArgs),
+    /// Read a game back from a run, by look-ups
+    Keyframes(keyframes::KeyframesArgs),
+    /// List, show, report, repair and remove runs
+    Runs(runs::RunsArgs),
+    #[command(flatten)]
+    Cluster(cluster::ClusterCommand),
+    /// Search the whole game tree of a small well
+    Solve(solve::SolveArgs),
+    /// Search the last moves of a game to the end
+    Endgame(endgame::EndgameArgs),
+    /// Verify, convert and show replays
+    Replay(replay::ReplayArgs),
+    /// Describe a well: picture, piece, children, parents
+    Well(well::WellArgs),
+    /// Count wells by number of pieces
+    Perft(perft::PerftArgs),
+    /// Check, show and create the configuration file
+    Config(config::ConfigArgs),
+    /// Print a completion script for a shell
+    Completions(manual::CompletionsArgs),
+    /// Print the manual page, or write the pages of all commands
+    Man(manual::ManArgs),
+}
+
+/// Runs a command.
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    let Some(command) = args.command else {
+        return Args::command().print_help().context(CANNOT_WRITE);
+    };
+    match command {
+        Command::Doctor(args) => args.run(),
+        Command::Run(args) => args.run(),
+        Command::Resume(args) => args.run(),
+        Command::Keyframes(args) => args.run(),
+        Command::Runs(args) => args.run(),
+        Command::Cluster(command) => command.run(),
+        Command::Solve(args) => args.run(),
+        Command::Endgame(args) => args.run(),
+        Command::Replay(args) => args.run(),
+        Command::Well(args) => args.run(),
+        Command::Perft(args) => args.run(),
+        Command::Config(command) => command.run(&Args::command(), args.config.as_deref()),
+        Command::Completions(command) => command.run(Args::command()),
+        Command::Man(command) => command.run(Args::command()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

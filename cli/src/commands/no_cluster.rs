@@ -1,0 +1,86 @@
+//! The parts of the cluster's commands that other commands use, in a build without the feature `cluster`: there is no
+//! object store, no coordinator, and nothing observes a run.
+
+use crate::observers::Observed;
+use hatebeam_doctor::Examination;
+use hatebeam_game::{Geometry, Rules, Well};
+use hatebeam_runs::{GameTo, Run};
+use hatebeam_store::DepthRecord;
+use std::convert::Infallible;
+
+/// The commands of a cluster.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ClusterCommand {}
+
+impl ClusterCommand {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        match *self {}
+    }
+}
+
+/// The object store to read, instead of the runs of this machine.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FromStoreArgs {}
+
+/// A run in an object store.
+pub(crate) struct StoredRun(Infallible);
+
+impl FromStoreArgs {
+    pub(crate) fn is_given(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn list(&self, _json: bool) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn show(&self, _run: &str, _json: bool) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn open_run(&self, _run: &str) -> anyhow::Result<StoredRun> {
+        anyhow::bail!("this build reads no object store")
+    }
+}
+
+impl StoredRun {
+    pub(crate) fn geometry(&self) -> Geometry {
+        match self.0 {}
+    }
+
+    pub(crate) fn rules(&self) -> Rules {
+        match self.0 {}
+    }
+
+    pub(crate) fn depths(&self) -> &[DepthRecord] {
+        match self.0 {}
+    }
+
+    pub(crate) fn game_to(self, _depth: u32, _well: &Well) -> anyhow::Result<GameTo> {
+        match self.0 {}
+    }
+}
+
+/// The parts of a cluster to check.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckedClusterArgs {}
+
+impl CheckedClusterArgs {
+    pub(crate) fn examinations(&self) -> anyhow::Result<Vec<Examination>> {
+        Ok(Vec::new())
+    }
+}
+
+/// Events and metrics of a run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ObserveArgs {}
+
+impl ObserveArgs {
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn start(&self, _run: &Run, _name: &str) -> anyhow::Result<Observed> {
+        Ok(Observed::default())
+    }
+}

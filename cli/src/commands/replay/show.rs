@@ -1,0 +1,93 @@
+//! `hatebeam replay show`: play a replay in the terminal, or print its wells.
+
+use super::judge::PlayedReplay;
+use crate::args::{MatchArgs, ReplayInput};
+use crate::input::Replay;
+use crate::output::{CANNOT_WRITE, Failure};
+use anyhow::Context;
+use hatebeam_player::{Timeline, picture, watch};
+use hatebeam_report::count;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::num::NonZeroUsize;
+
+const HELP: &str = "\
+Keys: space pauses; right and left (n and p) move to the next and the previous piece, . and , by one key; + and - change
+the speed; g and a number jump to a piece, home and end to the start and the end; q quits.
+
+If standard output is not a terminal, the wells are printed as text. NO_COLOR is respected.
+
+Examples:
+  hatebeam replay show --file game.txt
+  hatebeam replay show --well 57 --file game.txt
+  hatebeam replay show --every 10 --file game.txt | less";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct ShowArgs {
+    #[command(flatten)]
+    input: ReplayInput,
+    #[command(flatten)]
+    game: MatchArgs,
+    /// Print well number N as text: the well in which piece N appears
+    #[arg(long, value_name = "N", conflicts_with = "every")]
+    well: Option<NonZeroUsize>,
+    /// Print every Nth well as text, and the last
+    #[arg(long, value_name = "N")]
+    every: Option<NonZeroUsize>,
+}
+
+impl ShowArgs {
+    /// Shows the replay. One that is not valid is shown with a warning, so that the user can see why.
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        let played = PlayedReplay::play(Replay::read(&self.input)?, &self.game)?;
+        played.warn(&self.game);
+        let geometry = self.game.variant.geometry()?;
+        let timeline = Timeline::new(geometry, played.replay.keys, played.record);
+        if let Some(number) = self.well {
+            let number = check_number(&timeline, number.get())?;
+            return print_wells(&timeline, [number].into_iter());
+        }
+        if io::stdout().is_terminal() && self.every.is_none() {
+            return watch(&timeline).context("cannot use the terminal");
+        }
+        let every = self.every.map_or(1, NonZeroUsize::get);
+        let last = timeline.wells();
+        print_wells(&timeline, (1..last).step_by(every).chain([last]))
+    }
+}
+
+/// Returns the number of a well, if there is such a well.
+fn check_number(timeline: &Timeline, number: usize) -> Result<usize, Failure> {
+    if number <= timeline.wells() {
+        return Ok(number);
+    }
+    let wells = count(timeline.wells() as u64, "well");
+    Err(Failure::Usage(format!(
+        "there is no well {number}: the replay has {wells}, numbered from 1"
+    )))
+}
+
+/// Prints wells as text, each below a line about the game.
+fn print_wells(timeline: &Timeline, wells: impl Iterator<Item = usize>) -> anyhow::Result<()> {
+    let print = || {
+        let mut out = BufWriter::new(io::stdout().lock());
+        for (index, number) in wells.enumerate() {
+            let frame = timeline.frame(timeline.moment_of(number));
+            let separator = if index > 0 { "\n" } else { "" };
+            let next = match frame.falling {
+                Some(falling) => format!("piece {}", falling.piece),
+                None => "game over".to_owned(),
+            };
+            writeln!(
+                out,
+                "{separator}well {number} of {}: {next}, score {}, {}",
+                timeline.wells(),
+                frame.score,
+                count(frame.keys as u64, "key")
+            )?;
+            out.write_all(picture(&frame.board).as_bytes())?;
+        }
+        out.flush()
+    };
+    print().context(CANNOT_WRITE)
+}

@@ -1,0 +1,136 @@
+//! `hatebeam replay verify`.
+
+use super::judge::PlayedReplay;
+use crate::args::{MatchArgs, ReplayInput};
+use crate::input::Replay;
+use crate::output::{self, Failure};
+use anyhow::bail;
+use hatebeam_game::{Enemy, Record};
+use serde::Serialize;
+
+const HELP: &str = "\
+A replay is valid if it can be decoded and makes sense as a game against the enemy. Keys after the end of the game are
+ignored with a warning. A game that is not over is valid with a note if it stops between two pieces; a replay that stops
+in the middle of a piece is reported as truncated. (Up to two keys into a piece are accepted, because encodings pad.) A
+replay that makes sense only against another enemy is not valid; the error says at which piece the games differ.
+
+Examples:
+  hatebeam replay verify --file game.txt
+  hatebeam replay verify --enemy mild --expect-score 165 --file loop.txt
+  hatebeam replay verify --json - < game.txt";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct VerifyArgs {
+    #[command(flatten)]
+    input: ReplayInput,
+    #[command(flatten)]
+    game: MatchArgs,
+    /// Fail unless the replay scores this many lines
+    #[arg(long, value_name = "LINES")]
+    expect_score: Option<u32>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// The output of `--json`.
+#[derive(Debug, Serialize)]
+struct VerdictJson {
+    valid: bool,
+    enemy: &'static str,
+    score: u32,
+    /// Number of pieces. The last one is falling, unless the game is over.
+    pieces: usize,
+    /// Number of keys used.
+    keys: usize,
+    over: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl VerdictJson {
+    fn of(record: &Record, verdict: &anyhow::Result<()>) -> VerdictJson {
+        VerdictJson {
+            valid: verdict.is_ok(),
+            enemy: record.enemy.name(),
+            score: record.score,
+            pieces: record.turns.len(),
+            keys: record.keys_used,
+            over: record.over,
+            error: verdict.as_ref().err().map(|error| format!("{error:#}")),
+        }
+    }
+
+    /// Returns the verdict on text that is not a replay.
+    fn unreadable(enemy: Enemy, error: &anyhow::Error) -> VerdictJson {
+        VerdictJson {
+            valid: false,
+            enemy: enemy.name(),
+            score: 0,
+            pieces: 0,
+            keys: 0,
+            over: false,
+            error: Some(format!("{error:#}")),
+        }
+    }
+
+    fn print(&self) -> anyhow::Result<()> {
+        output::print_json(self)?;
+        if self.valid {
+            Ok(())
+        } else {
+            Err(Failure::Printed.into())
+        }
+    }
+}
+
+impl VerifyArgs {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        let replay = match Replay::read(&self.input) {
+            Err(error) if self.json && !error.is::<Failure>() => {
+                return VerdictJson::unreadable(self.game.enemy, &error).print();
+            }
+            replay => replay?,
+        };
+        let played = PlayedReplay::play(replay, &self.game)?;
+        let judged = played.judge(&self.game);
+        let verdict = judged.and_then(|()| self.check_score(played.record.score));
+        if verdict.is_ok() {
+            played.remark();
+        }
+        if self.json {
+            return VerdictJson::of(&played.record, &verdict).print();
+        }
+        verdict?;
+        output::print(text(&played))
+    }
+
+    fn check_score(&self, score: u32) -> anyhow::Result<()> {
+        match self.expect_score {
+            Some(expected) if expected != score => {
+                bail!("the score is {score}, not the expected {expected}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn text(played: &PlayedReplay) -> String {
+    let PlayedReplay { replay, record } = played;
+    let (falling, over) = if record.over {
+        ("", "yes")
+    } else {
+        (" (the last one is falling)", "no")
+    };
+    format!(
+        "valid\nencoding   {}\nenemy      {}\nscore      {}\npieces     {}{falling}\n\
+         keys       {} of {}\ngame over  {over}\n",
+        replay.encoding,
+        record.enemy,
+        record.score,
+        record.turns.len(),
+        record.keys_used,
+        replay.keys.len(),
+    )
+}

@@ -1,0 +1,426 @@
+//! `hatebeam run` and `hatebeam resume`.
+
+use super::cluster::ObserveArgs;
+use crate::args::{SpanArgs, ThreadsArgs, log_format_parser, parse_hours};
+use crate::interrupt;
+use crate::observers::Observers;
+use crate::output::{self, Failure};
+use crate::result::ResultJson;
+use crate::screen::{Screen, ScreenOptions};
+use crate::spec::SpecArgs;
+use crate::state::{State, StateArgs, name_of};
+use anyhow::{Context, bail};
+use hatebeam_host::{available_memory, peak_memory};
+use hatebeam_report::{GameFile, bytes};
+use hatebeam_runs::{
+    BestGame, EndReason, GameError, Limits, ProgressEstimator, Retention, Run, RunError, RunSpec,
+    SearchResult, Settings, best_game, disk_needed, max_width, memory_needed, result_of,
+};
+use hatebeam_store::{StoreError, free_bytes};
+use hatebeam_telemetry::{LogFormat, Logs};
+use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime};
+use tracing::level_filters::LevelFilter;
+
+/// Assumed number of depths of a run without --max-depth.
+const DEPTHS: u32 = 300;
+
+const RUN_HELP: &str = "\
+The same command resumes a run that was interrupted, or prints the result of a finished one. A run is identified by its
+specification: width, well, start, evaluator and weights. The same specification gives the same frontiers, bit for bit,
+on every machine. Each depth is committed to disk before the next but one begins. Ctrl-C, a crash or a full disk costs
+at most the depth in progress.
+
+A run needs about 100 bytes of memory per well of width, and about 12 bytes of disk per well and kept depth (--keep).
+The search ends when no well has a live child. Then the best game is read back, played by the exact rules and printed.
+The folder `replays` of the run gets it as text for the original game, as letters, as JSON with every well, as a
+picture, and as an HTML report with plots.
+
+Columns: lines is the number of lines cleared in the best game; best, median and cut are the evaluator's scores (in
+units of 1/256 of a weight) of the first, the middle and the last well kept.
+
+With --json: one object per depth, then one for the run, whose `best_lines` are those of the best game.
+
+Evaluators: `patterns` sums learned tables and scores highest; `knewjade` sums weighted features; `plain` and
+`plain-holes` are simple ones for comparison.
+
+A weights file is TOML. Omitted weights keep their published values, and the command line wins:
+  evaluator = \"knewjade\"
+  quiescence = \"off\"
+  [weights]
+  holes = 11.2106
+  score = -332.2211
+
+Examples:
+  hatebeam run
+  hatebeam run --width 1M --keep 4
+  hatebeam run --width 100k --evaluator knewjade --weight holes=15 --weight score=-400
+  hatebeam run --width 250k --start-replay game.txt --from-piece 100
+  hatebeam run --width 1000 --columns 6 --rows 8
+  hatebeam run --width 10k --json > depths.jsonl";
+
+const RESUME_HELP: &str = "\
+Name the run as `hatebeam runs` lists it, by the beginning of its name, or by the path of its folder.
+
+Examples:
+  hatebeam resume patterns-1000000-5f3a9c1e
+  hatebeam resume patterns-1000 --threads 8
+  hatebeam resume /data/runs/patterns-1000000-5f3a9c1e --json";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = RUN_HELP)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    spec: SpecArgs,
+    /// Name of the run [default: made from its specification]
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    name: Option<String>,
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = RESUME_HELP)]
+pub(crate) struct ResumeArgs {
+    /// Run
+    #[arg(value_name = "RUN")]
+    run: String,
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+/// How a run is searched and shown.
+#[derive(Debug, clap::Args)]
+struct SearchArgs {
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Stop at this depth, which includes pieces before the start; the run can be resumed with a higher one
+    #[arg(long, value_name = "PIECES")]
+    max_depth: Option<u32>,
+    /// Stop after this many hours of searching in total, and read the best game back; the run can be resumed with more
+    #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
+    max_hours: Option<f64>,
+    /// Depths whose wells stay on disk: all; a number N from 2 to 6 for every Nth; or last, which allows no game to be
+    /// read back [default: all, or as the run was created]
+    #[arg(long, value_name = "DEPTHS")]
+    keep: Option<Retention>,
+    /// Start even if memory or disk seem too small
+    #[arg(long)]
+    ignore_limits: bool,
+    #[command(flatten)]
+    state: StateArgs,
+    /// Print one JSON object per depth, and one for the run
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// Log to standard error instead of showing progress; HATEBEAM_LOG selects levels and modules, such as debug or
+    /// hatebeam_store=debug
+    #[arg(long, value_name = "FORMAT", value_parser = log_format_parser())]
+    log_format: Option<LogFormat>,
+    #[command(flatten)]
+    spans: SpanArgs,
+    #[command(flatten)]
+    observe: ObserveArgs,
+}
+
+/// Parses a name that can be the name of a folder.
+fn parse_name(text: &str) -> Result<String, String> {
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    if (1..=100).contains(&text.len()) && !text.starts_with('.') && text.chars().all(is_allowed) {
+        return Ok(text.to_owned());
+    }
+    Err("a name has 1 to 100 letters, digits, dots, dashes and underscores, and does not begin with a dot".to_owned())
+}
+
+impl RunArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let _logs = self.search.start()?;
+        let spec = self.spec.spec()?;
+        let state = self.search.state.state()?;
+        let name = self.name.clone().unwrap_or_else(|| spec.name());
+        let dir = state.runs().join(&name);
+        if !dir.exists() {
+            self.search.check_limits(&spec, &state)?;
+        }
+        fs::create_dir_all(state.runs())
+            .with_context(|| format!("cannot create the folder {}", state.runs().display()))?;
+        let run = match Run::open_or_create(&dir, &spec, self.search.keep) {
+            Err(error @ RunError::OtherSpec { .. }) => {
+                return Err(error).context("pass another --name, or remove the existing run");
+            }
+            run => opened(run, &name)?,
+        };
+        self.search.search(run)
+    }
+}
+
+impl ResumeArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let _logs = self.search.start()?;
+        let dir = self.search.state.state()?.find(&self.run)?;
+        let run = opened(Run::open(&dir, self.search.keep), &self.run)?;
+        self.search.search(run)
+    }
+}
+
+fn opened(run: Result<Run, RunError>, name: &str) -> anyhow::Result<Run> {
+    match run {
+        Err(error @ RunError::Store(StoreError::InUse { .. })) => Err(error).context(format!(
+            "another process searches the run: wait for it, stop it, or look at the run with `hatebeam runs show \
+             {name}`"
+        )),
+        Err(error @ RunError::Store(StoreError::DiskFull { .. })) => Err(error).context(format!(
+            "all committed depths are intact: free some disk space, and resume with `hatebeam resume {name}`"
+        )),
+        run => Ok(run?),
+    }
+}
+
+impl SearchArgs {
+    /// Checks the arguments and starts the logs. Without a format, only warnings are logged.
+    fn start(&self) -> anyhow::Result<Logs> {
+        self.observe.check()?;
+        let level = self
+            .log_format
+            .map_or(LevelFilter::WARN, |_| LevelFilter::INFO);
+        let format = self.log_format.unwrap_or_default();
+        self.spans.start_logs(format, level, "run")
+    }
+
+    /// Returns whether notes are shown.
+    fn has_notes(&self) -> bool {
+        !self.json && !self.is_quiet()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.quiet || self.log_format.is_some()
+    }
+
+    /// Refuses a new run that does not fit in memory or on the disk.
+    fn check_limits(&self, spec: &RunSpec, state: &State) -> anyhow::Result<()> {
+        let width = spec.width;
+        let memory = memory_needed(width);
+        let depths = self
+            .max_depth
+            .map_or(DEPTHS, |max| max.saturating_sub(spec.start_depth()))
+            .max(1);
+        let disk = |keep| disk_needed(width, depths, keep);
+        let keep = self.keep.unwrap_or(Retention::All);
+        let free = free_bytes(state.root())?;
+        if self.has_notes() {
+            output::note(format_args!(
+                "a run of {width} wells needs up to {} of memory, and {} of disk for {depths} depths; {} are free",
+                bytes(memory),
+                bytes(disk(keep)),
+                bytes(free)
+            ));
+        }
+        if self.ignore_limits {
+            return Ok(());
+        }
+        if let Some(available) = available_memory()
+            && memory > available
+        {
+            bail!(
+                "a width of {width} needs {} of memory, and {} are available: pass --width {} or less, or \
+                 --ignore-limits",
+                bytes(memory),
+                bytes(available),
+                max_width(available)
+            );
+        }
+        if disk(keep) > free {
+            let all = [2, 4, 6].map(Retention::Every);
+            let smaller = all.into_iter().chain([Retention::Last]);
+            let fits = |other: &Retention| {
+                other.share(depths) < keep.share(depths) && disk(*other) <= free
+            };
+            let alternative = smaller.into_iter().find(fits);
+            let alternative = alternative.map_or(String::new(), |keep| {
+                format!("pass --keep {keep} for {}, ", bytes(disk(keep)))
+            });
+            bail!(
+                "{depths} depths of {width} wells need {} of disk, and {} are free in {}: {alternative}name another \
+                 folder with --state, or pass --ignore-limits (a full disk damages no committed depth)",
+                bytes(disk(keep)),
+                bytes(free),
+                state.root().display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Searches a run to its end, and prints its result.
+    fn search(&self, run: Run) -> anyhow::Result<()> {
+        let name = name_of(run.store().dir());
+        let is_over = |result: &SearchResult| result.end == EndReason::Over;
+        if let Some(result) = result_of(run.store()).filter(is_over) {
+            return self.print(&run, &result);
+        }
+        let settings = Settings {
+            threads: self.threads.count(),
+            limits: self.limits(),
+        };
+        let _inside = tracing::info_span!("run", run = name).entered();
+        tracing::info!(run = name, threads = settings.threads, "started the search");
+        let cancel = interrupt::flag()?;
+        let mut observers = self.observers(&run, &name)?;
+        let searched = run.search(&settings, &cancel, &mut observers);
+        observers.screen.close()?;
+        let ended = searched
+            .with_context(|| {
+                format!(
+                    "run {name} stopped, and all committed depths are intact: resume it with `hatebeam resume {name}`"
+                )
+            })
+            .and_then(|(mut run, end)| {
+                let result = conclude(&mut run, end, settings.threads, &cancel)?;
+                Ok((run, result))
+            });
+        match &ended {
+            Ok((run, result)) => observers.ended(Ok(&ResultJson::new(result, run.store().dir()))),
+            Err(error) => observers.ended(Err(&format!("{error:#}"))),
+        }
+        let (mut run, result) = ended?;
+        if result.end == EndReason::Interrupted {
+            return self.interrupted(&run, &result);
+        }
+        tracing::info!(
+            run = name,
+            best_lines = result.game.as_ref().map(|game| game.lines),
+            depth = result.depth,
+            end = result.end.name(),
+            "finished the search"
+        );
+        run.set_result(&result)?;
+        self.print(&run, &result)
+    }
+
+    fn limits(&self) -> Limits {
+        let hours = self.max_hours;
+        Limits {
+            max_depth: self.max_depth,
+            max_cost: None,
+            max_time: hours.map(|hours| Duration::from_secs_f64(hours * 3600.0)),
+        }
+    }
+
+    fn observers(&self, run: &Run, name: &str) -> anyhow::Result<Observers> {
+        let depths = run.store().depths();
+        if let Some(last) = depths.last()
+            && self.has_notes()
+        {
+            output::note(format_args!(
+                "resuming run {name} after depth {}",
+                last.depth
+            ));
+        }
+        let screen = Screen::new(ScreenOptions {
+            json: self.json,
+            quiet: self.is_quiet(),
+            estimator: Some(ProgressEstimator::new(run.spec(), self.max_depth)),
+            stored: depths.iter().map(|record| record.bytes).sum(),
+        });
+        let observed = self.observe.start(run, name)?;
+        if let Some(url) = observed.metrics_url
+            && self.has_notes()
+        {
+            output::note(format_args!("metrics at {url}"));
+        }
+        Ok(Observers {
+            screen,
+            others: observed.observers,
+        })
+    }
+
+    fn interrupted(&self, run: &Run, result: &SearchResult) -> anyhow::Result<()> {
+        if self.json {
+            output::print_json(&ResultJson::new(result, run.store().dir()))?;
+        } else {
+            let SearchResult { run, depth, .. } = result;
+            output::note(format_args!(
+                "run {run} stopped after depth {depth}; resume it with: hatebeam resume {run}"
+            ));
+        }
+        Err(Failure::Interrupted.into())
+    }
+
+    fn print(&self, run: &Run, result: &SearchResult) -> anyhow::Result<()> {
+        let result = ResultJson::new(result, run.store().dir());
+        if let Some(piece) = result.parted_at {
+            output::warn(format_args!(
+                "HATETRIS changes piece {piece} of a better game, because a well comes back; this is the best game \
+                 that holds"
+            ));
+        }
+        if self.json {
+            return output::print_json(&result);
+        }
+        output::print(result.text(run))
+    }
+}
+
+/// Reads the best game back, saves its files and returns the result. Repairs the run if its tables are damaged.
+fn conclude(
+    run: &mut Run,
+    end: EndReason,
+    threads: usize,
+    cancel: &AtomicBool,
+) -> anyhow::Result<SearchResult> {
+    let name = name_of(run.store().dir());
+    let started = Instant::now();
+    let game = if end == EndReason::Interrupted {
+        None
+    } else {
+        readable_game(run, threads, cancel)?
+    };
+    let skip = &mut |file: &GameFile, error: StoreError| {
+        output::warn(format_args!("cannot write {}: {error}", file.name));
+    };
+    let game = match &game {
+        Some(game) => {
+            let (took, now) = (started.elapsed(), SystemTime::now());
+            Some(run.save_game(&name, game, end, took, now, skip)?)
+        }
+        None => None,
+    };
+    let result = run.summarize(&name, end, game, peak_memory());
+    result.context("the run has no depth")
+}
+
+/// Returns the best game; `None` if too few depths are kept.
+fn readable_game(
+    run: &mut Run,
+    threads: usize,
+    cancel: &AtomicBool,
+) -> anyhow::Result<Option<BestGame>> {
+    let mut game = best_game(run);
+    if let Err(error @ GameError::Store(StoreError::DamagedDepth { .. })) = game {
+        output::warn(format_args!(
+            "{:#}; repairing it",
+            anyhow::Error::from(error)
+        ));
+        run.repair(threads, cancel)?;
+        game = best_game(run);
+    }
+    match game {
+        Err(error) if error.is_dropped() => Ok(None),
+        game => Ok(Some(game?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_in_their_folder() {
+        assert!(parse_name("my-run_2.1").is_ok());
+        for text in ["", ".", "..", "a/b", "/a", ".a", "a b", "ä"] {
+            assert!(parse_name(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! `hatebeam runs`: list, show, report, repair and remove runs.
+
+use super::cluster::FromStoreArgs;
+use crate::args::ThreadsArgs;
+use crate::output::{self, Failure};
+use crate::result::ResultJson;
+use crate::screen::depth_table;
+use crate::state::{StateArgs, name_of};
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use hatebeam_report::{bytes, page};
+use hatebeam_runs::{REPLAYS, Run, best_game, end_in_words, result_of};
+use hatebeam_store::{RunStore, list_runs, write_whole};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+const HELP: &str = "\
+Name a run as `hatebeam runs` lists it, by the beginning of its name, or by the path of its folder. All commands but
+`repair` and `rm` work while another process searches the run. The runs of a coordinator are in its object store: --store
+reads them there, with or without a coordinator.
+
+Examples:
+  hatebeam runs
+  hatebeam runs show patterns-1000000
+  hatebeam runs show patterns-1000000 --verify
+  hatebeam runs report patterns-1000000 --out report.html
+  hatebeam runs repair patterns-1000000
+  hatebeam runs rm patterns-1000-686dc88d --yes
+  hatebeam runs --store s3://bucket/hatebeam
+  hatebeam runs show patterns-25000000 --store s3://bucket/hatebeam";
+
+const LIST_HELP: &str = "\
+Examples:
+  hatebeam runs list
+  hatebeam runs list --json";
+
+const SHOW_HELP: &str = "\
+Examples:
+  hatebeam runs show patterns-1000000
+  hatebeam runs show patterns-1000000 --verify";
+
+const REPORT_HELP: &str = "\
+Examples:
+  hatebeam runs report patterns-1000000
+  hatebeam runs report patterns-1000000 --out report.html";
+
+const REPAIR_HELP: &str = "\
+Examples:
+  hatebeam runs repair patterns-1000000
+  hatebeam runs repair patterns-1000000 --threads 8 --json";
+
+const RM_HELP: &str = "\
+Examples:
+  hatebeam runs rm patterns-1000-686dc88d
+  hatebeam runs rm patterns-1000-686dc88d --yes";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    /// List the runs (default)
+    #[command(after_help = LIST_HELP)]
+    List(ListArgs),
+    /// Show a run: its specification, progress and depths
+    #[command(after_help = SHOW_HELP)]
+    Show(ShowArgs),
+    /// Write a run's plots and its best game to an HTML file
+    #[command(after_help = REPORT_HELP)]
+    Report(ReportArgs),
+    /// Check the stored data of a run, and recompute damaged depths
+    #[command(after_help = REPAIR_HELP)]
+    Repair(RepairArgs),
+    /// Remove a run and its data, except its replays
+    #[command(after_help = RM_HELP)]
+    Rm(RmArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    state: StateArgs,
+    #[command(flatten)]
+    from: FromStoreArgs,
+    /// Print one JSON object per run
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// Run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Check all stored data of the run
+    #[arg(long)]
+    verify: bool,
+    #[command(flatten)]
+    state: StateArgs,
+    #[command(flatten)]
+    from: FromStoreArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct ReportArgs {
+    /// Run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// File to write; `-` is standard output [default: the name of the run, with .html]
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct RepairArgs {
+    /// Run
+    #[arg(value_name = "RUN")]
+    run: String,
+    #[command(flatten)]
+    state: StateArgs,
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct RmArgs {
+    /// Run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Remove it without asking
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+impl RunsArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        match &self.command {
+            None => self.list.run(),
+            Some(RunsCommand::List(args)) => args.run(),
+            Some(RunsCommand::Show(args)) => args.run(),
+            Some(RunsCommand::Report(args)) => args.run(),
+            Some(RunsCommand::Repair(args)) => args.run(),
+            Some(RunsCommand::Rm(args)) => args.run(),
+        }
+    }
+}
+
+/// A run in a list.
+#[derive(Debug, Serialize)]
+struct Line {
+    run: String,
+    /// How the run ended, or its state.
+    end: &'static str,
+    depth: Option<u32>,
+    best_lines: u16,
+    width: Option<u64>,
+    stored_bytes: u64,
+    folder: String,
+}
+
+impl Line {
+    /// Returns the line of a run. A run that cannot be opened has a line too, so that it can be removed.
+    fn of(dir: &Path, name: &str) -> Line {
+        let store = RunStore::open_read_only(dir).ok();
+        let depths = store.as_ref().map_or(&[][..], RunStore::depths);
+        let lines = depths.iter().map(|record| record.best_lines);
+        Line {
+            run: name.to_owned(),
+            end: store.as_ref().map_or("unreadable", end_of),
+            depth: depths.last().map(|record| record.depth),
+            best_lines: lines.max().unwrap_or(0),
+            width: store
+                .as_ref()
+                .and_then(|store| store.spec()["search"]["width"].as_u64()),
+            stored_bytes: store.as_ref().map_or(0, RunStore::stored_bytes),
+            folder: dir.display().to_string(),
+        }
+    }
+}
+
+/// Returns why the search of a run ended, as its result names it.
+fn end_of(store: &RunStore) -> &'static str {
+    match result_of(store) {
+        Some(result) => result.end.name(),
+        None => end_in_words(None),
+    }
+}
+
+impl ListArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        if self.from.is_given() {
+            return self.from.list(self.json);
+        }
+        let folder = self.state.state()?.runs();
+        let runs = list_runs(&folder);
+        let lines = runs
+            .iter()
+            .map(|summary| Line::of(&summary.dir, &summary.name));
+        if self.json {
+            return lines
+                .map(|line| output::print_json(&line))
+                .collect::<anyhow::Result<()>>();
+        }
+        let lines: Vec<Line> = lines.collect();
+        if lines.is_empty() {
+            let folder = folder.display();
+            output::note(format_args!(
+                "no runs in {folder}; `hatebeam run` starts one"
+            ));
+            return Ok(());
+        }
+        output::print(table(&lines))
+    }
+}
+
+fn table(lines: &[Line]) -> String {
+    let longest = lines.iter().map(|line| line.run.len()).max().unwrap_or(0);
+    let mut text = format!(
+        "{:<longest$}  {:>6}  {:>6}  {:>9}  end\n",
+        "run", "lines", "depth", "stored"
+    );
+    for line in lines {
+        let depth = line.depth.map_or("-".to_owned(), |depth| depth.to_string());
+        let stored = bytes(line.stored_bytes);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<longest$}  {:>6}  {depth:>6}  {stored:>9}  {}",
+            line.run, line.best_lines, line.end
+        );
+    }
+    text
+}
+
+fn open_read_only(state: &StateArgs, run: &str) -> anyhow::Result<Run> {
+    let dir = state.state()?.find(run)?;
+    Run::open_read_only(&dir).with_context(|| dir.display().to_string())
+}
+
+impl ShowArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        if self.from.is_given() {
+            if self.verify {
+                let text = "--verify cannot be used with --store: it checks runs of this machine";
+                return Err(Failure::Usage(text.to_owned()).into());
+            }
+            return self.from.show(&self.run, self.json);
+        }
+        let run = open_read_only(&self.state, &self.run)?;
+        let store = run.store();
+        let damaged = if self.verify {
+            store.verify()
+        } else {
+            Vec::new()
+        };
+        if self.json {
+            let problems = damaged.iter().map(
+                |(depth, error)| serde_json::json!({"depth": depth, "error": error.to_string()}),
+            );
+            let result = result_of(store);
+            let result = result.as_ref();
+            let result = result.map(|result| ResultJson::new(result, store.dir()));
+            output::print_json(&serde_json::json!({
+                "folder": store.dir(), "spec": run.spec(), "keep": run.keep(), "depths": store.depths(),
+                "result": result, "stored_bytes": store.stored_bytes(),
+                "damaged": self.verify.then(|| problems.collect::<Vec<_>>()),
+            }))?;
+        } else {
+            output::print(details(&run))?;
+            if self.verify && damaged.is_empty() {
+                output::print("verified  all stored data is intact\n")?;
+            }
+        }
+        match damaged.as_slice() {
+            [] => Ok(()),
+            _ if self.json => Err(Failure::Printed.into()),
+            [(_, first), rest @ ..] => bail!(
+                "{first}{}: recompute it with `hatebeam runs repair`",
+                match rest.len() {
+                    0 => String::new(),
+                    more => format!(" (and {more} more)"),
+                }
+            ),
+        }
+    }
+}
+
+fn details(run: &Run) -> String {
+    let store = run.store();
+    let spec = serde_json::to_string(run.spec()).unwrap_or_default();
+    let mut text = format!(
+        "folder    {}\nsearch    {spec}\nkeep      {}\nstored    {}\nend       {}\n",
+        store.dir().display(),
+        run.keep(),
+        bytes(store.stored_bytes()),
+        end_of(store)
+    );
+    let result = result_of(store);
+    let result = result.as_ref();
+    let result = result.map(|result| ResultJson::new(result, store.dir()));
+    if let Some(replay) = result.and_then(|result| result.replay_file) {
+        let _ = writeln!(text, "replay    {}", replay.display());
+    }
+    depth_table(&mut text, store.depths().iter());
+    text
+}
+
+impl ReportArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let run = open_read_only(&self.state, &self.run)?;
+        let name = name_of(run.store().dir());
+        let end = result_of(run.store()).map(|result| result.end);
+        let depths = run.store().depths().to_vec();
+        let mut facts = run.spec().facts(&name, depths, end_in_words(end))?;
+        facts.scores = run.scores();
+        let film = best_game(&run)
+            .map_err(anyhow::Error::from)
+            .and_then(|game| Ok(run.spec().film(&game.keys)?))
+            .map_err(|error| format!("{error:#}"));
+        let page = page(&facts, film.as_ref().map_err(String::as_str));
+        let path = match &self.out {
+            Some(path) if path.as_os_str() == "-" => return output::print(page),
+            Some(path) => path.clone(),
+            None => PathBuf::from(format!("{name}.html")),
+        };
+        let path = std::path::absolute(&path).with_context(|| path.display().to_string())?;
+        write_whole(&path, page.as_bytes())?;
+        output::print(format_args!("{}\n", path.display()))
+    }
+}
+
+impl RepairArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let dir = self.state.state()?.find(&self.run)?;
+        let mut run = Run::open(&dir, None).with_context(|| dir.display().to_string())?;
+        let cancel = crate::interrupt::flag()?;
+        let repaired = run.repair(self.threads.count(), &cancel)?;
+        if cancel.load(Ordering::Relaxed) {
+            output::note("stopped before all depths were repaired; the same command continues");
+            return Err(Failure::Interrupted.into());
+        }
+        if self.json {
+            return output::print_json(&serde_json::json!({ "repaired": repaired }));
+        }
+        if repaired.is_empty() {
+            return output::print("all stored data is intact\n");
+        }
+        let depths: Vec<String> = repaired.iter().map(u32::to_string).collect();
+        output::print(format_args!("recomputed depth {}\n", depths.join(", ")))
+    }
+}
+
+impl RmArgs {
+    fn run(&self) -> anyhow::Result<()> {
+        let state = self.state.state()?;
+        let dir = state.find(&self.run)?;
+        // The open store keeps other processes from searching the run.
+        let store = RunStore::open(&dir).with_context(|| dir.display().to_string())?;
+        if !self.yes && !confirm(&dir, store.stored_bytes())? {
+            output::note("removed nothing");
+            return Ok(());
+        }
+        let saved = save_replays(&dir, &state.replays())?;
+        fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+        drop(store);
+        output::note(format_args!("removed {}", dir.display()));
+        if let Some(saved) = saved {
+            output::note(format_args!("its replays are in {}", saved.display()));
+        }
+        Ok(())
+    }
+}
+
+/// Asks the user whether to remove a run.
+fn confirm(dir: &Path, bytes_stored: u64) -> anyhow::Result<bool> {
+    if !io::stdin().is_terminal() {
+        let text = "standard input is not a terminal: pass --yes to remove the run without asking";
+        return Err(Failure::Usage(text.to_owned()).into());
+    }
+    let size = bytes(bytes_stored);
+    let _ = write!(io::stderr(), "remove {} with {size}? [y/N] ", dir.display());
+    let mut answer = String::new();
+    let mut input = io::stdin().lock();
+    input
+        .read_line(&mut answer)
+        .context("cannot read the answer")?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Copies a run's replays to a folder with the run's name below `replays`, which outlives the run. Returns that folder,
+/// if the run has replays.
+fn save_replays(dir: &Path, replays: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let Ok(found) = fs::read_dir(dir.join(REPLAYS)) else {
+        return Ok(None);
+    };
+    let folder = replays.join(dir.file_name().unwrap_or_default());
+    let save = || {
+        fs::create_dir_all(&folder)?;
+        for file in found {
+            let file = file?;
+            // The run may be on another disk, so files are copied, not renamed.
+            fs::copy(file.path(), folder.join(file.file_name()))?;
+        }
+        Ok::<_, io::Error>(())
+    };
+    save().with_context(|| format!("cannot save its replays in {}", folder.display()))?;
+    Ok(Some(folder))
+}

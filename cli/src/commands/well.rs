@@ -1,0 +1,191 @@
+//! `hatebeam well`: a well's picture, piece, children and parents.
+
+use crate::args::VariantArgs;
+use crate::input::{Lines, refuse_terminal};
+use crate::output::{self, CANNOT_WRITE, Failure};
+use anyhow::{Context, ensure};
+use hatebeam_game::{Backward, Children, Emulator, Parent, Piece, Well};
+use serde::Serialize;
+use std::io::{self, BufWriter, Read, Write};
+
+const HELP: &str = "\
+A well is its rows below the bar from top to bottom as hex digits, three a row at 10 columns; bit 0 is the leftmost
+column. The piece is the one that HATETRIS chooses without memory of earlier wells.
+
+With --json: one object per well, such as {\"well\":\"...\",\"piece\":\"S\",\"children\":[...],\"can_die\":false}. Children are
+sorted; \"+n\" means that n lines were cleared. From standard input, a line without a valid well is an object with its
+number and the reason, {\"line\":3,\"error\":\"...\"}; the other lines are processed, and the exit code is 1.
+
+Examples:
+  hatebeam well 00000000000000000000000000000000000000000001800c
+  hatebeam well --height 4 00000000000c
+  hatebeam well --json < wells.txt";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct WellArgs {
+    /// Well in hex, 48 digits at 10x16; `-` or nothing reads one well per line from standard input
+    #[arg(value_name = "HEX")]
+    well: Option<String>,
+    #[command(flatten)]
+    variant: VariantArgs,
+    /// Print one JSON object per well: piece and children
+    #[arg(long)]
+    json: bool,
+}
+
+/// The output of `--json` for a well. The fields and their order are part of the interface.
+#[derive(Debug, Serialize)]
+struct Expansion {
+    well: String,
+    piece: char,
+    children: Vec<String>,
+    can_die: bool,
+}
+
+/// The output of `--json` for a line without a valid well.
+#[derive(Debug, Serialize)]
+struct BadLine<'a> {
+    line: usize,
+    error: &'a str,
+}
+
+impl WellArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let emulator = Emulator::new(self.variant.geometry()?, self.variant.rules());
+        let mut describer = Describer {
+            backward: Backward::new(&emulator),
+            emulator,
+            children: Children::new(),
+            parents: Vec::new(),
+            json: self.json,
+        };
+        let mut out = BufWriter::new(io::stdout().lock());
+        match self.well.as_deref() {
+            Some(hex) if hex != "-" => {
+                let text = describer.describe(hex).context("HEX")?;
+                out.write_all(text.as_bytes()).context(CANNOT_WRITE)?;
+                out.flush().context(CANNOT_WRITE)
+            }
+            given => {
+                if given.is_none() {
+                    refuse_terminal("well: give it in hex as an argument")?;
+                }
+                describer.describe_lines(io::stdin().lock(), &mut out)
+            }
+        }
+    }
+}
+
+/// Describes wells one after the other.
+struct Describer {
+    emulator: Emulator,
+    backward: Backward,
+    children: Children,
+    parents: Vec<Parent>,
+    json: bool,
+}
+
+impl Describer {
+    /// Describes the well on each line. Lines without a valid well are reported, and fail the command at the end.
+    fn describe_lines(&mut self, input: impl Read, out: &mut impl Write) -> anyhow::Result<()> {
+        let mut lines = Lines::new(input);
+        let mut has_failed = false;
+        loop {
+            // A client that sends one well at a time waits for each answer.
+            if lines.may_wait() {
+                out.flush().context(CANNOT_WRITE)?;
+            }
+            let Some(line) = lines.next()? else { break };
+            let described = line.and_then(|hex| self.describe(hex));
+            let text = match described {
+                Ok(text) => text,
+                Err(error) => {
+                    has_failed = true;
+                    self.bad_line(lines.number(), &error, out)?
+                }
+            };
+            out.write_all(text.as_bytes()).context(CANNOT_WRITE)?;
+        }
+        out.flush().context(CANNOT_WRITE)?;
+        ensure!(
+            lines.number() > 0,
+            "standard input is empty: give one well per line"
+        );
+        ensure!(!has_failed, Failure::Printed);
+        Ok(())
+    }
+
+    /// Reports a line without a valid well: as the returned object, or on standard error.
+    fn bad_line(
+        &self,
+        line: usize,
+        error: &anyhow::Error,
+        out: &mut impl Write,
+    ) -> anyhow::Result<String> {
+        let error = format!("{error:#}");
+        if self.json {
+            let error = &error;
+            return Ok(serde_json::to_string(&BadLine { line, error })? + "\n");
+        }
+        out.flush().context(CANNOT_WRITE)?;
+        output::line(format_args!("error: standard input, line {line}: {error}"));
+        Ok(String::new())
+    }
+
+    fn describe(&mut self, hex: &str) -> anyhow::Result<String> {
+        let geometry = self.emulator.geometry();
+        let well = Well::from_hex(geometry, hex)?;
+        let piece = self.emulator.expand(&well, &mut self.children);
+        if !self.json {
+            return Ok(self.text(&well, piece));
+        }
+        let expansion = Expansion {
+            well: well.to_hex(geometry),
+            piece: piece.letter(),
+            children: self.sorted_children(),
+            can_die: self.children.can_die(),
+        };
+        Ok(serde_json::to_string(&expansion)? + "\n")
+    }
+
+    /// Returns the children as text, sorted, with `+n` if n lines were cleared.
+    fn sorted_children(&self) -> Vec<String> {
+        let geometry = self.emulator.geometry();
+        let name = |(child, lines): (&Well, u8)| with_lines(child.to_hex(geometry), lines);
+        let mut children: Vec<String> = self.children.iter().map(name).collect();
+        children.sort_unstable();
+        children
+    }
+
+    /// Describes a well for people. `piece` and `self.children` are those of the well.
+    fn text(&mut self, well: &Well, piece: Piece) -> String {
+        let geometry = self.emulator.geometry();
+        self.backward.parents(well, &mut self.parents);
+        let lines = self.children.lines().iter();
+        let clearing = lines.filter(|&&lines| lines > 0).count();
+        let can_die = if self.children.can_die() { "yes" } else { "no" };
+        let mut text = format!(
+            "{}\n{}\npiece     {piece}\ncan die   {can_die}\nchildren  {} ({clearing} with lines cleared)\n",
+            well.to_hex(geometry),
+            well.picture(geometry),
+            self.children.len()
+        );
+        for child in self.sorted_children() {
+            text += &format!("  {child}\n");
+        }
+        text += &format!("parents   {}\n", self.parents.len());
+        for parent in &self.parents {
+            let hex = with_lines(parent.well.to_hex(geometry), parent.lines);
+            text += &format!("  {} {hex}\n", parent.piece);
+        }
+        text
+    }
+}
+
+fn with_lines(hex: String, lines: u8) -> String {
+    match lines {
+        0 => hex,
+        lines => format!("{hex}+{lines}"),
+    }
+}

@@ -1,0 +1,306 @@
+//! Progress of a run: a row for each depth and, on a terminal, a bar below them. Both go to standard error. With `--json`
+//! a line for each depth goes to standard output.
+
+use crate::output;
+use hatebeam_report::{bytes, duration};
+use hatebeam_runs::{Observer, ProgressEstimator};
+use hatebeam_store::{DepthRecord, StoreError};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Time between two updates of the bar.
+const TICK: Duration = Duration::from_millis(100);
+/// Minimum time between two rows.
+const ROW_INTERVAL: Duration = Duration::from_secs(1);
+/// Number of rows between two headings.
+const ROWS_PER_HEADING: u32 = 40;
+
+const HEADING: &str = " depth       wells   lines       best     median        cut  Mchild/s    stored     depth    elapsed";
+
+/// The line of `--json` for a depth.
+#[derive(Debug, Serialize)]
+struct DepthLine<'a> {
+    depth: u32,
+    wells: u64,
+    best_lines: u16,
+    best_eval: i32,
+    median_eval: i32,
+    worst_eval: i32,
+    children: u64,
+    children_per_second: f64,
+    seconds: f64,
+    bytes: u64,
+    digest: &'a str,
+    /// Cost of the depth, if costs are accounted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dollars: Option<f64>,
+}
+
+/// What a screen shows.
+#[derive(Debug, Default)]
+pub(crate) struct ScreenOptions {
+    /// Prints a line of JSON for each depth on standard output.
+    pub(crate) json: bool,
+    /// Shows no rows and no bar.
+    pub(crate) quiet: bool,
+    /// Estimator of the end; without it no end is shown.
+    pub(crate) estimator: Option<ProgressEstimator>,
+    /// Size of the depths so far.
+    pub(crate) stored: u64,
+}
+
+/// The progress of a run.
+pub(crate) struct Screen {
+    options: ScreenOptions,
+    bar: Option<Bar>,
+    begun: Instant,
+    last_row: Option<Instant>,
+    rows: u32,
+    /// Cost of the next depth to show.
+    dollars: Option<f64>,
+    /// The first failure to write a line of JSON. The run continues, and reports it at its end.
+    failed: Option<anyhow::Error>,
+}
+
+impl Screen {
+    pub(crate) fn new(options: ScreenOptions) -> Screen {
+        Screen {
+            bar: (!options.quiet && io::stderr().is_terminal()).then(Bar::new),
+            options,
+            begun: Instant::now(),
+            last_row: None,
+            rows: 0,
+            dollars: None,
+            failed: None,
+        }
+    }
+
+    /// Removes the bar.
+    ///
+    /// # Errors
+    /// The first failure to write a line of JSON.
+    pub(crate) fn close(&mut self) -> anyhow::Result<()> {
+        if let Some(bar) = self.bar.take() {
+            bar.close();
+        }
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Shows these lines below the bar.
+    pub(crate) fn below(&self, lines: &str) {
+        if let Some(bar) = &self.bar {
+            bar.below(lines);
+        }
+    }
+
+    /// Shows a note between the rows.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.options.quiet {
+            self.line(&format!("note: {text}"));
+        }
+    }
+
+    /// Sets the cost of the next depth to show.
+    pub(crate) fn cost(&mut self, dollars: f64) {
+        self.dollars = Some(dollars);
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.bar.suspend(|| output::line(text)),
+            None => output::line(text),
+        }
+    }
+
+    fn row(&mut self, record: &DepthRecord, took: Duration) {
+        let is_due = self
+            .last_row
+            .is_none_or(|last| last.elapsed() >= ROW_INTERVAL);
+        if !is_due {
+            return;
+        }
+        self.last_row = Some(Instant::now());
+        if self.rows.is_multiple_of(ROWS_PER_HEADING) {
+            self.line(HEADING);
+        }
+        self.rows += 1;
+        self.line(&format!(
+            "{:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>9}  {:>8.2}  {:>8}  {:>8}  {:>9}",
+            record.depth,
+            record.count,
+            record.best_lines,
+            record.best_eval,
+            record.median_eval,
+            record.worst_eval,
+            record.children as f64 / took.as_secs_f64().max(1e-9) / 1e6,
+            bytes(self.options.stored),
+            duration(took),
+            duration(self.begun.elapsed()),
+        ));
+    }
+
+    fn json_line(&mut self, record: &DepthRecord) -> anyhow::Result<()> {
+        output::print_json(&DepthLine {
+            depth: record.depth,
+            wells: record.count,
+            best_lines: record.best_lines,
+            best_eval: record.best_eval,
+            median_eval: record.median_eval,
+            worst_eval: record.worst_eval,
+            children: record.children,
+            children_per_second: record.children as f64 / record.seconds.max(1e-9),
+            seconds: record.seconds,
+            bytes: record.bytes,
+            digest: &record.digest,
+            dollars: self.dollars.take(),
+        })
+    }
+
+    /// Describes when the run is likely to end.
+    fn likely_end(&self) -> String {
+        let estimator = self.options.estimator.as_ref();
+        let Some(end) = estimator.and_then(ProgressEstimator::projection) else {
+            return "end not known yet".to_owned();
+        };
+        let time = |seconds: f64| duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+        let ((low, high), (soonest, latest)) = (end.depths, end.seconds);
+        if low == high {
+            format!("end in about {} (depth {high})", time(latest))
+        } else {
+            format!(
+                "end in {} to {} (depth {low} to {high})",
+                time(soonest),
+                time(latest)
+            )
+        }
+    }
+}
+
+impl Observer for Screen {
+    fn begun(&mut self, depth: u32, parents: u64, expanded: &Arc<AtomicU64>) {
+        let end = self.likely_end();
+        if let Some(bar) = &self.bar {
+            bar.begin(parents, expanded, format!("depth {depth}  {end}"));
+        }
+    }
+
+    fn committed(&mut self, record: &DepthRecord) {
+        self.options.stored += record.bytes;
+        if let Some(estimator) = &mut self.options.estimator {
+            estimator.add(record);
+        }
+        if self.options.json && self.failed.is_none() {
+            self.failed = self.json_line(record).err();
+        }
+        if !self.options.quiet {
+            self.row(record, Duration::from_secs_f64(record.seconds.max(0.0)));
+        }
+    }
+
+    fn damaged(&mut self, depth: u32, error: &StoreError) {
+        self.line(&format!(
+            "warning: {error}; searching depth {depth} again, from the last intact depth"
+        ));
+    }
+}
+
+/// Appends a table with a row for each depth.
+pub(crate) fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &'a DepthRecord>) {
+    text.push_str(
+        "\n depth       wells   lines       best     median        cut  Mchild/s     bytes      time\n",
+    );
+    for record in records {
+        let kept = if record.kept {
+            bytes(record.bytes)
+        } else {
+            "-".to_owned()
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>9}  {:>8.2}  {kept:>8}  {:>8}",
+            record.depth,
+            record.count,
+            record.best_lines,
+            record.best_eval,
+            record.median_eval,
+            record.worst_eval,
+            record.children as f64 / record.seconds.max(1e-9) / 1e6,
+            duration(Duration::from_secs_f64(record.seconds.clamp(0.0, 1e9))),
+        );
+    }
+}
+
+/// The counter whose progress the bar shows.
+type Shown = Arc<Mutex<Option<Arc<AtomicU64>>>>;
+
+const TEMPLATE: &str = "{spinner} {msg}  {wide_bar} {percent:>3}%  {human_pos}/{human_len} wells";
+
+/// A bar that updates itself.
+struct Bar {
+    bar: ProgressBar,
+    shown: Shown,
+    stop: Arc<AtomicBool>,
+    updater: JoinHandle<()>,
+}
+
+impl Bar {
+    fn new() -> Bar {
+        let bar = ProgressBar::new(0);
+        set_template(&bar, TEMPLATE);
+        let shown = Shown::default();
+        let stop = Arc::new(AtomicBool::new(false));
+        let updater = std::thread::spawn({
+            let (bar, shown, stop) = (bar.clone(), Arc::clone(&shown), Arc::clone(&stop));
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    if let Some(expanded) = lock(&shown).as_ref() {
+                        bar.set_position(expanded.load(Ordering::Relaxed));
+                    }
+                    bar.tick();
+                    std::thread::sleep(TICK);
+                }
+            }
+        });
+        Bar {
+            bar,
+            shown,
+            stop,
+            updater,
+        }
+    }
+
+    fn begin(&self, parents: u64, expanded: &Arc<AtomicU64>, message: String) {
+        self.bar.set_length(parents);
+        self.bar.set_message(message);
+        *lock(&self.shown) = Some(Arc::clone(expanded));
+    }
+
+    fn below(&self, lines: &str) {
+        set_template(&self.bar, &format!("{TEMPLATE}\n{{prefix}}"));
+        self.bar.set_prefix(lines.to_owned());
+    }
+
+    fn close(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A panic of the updater does not matter: it only draws.
+        let _ = self.updater.join();
+        self.bar.finish_and_clear();
+    }
+}
+
+fn set_template(bar: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+}
+
+fn lock(shown: &Shown) -> MutexGuard<'_, Option<Arc<AtomicU64>>> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
+}

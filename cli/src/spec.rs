@@ -1,0 +1,180 @@
+//! The specification of a run, from the command line and a weights file.
+
+use crate::args::{ReplayInput, kind_parser, parse_wells, quiescence_parser};
+use crate::input::Replay;
+use crate::output::Failure;
+use anyhow::{Context, bail, ensure};
+use hatebeam_game::{Encoding, Geometry, Rules, encode};
+use hatebeam_runs::{RunSpec, Start, WellSpec};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use serde::Deserialize;
+use serde_json::{Number, Value};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Maximum length of a weights file: about fifty times that of a file with every weight.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+
+/// What to search.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SpecArgs {
+    /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
+    #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
+    width: u64,
+    /// Evaluator of wells [default: that of the weights file; else knewjade if weights are given, and patterns]
+    #[arg(long, value_name = "NAME", value_parser = kind_parser(), ignore_case = true)]
+    evaluator: Option<EvaluatorKind>,
+    /// Evaluate a well after the lines that it can clear in a row [default: that of the weights file; else off]
+    #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
+    quiescence: Option<Quiescence>,
+    /// TOML file with the evaluator and its weights
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+    /// Weight, such as holes=12.5; can be repeated
+    #[arg(long = "weight", value_name = "NAME=VALUE", allow_hyphen_values = true)]
+    weight: Vec<String>,
+    /// Columns of the well, 4 to 16
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    columns: usize,
+    /// Rows of the well below the bar, 1 to 16
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    rows: usize,
+    /// Clear full rows even if the piece reaches above the bar, as an emulator of 2022 did
+    #[arg(long)]
+    clear_above_bar: bool,
+    /// Start from this well in hex [default: the empty well]
+    #[arg(long, value_name = "HEX", conflicts_with = "start_replay")]
+    start_well: Option<String>,
+    /// Start from a piece of the replay in this file, in any encoding
+    #[arg(long, value_name = "FILE", requires = "from_piece")]
+    start_replay: Option<PathBuf>,
+    /// Number of the piece of --start-replay, from 1, whose well the search starts from
+    #[arg(long, value_name = "N", requires = "start_replay")]
+    from_piece: Option<u32>,
+}
+
+/// A weights file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WeightsFile {
+    evaluator: Option<EvaluatorKind>,
+    quiescence: Option<Quiescence>,
+    #[serde(default)]
+    weights: toml::Table,
+}
+
+impl SpecArgs {
+    /// Returns the specification, which is valid.
+    pub(crate) fn spec(&self) -> anyhow::Result<RunSpec> {
+        let geometry = Geometry::new(self.columns, self.rows)
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        let rules = Rules {
+            clear_above_bar: self.clear_above_bar,
+        };
+        let spec = RunSpec {
+            width: self.width,
+            well: WellSpec::new(geometry, rules),
+            start: self.start()?,
+            evaluator: self.evaluator_spec()?,
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn start(&self) -> anyhow::Result<Start> {
+        if let Some(hex) = &self.start_well {
+            let hex = hex.trim().to_owned();
+            return Ok(Start::Well { hex });
+        }
+        let (Some(path), Some(piece)) = (&self.start_replay, self.from_piece) else {
+            return Ok(Start::Empty);
+        };
+        let replay = Replay::read(&ReplayInput {
+            file: Some(path.clone()),
+            ..ReplayInput::default()
+        })?;
+        Ok(Start::Replay {
+            base2048: encode(&replay.keys, Encoding::Base2048),
+            piece,
+        })
+    }
+
+    fn evaluator_spec(&self) -> anyhow::Result<EvaluatorSpec> {
+        let mut weights = serde_json::to_value(Weights::default())?;
+        let file = match &self.weights {
+            Some(path) => {
+                read_weights(path, &mut weights).with_context(|| path.display().to_string())?
+            }
+            None => WeightsFile::default(),
+        };
+        for text in &self.weight {
+            let pair = text.split_once('=');
+            let parsed =
+                pair.and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
+            let Some((name, number)) = parsed else {
+                let text = format!("--weight {text}: give NAME=VALUE, such as holes=12.5");
+                return Err(Failure::Usage(text).into());
+            };
+            set(&mut weights, name, number).with_context(|| format!("--weight {text}"))?;
+        }
+        let are_given = !file.weights.is_empty() || !self.weight.is_empty();
+        let default = if are_given {
+            EvaluatorKind::Knewjade
+        } else {
+            EvaluatorKind::Patterns
+        };
+        let kind = self.evaluator.or(file.evaluator).unwrap_or(default);
+        if are_given && kind != EvaluatorKind::Knewjade {
+            let name = kind.name();
+            let text = format!("evaluator {name} has no weights: pass --evaluator knewjade");
+            return Err(Failure::Usage(text).into());
+        }
+        let quiescence = self.quiescence.or(file.quiescence);
+        Ok(EvaluatorSpec {
+            kind,
+            quiescence: quiescence.unwrap_or(Quiescence::Off),
+            weights: serde_json::from_value(weights)?,
+        })
+    }
+}
+
+/// Reads a weights file and sets its weights.
+fn read_weights(path: &Path, weights: &mut Value) -> anyhow::Result<WeightsFile> {
+    let mut text = String::new();
+    // The length is checked after reading, because a device has none.
+    let mut limited = fs::File::open(path)?.take(MAX_FILE_BYTES + 1);
+    limited.read_to_string(&mut text)?;
+    let limit = MAX_FILE_BYTES >> 10;
+    ensure!(
+        text.len() as u64 <= MAX_FILE_BYTES,
+        "a weights file has at most {limit} KiB"
+    );
+    let file: WeightsFile = toml::from_str(&text)?;
+    for (name, value) in &file.weights {
+        let number = match value {
+            toml::Value::Float(number) => *number,
+            toml::Value::Integer(number) => *number as f64,
+            _ => bail!("the weight of {name} is not a number"),
+        };
+        set(weights, name, number)?;
+    }
+    Ok(file)
+}
+
+/// Sets a known weight.
+fn set(weights: &mut Value, name: &str, value: f64) -> anyhow::Result<()> {
+    let known = weights.as_object_mut().context("weights are no table")?;
+    let Some(number) = Number::from_f64(value) else {
+        bail!("the weight of {name} is {value}: give a finite number");
+    };
+    if let Some(weight) = known.get_mut(name) {
+        *weight = Value::Number(number);
+        return Ok(());
+    }
+    let names: Vec<&str> = known.keys().map(String::as_str).collect();
+    bail!(
+        "unknown weight {name:?}: choose one of {}",
+        names.join(", ")
+    )
+}

@@ -1,0 +1,76 @@
+//! Errors of a configuration file.
+
+use crate::location::{NONE, VARIABLE};
+use serde::Serialize;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a configuration file cannot be used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration file {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The file is too long.
+    #[error("the configuration file {} has more than {limit} bytes", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// Maximum length in bytes.
+        limit: u64,
+    },
+    /// The file is not text.
+    #[error("the configuration file {} is not valid UTF-8", .0.display())]
+    NotText(PathBuf),
+    /// The file contains errors.
+    #[error("{}:{}{}", path.display(), problems[0], more(path, problems))]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The errors, sorted by line; at least one.
+        problems: Vec<Problem>,
+    },
+    /// The user asked for no file.
+    #[error("--config or {VARIABLE} is '{NONE}': name a file")]
+    Disabled,
+    /// The default file does not exist.
+    #[error("{} does not exist: create it with `hatebeam config init`", .0.display())]
+    Missing(PathBuf),
+    /// There is no home folder.
+    #[error("no home folder: name a file with --config")]
+    NoHome,
+}
+
+fn more(path: &std::path::Path, problems: &[Problem]) -> String {
+    match problems.len() {
+        0 | 1 => String::new(),
+        count => format!(
+            " (and {} more: hatebeam config check {})",
+            count - 1,
+            path.display()
+        ),
+    }
+}
+
+/// An error in a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The line, from 1.
+    pub line: usize,
+    /// The description.
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.line, self.text)
+    }
+}

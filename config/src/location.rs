@@ -1,0 +1,78 @@
+//! The location of the configuration file.
+
+use crate::error::ConfigError;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Name that stands for no file.
+pub(crate) const NONE: &str = "none";
+
+/// Environment variable that names the file.
+pub(crate) const VARIABLE: &str = "HATEBEAM_CONFIG";
+
+/// Location of the configuration file.
+#[derive(Clone, Debug)]
+pub enum Location {
+    /// The file that the command line or the environment names.
+    Named(PathBuf),
+    /// The default file, which may not exist.
+    Default(PathBuf),
+    /// The user asked for no file.
+    Disabled,
+    /// There is no home folder for the default file.
+    Unknown,
+}
+
+impl Location {
+    /// Returns the location, where `typed` is the file that the command line names.
+    pub fn of(typed: Option<&Path>) -> Location {
+        let in_environment = || variable(VARIABLE).map(PathBuf::from);
+        match typed.map(Path::to_owned).or_else(in_environment) {
+            Some(path) if path == Path::new(NONE) => Location::Disabled,
+            Some(path) => Location::Named(path),
+            None => default_file().map_or(Location::Unknown, Location::Default),
+        }
+    }
+
+    /// Returns the file to read: the named one, or the default one if it exists.
+    pub fn existing(&self) -> Option<PathBuf> {
+        match self {
+            Location::Named(path) => Some(path.clone()),
+            Location::Default(path) => path.exists().then(|| path.clone()),
+            Location::Disabled | Location::Unknown => None,
+        }
+    }
+
+    /// Returns the path of the file, which may not exist.
+    ///
+    /// # Errors
+    /// [`ConfigError::Disabled`] and [`ConfigError::NoHome`].
+    pub fn path(&self) -> Result<PathBuf, ConfigError> {
+        match self {
+            Location::Named(path) | Location::Default(path) => Ok(path.clone()),
+            Location::Disabled => Err(ConfigError::Disabled),
+            Location::Unknown => Err(ConfigError::NoHome),
+        }
+    }
+
+    /// Returns the path of the file to read, which must exist if it is the default one.
+    ///
+    /// # Errors
+    /// [`ConfigError::Missing`], and as for [`Location::path`].
+    pub fn required(&self) -> Result<PathBuf, ConfigError> {
+        let path = self.path()?;
+        self.existing().ok_or(ConfigError::Missing(path))
+    }
+}
+
+/// Returns the value of a variable that is set and not empty.
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Returns the default file; `None` without a home folder.
+fn default_file() -> Option<PathBuf> {
+    let folder = variable("XDG_CONFIG_HOME").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))?;
+    Some(folder.join("hatebeam/config.toml"))
+}

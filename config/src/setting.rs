@@ -1,0 +1,127 @@
+//! The value of a flag and its origin.
+
+use crate::file::{Entry, File, Given, SHARED};
+use crate::flags::{self, commands, flags_of, is_switch};
+use crate::other_variable;
+use clap::{Arg, Command};
+use serde::Serialize;
+use std::fmt;
+
+/// The value of a flag without a command line.
+#[derive(Clone, Debug, Serialize)]
+pub struct Setting {
+    /// The command, or [`SHARED`].
+    pub section: String,
+    /// The flag.
+    pub key: String,
+    /// The value; `None` if the flag has no default.
+    pub value: Option<String>,
+    /// The origin of the value.
+    pub from: Origin,
+    /// The line of the file that sets the flag.
+    pub line: Option<usize>,
+    /// The environment variable that sets the flag.
+    pub variable: Option<String>,
+}
+
+/// The origin of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// The configuration file.
+    File,
+    /// An environment variable.
+    Environment,
+    /// The default of the flag.
+    Default,
+    /// The flag has no value.
+    Unset,
+}
+
+impl Setting {
+    fn of(section: &[&str], flag: &Arg, entry: Option<&Entry>) -> Setting {
+        let default = default_of(flag);
+        let mut setting = Setting {
+            section: section.join(" "),
+            key: flags::name(flag).to_owned(),
+            from: match default {
+                Some(_) => Origin::Default,
+                None => Origin::Unset,
+            },
+            value: default,
+            line: entry.map(|entry| entry.line),
+            variable: None,
+        };
+        if let Some((variable, value)) = in_environment(flag) {
+            setting.from = Origin::Environment;
+            (setting.value, setting.variable) = (Some(value), Some(variable));
+        } else if let Some(entry) = entry {
+            setting.from = Origin::File;
+            setting.value = Some(entry.given.to_string());
+        }
+        setting
+    }
+
+    /// Returns every value that the file or the environment sets, by section.
+    pub fn in_force(file: &File, all: &Command) -> Vec<Setting> {
+        let commands = commands(all);
+        let shared = flags::shared(&commands).into_iter();
+        let mut settings: Vec<Setting> = shared
+            .map(|(_, flag)| Setting::of(&[SHARED], flag, file.entry(&[SHARED], flag)))
+            .filter(Setting::is_set)
+            .collect();
+        for (path, command) in &commands {
+            let own = flags_of(command).filter_map(|flag| {
+                let entry = file.entry(path, flag)?;
+                (entry.section != [SHARED]).then(|| Setting::of(path, flag, Some(entry)))
+            });
+            settings.extend(own);
+        }
+        settings
+    }
+
+    /// Returns the value of every flag of a command.
+    pub fn of_command(file: &File, path: &[&str], command: &Command) -> Vec<Setting> {
+        let of = |flag| Setting::of(path, flag, file.entry(path, flag));
+        flags_of(command).map(of).collect()
+    }
+
+    /// Returns whether the file or the environment sets the value.
+    pub fn is_set(&self) -> bool {
+        matches!(self.from, Origin::File | Origin::Environment)
+    }
+}
+
+/// Describes the origin.
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.from, &self.variable, self.line) {
+            (_, Some(variable), Some(line)) => write!(f, "{variable}, which wins over line {line}"),
+            (_, Some(variable), None) => f.write_str(variable),
+            (Origin::File, None, Some(line)) => write!(f, "line {line}"),
+            (Origin::Unset, ..) => f.write_str("unset"),
+            _ => f.write_str("default"),
+        }
+    }
+}
+
+/// Returns the variable that sets a flag, and its value.
+fn in_environment(flag: &Arg) -> Option<(String, String)> {
+    if let Some(variable) = other_variable(flag) {
+        // The value is a secret.
+        return Some((variable.to_owned(), "(not shown)".to_owned()));
+    }
+    let variable = flag.get_env()?;
+    let value = std::env::var_os(variable)?;
+    let text = |os: &std::ffi::OsStr| os.to_string_lossy().into_owned();
+    Some((text(variable), text(&value)))
+}
+
+fn default_of(flag: &Arg) -> Option<String> {
+    if is_switch(flag) {
+        return Some(Given::Switch(false).to_string());
+    }
+    let values = flag.get_default_values().iter();
+    let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}

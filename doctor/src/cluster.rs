@@ -1,0 +1,213 @@
+//! The parts of a cluster to check: the machine's price, an object store, certificates, a coordinator, and clocks.
+
+use crate::check::{Check, Examination};
+use crate::{coordinator, store};
+use hatebeam_cost::PriceTable;
+use hatebeam_host::Metadata;
+use hatebeam_net::{Tls, Token};
+use hatebeam_objects::Options;
+use hatebeam_report::count;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Time limit of one attempt of a request to the object store.
+const REQUEST_LIMIT: Duration = Duration::from_secs(15);
+
+/// Remaining validity of a certificate below which there is a warning.
+const MIN_VALIDITY: Duration = Duration::from_secs(14 * 86_400);
+
+/// Difference of clocks at which there is a warning: a certificate made now is not valid yet for a machine that is behind.
+const WARN_SKEW: u64 = 30;
+/// Difference of clocks at which the check fails: S3 refuses requests that are off by 15 minutes.
+const MAX_SKEW: u64 = 600;
+
+/// The parts of a cluster to check.
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    /// Location and options of the object store.
+    pub store: Option<(String, Options)>,
+    /// Folder with certificates.
+    pub certificates: Option<PathBuf>,
+    /// The coordinator.
+    pub coordinator: Option<Coordinator>,
+}
+
+/// A coordinator and how to reach it.
+#[derive(Clone, Debug)]
+pub struct Coordinator {
+    /// Its address.
+    pub uri: String,
+    /// The client's certificate.
+    pub tls: Option<Tls>,
+    /// The token.
+    pub token: Option<Token>,
+    /// Version of this program, which the coordinator must have too.
+    pub version: &'static str,
+}
+
+impl Cluster {
+    /// Returns the checks.
+    pub fn examinations(self) -> Vec<Examination> {
+        let mut all = Vec::new();
+        if hatebeam_host::is_aws() {
+            all.push(Examination::new("machine", Duration::from_secs(10), || {
+                waited("machine", machine())
+            }));
+        }
+        if let Some((location, options)) = self.store {
+            let options = Options {
+                timeout: REQUEST_LIMIT,
+                max_attempts: 2,
+                ..options
+            };
+            let examine = move || waited("object store", store::check(&location, &options));
+            all.push(Examination::new(
+                "object store",
+                Duration::from_secs(60),
+                examine,
+            ));
+        }
+        if let Some(dir) = self.certificates {
+            let limit = Duration::from_secs(10);
+            all.push(Examination::new("certificates", limit, move || {
+                certificates(&dir)
+            }));
+        }
+        if let Some(target) = self.coordinator {
+            let limit = Duration::from_secs(20);
+            all.push(Examination::new("coordinator", limit, move || {
+                waited("coordinator", coordinator::check(&target))
+            }));
+        }
+        all
+    }
+}
+
+/// Runs an asynchronous check.
+pub(crate) fn waited(name: &'static str, check: impl Future<Output = Vec<Check>>) -> Vec<Check> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    match runtime.enable_all().build() {
+        Ok(runtime) => runtime.block_on(check),
+        Err(error) => {
+            let advice = "end other processes, or raise `ulimit -u`";
+            vec![Check::failed(
+                name,
+                format!("cannot start threads ({error})"),
+                advice,
+            )]
+        }
+    }
+}
+
+/// Checks what AWS's metadata service says about this machine: kind, market and price.
+async fn machine() -> Vec<Check> {
+    const NAME: &str = "machine";
+    const ADVICE: &str = "start workers with --machine, --market and --price-per-hour";
+    let Some((_, mut machine)) = Metadata::find().await else {
+        return vec![Check::warning(
+            NAME,
+            "the metadata service of this AWS machine does not answer",
+            format!("enable IMDSv2 (with a hop limit of 2 for containers), or {ADVICE}"),
+        )];
+    };
+    PriceTable::get().set_price(&mut machine, None);
+    let found = format!("{}, {}, in {}", machine.kind, machine.market, machine.zone);
+    vec![match machine.price_per_hour {
+        Some(price) => Check::ok(
+            NAME,
+            format!("{found}, {price} an hour ({})", machine.price_from),
+        ),
+        None => Check::warning(
+            NAME,
+            format!("{found}, without a known price"),
+            "start workers with --price-per-hour, or the cost of runs is unknown",
+        ),
+    }]
+}
+
+/// Checks the certificates in a folder that `hatebeam certs` made. A machine may have only some of them.
+fn certificates(dir: &Path) -> Vec<Check> {
+    let members = ["coordinator", "worker", "client"];
+    let all = members.map(|member| (member, Tls::in_dir(dir, member)));
+    let existing = all.iter().filter(|(_, tls)| tls.cert.exists());
+    let found: Vec<Check> = existing
+        .map(|(member, tls)| certificate(member, tls))
+        .collect();
+    if !found.is_empty() {
+        return found;
+    }
+    vec![Check::failed(
+        "certificates",
+        format!("no certificates in {}", dir.display()),
+        "make them with `hatebeam certs --out DIR`",
+    )]
+}
+
+fn certificate(member: &str, tls: &Tls) -> Check {
+    const NAME: &str = "certificates";
+    match tls.valid_until() {
+        Err(error) => Check::failed(
+            NAME,
+            error.to_string(),
+            "copy ca.pem, the certificate and its key from the folder that `hatebeam certs` made",
+        ),
+        Ok(until) => {
+            let left = until.duration_since(SystemTime::now()).unwrap_or_default();
+            let days = count(left.as_secs() / 86_400, "day");
+            let found = format!("the certificate of {member} is valid for {days}");
+            let advice = "renew it with `hatebeam certs --renew`";
+            Check::unless_low(NAME, found, left < MIN_VALIDITY, advice)
+        }
+    }
+}
+
+/// Checks this machine's clock against that of a server, which is `ahead` by this many seconds.
+pub(crate) fn clock(ahead: i64, server: &str) -> Check {
+    const NAME: &str = "clock";
+    let difference = ahead.unsigned_abs();
+    if difference <= 1 {
+        return Check::ok(NAME, format!("agrees with the clock of {server}"));
+    }
+    let side = if ahead > 0 { "behind" } else { "ahead of" };
+    let found = format!("{} {side} {server}", count(difference, "second"));
+    let advice =
+        "set the clock with chrony or systemd-timesyncd; S3 refuses a difference of 15 minutes";
+    match difference {
+        MAX_SKEW.. => Check::failed(NAME, found, advice),
+        WARN_SKEW.. => Check::warning(NAME, found, advice),
+        _ => Check::ok(NAME, found),
+    }
+}
+
+/// Returns the time from one moment to another, in whole seconds.
+pub(crate) fn seconds_between(from: SystemTime, to: SystemTime) -> Option<i64> {
+    let seconds = |span: Duration| i64::try_from(span.as_secs()).ok();
+    match to.duration_since(from) {
+        Ok(ahead) => seconds(ahead),
+        Err(behind) => seconds(behind.duration()).map(|behind| -behind),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Verdict;
+
+    #[test]
+    fn clocks_may_differ_by_seconds() {
+        for (ahead, verdict, part) in [
+            (0, Verdict::Ok, "agrees"),
+            (-1, Verdict::Ok, "agrees"),
+            (5, Verdict::Ok, "5 seconds behind the object store"),
+            (-40, Verdict::Warning, "40 seconds ahead of"),
+            (600, Verdict::Failed, "600 seconds behind"),
+            (-90_000, Verdict::Failed, "90000 seconds ahead of"),
+            (i64::MIN, Verdict::Failed, "ahead of"),
+        ] {
+            let check = clock(ahead, "the object store");
+            assert_eq!(check.verdict, verdict, "{check}");
+            assert!(check.to_string().contains(part), "{check}");
+        }
+    }
+}

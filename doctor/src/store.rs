@@ -1,0 +1,158 @@
+//! An object store: access, conditional writes, speed, and its clock.
+
+use crate::check::{Check, Verdict};
+use crate::cluster::{clock, seconds_between};
+use crate::machine::noise;
+use hatebeam_objects::{ObjectError, Objects, Options};
+use hatebeam_report::{bytes, duration};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Prefix of the objects of a check.
+const PREFIX: &str = "probe";
+
+/// Size of the object that measures the speed.
+const TEST_BYTES: usize = 8 << 20;
+
+/// Bytes a second below which there is a warning.
+const MIN_SPEED: f64 = 5e6;
+
+/// Checks the object store at `location`.
+pub(crate) async fn check(location: &str, options: &Options) -> Vec<Check> {
+    const NAME: &str = "object store";
+    let objects = match Objects::open(location, options).await {
+        Ok(objects) => objects,
+        Err(error) => {
+            let advice = "name a folder or s3://BUCKET/PREFIX with --store";
+            return vec![Check::failed(NAME, error.to_string(), advice)];
+        }
+    };
+    let access = match objects.probe(PREFIX).await {
+        Err(error) => Check::failed(
+            NAME,
+            error.to_string(),
+            "check its name, the network, and that these credentials may put, get, list and delete",
+        ),
+        Ok(probe) if !probe.conditional() => Check::warning(
+            NAME,
+            format!("{location} reads and writes, but ignores conditions of writes"),
+            "run one coordinator only, with --single-coordinator",
+        ),
+        Ok(_) => Check::ok(
+            NAME,
+            format!("{location} reads, writes, and honours conditions of writes"),
+        ),
+    };
+    // If a few bytes fail, many fail too.
+    let is_usable = access.verdict != Verdict::Failed;
+    let mut found = vec![access];
+    if is_usable {
+        found.push(speed(&objects).await);
+    }
+    let ahead = objects.seconds_ahead().or_else(|| folder_ahead(location));
+    found.extend(ahead.map(|ahead| clock(ahead, "the object store")));
+    found
+}
+
+/// Times of writing and reading an object.
+struct RoundTrip {
+    put: Duration,
+    get: Duration,
+}
+
+/// Writes, reads and deletes an object.
+async fn speed(objects: &Objects) -> Check {
+    const NAME: &str = "store speed";
+    let key = format!("{PREFIX}/doctor-{:016x}", unique_number());
+    let result = round_trip(objects, &key).await;
+    // The object is deleted whatever happened.
+    let deleted = objects.delete(&key).await;
+    match (result, deleted) {
+        (Ok(Some(times)), Ok(())) => {
+            let rate = |took: Duration| TEST_BYTES as f64 / took.as_secs_f64().max(1e-6);
+            let found = format!(
+                "{}/s written, {}/s read ({} in {} and {})",
+                bytes(rate(times.put) as u64),
+                bytes(rate(times.get) as u64),
+                bytes(TEST_BYTES as u64),
+                duration(times.put),
+                duration(times.get)
+            );
+            let is_slow = rate(times.put).min(rate(times.get)) < MIN_SPEED;
+            let advice = "commits will delay the search: use machines in the region of the store, or keep fewer depths (--keep)";
+            Check::unless_low(NAME, found, is_slow, advice)
+        }
+        (Ok(None), _) => Check::failed(
+            NAME,
+            "an object differs from what was written",
+            "the store corrupts data: do not use it",
+        ),
+        (Err(error), _) => Check::failed(
+            NAME,
+            error.to_string(),
+            "small objects work and a larger one does not: check the network and limits of the store",
+        ),
+        (Ok(Some(_)), Err(error)) => Check::failed(
+            NAME,
+            format!("cannot delete {key}: {error}"),
+            "give these credentials the right to delete",
+        ),
+    }
+}
+
+/// Writes and reads an object; `None` if the bytes differ.
+async fn round_trip(objects: &Objects, key: &str) -> Result<Option<RoundTrip>, ObjectError> {
+    let sent = noise(TEST_BYTES);
+    let begun = Instant::now();
+    objects.put(key, sent.clone().into()).await?;
+    let put = begun.elapsed();
+    let (received, _) = objects.get(key).await?;
+    let get = begun.elapsed() - put;
+    Ok((received == sent).then_some(RoundTrip { put, get }))
+}
+
+/// Returns a number that no other process has at this time.
+fn unique_number() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let nanos = since.map_or(0, |since| since.as_nanos() as u64);
+    nanos ^ u64::from(std::process::id()).rotate_left(48)
+}
+
+/// Returns how many seconds the clock of a folder's disk is ahead: that of the server, if the disk is on one.
+fn folder_ahead(location: &str) -> Option<i64> {
+    let file = tempfile::tempfile_in(location).ok()?;
+    let modified = file.metadata().ok()?.modified().ok()?;
+    seconds_between(SystemTime::now(), modified)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::waited;
+
+    #[test]
+    fn folder_is_a_store_and_keeps_nothing_of_the_check() {
+        let dir = tempfile::tempdir().unwrap();
+        let location = dir.path().join("store").display().to_string();
+        let options = Options::default();
+        let found = waited("object store", check(&location, &options));
+        let verdicts: Vec<Verdict> = found.iter().map(|check| check.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Ok; 3], "{found:?}");
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let left = runtime.block_on(async {
+            let objects = Objects::open(&location, &options).await.unwrap();
+            objects.list("").await.unwrap()
+        });
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    #[test]
+    fn unusable_store_has_failed() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        for location in [&file.display().to_string(), "gs://x", ""] {
+            let found = waited("object store", check(location, &Options::default()));
+            assert_eq!(found[0].verdict, Verdict::Failed, "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The metadata service of an AWS machine, version 2, which requires a session for each request.
+
+use aws_config::imds::Client;
+use aws_config::imds::client::error::ImdsError;
+use aws_config::provider_config::ProviderConfig;
+use hatebeam_cost::Machine;
+use std::time::Duration;
+
+/// Timeout of a request. The service is on the machine itself and answers at once.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Time between two requests for the spot interruption notice, which AWS publishes two minutes before.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// Variable that disables the service, as in AWS's own tools.
+const DISABLED: &str = "AWS_EC2_METADATA_DISABLED";
+/// Variable with the address of the service.
+const ENDPOINT: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
+
+/// The metadata service.
+#[derive(Debug)]
+pub struct Metadata {
+    client: Client,
+}
+
+/// Returns whether this machine can have a metadata service. On other machines a request would wait for its timeout.
+pub fn is_aws() -> bool {
+    let is_disabled = std::env::var(DISABLED).is_ok_and(|value| value.eq_ignore_ascii_case("true"));
+    if is_disabled {
+        return false;
+    }
+    let vendor = std::fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
+    std::env::var_os(ENDPOINT).is_some() || vendor.trim() == "Amazon EC2"
+}
+
+impl Metadata {
+    /// Returns the service and the machine that it describes. `None` if there is no service or it does not answer.
+    pub async fn find() -> Option<(Metadata, Machine)> {
+        if !is_aws() {
+            return None;
+        }
+        let http = aws_smithy_http_client::Builder::new().build_http();
+        let config = ProviderConfig::without_region().with_http_client(http);
+        let client = Client::builder()
+            .configure(&config)
+            .max_attempts(2)
+            .connect_timeout(TIMEOUT)
+            .read_timeout(TIMEOUT)
+            .build();
+        let metadata = Metadata { client };
+        let kind = match metadata.get("instance-type").await {
+            Ok(kind) => kind.unwrap_or_default(),
+            Err(error) => {
+                tracing::warn!(%error, "metadata service did not answer");
+                return None;
+            }
+        };
+        let machine = Machine {
+            kind,
+            market: metadata.get_or_empty("instance-life-cycle").await,
+            region: metadata.get_or_empty("placement/region").await,
+            zone: metadata.get_or_empty("placement/availability-zone").await,
+            id: metadata.get_or_empty("instance-id").await,
+            ..Machine::default()
+        };
+        Some((metadata, machine))
+    }
+
+    /// Returns an entry; `None` if it does not exist.
+    async fn get(&self, name: &str) -> Result<Option<String>, ImdsError> {
+        match self.client.get(format!("/latest/meta-data/{name}")).await {
+            Ok(text) => Ok(Some(text.as_ref().trim().to_owned())),
+            Err(ImdsError::ErrorResponse(error)) if error.response().status().as_u16() == 404 => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn get_or_empty(&self, name: &str) -> String {
+        match self.get(name).await {
+            Ok(text) => text.unwrap_or_default(),
+            Err(error) => {
+                tracing::warn!(%error, name, "metadata service did not answer");
+                String::new()
+            }
+        }
+    }
+
+    /// Waits until the machine is about to be reclaimed, and returns the reason.
+    pub async fn reclaimed(&self) -> String {
+        loop {
+            match self.get("spot/instance-action").await {
+                Ok(Some(notice)) => return reason(&notice),
+                Ok(None) => {}
+                Err(error) => tracing::debug!(%error, "cannot read the interruption notice"),
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
+/// Describes a notice such as `{"action": "terminate", "time": "2026-11-21T17:00:00Z"}`.
+fn reason(notice: &str) -> String {
+    let notice: serde_json::Value = serde_json::from_str(notice).unwrap_or_default();
+    let text = |field: &str| notice[field].as_str().unwrap_or("?").to_owned();
+    format!(
+        "AWS reclaims the spot machine: {} at {}",
+        text("action"),
+        text("time")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_notice_has_a_reason() {
+        let notice = r#"{"action": "stop", "time": "2026-11-21T17:00:00Z"}"#;
+        assert_eq!(
+            reason(notice),
+            "AWS reclaims the spot machine: stop at 2026-11-21T17:00:00Z"
+        );
+        assert!(reason("<html>").ends_with("? at ?"));
+    }
+}

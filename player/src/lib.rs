@@ -1,0 +1,10 @@
+//! A player of replays for the terminal.
+
+mod player;
+mod screen;
+mod terminal;
+mod timeline;
+
+pub use screen::picture;
+pub use terminal::watch;
+pub use timeline::{Frame, Timeline};

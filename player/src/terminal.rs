@@ -1,0 +1,163 @@
+//! The terminal: setup, drawing, key presses, and restoring it.
+
+use crate::player::Player;
+use crate::screen::{self, Ink, Line};
+use crate::timeline::Timeline;
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{self, Event, KeyEventKind};
+use crossterm::style::{Color, Print, ResetColor, SetForegroundColor};
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode, size,
+};
+use crossterm::{execute, queue};
+use hatebeam_game::Piece;
+use std::io::{self, BufWriter, Write};
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Time between two frames.
+const TICK: Duration = Duration::from_millis(33);
+/// Time between two checks for signals while playback is paused.
+const NAP: Duration = Duration::from_millis(250);
+
+/// Plays a timeline until the user quits or a signal arrives.
+///
+/// # Errors
+/// Errors of the terminal.
+pub fn watch(timeline: &Timeline) -> io::Result<()> {
+    let stop = stop_flag()?;
+    let _terminal = RawTerminal::enter()?;
+    let mut player = Player::new(timeline);
+    let mut out = BufWriter::new(io::stdout().lock());
+    while !stop.load(Ordering::Relaxed) {
+        let (was_running, start) = (player.is_running(), Instant::now());
+        draw(&mut out, timeline, &player)?;
+        if event::poll(if was_running { TICK } else { NAP })? && !press_pending(&mut player)? {
+            return Ok(());
+        }
+        if was_running {
+            player.advance(start.elapsed());
+        }
+    }
+    Ok(())
+}
+
+/// Passes all pending key presses to the player. Returns `false` if one of them quits. Other events, such as a change
+/// of the terminal's size, take effect with the next frame.
+fn press_pending(player: &mut Player<'_>) -> io::Result<bool> {
+    loop {
+        if let Event::Key(key) = event::read()?
+            && key.kind != KeyEventKind::Release
+            && !player.press(key)
+        {
+            return Ok(false);
+        }
+        if !event::poll(Duration::ZERO)? {
+            return Ok(true);
+        }
+    }
+}
+
+/// Returns a flag that signals set instead of ending the process, which would not restore the terminal.
+#[cfg(unix)]
+fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(flag)
+}
+
+#[cfg(not(unix))]
+fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    Ok(Arc::default())
+}
+
+fn draw(out: &mut impl Write, timeline: &Timeline, player: &Player<'_>) -> io::Result<()> {
+    let frame = timeline.frame(player.moment());
+    let (columns, rows) = screen::size(&frame);
+    let (width, height) = size()?;
+    let lines = if usize::from(width) < columns || usize::from(height) < rows {
+        let text =
+            format!("{width}x{height} is too small: enlarge it to {columns}x{rows} (q quits)");
+        let text = text.chars().take(usize::from(width)).collect();
+        vec![vec![screen::Span {
+            text,
+            ink: Ink::Plain,
+        }]]
+    } else {
+        screen::lines(&frame, &player.status())
+    };
+    for (row, line) in lines.iter().enumerate() {
+        queue!(out, MoveTo(0, row as u16))?;
+        draw_line(out, line)?;
+        queue!(out, ResetColor, Clear(ClearType::UntilNewLine))?;
+    }
+    if lines.len() < usize::from(height) {
+        queue!(
+            out,
+            MoveTo(0, lines.len() as u16),
+            Clear(ClearType::FromCursorDown)
+        )?;
+    }
+    out.flush()
+}
+
+/// Draws a line. crossterm leaves colours out if NO_COLOR is set.
+fn draw_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
+    for span in line {
+        queue!(out, SetForegroundColor(color(span.ink)), Print(&span.text))?;
+    }
+    Ok(())
+}
+
+const fn color(ink: Ink) -> Color {
+    match ink {
+        Ink::Plain => Color::Reset,
+        Ink::Faint => Color::DarkGrey,
+        Ink::Locked => Color::Grey,
+        Ink::Falling(Piece::S) => Color::Green,
+        Ink::Falling(Piece::Z) => Color::Red,
+        Ink::Falling(Piece::O) => Color::Yellow,
+        Ink::Falling(Piece::I) => Color::Cyan,
+        Ink::Falling(Piece::L) => Color::DarkYellow,
+        Ink::Falling(Piece::J) => Color::Blue,
+        Ink::Falling(Piece::T) => Color::Magenta,
+    }
+}
+
+/// The terminal in raw mode on its alternate screen. Restored on drop, and before a panic prints its message.
+struct RawTerminal;
+
+impl RawTerminal {
+    fn enter() -> io::Result<RawTerminal> {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            restore();
+            previous(info);
+        }));
+        enable_raw_mode()?;
+        let terminal = RawTerminal;
+        execute!(io::stdout(), EnterAlternateScreen, Hide)?;
+        Ok(terminal)
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        // The panic hook restored the terminal already; doing it again would clear the panic message.
+        if !std::thread::panicking() {
+            restore();
+        }
+    }
+}
+
+/// Restores the terminal. Errors are ignored: the process ends and cannot report them.
+fn restore() {
+    let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
+    let _ = disable_raw_mode();
+}

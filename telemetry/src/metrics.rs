@@ -1,0 +1,91 @@
+//! Metrics over HTTP.
+
+use crate::TelemetryError;
+use hatebeam_metrics::{ObjectMetrics, Registry, Server, bind, watch_process};
+use hatebeam_objects::Objects;
+use std::net::SocketAddr;
+
+/// A server of metrics that listens.
+#[derive(Debug)]
+pub struct MetricsServer {
+    server: Server,
+    /// URL of the metrics.
+    pub url: String,
+}
+
+impl MetricsServer {
+    /// Listens at `address`, within a runtime. `process` is the kind of this process, and `version` its version.
+    ///
+    /// # Errors
+    /// [`TelemetryError::Metrics`].
+    pub async fn bind(
+        address: SocketAddr,
+        registry: &Registry,
+        process: &'static str,
+        version: &'static str,
+    ) -> Result<MetricsServer, TelemetryError> {
+        let failed = |source| TelemetryError::Metrics { address, source };
+        watch_process(registry, process, version);
+        let server = bind(address, registry).await.map_err(failed)?;
+        let url = server.url().map_err(failed)?;
+        tracing::info!("metrics at {url}");
+        Ok(MetricsServer { server, url })
+    }
+
+    /// Counts the requests of an object store in `registry`.
+    pub fn watch_objects(registry: &Registry, objects: &Objects) {
+        let metrics = ObjectMetrics::register(registry);
+        let objects = objects.clone();
+        registry.before_scrape(move || {
+            let stats = objects.stats();
+            let operations = [
+                ("put", stats.puts),
+                ("get", stats.gets),
+                ("list", stats.lists),
+                ("delete", stats.deletes),
+            ];
+            for (operation, count) in operations {
+                if let Some(counter) = metrics.operations.get(operation) {
+                    counter.set(count);
+                }
+            }
+            metrics.received.set(stats.bytes_in);
+            metrics.sent.set(stats.bytes_out);
+            metrics.requests.set(stats.requests);
+            metrics.retries.set(stats.retries);
+            metrics.errors.set(stats.errors);
+        });
+    }
+
+    /// Serves the metrics in the current runtime.
+    pub fn spawn(self) {
+        tokio::spawn(self.server.serve());
+    }
+
+    /// Listens like [`MetricsServer::bind`] and serves in a thread of its own, for a process without a runtime. Returns
+    /// the URL.
+    ///
+    /// # Errors
+    /// [`TelemetryError::Metrics`] and [`TelemetryError::Thread`].
+    pub fn serve_in_thread(
+        address: SocketAddr,
+        registry: &Registry,
+        process: &'static str,
+        version: &'static str,
+    ) -> Result<String, TelemetryError> {
+        let no_thread = |source| TelemetryError::Thread {
+            purpose: "metrics",
+            source,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(no_thread)?;
+        let bound = runtime.block_on(Self::bind(address, registry, process, version))?;
+        let MetricsServer { server, url } = bound;
+        let thread = std::thread::Builder::new().name("metrics".to_owned());
+        let serving = thread.spawn(move || runtime.block_on(server.serve()));
+        serving.map_err(no_thread)?;
+        Ok(url)
+    }
+}
