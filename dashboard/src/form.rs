@@ -1,14 +1,12 @@
 //! The form for a new run, and the estimate of its time and cost.
 
 use crate::error::ApiError;
-use hatebeam_cost::Estimate;
+use hatebeam_cost::{Estimate, Micros};
 use hatebeam_proto::v1;
 use hatebeam_runs::RunSpec;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Maximum value of a cost limit.
-const MAX_DOLLARS: f64 = 1e9;
 /// Maximum value of a time limit: a hundred years.
 const MAX_HOURS: f64 = 876_000.0;
 
@@ -72,21 +70,23 @@ impl LimitsForm {
 }
 
 fn micros(dollars: f64) -> Result<u64, ApiError> {
-    limit(dollars, MAX_DOLLARS, 1e6, "max_dollars")
+    check_limit(dollars, Micros::MAX.dollars(), "max_dollars")?;
+    Ok(Micros::from_dollars(dollars).0)
 }
 
+/// Rounds up, because 0 means that there is no limit.
 fn seconds(hours: f64) -> Result<u64, ApiError> {
-    limit(hours, MAX_HOURS, 3600.0, "max_hours")
+    check_limit(hours, MAX_HOURS, "max_hours")?;
+    Ok((hours * 3600.0).ceil() as u64)
 }
 
-/// Converts a limit to whole units. Rounds up, because 0 would mean no limit.
-fn limit(value: f64, most: f64, unit: f64, name: &str) -> Result<u64, ApiError> {
+fn check_limit(value: f64, most: f64, name: &str) -> Result<(), ApiError> {
     if !(0.0..=most).contains(&value) {
         return Err(ApiError::bad(format!(
             "{name} {value} is out of range: give a number from 0 (no limit) to {most}"
         )));
     }
-    Ok((value * unit).ceil() as u64)
+    Ok(())
 }
 
 /// Input of an estimate.

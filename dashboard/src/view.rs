@@ -1,12 +1,13 @@
 //! The service's messages as JSON. `hatebeam status --json` uses the same names, and the same views of costs, projections
 //! and machines. Money is in dollars, and unknown values are null.
 
+use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
 use hatebeam_runs::RunSpec;
 use serde::Serialize;
 
 fn dollars(micros: u64) -> f64 {
-    micros as f64 / 1e6
+    Micros(micros).dollars()
 }
 
 /// Returns `None` for empty text, which means unknown.

@@ -19,25 +19,4 @@ pub mod v1 {
     tonic::include_proto!("hatebeam.v1");
     /// The compiled files, for the reflection service.
     pub const FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hatebeam.bin"));
-
-    impl State {
-        /// Returns the name, as in JSON and metrics.
-        pub fn name(self) -> &'static str {
-            match self {
-                State::Unspecified => "unknown",
-                State::Queued => "queued",
-                State::Running => "running",
-                State::Finished => "finished",
-                State::Cancelled => "cancelled",
-                State::Failed => "failed",
-            }
-        }
-    }
-
-    impl RunStatus {
-        /// Returns whether the run is queued or running.
-        pub fn is_open(&self) -> bool {
-            matches!(self.state(), State::Queued | State::Running)
-        }
-    }
 }

@@ -6,7 +6,7 @@ use crate::registry::WorkerStatus;
 use crate::status::{CostProjection, RunStatus};
 use hatebeam_cost::{MachineUsage, Micros};
 use hatebeam_proto::v1;
-use hatebeam_runs::{CommittedDepth, EndReason, GameResult, Limits, RunState};
+use hatebeam_runs::{CommittedDepth, EndReason, GameResult, Limits};
 use std::time::Duration;
 
 /// Converts a run.
@@ -15,7 +15,7 @@ pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
     let limit = manifest.end.filter(|end| end.is_limit());
     v1::RunStatus {
         name: manifest.name.clone(),
-        state: state(manifest.state).into(),
+        state: v1::State::from(manifest.state).into(),
         spec: serde_json::to_string(&manifest.spec).unwrap_or_default(),
         width: manifest.spec.width,
         shards: manifest.shards,
@@ -35,16 +35,6 @@ pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
         max_seconds: manifest.limits.max_time.map_or(0, |max| max.as_secs()),
         stopped_by: limit.map_or("", EndReason::name).to_owned(),
         projection: run.projection.as_ref().map(projection),
-    }
-}
-
-fn state(state: RunState) -> v1::State {
-    match state {
-        RunState::Queued => v1::State::Queued,
-        RunState::Running => v1::State::Running,
-        RunState::Finished => v1::State::Finished,
-        RunState::Cancelled => v1::State::Cancelled,
-        RunState::Failed => v1::State::Failed,
     }
 }
 

@@ -7,6 +7,7 @@ mod answers;
 mod exchange;
 mod orders;
 mod session;
+mod state;
 
 use crate::v1;
 use hatebeam_runs::Table;

@@ -1,0 +1,59 @@
+//! States of runs.
+
+use crate::v1;
+use hatebeam_runs::RunState;
+
+impl From<RunState> for v1::State {
+    fn from(state: RunState) -> v1::State {
+        match state {
+            RunState::Queued => v1::State::Queued,
+            RunState::Running => v1::State::Running,
+            RunState::Finished => v1::State::Finished,
+            RunState::Cancelled => v1::State::Cancelled,
+            RunState::Failed => v1::State::Failed,
+        }
+    }
+}
+
+impl v1::State {
+    /// Returns the state of a run. `None` if a later program sent one that this program does not know.
+    pub fn run_state(self) -> Option<RunState> {
+        RunState::ALL
+            .into_iter()
+            .find(|&state| v1::State::from(state) == self)
+    }
+
+    /// Returns the name, as in JSON.
+    pub fn name(self) -> &'static str {
+        self.run_state().map_or("unknown", RunState::name)
+    }
+}
+
+impl v1::RunStatus {
+    /// Returns whether the run is queued or running.
+    pub fn is_open(&self) -> bool {
+        self.state().run_state().is_some_and(RunState::is_open)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_converted_both_ways() {
+        for state in RunState::ALL {
+            let message = v1::State::from(state);
+            assert_eq!(
+                (message.run_state(), message.name()),
+                (Some(state), state.name())
+            );
+            let status = v1::RunStatus {
+                state: message.into(),
+                ..v1::RunStatus::default()
+            };
+            assert_eq!(status.is_open(), state.is_open());
+        }
+        assert_eq!(v1::State::Unspecified.name(), "unknown");
+    }
+}
