@@ -5,8 +5,8 @@
 //! object's metadata, and a writer in doubt reads the mark: if it is its own, the write succeeded.
 
 use crate::backoff::Backoff;
+use crate::entry::Version;
 use crate::error::ObjectError;
-use crate::objects::Version;
 use crate::options::Options;
 use crate::stats::{Counters, count};
 

@@ -8,10 +8,10 @@
 //! operating system releases the lock of a process that dies.
 
 use crate::checksum::Stored;
+use crate::entry::{Condition, Entry, Version};
 use crate::error::ObjectError;
 use crate::key::check_key;
 use crate::local::{Temporary, copy, sync_dir};
-use crate::objects::{Condition, Entry, Version};
 use crate::random::Random;
 use bytes::Bytes;
 use std::fs::{self, DirEntry, File};

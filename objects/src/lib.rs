@@ -15,6 +15,7 @@
 mod backoff;
 mod checksum;
 mod conditional;
+mod entry;
 mod error;
 pub mod faults;
 mod folder;
@@ -33,10 +34,11 @@ mod s3;
 mod stats;
 
 pub use checksum::{Checksum, Stored};
+pub use entry::{Condition, Entry, Version};
 pub use error::ObjectError;
 pub use key::{MAX_KEY_BYTES, MAX_NAME_BYTES, check_key};
 pub use memory::Memory;
-pub use objects::{Condition, Entry, Objects, Version};
+pub use objects::Objects;
 pub use options::{Encryption, MAX_PART_BYTES, MIN_PART_BYTES, Options};
 pub use probe::Probe;
 pub use random::Random;

@@ -1,7 +1,8 @@
 //! Detection of stores that ignore conditions.
 
+use crate::entry::Condition;
 use crate::error::ObjectError;
-use crate::objects::{Condition, Objects};
+use crate::objects::Objects;
 use bytes::Bytes;
 
 /// Conditions that a store honours.

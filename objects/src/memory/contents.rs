@@ -1,8 +1,8 @@
 //! What a store in memory does, one operation at a time.
 
 use super::{Memory, STORE};
+use crate::entry::{Condition, Entry, Version};
 use crate::error::ObjectError;
-use crate::objects::{Condition, Entry, Version};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Bound, Range};

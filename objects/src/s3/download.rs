@@ -3,8 +3,8 @@
 use super::S3;
 use super::failure::root_cause;
 use crate::backoff::Backoff;
+use crate::entry::Version;
 use crate::error::ObjectError;
-use crate::objects::Version;
 use crate::stats::count;
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use bytes::{Bytes, BytesMut};

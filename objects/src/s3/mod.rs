@@ -9,8 +9,8 @@ mod download;
 mod failure;
 mod upload;
 
+use crate::entry::Entry;
 use crate::error::ObjectError;
-use crate::objects::Entry;
 use crate::options::{Encryption, Options};
 use crate::stats::{Counters, count};
 use aws_config::meta::region::RegionProviderChain;
