@@ -249,6 +249,16 @@ impl Coordinator {
         let Some(update) = parts.queue.take_update(name) else {
             return Ok(());
         };
+        let saved = self.save_queued(name, update).await;
+        if saved.is_err() {
+            // Other clients may wait for it.
+            parts.queue.put_back_update(name, update);
+        }
+        saved
+    }
+
+    async fn save_queued(&self, name: &str, update: RunUpdate) -> Result<(), RequestError> {
+        let parts = &self.0;
         let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
         let mut versioned = loaded?;
         update.put(&mut versioned.manifest);

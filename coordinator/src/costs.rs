@@ -147,7 +147,9 @@ impl CostTracker {
 
     /// Returns what a run has cost, for clients.
     pub(crate) fn cost(&self, manifest: &Manifest) -> Cost {
-        let current = self.last_ledger(&manifest.name);
+        // The ledger of a run that has ended is complete, even while its garbage is still collected.
+        let is_open = manifest.is_open();
+        let current = is_open.then(|| self.last_ledger(&manifest.name)).flatten();
         let present = match current {
             Some(_) => self.present(),
             None => Vec::new(),
@@ -271,6 +273,7 @@ mod tests {
     use hatebeam_env::{Admission, Host};
     use hatebeam_metrics::{CoordinatorMetrics, Registry};
     use hatebeam_objects::Memory;
+    use hatebeam_runs::RunState;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::task::Waker;
 
@@ -327,6 +330,10 @@ mod tests {
         assert_eq!(tracker.spent("r"), Micros(500_000));
         assert_eq!(tracker.spent("other"), Micros::ZERO);
         assert_eq!(tracker.cost(&run).total(), Micros(500_000));
+        let mut ended = run.clone();
+        ended.state = RunState::Finished;
+        assert_eq!(tracker.cost(&ended).total(), Micros::ZERO);
+        assert!(tracker.cost(&ended).present.is_empty());
         tracker.end();
         clock.0.store(HOUR, Relaxed);
         assert!(tracker.ledger("r").is_none());

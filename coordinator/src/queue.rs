@@ -103,10 +103,13 @@ impl RunQueue {
 
     /// Shows what holds a run up; nothing if the text is empty.
     pub(crate) fn note(&self, run: &str, note: String) {
-        if let Some(entry) = self.runs().entries.get_mut(run) {
+        let mut runs = self.runs();
+        let entry = runs.entries.get_mut(run);
+        if let Some(entry) = entry.filter(|entry| entry.note != note) {
             entry.note = note;
+            drop(runs);
+            self.changed();
         }
-        self.changed();
     }
 
     /// Adds a client's update, which the driver of the run applies.
