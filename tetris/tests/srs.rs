@@ -6,7 +6,8 @@ mod common;
 
 use common::{list, numbers, rows, vectors};
 use hatebeam_tetris::srs::{
-    Bag, DropMode, Hold, KickError, KickTable, Kicks, Orientation, Placements, parse_field, perft,
+    Bag, DropMode, Hold, KickError, KickTable, Kicks, LowField, LowFieldError, LowPlacements,
+    Orientation, Placements, SrsPlacement, parse_field, perft,
 };
 use hatebeam_tetris::{Field, Piece, Rng};
 use proptest::prelude::*;
@@ -335,6 +336,66 @@ proptest! {
             }
         }
     }
+}
+
+fn random_low_field(rows: usize, rng: &mut Rng) -> Option<LowField> {
+    let dense = rng.below(10);
+    let text: Vec<String> = (0..rows)
+        .map(|_| {
+            (0..10)
+                .map(|_| if rng.below(10) < dense { 'X' } else { '_' })
+                .collect()
+        })
+        .collect();
+    LowField::of(&parse_field(&text).unwrap(), rows).ok()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn low_placements_equal_those_of_whole_fields(seed: u64, rows in 1usize..=4) {
+        let mut rng = Rng::new(seed);
+        let Some(low) = random_low_field(rows, &mut rng) else { return Ok(()) };
+        let field = low.to_field();
+        for (kicks, mode) in Kicks::ALL.map(|kicks| (kicks, DropMode::Soft)).into_iter()
+            .chain([(Kicks::None, DropMode::Hard)])
+        {
+            let table = KickTable::built_in(kicks);
+            let fast = LowPlacements::new(&table, mode);
+            let slow = Placements::new(table, mode);
+            for piece in Piece::ALL {
+                let mut found = Vec::new();
+                fast.for_each(&low, piece, |placement| found.push(placement));
+                let fits = |placement: &SrsPlacement| {
+                    placement.cells().iter().all(|&(_, y)| usize::from(y) < low.rows())
+                };
+                let expected: Vec<SrsPlacement> = slow.find(&field, piece).iter().filter(fits).collect();
+                prop_assert_eq!(&found, &expected, "{} {} {}\n{}", kicks, mode, piece, field);
+                for placement in found {
+                    let (after, lines) = placement.put(&field);
+                    let low_after = low.put(placement);
+                    prop_assert_eq!(low_after.to_field(), after);
+                    prop_assert_eq!(low_after.rows() + lines as usize, low.rows());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn low_fields_refuse_what_cannot_be_cleared() {
+    let low = |rows: &[&str], count| LowField::of(&parse_field(rows).unwrap(), count);
+    assert_eq!(low(&[], 5), Err(LowFieldError::Rows(5)));
+    assert_eq!(low(&[], 0), Err(LowFieldError::Rows(0)));
+    assert_eq!(
+        low(&["X_________", "__________"], 1),
+        Err(LowFieldError::TooHigh(1))
+    );
+    assert_eq!(low(&["X_________"], 4), Err(LowFieldError::Cells(39)));
+    assert_eq!(low(&["XXXXXXXXXX", "XX________"], 4).unwrap().rows(), 3);
+    assert!(low(&["XXXXXX____", "X_________", "X_________", "XXXXXXXXX_"], 4).is_err());
+    let split = low(&["XX_XXXXXXX", "_X_XXXXXXX", "_X__XXXXXX", "_X___XXXXX"], 4);
+    assert!(split.is_err() || split.unwrap().is_split());
 }
 
 const SRS_FILE: &str = "\

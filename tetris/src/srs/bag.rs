@@ -30,7 +30,7 @@ impl Bag {
     /// A bag with all seven pieces.
     pub const FULL: Bag = Bag(0x7f);
 
-    /// Creates the bag in which exactly these pieces are left. No piece at all stands for a new bag.
+    /// Creates the bag in which exactly these pieces are left. An empty list stands for a new bag.
     pub fn of(pieces: &[Piece]) -> Result<Bag, BagError> {
         let mut bag = 0;
         for &piece in pieces {

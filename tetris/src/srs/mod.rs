@@ -4,6 +4,7 @@
 
 mod bag;
 mod kicks;
+mod low;
 mod perft;
 mod placements;
 mod queue;
@@ -11,6 +12,7 @@ mod shapes;
 
 pub use bag::{Bag, BagError};
 pub use kicks::{KickError, KickTable, Kicks};
+pub use low::{LowField, LowFieldError, LowPlacements, MAX_LOW_ROWS};
 pub use perft::{PerftLayer, perft};
 pub use placements::{DropMode, PlacementSet, Placements};
 pub use queue::{FirstChoices, Hold, HoldError};

@@ -1,0 +1,395 @@
+//! Fields of at most four rows in one word, and their placements: what a search for perfect clears needs.
+//!
+//! A column takes six bits, of which the lowest is the floor row. Positions of pieces use all six; the air above is
+//! unlimited, and six rows of positions suffice for all that turns can do there.
+
+use super::kicks::KickTable;
+use super::placements::DropMode;
+use super::shapes::{Orientation, SrsPlacement, cells, first_equal};
+use super::{HEIGHT, WIDTH};
+use crate::{Field, Piece};
+use thiserror::Error;
+
+/// Maximum number of rows of a [`LowField`].
+pub const MAX_LOW_ROWS: usize = 4;
+
+const BITS: usize = 6;
+/// Bit 0 of every column.
+const FLOOR: u64 = 0x0041_0410_4104_1041;
+/// All bits of all columns.
+const ALL: u64 = (1 << (BITS * WIDTH)) - 1;
+/// The two rows of positions in which everything is free.
+const AIR: u64 = FLOOR * 0b11_0000;
+const TOP: u64 = FLOOR << (BITS - 1);
+
+/// A field of at most four rows without full ones. Rows that were cleared are gone: `rows` counts those that are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LowField {
+    cells: u64,
+    rows: u8,
+}
+
+/// Error for a field from which no perfect clear of the wanted rows can be searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LowFieldError {
+    /// The number of rows is out of range.
+    #[error("{0} rows are out of range: a perfect clear of 1 to 4 rows can be searched")]
+    Rows(usize),
+    /// A cell is above the rows to clear.
+    #[error("field has filled cells above row {0}: the rows to clear must hold all of them")]
+    TooHigh(usize),
+    /// The empty cells cannot be filled by whole pieces.
+    #[error("field has {0} empty cells in the rows to clear: a multiple of 4 is needed")]
+    Cells(u32),
+}
+
+impl LowField {
+    /// Returns the empty field of 1 to 4 rows.
+    pub fn empty(rows: usize) -> Result<LowField, LowFieldError> {
+        if !(1..=MAX_LOW_ROWS).contains(&rows) {
+            return Err(LowFieldError::Rows(rows));
+        }
+        Ok(LowField {
+            cells: 0,
+            rows: rows as u8,
+        })
+    }
+
+    /// Returns the lowest `rows` rows of a field, without its full rows.
+    pub fn of(field: &Field, rows: usize) -> Result<LowField, LowFieldError> {
+        let mut low = LowField::empty(rows)?;
+        if field.pile_height() > rows || field.width() != WIDTH {
+            return Err(LowFieldError::TooHigh(rows));
+        }
+        for x in 0..WIDTH {
+            low.cells |= field.column(x) << (x * BITS);
+        }
+        low = low.without_full_rows();
+        let empty = low.empty_cells();
+        if empty % 4 != 0 {
+            return Err(LowFieldError::Cells(empty));
+        }
+        Ok(low)
+    }
+
+    /// Number of rows left.
+    pub const fn rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Whether everything is cleared.
+    pub const fn is_clear(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Number of empty cells in the rows left.
+    pub const fn empty_cells(&self) -> u32 {
+        self.rows as u32 * WIDTH as u32 - self.cells.count_ones()
+    }
+
+    /// Number of pieces that the rows left still take.
+    pub const fn pieces_left(&self) -> usize {
+        self.empty_cells() as usize / 4
+    }
+
+    /// Returns a number that differs for different fields. Bits 4 and 5 of the columns from the third on are 0.
+    pub const fn key(&self) -> u64 {
+        self.cells | (self.rows as u64 & 3) << 4 | (self.rows as u64 >> 2) << 10
+    }
+
+    /// Returns the field as a whole board.
+    pub fn to_field(&self) -> Field {
+        let mut field = Field::new(WIDTH, HEIGHT).expect("the size is valid");
+        for x in 0..WIDTH {
+            field.columns[x] = self.cells >> (x * BITS) & 0b1111;
+        }
+        field
+    }
+
+    /// Returns the field with a piece put down and full rows removed.
+    #[inline]
+    pub fn put(&self, placement: SrsPlacement) -> LowField {
+        let shape = SHAPES[placement.piece.index()][placement.orientation.index()].mask;
+        let shift = usize::from(placement.x) * BITS + usize::from(placement.y);
+        let mut after = *self;
+        after.cells |= shape << shift;
+        after.without_full_rows()
+    }
+
+    #[inline]
+    fn without_full_rows(mut self) -> LowField {
+        let half = self.cells & self.cells >> (5 * BITS);
+        let mut full = half
+            & half >> BITS
+            & half >> (2 * BITS)
+            & half >> (3 * BITS)
+            & half >> (4 * BITS)
+            & 0b1111;
+        while full != 0 {
+            let row = 63 - full.leading_zeros();
+            let below = FLOOR * ((1 << row) - 1);
+            let above = FLOOR * (0b1111 & !((2 << row) - 1));
+            self.cells = (self.cells & below) | (self.cells & above) >> 1;
+            self.rows -= 1;
+            full ^= 1 << row;
+        }
+        self
+    }
+
+    /// Number of sides of empty cells that border on no other empty cell of the rows left.
+    #[inline]
+    pub fn open_sides(&self) -> u32 {
+        let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));
+        let right = empty & empty >> BITS;
+        let up = empty & empty >> 1;
+        // Every empty cell has four sides; a side between two empty cells is no border for either.
+        4 * empty.count_ones() - 2 * (right.count_ones() + up.count_ones())
+    }
+
+    /// Whether some pair of neighbouring columns without an empty row in common splits the empty cells into parts that
+    /// whole pieces cannot fill. No piece ever crosses such a pair, since rows only disappear.
+    #[inline]
+    pub fn is_split(&self) -> bool {
+        let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));
+        let joined = empty & empty >> BITS;
+        let mut joined_columns = joined | joined >> 1;
+        joined_columns = (joined_columns | joined_columns >> 2) & FLOOR;
+        let mut cuts = FLOOR & !joined_columns & (ALL >> BITS);
+        while cuts != 0 {
+            let cut = cuts.trailing_zeros();
+            let left = empty & ((1 << (cut + BITS as u32)) - 1);
+            if left.count_ones() % 4 != 0 {
+                return true;
+            }
+            cuts &= cuts - 1;
+        }
+        false
+    }
+}
+
+/// One orientation of a piece.
+#[derive(Clone, Copy)]
+struct LowShape {
+    /// The cells at the lower left corner.
+    mask: u64,
+    cells: [(u8, u8); 4],
+    height: u8,
+}
+
+static SHAPES: [[LowShape; 4]; 7] = {
+    let mut all = [[LowShape {
+        mask: 0,
+        cells: [(0, 0); 4],
+        height: 0,
+    }; 4]; 7];
+    let mut piece = 0;
+    while piece < 7 {
+        let mut orientation = 0;
+        while orientation < 4 {
+            let cells = cells(Piece::ALL[piece], Orientation::ALL[orientation]);
+            let shape = &mut all[piece][orientation];
+            shape.cells = cells;
+            let mut cell = 0;
+            while cell < 4 {
+                let (x, y) = cells[cell];
+                shape.mask |= 1 << (x as usize * BITS + y as usize);
+                if y + 1 > shape.height {
+                    shape.height = y + 1;
+                }
+                cell += 1;
+            }
+            orientation += 1;
+        }
+        piece += 1;
+    }
+    all
+};
+
+/// One shift of a turn.
+#[derive(Clone, Copy, Debug)]
+struct LowKick {
+    to: usize,
+    /// Bits by which a position moves; negative to the right end of the word.
+    shift: i32,
+    /// Positions whose target is within the six rows.
+    inside: u64,
+    /// Positions whose target is above them, where everything is free.
+    above: u64,
+    /// Whether a turn begins with this shift.
+    first: bool,
+}
+
+/// Finds placements on low fields under one kick table.
+#[derive(Clone, Debug)]
+pub struct LowPlacements {
+    /// By piece and orientation before the turn.
+    kicks: Vec<Vec<LowKick>>,
+    mode: DropMode,
+}
+
+impl LowPlacements {
+    /// Creates a finder.
+    pub fn new(table: &KickTable, mode: DropMode) -> LowPlacements {
+        let mut kicks = Vec::new();
+        for piece in Piece::ALL {
+            for from in Orientation::ALL {
+                kicks.push(turns_from(table, piece, from));
+            }
+        }
+        LowPlacements { kicks, mode }
+    }
+
+    /// Calls `visit` with every distinct placement of a piece that comes to rest within the rows left.
+    #[inline]
+    pub fn for_each(&self, field: &LowField, piece: Piece, mut visit: impl FnMut(SrsPlacement)) {
+        let rests = self.rests(field, piece);
+        for orientation in Orientation::ALL {
+            let mut positions = rests[orientation.index()];
+            while positions != 0 {
+                let position = positions.trailing_zeros();
+                positions &= positions - 1;
+                visit(SrsPlacement {
+                    piece,
+                    orientation,
+                    x: (position / BITS as u32) as u8,
+                    y: (position % BITS as u32) as u8,
+                });
+            }
+        }
+    }
+
+    fn rests(&self, field: &LowField, piece: Piece) -> [u64; 4] {
+        let free = free_positions(field, piece);
+        let reached = match self.mode {
+            DropMode::Soft => self.flood(piece, &free),
+            DropMode::Hard => free.map(fall),
+        };
+        let mut rests = [0; 4];
+        for orientation in Orientation::ALL {
+            let at = orientation.index();
+            let height = SHAPES[piece.index()][at].height;
+            if height > field.rows {
+                continue;
+            }
+            let within = FLOOR * ((2 << (field.rows - height)) - 1);
+            let stopped = !((free[at] & !TOP) << 1);
+            rests[first_equal(piece, orientation).index()] |= reached[at] & stopped & within;
+        }
+        rests
+    }
+
+    fn flood(&self, piece: Piece, free: &[u64; 4]) -> [u64; 4] {
+        let mut reached = free.map(|free| free & AIR);
+        let mut changed = 0b1111u32;
+        while changed != 0 {
+            let at = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
+            reached[at] = spread(reached[at], free[at]);
+            let mut left = 0;
+            for kick in &self.kicks[piece.index() * 4 + at] {
+                if kick.first {
+                    left = reached[at];
+                }
+                let moved = shifted(left & kick.inside, kick.shift) & free[kick.to];
+                left &= !(shifted(moved, -kick.shift) | kick.above);
+                if moved & !reached[kick.to] != 0 {
+                    reached[kick.to] |= moved;
+                    changed |= 1 << kick.to;
+                }
+            }
+        }
+        reached
+    }
+}
+
+/// The shifts of all turns of a piece from one orientation, in order.
+fn turns_from(table: &KickTable, piece: Piece, from: Orientation) -> Vec<LowKick> {
+    let mut kicks = Vec::new();
+    for to in Orientation::ALL {
+        let target = &SHAPES[piece.index()][to.index()].cells;
+        let width = target
+            .iter()
+            .map(|cell| i32::from(cell.0))
+            .max()
+            .unwrap_or(0)
+            + 1;
+        for (index, &(dx, dy)) in table.shifts(piece, from, to).iter().enumerate() {
+            let (mut inside, mut above) = (0, 0);
+            for x in 0..WIDTH as i32 {
+                for y in 0..BITS as i32 {
+                    let (to_x, to_y) = (x + i32::from(dx), y + i32::from(dy));
+                    let position = 1u64 << (x as usize * BITS + y as usize);
+                    if to_x < 0 || to_x + width > WIDTH as i32 || to_y < 0 {
+                        continue;
+                    }
+                    if to_y < BITS as i32 {
+                        inside |= position;
+                    } else {
+                        above |= position;
+                    }
+                }
+            }
+            kicks.push(LowKick {
+                to: to.index(),
+                shift: i32::from(dx) * BITS as i32 + i32::from(dy),
+                inside,
+                above,
+                first: index == 0,
+            });
+        }
+    }
+    kicks
+}
+
+#[inline(always)]
+fn shifted(positions: u64, by: i32) -> u64 {
+    if by.unsigned_abs() >= 64 {
+        return 0;
+    }
+    if by >= 0 {
+        positions << by
+    } else {
+        positions >> -by
+    }
+}
+
+/// Positions at which all four cells are empty.
+#[inline(always)]
+fn free_positions(field: &LowField, piece: Piece) -> [u64; 4] {
+    let empty = !field.cells & ALL;
+    // The rows above the field are empty: what comes into a column from above is free.
+    let mut lifted = [empty; 4];
+    for (dy, lifted) in lifted.iter_mut().enumerate().skip(1) {
+        let low = (1 << (BITS - dy)) - 1;
+        *lifted = (empty >> dy & FLOOR * low) | FLOOR * (0b11_1111 & !low);
+    }
+    let shapes = &SHAPES[piece.index()];
+    let mut free = [ALL; 4];
+    for (free, shape) in free.iter_mut().zip(shapes) {
+        for &(dx, dy) in &shape.cells {
+            *free &= lifted[usize::from(dy)] >> (usize::from(dx) * BITS);
+        }
+    }
+    free
+}
+
+/// Extends positions to both sides and downwards until nothing changes.
+#[inline(always)]
+fn spread(mut reached: u64, free: u64) -> u64 {
+    loop {
+        let next = reached | (reached << BITS | reached >> BITS | (reached & !FLOOR) >> 1) & free;
+        if next == reached {
+            return reached;
+        }
+        reached = next;
+    }
+}
+
+/// Positions that a straight fall from the air passes.
+fn fall(free: u64) -> u64 {
+    let mut reached = free & AIR;
+    for _ in 0..BITS {
+        reached |= (reached & !FLOOR) >> 1 & free;
+    }
+    reached
+}
