@@ -3,6 +3,7 @@
 pub mod drop;
 pub mod nes;
 mod parallel;
+pub mod pc;
 mod stats;
 
 pub use parallel::play_numbered;

@@ -1,0 +1,42 @@
+//! Searches perfect clears of queues and prints the times.
+//!
+//! Arguments: a file with lines of eleven pieces, each followed by three digits as in `pc_queues_many.json`.
+
+#![allow(clippy::unwrap_used)]
+
+use hatebeam_agents::pc::Solver;
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::srs::{DropMode, KickTable, Kicks, LowField};
+use std::time::Instant;
+
+fn main() {
+    let text = std::fs::read_to_string(std::env::args().nth(1).unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let field = LowField::empty(4).unwrap();
+    for (kind, (count, hold)) in [(10, true), (10, false), (11, true)]
+        .into_iter()
+        .enumerate()
+    {
+        let (mut wrong, mut times, mut positions) = (0, Vec::new(), 0);
+        for line in json["queues"].as_array().unwrap().iter().step_by(10) {
+            let (queue, answers) = line.as_str().unwrap().split_once(' ').unwrap();
+            let queue = Piece::parse_sequence(&queue[..count]).unwrap();
+            let start = Instant::now();
+            let found = solver.solve(&field, &queue, hold).unwrap().is_some();
+            times.push(start.elapsed());
+            positions += solver.positions();
+            wrong += usize::from(found != (answers.as_bytes()[kind] == b'1'));
+        }
+        times.sort_unstable();
+        println!(
+            "{count} pieces, hold {hold}: {} queues, {wrong} wrong, median {:.2?}, p90 {:.2?}, p99 {:.2?}, max {:.2?}, {} positions a queue",
+            times.len(),
+            times[times.len() / 2],
+            times[times.len() * 9 / 10],
+            times[times.len() * 99 / 100],
+            times[times.len() - 1],
+            positions / times.len() as u64
+        );
+    }
+}
