@@ -66,7 +66,7 @@ impl LowField {
         }
         low = low.without_full_rows();
         let empty = low.empty_cells();
-        if empty % 4 != 0 {
+        if !empty.is_multiple_of(4) {
             return Err(LowFieldError::Cells(empty));
         }
         Ok(low)
@@ -158,7 +158,7 @@ impl LowField {
         while cuts != 0 {
             let cut = cuts.trailing_zeros();
             let left = empty & ((1 << (cut + BITS as u32)) - 1);
-            if left.count_ones() % 4 != 0 {
+            if !left.count_ones().is_multiple_of(4) {
                 return true;
             }
             cuts &= cuts - 1;
@@ -361,7 +361,7 @@ fn free_positions(field: &LowField, piece: Piece) -> [u64; 4] {
     let mut lifted = [empty; 4];
     for (dy, lifted) in lifted.iter_mut().enumerate().skip(1) {
         let low = (1 << (BITS - dy)) - 1;
-        *lifted = (empty >> dy & FLOOR * low) | FLOOR * (0b11_1111 & !low);
+        *lifted = ((empty >> dy) & (FLOOR * low)) | (FLOOR * (0b11_1111 & !low));
     }
     let shapes = &SHAPES[piece.index()];
     let mut free = [ALL; 4];
