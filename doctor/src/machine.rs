@@ -101,7 +101,7 @@ fn open_files_in(limits: &str) -> Option<Check> {
     );
     Some(match limit {
         ..MIN_OPEN_FILES => Check::failed(NAME, found, advice),
-        ..USUAL_OPEN_FILES => Check::warning(NAME, found, advice),
+        MIN_OPEN_FILES..USUAL_OPEN_FILES => Check::warning(NAME, found, advice),
         _ => Check::ok(NAME, found),
     })
 }
@@ -120,7 +120,7 @@ pub(crate) fn disk(dir: &Path) -> Vec<Check> {
     let advice = "free some space, name another folder, or keep fewer depths (--keep)";
     let space = match free {
         ..MIN_FREE => Check::failed(NAME, found, advice),
-        ..GOOD_FREE => Check::warning(NAME, found, advice),
+        MIN_FREE..GOOD_FREE => Check::warning(NAME, found, advice),
         _ => Check::ok(NAME, found),
     };
     let is_enough = free > MIN_FREE.max(TEST_BYTES as u64 * 2);
