@@ -69,6 +69,10 @@ impl State {
         let runs = list_runs(&self.runs());
         match find_by_name(&runs, |summary| &summary.name, run) {
             Ok(found) => Ok(found.dir.clone()),
+            // A run that this program cannot read is not listed. Opening it gives the reason, such as a later format.
+            Err(NameError::Unknown(_)) if !run.is_empty() && self.runs().join(run).is_dir() => {
+                Ok(self.runs().join(run))
+            }
             Err(NameError::Unknown(_)) if path.is_dir() && !run.is_empty() => as_path(),
             Err(error @ NameError::Unknown(_)) => bail!(
                 "{error} in {}: list the runs with `hatebeam runs`",

@@ -106,8 +106,11 @@ fn later_format_and_damaged_manifest_are_refused() {
         (&manifest[..manifest.len() / 2], "damaged"),
     ] {
         fs::write(&path, text).unwrap();
-        let error = state.run(&["run", "--width", "60"]).error(1);
-        assert!(error.contains(expected), "{error}");
+        let name = search.summary["run"].as_str().unwrap();
+        for command in [&["run", "--width", "60"][..], &["runs", "show", name]] {
+            let error = state.run(command).error(1);
+            assert!(error.contains(expected), "{error}");
+        }
     }
 }
 
