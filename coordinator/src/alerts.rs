@@ -1,4 +1,4 @@
-//! What a person who watches a run should look at.
+//! Alerts for people who watch a run.
 
 use crate::costs::Cost;
 use crate::registry::{LostWorker, WorkerStatus};
@@ -12,10 +12,10 @@ const MIN_FREE_SHARE: f64 = 0.05;
 /// Free space above `end` never warns; below `start` it always does.
 const FREE_BYTES: std::ops::Range<u64> = 2 << 30..20 << 30;
 
-/// What a person should look at.
+/// A problem that a person should look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
-    /// What is wrong.
+    /// Kind of the problem.
     pub kind: AlertKind,
     /// The worker it is about; empty if it is about none.
     pub worker: String,
@@ -23,7 +23,7 @@ pub struct Alert {
     pub text: String,
 }
 
-/// What can be wrong.
+/// Kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlertKind {
     /// The run makes no progress.

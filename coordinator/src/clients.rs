@@ -1,4 +1,4 @@
-//! What clients ask of a coordinator.
+//! Requests of clients.
 
 use crate::alerts::Alert;
 use crate::coordinator::Coordinator;
@@ -19,15 +19,15 @@ use std::time::Duration;
 
 /// Maximum number of open runs.
 const MAX_OPEN: usize = 1000;
-/// How long a request waits until its update is saved; less than the time limit of a client's call.
+/// Maximum time until an update is saved; less than the time limit of a client's call.
 const SAVE_LIMIT: Duration = Duration::from_secs(25);
 
 /// A run to search.
 #[derive(Clone, Debug)]
 pub struct Submission {
-    /// What is searched.
+    /// Specification of the search.
     pub spec: RunSpec,
-    /// Which depths keep their tables.
+    /// Rule for the depths that keep their tables.
     pub keep: Retention,
     /// Number of shards; `None` leaves it to the coordinator.
     pub shards: Option<u32>,
@@ -56,7 +56,7 @@ impl Coordinator {
         self.0.workers()
     }
 
-    /// Returns what a person who watches a run should look at.
+    /// Returns the alerts for people who watch a run.
     pub fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
         self.0.alerts(run, workers)
     }

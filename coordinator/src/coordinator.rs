@@ -19,8 +19,8 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::Instrument;
 
-/// How often a coordinator that has lost the lease may write a manifest of this coordinator's runs. More is not one that
-/// was slow to notice.
+/// Maximum number of manifests that are reloaded because another coordinator has written them. A coordinator that was
+/// slow to notice the loss of its lease writes fewer.
 const MAX_SUPERSEDED: u32 = 10;
 /// Pause before a run is retried.
 const RETRY: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! What the current run costs. The ledger is advanced every second and saved with the run's manifest.
+//! The cost of the current run. Its ledger is advanced every second and saved with the run's manifest.
 
 use crate::registry::{RequestCounts, WorkerRegistry};
 use hatebeam_cost::{
@@ -23,7 +23,7 @@ struct Current {
     counted: RequestCounts,
 }
 
-/// What the current run costs.
+/// Keeps the ledger of the current run.
 pub(crate) struct CostTracker {
     env: Env,
     registry: Arc<WorkerRegistry>,
@@ -79,7 +79,7 @@ impl CostTracker {
         present
     }
 
-    /// Begins to charge a run.
+    /// Starts charging a run.
     pub(crate) fn begin(&self, manifest: &Manifest) {
         let counted = self.requests();
         *self.current() = Some(Current {
@@ -91,12 +91,12 @@ impl CostTracker {
         self.advance();
     }
 
-    /// Ends to charge the current run.
+    /// Stops charging the current run.
     pub(crate) fn end(&self) {
         *self.current() = None;
     }
 
-    /// Sets the size of what the object store holds of the current run.
+    /// Sets the size of the current run's tables in the object store.
     pub(crate) fn set_stored(&self, bytes: u64) {
         if let Some(current) = &mut *self.current() {
             current.stored_bytes = bytes;
@@ -132,7 +132,7 @@ impl CostTracker {
         self.last_ledger(run)
     }
 
-    /// Returns what the current run has cost until now; nothing for another run.
+    /// Returns the cost of a run until now if it is the current run, or else zero.
     pub(crate) fn spent(&self, run: &str) -> Micros {
         let ledger = self.ledger(run);
         ledger.map_or(Micros::ZERO, |ledger| ledger.cost(&self.prices))
@@ -145,7 +145,7 @@ impl CostTracker {
         current.map(|current| current.ledger.clone())
     }
 
-    /// Returns what a run has cost, for clients.
+    /// Returns the cost of a run, for clients.
     pub(crate) fn cost(&self, manifest: &Manifest) -> Cost {
         // The ledger of a run that has ended is complete, even while its garbage is still collected.
         let is_open = manifest.is_open();
@@ -169,7 +169,7 @@ impl CostTracker {
     }
 }
 
-/// What machines cost in an hour.
+/// Hourly price of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// Hourly price of the machines whose price is known.
@@ -189,10 +189,10 @@ impl Rate {
     }
 }
 
-/// What a run has cost, and the machines that work for it now.
+/// Cost of a run, and the machines that work for it now.
 #[derive(Clone, Debug)]
 pub struct Cost {
-    /// What it has used.
+    /// Usage of the run.
     pub ledger: UsageLedger,
     prices: ObjectStorePrices,
     limits: Limits,
@@ -203,11 +203,11 @@ pub struct Cost {
 /// The parts of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostParts {
-    /// For machines.
+    /// Cost of machines.
     pub machines: Micros,
-    /// For requests to the object store.
+    /// Cost of requests to the object store.
     pub requests: Micros,
-    /// For storage.
+    /// Cost of storage.
     pub storage: Micros,
 }
 

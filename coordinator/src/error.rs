@@ -1,4 +1,4 @@
-//! Why a coordinator stops.
+//! Errors that stop a coordinator.
 
 use crate::lease::LeaseError;
 use hatebeam_net::WireError;
@@ -7,7 +7,7 @@ use hatebeam_runs::ManifestError;
 use thiserror::Error;
 use tokio::task::JoinError;
 
-/// Why a coordinator stops.
+/// An error that stops a coordinator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CoordinatorError {
@@ -49,7 +49,7 @@ pub enum CoordinatorError {
     /// A task of the coordinator panicked: a fault of this program.
     #[error("the coordinator's {task} ended unexpectedly: {reason}")]
     Panicked {
-        /// What the task does.
+        /// The task.
         task: &'static str,
         /// The panic.
         reason: String,

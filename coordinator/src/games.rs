@@ -15,7 +15,8 @@ const PARALLEL: usize = 2;
 const MAX_WAITING: usize = 32;
 /// Number of games that are kept: some kilobytes each.
 const CACHE: usize = 256;
-/// How long a client waits. The game is read back all the same, so that it is there when the client asks again.
+/// Maximum time that a client waits. Reading back continues after that, so that the game is there when the client asks
+/// again.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A game that was read back.

@@ -18,7 +18,7 @@ const KEY: &str = "coordinator.json";
 pub(crate) const RENEWAL: Duration = Duration::from_secs(1);
 /// A lease that is not renewed for this long has expired.
 const EXPIRY: Duration = Duration::from_millis(3300);
-/// How long renewals may fail before the coordinator stops: another one may have taken the lease over.
+/// Time for which renewals may fail before the coordinator stops: another one may have taken the lease over.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The content of `coordinator.json`.
@@ -52,7 +52,7 @@ pub(crate) struct Lease {
     version: Option<Version>,
 }
 
-/// Why a coordinator does not hold the lease.
+/// An error after which a coordinator does not hold the lease.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {

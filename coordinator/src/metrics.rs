@@ -21,7 +21,7 @@ impl Metrics {
         }
     }
 
-    /// Sets the numbers of runs and workers, and what they cost.
+    /// Sets the numbers of runs and workers, and the hourly price of the machines.
     pub(crate) fn coordinator_state(
         &self,
         runs: &[RunStatus],

@@ -19,9 +19,9 @@ use tokio::task::JoinHandle;
 
 /// Prefix of staged events.
 const OUTBOX: &str = "events";
-/// How long shutdown waits for queued events.
+/// Maximum time that shutdown waits for queued events.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
-/// How long shutdown waits for deletions after that.
+/// Maximum time that shutdown waits for deletions after that.
 const DELETION_LIMIT: Duration = Duration::from_secs(5);
 
 /// Receives events.
@@ -47,7 +47,7 @@ impl EventSink for Events {
     }
 }
 
-/// Where events go, and how often milestones are.
+/// Receiver of events, and the interval of milestones.
 #[derive(Clone, Debug, Default)]
 pub struct NotifierSettings {
     /// Receiver of all events; `None` if there are no hooks.

@@ -1,4 +1,4 @@
-//! What the parts of one coordinator share.
+//! The parts of one coordinator and its settings.
 
 use crate::costs::CostTracker;
 use crate::games::Games;
@@ -38,7 +38,7 @@ pub struct CoreSettings {
     pub lost_after: Duration,
     /// Tables for reading a game back.
     pub tables: TableSource,
-    /// Where events of runs go.
+    /// Receiver of the runs' events.
     pub notifications: NotifierSettings,
 }
 

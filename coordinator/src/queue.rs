@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 struct Entry {
     manifest: Arc<Manifest>,
-    /// What holds the run up now; empty if nothing does.
+    /// Current obstacle of the run; empty if there is none.
     note: String,
     /// The update that is not saved yet.
     update: Option<RunUpdate>,
@@ -101,7 +101,7 @@ impl RunQueue {
         self.put(&manifest);
     }
 
-    /// Shows what holds a run up; nothing if the text is empty.
+    /// Shows the current obstacle of a run; none if the text is empty.
     pub(crate) fn note(&self, run: &str, note: String) {
         let mut runs = self.runs();
         let entry = runs.entries.get_mut(run);

@@ -18,7 +18,7 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Opens tables for a geometry.
 type OpenTables = dyn Fn(Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> + Send + Sync;
 
-/// Where tables are kept while a game is read back.
+/// Source of the tables that hold a run's wells while a game is read back.
 #[derive(Clone)]
 pub struct TableSource(Arc<OpenTables>);
 

@@ -3,7 +3,7 @@
 use hatebeam_runs::ManifestError;
 use thiserror::Error;
 
-/// Why a client's request is not carried out, by what the client can do.
+/// Error of a client's request, by the client's next step.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RequestError {
     /// The request is invalid.

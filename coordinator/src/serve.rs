@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 pub struct Dashboard {
     /// The server.
     pub server: hatebeam_dashboard::Server,
-    /// Estimates what a run would take.
+    /// Estimator of runs that are not submitted yet.
     pub estimator: Estimator,
 }
 

@@ -11,17 +11,17 @@ use std::sync::Arc;
 pub struct RunStatus {
     /// Its manifest, as it was saved last.
     pub manifest: Arc<Manifest>,
-    /// What holds the run up, or why it failed; empty otherwise.
+    /// Current obstacle of the run, or the reason for its failure; empty otherwise.
     pub note: String,
     /// Progress of the current depth.
     pub expansion: Expansion,
-    /// What it has cost.
+    /// Cost so far.
     pub cost: Cost,
-    /// Where it may end, while it is running and that can be estimated.
+    /// Estimated end of a running run, if it can be estimated.
     pub projection: Option<CostProjection>,
 }
 
-/// Where a run may end, and what it will have cost then.
+/// Estimated end of a run, and its cost then.
 #[derive(Clone, Debug)]
 pub struct CostProjection {
     /// Depths and time.

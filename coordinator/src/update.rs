@@ -1,4 +1,4 @@
-//! What clients change of an open run.
+//! Updates of an open run by clients.
 
 use hatebeam_runs::{Limits, Manifest};
 

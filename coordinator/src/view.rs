@@ -50,7 +50,7 @@ impl Parts {
         self.registry.statuses(self.queue.epoch())
     }
 
-    /// Returns what a person who watches a run should look at.
+    /// Returns the alerts for people who watch a run.
     pub(crate) fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
         alerts(run, workers, &self.registry.recently_lost())
     }

@@ -11,7 +11,7 @@ use hatebeam_runs::{EndReason, Table};
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
-/// How an epoch ends.
+/// End of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EpochEnd {
     /// The search ends.

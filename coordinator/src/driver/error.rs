@@ -1,11 +1,11 @@
-//! Why a run cannot continue.
+//! Errors of a run's search.
 
 use super::failures::MAX_FAILURES;
 use crate::registry::WorkerError;
 use hatebeam_runs::{ManifestError, SpecError};
 use thiserror::Error;
 
-/// Why a run cannot continue on this coordinator.
+/// An error after which a run cannot continue on this coordinator.
 #[derive(Debug, Error)]
 pub(crate) enum DriverError {
     /// The object store or the manifest failed, or another coordinator has taken the run over.
@@ -43,7 +43,7 @@ impl DriverError {
     }
 }
 
-/// Why an epoch fails.
+/// An error that ends an epoch.
 #[derive(Debug)]
 pub(super) enum EpochError {
     /// A worker is gone or failed. The next epoch resumes after the last committed depth.

@@ -123,7 +123,7 @@ impl RunDriver {
     }
 }
 
-/// What became of a run that cannot continue.
+/// Result of marking a run failed.
 pub(crate) enum Failed {
     /// Its manifest says that it failed.
     Saved(Box<Manifest>),

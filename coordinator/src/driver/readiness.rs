@@ -11,7 +11,7 @@ const MAX_SETTLE: Duration = Duration::from_secs(5);
 /// Interval between checks of the limits while a run waits: waiting takes time and money, too.
 const LIMIT_CHECK: Duration = Duration::from_secs(1);
 
-/// What the wait for workers led to.
+/// Result of waiting for workers.
 pub(super) enum Readiness {
     /// There are enough workers.
     Ready(Vec<Member>),

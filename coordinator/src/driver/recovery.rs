@@ -1,4 +1,4 @@
-//! What follows from a depth that failed.
+//! Recovery from a failed depth.
 
 use super::error::DriverError;
 use super::state::RunDriver;
@@ -8,7 +8,7 @@ use hatebeam_notify::EventKind;
 use std::time::Duration;
 
 impl RunDriver {
-    /// Decides what follows from a failed depth and returns the pause before it is retried.
+    /// Handles a failed depth and returns the pause before it is retried.
     pub(super) fn recover(
         &mut self,
         error: WorkerError,

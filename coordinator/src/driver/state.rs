@@ -5,7 +5,7 @@ use crate::parts::Parts;
 use hatebeam_runs::{EndReason, Manifest, ManifestError, RunState, VersionedManifest};
 use std::sync::Arc;
 
-/// How a search ends.
+/// End of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunEnd {
     /// The search is complete, or a limit is reached.
@@ -57,7 +57,7 @@ impl RunDriver {
         last.map_or(0, |last| last.record.depth)
     }
 
-    /// Shows clients what holds the run up; an empty text if nothing does.
+    /// Shows clients the current obstacle of the run; none if the text is empty.
     pub(super) fn note(&self, text: impl Into<String>) {
         self.parts.queue.note(&self.manifest().name, text.into());
     }

@@ -1,4 +1,4 @@
-//! What clients change of an open run, and its limits.
+//! Updates of an open run by clients, and its limits.
 
 use super::state::RunDriver;
 use crate::alerts::WARN_AT;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// How long the other workers' answers are awaited after one worker could not reach another: the worker that most
+/// Time to wait for the other workers' answers after one worker could not reach another: the worker that most
 /// workers cannot reach is quarantined.
 const HEARING: Duration = Duration::from_millis(500);
 
@@ -41,7 +41,7 @@ pub(super) struct Explored {
     select: Select,
 }
 
-/// What the workers say of a cut.
+/// The workers' verdict on a cut.
 struct Validation {
     /// Whether a table was too small, so that a child above the cut was dropped.
     dropped: bool,
@@ -68,7 +68,8 @@ impl EpochWorkers {
         names.collect()
     }
 
-    /// Gives each worker an order, and returns what `take` finds in the answers, in the order of the workers.
+    /// Gives each worker an order, waits for all answers, and returns the values that `take` extracts from them, in the
+    /// order of the workers.
     pub(super) async fn ask_all<T>(
         &self,
         order: impl Fn(usize) -> OrderKind,
@@ -98,7 +99,7 @@ impl EpochWorkers {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Gives each worker its shards, and returns what each of them has then.
+    /// Gives each worker its shards, and returns the size of each worker's frontier.
     pub(super) async fn prepare(
         &self,
         order: impl Fn(usize) -> Prepare,

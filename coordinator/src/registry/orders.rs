@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 /// A worker that sends heartbeats without progress for this long hangs. Longer than a table or an upload can take.
 const STALL: Duration = Duration::from_secs(30 * 60);
 
-/// Why a worker did not carry out an order.
+/// Error of an order that a worker did not carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkerError {
     pub(crate) worker: String,
@@ -18,7 +18,7 @@ pub(crate) struct WorkerError {
     pub(crate) unreachable: Vec<(String, String)>,
 }
 
-/// What the coordinator can do about a [`WorkerError`].
+/// Kind of a [`WorkerError`], by the coordinator's next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkerErrorKind {
     /// The worker has disconnected: continue without it.
@@ -62,7 +62,7 @@ impl WorkerError {
     }
 }
 
-/// What a worker has done so far: its epoch, depth, and expanded parents.
+/// Progress of a worker: its epoch, depth, and expanded parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress(u64, u32, u64);
 

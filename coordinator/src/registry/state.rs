@@ -1,4 +1,4 @@
-//! The state of the registry: which workers are connected, and what is known of each.
+//! The state of the registry: the connected workers and the workers that were lost recently.
 
 use hatebeam_cost::ActiveProcess;
 use hatebeam_env::{Env, watch};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// Number of lost workers that are remembered.
 pub(super) const MAX_LOST: usize = 16;
-/// How long they are remembered.
+/// Time for which they are remembered.
 pub(super) const LOST_MEMORY: Duration = Duration::from_secs(600);
 
 /// A worker that can get shards.
@@ -39,7 +39,7 @@ pub(crate) struct RequestCounts {
 pub struct LostWorker {
     /// Its name.
     pub name: String,
-    /// Why its session ended.
+    /// Reason for the end of its session.
     pub reason: String,
 }
 
@@ -48,14 +48,14 @@ pub(super) struct Worker {
     pub(super) session: u64,
     pub(super) hello: Hello,
     pub(super) outbound: mpsc::Sender<ToWorker>,
-    /// When its last message came.
+    /// Time of its last message.
     pub(super) heard: Instant,
     pub(super) heartbeat: Heartbeat,
     /// Whether it has sent a heartbeat: requests before the first one are not charged.
     pub(super) has_beaten: bool,
-    /// Since when it is far behind the other workers.
+    /// Time since which it is far behind the other workers.
     pub(super) behind: Option<Instant>,
-    /// Since when the uploads of the depth before keep it from expanding.
+    /// Time since which the uploads of the depth before keep it from expanding.
     pub(super) uploads: Option<Instant>,
     pub(super) is_leaving: bool,
     pub(super) shards: u32,
@@ -127,7 +127,7 @@ impl WorkerRegistry {
         })
     }
 
-    /// How long a worker may be silent.
+    /// Returns the silence after which a worker is lost.
     pub(crate) fn lost_after(&self) -> Duration {
         self.lost_after
     }

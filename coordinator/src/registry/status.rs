@@ -1,4 +1,4 @@
-//! What clients see of workers.
+//! The status of workers, for clients.
 
 use super::state::{Worker, WorkerRegistry};
 use hatebeam_cost::Machine;
@@ -39,7 +39,7 @@ pub struct WorkerStatus {
     pub address: String,
     /// Its state.
     pub state: WorkerState,
-    /// Why it is quarantined; empty if it is not.
+    /// Reason for its quarantine; empty if it is not quarantined.
     pub note: String,
     /// Threads that search.
     pub threads: u32,

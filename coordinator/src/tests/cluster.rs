@@ -28,10 +28,10 @@ pub(crate) const LOST_AFTER: Duration = Duration::from_secs(5);
 /// Longest virtual time that a test waits for something.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// How long a depth takes.
+/// Duration of a depth.
 pub(crate) const DEPTH_TIME: Duration = Duration::from_secs(1);
 
-/// What a worker does with an order.
+/// A worker's reaction to an order.
 pub(crate) enum Reaction {
     Obey,
     Fail(FailureKind),

@@ -31,7 +31,7 @@ pub(crate) fn faulty(memory: &Memory, plan: Arc<dyn FaultPlan>) -> Objects {
     Objects::with_faults(memory, &options(), plan).unwrap()
 }
 
-/// Which calls meet a fault.
+/// Selection of the calls that meet a fault.
 type Selection = Box<dyn Fn(&Call<'_>) -> bool + Send + Sync>;
 
 /// Faults of a store, which a test switches on and off.

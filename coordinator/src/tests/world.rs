@@ -76,7 +76,7 @@ impl World {
     }
 }
 
-/// What one worker of an epoch has.
+/// The part of one worker of an epoch.
 #[derive(Default)]
 pub(crate) struct Part {
     run: String,
