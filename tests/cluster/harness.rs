@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A process. It is killed when the value is dropped.
@@ -336,10 +337,12 @@ impl Cluster {
             let keys = tables.as_array().unwrap().iter();
             named.extend(keys.map(|table| folder.join(table["key"].as_str().unwrap())));
         }
-        let mut found = BTreeSet::new();
-        for depth in fs::read_dir(folder.join("frontier")).unwrap() {
-            let objects = fs::read_dir(depth.unwrap().path()).unwrap();
-            found.extend(objects.map(|object| object.unwrap().path()));
+        // Garbage is collected after the manifest says that the run has ended.
+        let patience = Instant::now() + Duration::from_secs(30);
+        let mut found = tables_in(&folder);
+        while found != named && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(100));
+            found = tables_in(&folder);
         }
         assert_eq!(found, named);
     }
@@ -420,4 +423,14 @@ impl RunOutput {
             assert_eq!(self.end[key], expected.end[key], "{key}");
         }
     }
+}
+
+/// Returns the objects with tables in a run's folder. A folder that disappears meanwhile has none.
+fn tables_in(folder: &Path) -> BTreeSet<PathBuf> {
+    let entries = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let depths = entries(&folder.join("frontier"));
+    depths.iter().flat_map(|depth| entries(depth)).collect()
 }
