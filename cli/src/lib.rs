@@ -7,7 +7,6 @@ mod interrupt;
 mod observers;
 mod output;
 mod result;
-mod screen;
 mod spec;
 mod state;
 
@@ -38,7 +37,7 @@ pub fn command() -> clap::Command {
 fn command_line() -> anyhow::Result<Args> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let merged = hatebeam_config::merge(&command(), typed)?;
-    Args::try_parse_from(&merged.words).or_else(|error| {
+    Args::try_parse_from(&merged.words).map_err(|error| {
         if !error.use_stderr() || merged.added.is_empty() {
             error.exit();
         }

@@ -1,60 +1,45 @@
-//! Observers of a run on this machine.
+//! Observers of a run on this machine: the screen, and those that the command line asks for.
 
-use crate::result::ResultJson;
-use crate::screen::Screen;
-use hatebeam_runs::Observer;
+use hatebeam_runs::{Observer, SearchResult};
 use hatebeam_store::{DepthRecord, StoreError};
+use hatebeam_telemetry::Screen;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// An observer that also learns how the run ended.
-pub(crate) trait RunObserver: Observer {
-    /// The run ended with this result, or failed for this reason.
-    fn ended(&mut self, result: Result<&ResultJson<'_>, &str>);
-}
-
-/// The screen and all other observers of a run.
+/// The observers of a run.
+#[derive(Default)]
 pub(crate) struct Observers {
-    pub(crate) screen: Screen,
-    pub(crate) others: Vec<Box<dyn RunObserver>>,
+    pub(crate) screen: Option<Screen>,
+    pub(crate) others: Vec<Box<dyn Observer>>,
+    /// URL of the metrics.
+    pub(crate) metrics_url: Option<String>,
 }
 
 impl Observers {
-    /// Tells all observers how the run ended.
-    pub(crate) fn ended(&mut self, result: Result<&ResultJson<'_>, &str>) {
+    fn for_each(&mut self, mut notify: impl FnMut(&mut dyn Observer)) {
         for other in &mut self.others {
-            other.ended(result);
+            notify(other.as_mut());
+        }
+        if let Some(screen) = &mut self.screen {
+            notify(screen);
         }
     }
 }
 
 impl Observer for Observers {
     fn begun(&mut self, depth: u32, parents: u64, expanded: &Arc<AtomicU64>) {
-        for other in &mut self.others {
-            other.begun(depth, parents, expanded);
-        }
-        self.screen.begun(depth, parents, expanded);
+        self.for_each(|observer| observer.begun(depth, parents, expanded));
     }
 
     fn committed(&mut self, record: &DepthRecord) {
-        for other in &mut self.others {
-            other.committed(record);
-        }
-        self.screen.committed(record);
+        self.for_each(|observer| observer.committed(record));
     }
 
     fn damaged(&mut self, depth: u32, error: &StoreError) {
-        for other in &mut self.others {
-            other.damaged(depth, error);
-        }
-        self.screen.damaged(depth, error);
+        self.for_each(|observer| observer.damaged(depth, error));
     }
-}
 
-/// The observers that the command line asks for.
-#[derive(Default)]
-pub(crate) struct Observed {
-    pub(crate) observers: Vec<Box<dyn RunObserver>>,
-    /// URL of the metrics.
-    pub(crate) metrics_url: Option<String>,
+    fn ended(&mut self, result: Result<&SearchResult, &str>) {
+        self.for_each(|observer| observer.ended(result));
+    }
 }

@@ -4,7 +4,7 @@ use crate::interrupt::EXIT_CODE;
 use anyhow::Context;
 use serde::Serialize;
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 use thiserror::Error;
 
@@ -65,14 +65,6 @@ fn message(kind: &str, text: impl Display) {
 pub(crate) fn line(text: impl Display) {
     // If standard error is closed, nothing can report the failure.
     let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// Shows progress on a line of standard error that the next call overwrites, if standard error is a terminal. An empty
-/// text clears the line.
-pub(crate) fn progress(text: impl Display) {
-    if io::stderr().is_terminal() {
-        let _ = write!(io::stderr(), "\r\x1b[K{text}");
-    }
 }
 
 /// Prints a result on standard output.

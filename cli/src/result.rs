@@ -3,25 +3,27 @@
 use hatebeam_game::Well;
 use hatebeam_report::{bytes, count, duration};
 use hatebeam_runs::{EndReason, Run, SearchResult, Start, end_in_words};
+use hatebeam_store::DepthRecord;
 use serde::Serialize;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The result of a run as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct ResultJson<'a> {
-    pub(crate) run: &'a str,
-    pub(crate) end: EndReason,
+    run: &'a str,
+    end: EndReason,
     /// Lines of the best game; `None` if it was not read back.
-    pub(crate) best_lines: Option<u32>,
-    pub(crate) pieces: Option<u32>,
-    pub(crate) depth: u32,
+    best_lines: Option<u32>,
+    pieces: Option<u32>,
+    depth: u32,
     digest: &'a str,
     /// The best game in Base2048.
-    pub(crate) replay: Option<&'a str>,
+    replay: Option<&'a str>,
     pub(crate) replay_file: Option<PathBuf>,
     /// Files of the game: the replay, its keys as letters, every well, a picture, a report.
-    pub(crate) files: Vec<PathBuf>,
+    files: Vec<PathBuf>,
     /// The piece that HATETRIS changed in a better game.
     pub(crate) parted_at: Option<usize>,
     /// Number of children of all depths.
@@ -39,8 +41,7 @@ impl<'a> ResultJson<'a> {
     /// Returns the result of the run in this folder.
     pub(crate) fn new(result: &'a SearchResult, folder: &'a Path) -> ResultJson<'a> {
         let game = result.game.as_ref();
-        let files = game.into_iter().flat_map(|game| &game.files);
-        let files: Vec<PathBuf> = files.map(|file| folder.join(file)).collect();
+        let files = result.files_in(folder);
         ResultJson {
             run: &result.run,
             end: result.end,
@@ -115,4 +116,31 @@ fn picture(run: &Run) -> String {
     let best = depths.max_by_key(|record| (record.best_lines, record.depth));
     let well = best.and_then(|record| Well::from_hex(geometry, &record.best_well).ok());
     well.map_or_else(String::new, |well| well.picture(geometry))
+}
+
+/// Appends a table with a row for each depth.
+pub(crate) fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &'a DepthRecord>) {
+    text.push_str(
+        "\n depth       wells   lines       best     median        cut  Mchild/s     bytes      time\n",
+    );
+    for record in records {
+        let kept = if record.kept {
+            bytes(record.bytes)
+        } else {
+            "-".to_owned()
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>9}  {:>8.2}  {kept:>8}  {:>8}",
+            record.depth,
+            record.count,
+            record.best_lines,
+            record.best_eval,
+            record.median_eval,
+            record.worst_eval,
+            record.children as f64 / record.seconds.max(1e-9) / 1e6,
+            duration(Duration::from_secs_f64(record.seconds.clamp(0.0, 1e9))),
+        );
+    }
 }

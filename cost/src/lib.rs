@@ -7,6 +7,7 @@ mod ledger;
 mod machine;
 mod model;
 mod money;
+mod plan;
 mod prices;
 
 pub use estimate::{EarlierRun, Estimate, EstimateInputs, EstimateWorker, estimate};
@@ -18,4 +19,5 @@ pub use model::{
     ProgramConstants, fewest_workers, model_depth,
 };
 pub use money::{Micros, NotDollars};
+pub use plan::{Plan, PlannedRun, Plans, TooSmall};
 pub use prices::ObjectStorePrices;

@@ -2,9 +2,10 @@
 
 use crate::check::{Check, Examination};
 use crate::{coordinator, store};
+use hatebeam_client::Endpoint;
 use hatebeam_cost::PriceTable;
 use hatebeam_host::Metadata;
-use hatebeam_net::{Tls, Token};
+use hatebeam_net::Tls;
 use hatebeam_objects::Options;
 use hatebeam_report::count;
 use std::future::Future;
@@ -33,15 +34,11 @@ pub struct Cluster {
     pub coordinator: Option<Coordinator>,
 }
 
-/// A coordinator and how to reach it.
+/// A coordinator to check.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
-    /// Its address.
-    pub uri: String,
-    /// The client's certificate.
-    pub tls: Option<Tls>,
-    /// The token.
-    pub token: Option<Token>,
+    /// The coordinator.
+    pub endpoint: Endpoint,
     /// Version of this program, which the coordinator must have too.
     pub version: &'static str,
 }

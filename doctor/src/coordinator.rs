@@ -2,10 +2,10 @@
 
 use crate::check::Check;
 use crate::cluster::{Coordinator, clock, seconds_between};
-use hatebeam_net::{Bearer, Limits, MAX_MESSAGE, connect, explain};
+use hatebeam_net::explain;
 use hatebeam_proto::v1;
-use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_report::count;
+use std::error::Error;
 use std::time::{Duration, SystemTime};
 use tonic::{Request, Status};
 
@@ -13,16 +13,17 @@ const NAME: &str = "coordinator";
 
 /// Checks a coordinator and its clock.
 pub(crate) async fn check(target: &Coordinator) -> Vec<Check> {
-    let uri = &target.uri;
-    let channel = match connect(uri, target.tls.as_ref(), &Limits::default()).await {
-        Ok(channel) => channel,
+    let uri = &target.endpoint.uri;
+    let mut client = match target.endpoint.connect().await {
+        Ok(client) => client,
         Err(error) => {
+            let cause = error
+                .source()
+                .map_or_else(String::new, |cause| format!(": {cause}"));
             let advice = "check that it runs, its address and port, --tls, and firewalls";
-            return vec![Check::failed(NAME, error.to_string(), advice)];
+            return vec![Check::failed(NAME, format!("{error}{cause}"), advice)];
         }
     };
-    let client = RunsClient::with_interceptor(channel, Bearer::new(target.token.as_ref()));
-    let mut client = client.max_decoding_message_size(MAX_MESSAGE);
     let listed = client.list(Request::new(v1::ListRequest {})).await;
     let workers = client.workers(Request::new(v1::WorkersRequest {})).await;
     let (listed, workers) = match (listed, workers) {
@@ -50,7 +51,7 @@ fn refused(uri: &str, status: &Status) -> Check {
 
 /// Compares the coordinator's version with that of this program.
 fn versions(target: &Coordinator, version: &str, workers: usize) -> Check {
-    let (uri, own) = (&target.uri, target.version);
+    let (uri, own) = (&target.endpoint.uri, target.version);
     let workers = count(workers as u64, "worker");
     if version == own {
         let found = format!("{uri} answers, of the same version {own}, with {workers}");

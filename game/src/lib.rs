@@ -9,6 +9,7 @@ mod piece;
 pub mod reference;
 mod replay;
 mod rules;
+mod verdict;
 mod well;
 
 pub use backward::{Backward, Offer};
@@ -20,6 +21,7 @@ pub use piece::{Cells, Piece};
 pub use reference::Parent;
 pub use replay::{Encoding, ReplayError, UnknownEncoding, decode, encode};
 pub use rules::{Board, Key, Lock, Placement, Position, Rules};
+pub use verdict::ReplayFault;
 pub use well::{
     Geometry, GeometryError, MAX_HEIGHT, MAX_WIDTH, PackedWell, ROWS_ABOVE_BAR, Well, WellError,
 };

@@ -39,7 +39,7 @@ pub use error::ObjectError;
 pub use key::{MAX_KEY_BYTES, MAX_NAME_BYTES, check_key};
 pub use memory::Memory;
 pub use objects::Objects;
-pub use options::{Encryption, MAX_PART_BYTES, MIN_PART_BYTES, Options};
+pub use options::{Encryption, MAX_PART_BYTES, MIN_PART_BYTES, NotEncryption, Options};
 pub use probe::Probe;
 pub use random::Random;
 pub use stats::Stats;

@@ -3,7 +3,9 @@
 use crate::error::ObjectError;
 use crate::random::Random;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
+use thiserror::Error;
 
 /// Smallest part of a file that S3 accepts, except for the last part.
 pub const MIN_PART_BYTES: usize = 5 << 20;
@@ -23,6 +25,27 @@ pub enum Encryption {
         /// The key's ID; `None` selects the account's default key for S3.
         key_id: Option<String>,
     },
+}
+
+/// Text that is not a kind of encryption.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0:?} is not a kind of encryption: give AES256, aws:kms or aws:kms:KEY")]
+pub struct NotEncryption(String);
+
+/// Parses `AES256`, `aws:kms` or `aws:kms:KEY`.
+impl FromStr for Encryption {
+    type Err = NotEncryption;
+
+    fn from_str(text: &str) -> Result<Encryption, NotEncryption> {
+        match (text, text.strip_prefix("aws:kms:")) {
+            ("AES256", _) => Ok(Encryption::Aes256),
+            ("aws:kms", _) => Ok(Encryption::Kms { key_id: None }),
+            (_, Some(key)) if !key.is_empty() => Ok(Encryption::Kms {
+                key_id: Some(key.to_owned()),
+            }),
+            _ => Err(NotEncryption(text.to_owned())),
+        }
+    }
 }
 
 /// Settings of a store. A folder ignores all of them. A store in memory uses `timeout`, `max_attempts`,

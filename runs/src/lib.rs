@@ -5,6 +5,7 @@
 #[cfg(feature = "objects")]
 mod archive;
 mod end;
+mod endgame;
 #[cfg(feature = "objects")]
 mod error;
 mod game_result;
@@ -31,13 +32,17 @@ mod versioned;
 #[cfg(feature = "objects")]
 pub use archive::{Archive, ArchiveTables, Fetched, ReadBack, ReadError, ScratchTables, read_game};
 pub use end::{EndReason, RunState, end_in_words};
+pub use endgame::{BestEnd, EndSearch, EndgameError};
 #[cfg(feature = "objects")]
 pub use error::ManifestError;
 pub use game_result::GameResult;
 #[cfg(feature = "objects")]
 pub use garbage::{Garbage, collect_garbage};
 pub use limits::{Limits, Usage, UsedShare};
-pub use local::{Observer, REPLAYS, Run, RunError, SaveError, SearchResult, Settings, result_of};
+pub use local::{
+    ConcludeError, Observer, REPLAYS, Run, RunError, SaveError, SearchEnd, SearchResult, Settings,
+    copy_replays, result_of,
+};
 #[cfg(feature = "objects")]
 pub use manifest::{CommittedDepth, Manifest, RUNS};
 pub use names::{NameError, find_by_name};

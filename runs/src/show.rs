@@ -1,7 +1,7 @@
 //! A run for its report: its facts, and its games as films.
 
 use crate::spec::{RunSpec, SpecError, Start};
-use hatebeam_game::{Enemy, Game, Key, Well, WellError};
+use hatebeam_game::{Encoding, Enemy, Game, Key, ReplayError, Well, WellError};
 use hatebeam_report::{Facts, Film, FilmError};
 use hatebeam_search::DepthRecord;
 use thiserror::Error;
@@ -19,6 +19,22 @@ pub enum ShowError {
     /// The keys make no film.
     #[error(transparent)]
     Film(#[from] FilmError),
+    /// The text is not a replay.
+    #[error("cannot decode the replay")]
+    Replay(#[from] ReplayError),
+    /// The replay is not the game that it should be.
+    #[error(
+        "the replay has {lines} lines when it is played{}, not {expected}",
+        if *over { "" } else { " and does not end" }
+    )]
+    OtherGame {
+        /// Lines of the replay.
+        lines: u32,
+        /// Whether the replay is finished.
+        over: bool,
+        /// Lines that it should have.
+        expected: u32,
+    },
 }
 
 impl RunSpec {
@@ -38,6 +54,22 @@ impl RunSpec {
             Start::Empty | Start::Replay { .. } => Game::new(geometry, rules, Enemy::Hatetris),
         };
         Ok(Film::of_game(game, keys)?)
+    }
+
+    /// Plays a replay in Base2048 by the exact rules. It must be finished and have this number of lines.
+    ///
+    /// # Errors
+    /// [`ShowError`].
+    pub fn checked_film(&self, base2048: &str, lines: u32) -> Result<Film, ShowError> {
+        let film = self.film(&Encoding::Base2048.decode(base2048)?)?;
+        if film.score == lines && film.over {
+            return Ok(film);
+        }
+        Err(ShowError::OtherGame {
+            lines: film.score,
+            over: film.over,
+            expected: lines,
+        })
     }
 
     /// Returns the facts of a run of this search. `end` says in words how it ended.

@@ -6,6 +6,7 @@ mod evaluator;
 mod features;
 mod node;
 mod patterns;
+pub mod perft;
 mod record;
 mod step;
 

@@ -26,7 +26,7 @@ pub enum TelemetryError {
         source: opentelemetry_otlp::ExporterBuildError,
     },
     /// The server of metrics cannot listen.
-    #[cfg(feature = "metrics")]
+    #[cfg(feature = "cluster")]
     #[error("cannot serve metrics at {address}")]
     Metrics {
         /// The address.
@@ -35,7 +35,7 @@ pub enum TelemetryError {
         source: std::io::Error,
     },
     /// The system starts no thread.
-    #[cfg(any(feature = "metrics", feature = "otlp"))]
+    #[cfg(any(feature = "cluster", feature = "otlp"))]
     #[error("cannot start a thread for {purpose}")]
     Thread {
         /// What the thread is for.

@@ -1,13 +1,21 @@
-//! Logs, spans and metrics of a process.
+//! What a process reports: logs, spans, metrics, and the progress of a run.
 
 mod error;
 mod logs;
-#[cfg(feature = "metrics")]
+#[cfg(feature = "cluster")]
 mod metrics;
+mod progress_line;
+#[cfg(feature = "cluster")]
+mod run;
+mod screen;
 #[cfg(feature = "otlp")]
 mod spans;
 
 pub use error::TelemetryError;
 pub use logs::{LogFormat, LogSettings, Logs};
-#[cfg(feature = "metrics")]
+#[cfg(feature = "cluster")]
 pub use metrics::MetricsServer;
+pub use progress_line::{ProgressLine, show_progress};
+#[cfg(feature = "cluster")]
+pub use run::{EventObserver, MetricsObserver};
+pub use screen::{Screen, ScreenOptions};

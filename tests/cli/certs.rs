@@ -78,7 +78,7 @@ fn secret_files_are_readable_by_owner_only() {
 fn renew_keeps_ca_and_token() {
     let dir = new_path("certs-renew");
     let error = certs(&dir, &["--renew"]).error(1);
-    assert!(error.contains("nothing can be renewed"), "{error}");
+    assert!(error.contains("are renewed with the CA"), "{error}");
     certs(&dir, &["--days", "1"]).silent_results();
     let before = contents(&dir);
     let args = ["--renew", "--name", "gpu", "--json"];
@@ -109,8 +109,8 @@ fn renew_keeps_ca_and_token() {
 fn invalid_options_are_refused() {
     let dir = new_path("certs-refused");
     for (args, code, expected) in [
-        (&["--name", "../up"][..], 1, "'../up' cannot name"),
-        (&["--name", "ca"], 1, "'ca' cannot name"),
+        (&["--name", "../up"][..], 1, "certificate '../up'"),
+        (&["--name", "ca"], 1, "certificate 'ca'"),
         (&["--days", "0"], 2, "--days"),
         (&["--days", "36501"], 2, "--days"),
         (&["more"], 2, "more"),

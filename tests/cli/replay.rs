@@ -73,8 +73,7 @@ fn keys_after_end_of_game_are_a_warning() {
         assert_eq!(
             run.err,
             format!(
-                "warning: {counted} after the end of the game, ignored: the game is over after key \
-                 90\n"
+                "warning: ignored {counted} after the end of the game, which is over after key 90\n"
             )
         );
         assert!(
@@ -101,8 +100,8 @@ fn unfinished_game_is_valid_between_two_pieces() {
 
 #[test]
 fn truncated_replay_is_invalid() {
-    let expected = "the replay is truncated: it ends in the middle of piece 2, 12 keys into it, and \
-                    the game is not over (it was read as raw)";
+    let expected = "the replay is truncated: it ends 12 keys into piece 2, and the game is not over (it \
+                    was read as raw)";
     let replay = "D".repeat(30);
     assert_eq!(run(&["replay", "verify", &replay]).error(1), expected);
     let (code, report) = verify_json(&[&replay]);
@@ -139,22 +138,22 @@ fn replay_for_another_enemy_is_recognised() {
             "hatetris",
             whole.replay(),
             "the replay does not fit hatetris: that game is over after 4510 of 6489 keys, with a \
-             score of 107; it seems to be a game against mild, with a score of 165 (the two part \
-             at piece 282)",
+             score of 107; it seems to be a game against mild, with a score of 165 (the games \
+             differ from piece 282)",
         ),
         (
             "hatetris",
             cut,
             "the replay does not fit hatetris: that game is over after 4510 of 6000 keys, with a \
-             score of 107; it seems to be a game against mild, with a score of 152 (the two part \
-             at piece 282)",
+             score of 107; it seems to be a game against mild, with a score of 152 (the games \
+             differ from piece 282)",
         ),
         (
             "mild",
             basis.replay(),
             "the replay does not fit mild: that game is not over after all 4461 keys, with a score \
-             of 106; it seems to be a game against hatetris, with a score of 107 (the two part at \
-             piece 282)",
+             of 106; it seems to be a game against hatetris, with a score of 107 (the games differ \
+             from piece 282)",
         ),
     ] {
         assert_eq!(
@@ -221,7 +220,7 @@ fn directory_missing_file_and_huge_input_are_refused() {
     let error = run(&["replay", "verify", "--file", folder]).error(1);
     assert_eq!(
         error,
-        format!("{folder} is a directory: name a file with one replay in it")
+        format!("{folder} is a directory: name a file with one replay")
     );
 
     let error = run(&["replay", "verify", "--file", "no/such/file"]).error(1);
@@ -249,7 +248,7 @@ fn directory_missing_file_and_huge_input_are_refused() {
 fn file_name_instead_of_replay_suggests_file_option() {
     let path = file("hint.txt", b"DD");
     let error = run(&["replay", "verify", &path]).error(1);
-    assert!(error.starts_with("REPLAY (there is a file of this name: --file reads it): "));
+    assert!(error.starts_with("REPLAY (it is the name of a file: pass it with --file): "));
 }
 
 #[test]
@@ -342,7 +341,7 @@ fn show_prints_one_well_by_its_number() {
     let error = run(&["replay", "show", "--well", "11", &nine_drops()]).error(2);
     assert_eq!(
         error,
-        "there is no well 11: this replay has 10 wells, from 1 on"
+        "there is no well 11: the replay has 10 wells, numbered from 1"
     );
 }
 

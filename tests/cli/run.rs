@@ -182,7 +182,7 @@ fn invalid_options_are_refused() {
             (&["--evaluator", "best"], 2, "knewjade"),
             (&["--quiescence", "loud"], 2, "off"),
             (&["--keep", "7"], 2, "2 to 6"),
-            (&["--name", "../x"], 2, "a name is"),
+            (&["--name", "../x"], 2, "a name has"),
             (&["--columns", "3"], 2, "width"),
             (&["--columns", "16"], 1, "160 cells"),
             (&["--start-well", "zz"], 1, "the well to start from"),

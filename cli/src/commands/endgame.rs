@@ -4,14 +4,14 @@ use crate::args::{ReplayInput, VariantArgs, number_in};
 use crate::input::Replay;
 use crate::interrupt;
 use crate::output::{self, Failure};
-use anyhow::{Context, bail, ensure};
-use hatebeam_game::{Emulator, Encoding, Enemy, Key, Record, Well, encode, play, replay_of_wells};
+use anyhow::Context;
+use hatebeam_game::{Emulator, Encoding, Enemy, Well, encode, play};
 use hatebeam_report::count;
-use hatebeam_runs::bring_to_end;
-use hatebeam_search::endgame::{Endgame, EndgameLimits};
+use hatebeam_runs::EndSearch;
+use hatebeam_search::endgame::Endgame;
+use hatebeam_telemetry::show_progress;
 use serde::Serialize;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
@@ -73,171 +73,62 @@ struct ResultJson {
     replay: String,
 }
 
-/// A game and its score.
-struct ScoredGame {
-    score: u32,
-    keys: Vec<Key>,
-}
-
-/// A search in progress.
-struct Search {
-    emulator: Emulator,
-    endgame: Endgame,
-    cancel: Arc<AtomicBool>,
-    nodes: Option<u64>,
-    deadline: Option<Instant>,
-    started: Instant,
-}
-
 impl EndgameArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let emulator = Emulator::new(self.variant.geometry()?, self.variant.rules());
+        let (geometry, rules) = (self.variant.geometry()?, self.variant.rules());
+        let emulator = Emulator::new(geometry, rules);
         let seconds = self.seconds.or(self.nodes.is_none().then_some(60.0));
         let started = Instant::now();
-        let mut search = Search {
+        let deadline = seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
+        let cancel = interrupt::flag()?;
+        let mut search = EndSearch {
             endgame: Endgame::new(&emulator, self.memory << 20),
-            emulator,
-            cancel: interrupt::flag()?,
+            emulator: &emulator,
+            cancel: &cancel,
             nodes: self.nodes,
-            deadline: seconds.map(|seconds| started + Duration::from_secs_f64(seconds)),
-            started,
+            deadline,
         };
-        let result = match &self.well {
-            Some(hex) => search.from_well(hex)?,
-            None => search.from_replay(&Replay::read(&self.input)?, self.from_piece)?,
+        let mut was = None;
+        let best = if let Some(hex) = &self.well {
+            search.from_well(Well::from_hex(geometry, hex).context("--well")?)?
+        } else {
+            let replay = Replay::read(&self.input)?;
+            let record = play(geometry, rules, Enemy::Hatetris, &replay.keys);
+            was = Some(record.score);
+            let pieces = record.turns.len();
+            let mut continues = |piece: usize, score: u32| {
+                show_progress(format_args!(
+                    "piece {piece} of {pieces}, best score {score}"
+                ));
+                let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                !is_late && !cancel.load(Ordering::Relaxed)
+            };
+            let best = search.from_game(&record, &replay.keys, self.from_piece, &mut continues);
+            show_progress("");
+            best?
+        };
+        if best.changed {
+            output::warn("HATETRIS changes a piece of a better game, because a well comes back");
+        }
+        let result = ResultJson {
+            from: was.map(|_| best.from),
+            score: best.score,
+            was,
+            proven_from: best.proven_from.filter(|_| was.is_some()),
+            proven: best.proven_from == Some(best.from),
+            nodes: search.endgame.nodes(),
+            seconds: started.elapsed().as_secs_f64(),
+            replay: encode(&best.keys, Encoding::Base2048),
         };
         if self.json {
             output::print_json(&result)?;
         } else {
             output::print(result.text())?;
         }
-        if search.cancel.load(Ordering::Relaxed) {
+        if cancel.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted.into());
         }
         Ok(())
-    }
-}
-
-impl Search {
-    fn is_over(&self) -> bool {
-        let nodes = self.endgame.nodes();
-        self.cancel.load(Ordering::Relaxed)
-            || self.nodes.is_some_and(|limit| nodes >= limit)
-            || self
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
-    }
-
-    /// Returns the limits that are left.
-    fn limits(&self) -> EndgameLimits {
-        let used = self.endgame.nodes();
-        EndgameLimits {
-            nodes: self.nodes.map(|nodes| nodes.saturating_sub(used)),
-            deadline: self.deadline,
-        }
-    }
-
-    fn result(&self, score: u32, keys: &[Key]) -> ResultJson {
-        ResultJson {
-            from: None,
-            score,
-            was: None,
-            proven_from: None,
-            proven: false,
-            nodes: self.endgame.nodes(),
-            seconds: self.started.elapsed().as_secs_f64(),
-            replay: encode(keys, Encoding::Base2048),
-        }
-    }
-
-    fn from_well(&mut self, hex: &str) -> anyhow::Result<ResultJson> {
-        let (geometry, rules) = (self.emulator.geometry(), self.emulator.rules());
-        let well = Well::from_hex(geometry, hex).context("--well")?;
-        let limits = self.limits();
-        let found = self.endgame.search(&well, &limits, &self.cancel);
-        let mut wells = vec![well];
-        wells.extend(found.wells);
-        bring_to_end(&self.emulator, &mut wells)?;
-        let keys = replay_of_wells(geometry, rules, Enemy::Hatetris, &wells, true)
-            .context("HATETRIS changes a piece of the best game, because a well comes back")?;
-        Ok(ResultJson {
-            proven: found.proven,
-            ..self.result(found.lines, &keys)
-        })
-    }
-
-    fn from_replay(
-        &mut self,
-        replay: &Replay,
-        from_piece: Option<usize>,
-    ) -> anyhow::Result<ResultJson> {
-        let (geometry, rules) = (self.emulator.geometry(), self.emulator.rules());
-        let record = play(geometry, rules, Enemy::Hatetris, &replay.keys);
-        let pieces = record.turns.len();
-        ensure!(
-            record.over,
-            "the replay is not a finished game against HATETRIS: it ends with piece {pieces} falling"
-        );
-        let froms = match from_piece {
-            Some(piece) if (1..=pieces).contains(&piece) => piece..=piece,
-            Some(piece) => bail!("no piece {piece}: the replay has pieces 1 to {pieces}"),
-            None => 1..=pieces,
-        };
-        let mut best = ScoredGame {
-            score: record.score,
-            keys: replay.keys.clone(),
-        };
-        let (mut proven_from, mut from) = (None, pieces);
-        for piece in froms.rev() {
-            if self.is_over() {
-                break;
-            }
-            from = piece;
-            let score = best.score;
-            output::progress(format_args!(
-                "piece {piece} of {pieces}, best score {score}"
-            ));
-            let turn = &record.turns[piece - 1];
-            let limits = self.limits();
-            let found = self.endgame.search(&turn.well, &limits, &self.cancel);
-            if turn.score + found.lines > best.score
-                && let Some(better) = self.played(&record, piece, found.wells)?
-                && better.score > best.score
-            {
-                best = better;
-            }
-            // A proof for a piece is a proof for all later pieces.
-            if !found.proven {
-                break;
-            }
-            proven_from = Some(piece);
-        }
-        output::progress("");
-        Ok(ResultJson {
-            from: Some(from),
-            was: Some(record.score),
-            proven_from,
-            proven: proven_from == Some(from),
-            ..self.result(best.score, &best.keys)
-        })
-    }
-
-    /// Plays the game by the exact rules, with other wells from a piece on. `None` if HATETRIS changes a piece.
-    fn played(
-        &self,
-        record: &Record,
-        piece: usize,
-        continuation: Vec<Well>,
-    ) -> anyhow::Result<Option<ScoredGame>> {
-        let (geometry, rules) = (self.emulator.geometry(), self.emulator.rules());
-        let mut wells: Vec<Well> = record.wells().take(piece).chain(continuation).collect();
-        bring_to_end(&self.emulator, &mut wells)?;
-        let Ok(keys) = replay_of_wells(geometry, rules, Enemy::Hatetris, &wells, true) else {
-            output::warn("HATETRIS changes a piece of a better game, because a well comes back");
-            return Ok(None);
-        };
-        let score = play(geometry, rules, Enemy::Hatetris, &keys).score;
-        Ok(Some(ScoredGame { score, keys }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The parts of the cluster's commands that other commands use, in a build without the feature `cluster`: there is no
 //! object store, no coordinator, and nothing observes a run.
 
-use crate::observers::Observed;
+use crate::observers::Observers;
 use hatebeam_doctor::Examination;
 use hatebeam_game::{Geometry, Rules, Well};
 use hatebeam_runs::{GameTo, Run};
@@ -80,7 +80,7 @@ impl ObserveArgs {
         Ok(())
     }
 
-    pub(crate) fn start(&self, _run: &Run, _name: &str) -> anyhow::Result<Observed> {
-        Ok(Observed::default())
+    pub(crate) fn start(&self, _run: &Run, _name: &str) -> anyhow::Result<Observers> {
+        Ok(Observers::default())
     }
 }

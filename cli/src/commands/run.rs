@@ -4,23 +4,21 @@ use super::cluster::ObserveArgs;
 use crate::args::{SpanArgs, ThreadsArgs, log_format_parser, parse_hours};
 use crate::interrupt;
 use crate::observers::Observers;
-use crate::output::{self, Failure};
+use crate::output::{self, CANNOT_WRITE, Failure};
 use crate::result::ResultJson;
-use crate::screen::{Screen, ScreenOptions};
 use crate::spec::SpecArgs;
 use crate::state::{State, StateArgs, name_of};
 use anyhow::{Context, bail};
 use hatebeam_host::{available_memory, peak_memory};
-use hatebeam_report::{GameFile, bytes};
+use hatebeam_report::bytes;
 use hatebeam_runs::{
-    BestGame, EndReason, GameError, Limits, ProgressEstimator, Retention, Run, RunError, RunSpec,
-    SearchResult, Settings, best_game, disk_needed, max_width, memory_needed, result_of,
+    EndReason, Limits, Observer, ProgressEstimator, Retention, Run, RunError, RunSpec, SearchEnd,
+    SearchResult, Settings, disk_needed, max_width, memory_needed, result_of,
 };
 use hatebeam_store::{StoreError, free_bytes};
-use hatebeam_telemetry::{LogFormat, Logs};
+use hatebeam_telemetry::{LogFormat, Logs, Screen, ScreenOptions};
 use std::fs;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
 
 /// Assumed number of depths of a run without --max-depth.
@@ -269,7 +267,9 @@ impl SearchArgs {
         let cancel = interrupt::flag()?;
         let mut observers = self.observers(&run, &name)?;
         let searched = run.search(&settings, &cancel, &mut observers);
-        observers.screen.close()?;
+        if let Some(mut screen) = observers.screen.take() {
+            screen.close().context(CANNOT_WRITE)?;
+        }
         let ended = searched
             .with_context(|| {
                 format!(
@@ -277,11 +277,19 @@ impl SearchArgs {
                 )
             })
             .and_then(|(mut run, end)| {
-                let result = conclude(&mut run, end, settings.threads, &cancel)?;
+                let end = SearchEnd {
+                    name: &name,
+                    end,
+                    now: SystemTime::now(),
+                    threads: settings.threads,
+                    cancel: &cancel,
+                    peak_memory: peak_memory(),
+                };
+                let result = run.conclude(&end, &mut |warning| output::warn(warning))?;
                 Ok((run, result))
             });
         match &ended {
-            Ok((run, result)) => observers.ended(Ok(&ResultJson::new(result, run.store().dir()))),
+            Ok((_, result)) => observers.ended(Ok(result)),
             Err(error) => observers.ended(Err(&format!("{error:#}"))),
         }
         let (mut run, result) = ended?;
@@ -324,16 +332,14 @@ impl SearchArgs {
             estimator: Some(ProgressEstimator::new(run.spec(), self.max_depth)),
             stored: depths.iter().map(|record| record.bytes).sum(),
         });
-        let observed = self.observe.start(run, name)?;
-        if let Some(url) = observed.metrics_url
+        let mut observers = self.observe.start(run, name)?;
+        if let Some(url) = &observers.metrics_url
             && self.has_notes()
         {
             output::note(format_args!("metrics at {url}"));
         }
-        Ok(Observers {
-            screen,
-            others: observed.observers,
-        })
+        observers.screen = Some(screen);
+        Ok(observers)
     }
 
     fn interrupted(&self, run: &Run, result: &SearchResult) -> anyhow::Result<()> {
@@ -360,55 +366,6 @@ impl SearchArgs {
             return output::print_json(&result);
         }
         output::print(result.text(run))
-    }
-}
-
-/// Reads the best game back, saves its files and returns the result. Repairs the run if its tables are damaged.
-fn conclude(
-    run: &mut Run,
-    end: EndReason,
-    threads: usize,
-    cancel: &AtomicBool,
-) -> anyhow::Result<SearchResult> {
-    let name = name_of(run.store().dir());
-    let started = Instant::now();
-    let game = if end == EndReason::Interrupted {
-        None
-    } else {
-        readable_game(run, threads, cancel)?
-    };
-    let skip = &mut |file: &GameFile, error: StoreError| {
-        output::warn(format_args!("cannot write {}: {error}", file.name));
-    };
-    let game = match &game {
-        Some(game) => {
-            let (took, now) = (started.elapsed(), SystemTime::now());
-            Some(run.save_game(&name, game, end, took, now, skip)?)
-        }
-        None => None,
-    };
-    let result = run.summarize(&name, end, game, peak_memory());
-    result.context("the run has no depth")
-}
-
-/// Returns the best game; `None` if too few depths are kept.
-fn readable_game(
-    run: &mut Run,
-    threads: usize,
-    cancel: &AtomicBool,
-) -> anyhow::Result<Option<BestGame>> {
-    let mut game = best_game(run);
-    if let Err(error @ GameError::Store(StoreError::DamagedDepth { .. })) = game {
-        output::warn(format_args!(
-            "{:#}; repairing it",
-            anyhow::Error::from(error)
-        ));
-        run.repair(threads, cancel)?;
-        game = best_game(run);
-    }
-    match game {
-        Err(error) if error.is_dropped() => Ok(None),
-        game => Ok(Some(game?)),
     }
 }
 

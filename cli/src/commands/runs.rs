@@ -3,13 +3,12 @@
 use super::cluster::FromStoreArgs;
 use crate::args::ThreadsArgs;
 use crate::output::{self, Failure};
-use crate::result::ResultJson;
-use crate::screen::depth_table;
+use crate::result::{ResultJson, depth_table};
 use crate::state::{StateArgs, name_of};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_report::{bytes, page};
-use hatebeam_runs::{REPLAYS, Run, best_game, end_in_words, result_of};
+use hatebeam_runs::{Run, best_game, copy_replays, end_in_words, result_of};
 use hatebeam_store::{RunStore, list_runs, write_whole};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -213,13 +212,11 @@ impl ListArgs {
         }
         let folder = self.state.state()?.runs();
         let runs = list_runs(&folder);
-        let lines = runs
+        let mut lines = runs
             .iter()
             .map(|summary| Line::of(&summary.dir, &summary.name));
         if self.json {
-            return lines
-                .map(|line| output::print_json(&line))
-                .collect::<anyhow::Result<()>>();
+            return lines.try_for_each(|line| output::print_json(&line));
         }
         let lines: Vec<Line> = lines.collect();
         if lines.is_empty() {
@@ -380,7 +377,8 @@ impl RmArgs {
             output::note("removed nothing");
             return Ok(());
         }
-        let saved = save_replays(&dir, &state.replays())?;
+        let saved = copy_replays(&dir, &state.replays())
+            .with_context(|| format!("cannot copy its replays to {}", state.replays().display()))?;
         fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
         drop(store);
         output::note(format_args!("removed {}", dir.display()));
@@ -405,24 +403,4 @@ fn confirm(dir: &Path, bytes_stored: u64) -> anyhow::Result<bool> {
         .read_line(&mut answer)
         .context("cannot read the answer")?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-/// Copies a run's replays to a folder with the run's name below `replays`, which outlives the run. Returns that folder,
-/// if the run has replays.
-fn save_replays(dir: &Path, replays: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let Ok(found) = fs::read_dir(dir.join(REPLAYS)) else {
-        return Ok(None);
-    };
-    let folder = replays.join(dir.file_name().unwrap_or_default());
-    let save = || {
-        fs::create_dir_all(&folder)?;
-        for file in found {
-            let file = file?;
-            // The run may be on another disk, so files are copied, not renamed.
-            fs::copy(file.path(), folder.join(file.file_name()))?;
-        }
-        Ok::<_, io::Error>(())
-    };
-    save().with_context(|| format!("cannot save its replays in {}", folder.display()))?;
-    Ok(Some(folder))
 }

@@ -10,11 +10,11 @@ use hatebeam_report::{bytes, duration};
 use hatebeam_search::complete::{
     GameTree, MIN_MEMORY, Progress, Resources, SolveError, check_scratch, solve,
 };
+use hatebeam_telemetry::{ProgressLine, show_progress};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
@@ -91,15 +91,16 @@ impl SolveArgs {
         let mut printed = Ok(());
         let mut print_level = |level: usize, wells: u64| {
             if !self.json && printed.is_ok() {
-                output::progress("");
+                show_progress("");
                 let time = duration(started.elapsed());
                 printed = output::print(format_args!("{level:>6}  {wells:>14}  {time:>9}\n"));
             }
         };
-        let display = ProgressDisplay::start();
-        let progress = &display.progress;
-        let solved = solve(game, &resources, &cancel, progress, &mut print_level);
-        drop(display);
+        let progress = Arc::<Progress>::default();
+        let shown = Arc::clone(&progress);
+        let line = ProgressLine::start(move || progress_text(&shown));
+        let solved = solve(game, &resources, &cancel, &progress, &mut print_level);
+        drop(line);
         let solution = match solved {
             Err(SolveError::Cancelled) => return Err(Failure::Interrupted.into()),
             solution => solution?,
@@ -177,50 +178,13 @@ fn replay(game: &GameTree, wells: &[Well]) -> anyhow::Result<String> {
     Ok(encode(&keys, Encoding::Base2048))
 }
 
-/// A line on standard error that shows the progress of a level.
-struct ProgressDisplay {
-    progress: Arc<Progress>,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl ProgressDisplay {
-    fn start() -> ProgressDisplay {
-        let (progress, stop) = (Arc::<Progress>::default(), Arc::<AtomicBool>::default());
-        let thread = thread::spawn({
-            let (progress, stop) = (Arc::clone(&progress), Arc::clone(&stop));
-            move || {
-                while !stop.load(Ordering::Relaxed) {
-                    thread::park_timeout(Duration::from_millis(200));
-                    show_progress(&progress);
-                }
-                output::progress("");
-            }
-        });
-        ProgressDisplay {
-            progress,
-            stop,
-            thread: Some(thread),
-        }
-    }
-}
-
-fn show_progress(progress: &Progress) {
+/// Describes the progress of a level.
+fn progress_text(progress: &Progress) -> String {
     let level = progress.level.load(Ordering::Relaxed);
     let done = progress.expanded.load(Ordering::Relaxed);
     let all = progress.parents.load(Ordering::Relaxed).max(1);
     match 100 * done / all {
-        100 => output::progress(format_args!("level {level}: merging")),
-        percent => output::progress(format_args!("level {level}: {percent} %")),
-    }
-}
-
-impl Drop for ProgressDisplay {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            let _ = thread.join();
-        }
+        100 => format!("level {level}: merging"),
+        percent => format!("level {level}: {percent} %"),
     }
 }

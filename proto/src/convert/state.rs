@@ -1,7 +1,8 @@
-//! States of runs.
+//! States of runs, and records of depths.
 
 use crate::v1;
 use hatebeam_runs::RunState;
+use hatebeam_search::DepthRecord;
 
 impl From<RunState> for v1::State {
     fn from(state: RunState) -> v1::State {
@@ -33,6 +34,25 @@ impl v1::RunStatus {
     /// Returns whether the run is queued or running.
     pub fn is_open(&self) -> bool {
         self.state().run_state().is_some_and(RunState::is_open)
+    }
+}
+
+impl From<&v1::DepthRecord> for DepthRecord {
+    fn from(record: &v1::DepthRecord) -> DepthRecord {
+        DepthRecord {
+            depth: record.depth,
+            count: record.count,
+            digest: record.digest.clone(),
+            best_eval: record.best_eval,
+            median_eval: record.median_eval,
+            worst_eval: record.worst_eval,
+            best_lines: u16::try_from(record.best_lines).unwrap_or(u16::MAX),
+            best_well: record.best_well.clone(),
+            children: record.children,
+            seconds: record.seconds,
+            bytes: record.bytes,
+            kept: record.kept,
+        }
     }
 }
 

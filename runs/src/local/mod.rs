@@ -1,10 +1,12 @@
 //! A run on one machine, in a folder.
 
 mod commit;
+mod conclude;
 mod repair;
 mod result;
 mod search;
 
+pub use conclude::{ConcludeError, SearchEnd};
 pub use result::{SaveError, SearchResult, result_of};
 pub use search::{Observer, Settings};
 
@@ -16,11 +18,32 @@ use hatebeam_game::Emulator;
 use hatebeam_search::{Frontier, ShardLayout, WeightError};
 use hatebeam_store::{RunStore, StoreError};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Folder of the files of the best game, in the folder of a run.
 pub const REPLAYS: &str = "replays";
+
+/// Copies the files of a run's best game to a folder with the run's name below `replays`, which outlives the run. Returns
+/// that folder, or `None` if the run has no such files.
+///
+/// # Errors
+/// Errors of the file system.
+pub fn copy_replays(run: &Path, replays: &Path) -> io::Result<Option<PathBuf>> {
+    let Ok(files) = fs::read_dir(run.join(REPLAYS)) else {
+        return Ok(None);
+    };
+    let folder = replays.join(run.file_name().unwrap_or_default());
+    fs::create_dir_all(&folder)?;
+    for file in files {
+        let file = file?;
+        // The run may be on another disk, so files are copied, not renamed.
+        fs::copy(file.path(), folder.join(file.file_name()))?;
+    }
+    Ok(Some(folder))
+}
 
 /// An error of a run on one machine.
 #[derive(Debug, Error)]

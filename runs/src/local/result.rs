@@ -41,6 +41,14 @@ pub struct SearchResult {
     pub stored_bytes: u64,
 }
 
+impl SearchResult {
+    /// Returns the paths of the best game's files, for a run in this folder. The replay is the first one.
+    pub fn files_in(&self, folder: &Path) -> Vec<PathBuf> {
+        let files = self.game.iter().flat_map(|game| &game.files);
+        files.map(|file| folder.join(file)).collect()
+    }
+}
+
 /// Returns the result of the run in this store, once it has ended. A result that this version cannot read counts as
 /// none: the run can be resumed.
 pub fn result_of(store: &RunStore) -> Option<SearchResult> {

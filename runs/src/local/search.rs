@@ -5,7 +5,7 @@
 //! depth after the last record.
 
 use super::commit::{Commit, CommitSettings};
-use super::{Run, RunError};
+use super::{Run, RunError, SearchResult};
 use crate::end::EndReason;
 use crate::limits::{Limits, Usage};
 use crate::record::record_of;
@@ -32,6 +32,8 @@ pub trait Observer {
     fn committed(&mut self, record: &DepthRecord);
     /// The wells of a depth are damaged: the search continues from an earlier depth.
     fn damaged(&mut self, depth: u32, error: &StoreError);
+    /// The run ended with this result, or failed for this reason. The caller of the search reports it.
+    fn ended(&mut self, _result: Result<&SearchResult, &str>) {}
 }
 
 /// Measures the time that the run takes, including the time before it was resumed.

@@ -1,6 +1,7 @@
 //! Groups of arguments that the commands of a cluster share.
 
 use anyhow::Context;
+use hatebeam_client::Endpoint;
 use hatebeam_cost::Micros;
 use hatebeam_net::{Tls, Token};
 use hatebeam_objects::{Encryption, Objects, Options};
@@ -45,24 +46,10 @@ pub(super) struct S3Args {
     s3_path_style: bool,
     /// Encryption by the server: AES256, aws:kms or aws:kms:KEY [default: that of the bucket]
     #[arg(long, value_name = "HOW", env = "HATEBEAM_S3_ENCRYPTION")]
-    #[arg(value_parser = parse_encryption)]
     s3_encryption: Option<Encryption>,
     /// Storage class of tables, such as STANDARD_IA [default: that of the bucket]
     #[arg(long, value_name = "CLASS", env = "HATEBEAM_S3_STORAGE_CLASS")]
     s3_storage_class: Option<String>,
-}
-
-fn parse_encryption(text: &str) -> Result<Encryption, String> {
-    match text {
-        "AES256" => Ok(Encryption::Aes256),
-        "aws:kms" => Ok(Encryption::Kms { key_id: None }),
-        _ => match text.strip_prefix("aws:kms:") {
-            Some(key) if !key.is_empty() => Ok(Encryption::Kms {
-                key_id: Some(key.to_owned()),
-            }),
-            _ => Err("give AES256, aws:kms or aws:kms:KEY".to_owned()),
-        },
-    }
 }
 
 impl S3Args {
@@ -106,13 +93,22 @@ impl TlsArgs {
     }
 
     /// Returns the certificate of a client. A machine of the cluster without one uses its own.
-    pub(super) fn client(&self) -> Option<Tls> {
+    fn client(&self) -> Option<Tls> {
         let members = ["client", "worker", "coordinator"].map(|name| self.member(name));
         let mut existing = members
             .into_iter()
             .flatten()
             .filter(|tls| tls.cert.exists());
         existing.next().or_else(|| self.member("client"))
+    }
+
+    /// Returns the coordinator at this address.
+    pub(super) fn endpoint(&self, uri: &str) -> anyhow::Result<Endpoint> {
+        Ok(Endpoint {
+            uri: uri.to_owned(),
+            tls: self.client(),
+            token: self.token()?,
+        })
     }
 
     pub(super) fn token(&self) -> anyhow::Result<Option<Token>> {

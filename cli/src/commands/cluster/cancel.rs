@@ -1,8 +1,9 @@
 //! `hatebeam cancel`: stop a run.
 
 use super::args::block_on;
-use super::client::{ClientArgs, call, refused};
+use super::client::ClientArgs;
 use crate::output;
+use hatebeam_client::{ClientError, call};
 use hatebeam_proto::v1;
 
 const HELP: &str = "\
@@ -26,7 +27,7 @@ impl CancelArgs {
             let (mut client, run) = self.client.find(Some(&self.run)).await?;
             let run = run.name;
             let request = call(v1::CancelRequest { run: run.clone() });
-            client.cancel(request).await.map_err(refused)?;
+            client.cancel(request).await.map_err(ClientError::refused)?;
             output::print(format_args!(
                 "{run} stops after the current depth; committed depths stay, and submitting it again resumes it\n"
             ))

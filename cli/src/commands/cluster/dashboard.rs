@@ -1,9 +1,8 @@
 //! `--dashboard`: the dashboard of a coordinator.
 
 use super::args::TlsArgs;
-use super::estimate::estimate;
 use anyhow::Context;
-use hatebeam_coordinator::{Dashboard, ObjectStorePrices};
+use hatebeam_coordinator::{Dashboard, ObjectStorePrices, estimate};
 use hatebeam_dashboard::{EstimateRequest, Settings, bind};
 use std::net::SocketAddr;
 use std::str::FromStr;

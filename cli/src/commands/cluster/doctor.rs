@@ -24,9 +24,7 @@ impl CheckedClusterArgs {
         let store = self.store.clone();
         let coordinator = match &self.coordinator {
             Some(uri) => Some(Coordinator {
-                uri: uri.clone(),
-                tls: self.tls.client(),
-                token: self.tls.token()?,
+                endpoint: self.tls.endpoint(uri)?,
                 version: env!("CARGO_PKG_VERSION"),
             }),
             None => None,

@@ -1,8 +1,9 @@
 //! `hatebeam drain`: make a worker hand over its shards and stop.
 
 use super::args::block_on;
-use super::client::{ClientArgs, call, refused};
+use super::client::ClientArgs;
 use crate::output;
+use hatebeam_client::{ClientError, call};
 use hatebeam_proto::v1;
 
 const HELP: &str = "\
@@ -26,7 +27,7 @@ impl DrainArgs {
             let mut client = self.client.connect().await?;
             let worker = self.worker.clone();
             let request = call(v1::DrainRequest { worker });
-            client.drain(request).await.map_err(refused)?;
+            client.drain(request).await.map_err(ClientError::refused)?;
             output::print(format_args!(
                 "{} stops after the current depth\n",
                 self.worker

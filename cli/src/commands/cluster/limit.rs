@@ -1,12 +1,13 @@
 //! `hatebeam limit`: change the limits of a run.
 
 use super::args::{block_on, parse_dollars};
-use super::client::{ClientArgs, call, refused};
+use super::client::ClientArgs;
 use super::format::print_run;
 use super::submit::seconds;
 use crate::args::parse_hours;
 use anyhow::Context;
 use clap::ArgGroup;
+use hatebeam_client::{ClientError, call};
 use hatebeam_proto::v1;
 
 const HELP: &str = "\
@@ -70,7 +71,11 @@ impl LimitArgs {
                 max_cost_micros: self.max_cost,
                 max_seconds: self.max_hours,
             });
-            let limited = client.limit(request).await.map_err(refused)?.into_inner();
+            let limited = client
+                .limit(request)
+                .await
+                .map_err(ClientError::refused)?
+                .into_inner();
             let run = limited.run.context("the coordinator names no run")?;
             print_run(&run, self.json)
         })

@@ -9,7 +9,6 @@ mod dashboard;
 mod demo;
 mod doctor;
 mod drain;
-mod estimate;
 mod format;
 mod limit;
 mod observe;

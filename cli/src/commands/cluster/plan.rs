@@ -1,13 +1,13 @@
 //! `hatebeam plan`: estimate the time and cost of a search on many machines.
 
-use super::estimate::program_constants;
 use super::server::market_parser;
 use crate::args::{kind_parser, number_in, parse_wells, quiescence_parser};
 use crate::output;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
+use hatebeam_coordinator::program_constants;
 use hatebeam_cost::{
-    BENCHMARK_NS, Beam, DepthModel, InstanceType, MAX_WORKERS, Market, ModelInputs, PriceTable,
-    fewest_workers, model_depth,
+    BENCHMARK_NS, Beam, InstanceType, MAX_WORKERS, Market, ModelInputs, Plan, PlannedRun, Plans,
+    PriceTable,
 };
 use hatebeam_host::{available_memory, cores};
 use hatebeam_report::{bytes, count, duration};
@@ -140,32 +140,8 @@ struct PlansJson {
     evaluator: &'static str,
     instance: InstanceType,
     market: &'static str,
-    dollars_per_hour: f64,
-    prices_as_of: String,
-    region: String,
-    /// Size of all kept depths.
-    stored_bytes: f64,
-    storage_dollars_per_month: f64,
-    plans: Vec<Plan>,
-}
-
-/// The estimate for a number of machines.
-#[derive(Debug, Serialize)]
-struct Plan {
-    count: u32,
-    depth: DepthModel,
-    /// Time of the run.
-    seconds: f64,
-    /// Cost of the machines for a depth.
-    machine_dollars_per_depth: f64,
-    /// Cost of the machines for the run.
-    machine_dollars: f64,
-    /// Cost of writes to the object store for the run.
-    request_dollars: f64,
-    /// Cost of machines and writes for a depth.
-    dollars_per_depth: f64,
-    /// Cost of machines and writes for the run.
-    dollars: f64,
+    #[serde(flatten)]
+    plans: Plans,
 }
 
 impl PlanArgs {
@@ -207,77 +183,28 @@ impl PlanArgs {
 
     fn plans(&self) -> anyhow::Result<PlansJson> {
         let prices = PriceTable::get();
-        let instance = self.instance(prices)?;
-        let inputs = ModelInputs {
-            children_per_well: self.children_per_well,
-            put_seconds: self.put_ms / 1e3,
-            puts_per_second: prices.s3.puts_per_second,
-            ..ModelInputs::measured(self.evaluator, self.quiescence, program_constants())
+        let planned = PlannedRun {
+            model: ModelInputs {
+                children_per_well: self.children_per_well,
+                put_seconds: self.put_ms / 1e3,
+                puts_per_second: prices.s3.puts_per_second,
+                ..ModelInputs::measured(self.evaluator, self.quiescence, program_constants())
+            },
+            beam: Beam::new(self.width, self.shards),
+            depths: self.depths,
+            kept_share: self.keep.share(self.depths),
+            instance: self.instance(prices)?,
+            market: self.market,
         };
-        let machine = instance.profile();
-        let dollars_per_hour = instance.dollars_per_hour(self.market);
-        let beam = Beam::new(self.width, self.shards);
-        let depths = f64::from(self.depths);
-        let plan = |&count: &u32| {
-            let depth = model_depth(&inputs, &machine, beam, count);
-            let machines = dollars_per_hour / 3600.0 * depth.seconds * f64::from(count);
-            let requests = depth.puts * prices.s3.dollars_per_1000_puts / 1000.0;
-            Plan {
-                count,
-                seconds: depth.seconds * depths,
-                depth,
-                machine_dollars_per_depth: machines,
-                machine_dollars: machines * depths,
-                request_dollars: requests * depths,
-                dollars_per_depth: machines + requests,
-                dollars: (machines + requests) * depths,
-            }
-        };
-        let plans: Vec<Plan> = self.count.0.iter().map(plan).collect();
-        if !plans.iter().any(|plan| plan.depth.fits) {
-            let fewest = fewest_workers(&inputs, &machine, beam);
-            return Err(self.too_small(&instance, &plans, fewest));
-        }
-        let stored_bytes =
-            self.width as f64 * inputs.bytes_per_well * depths * self.keep.share(self.depths);
         Ok(PlansJson {
             width: self.width,
-            shards: beam.shards,
+            shards: planned.beam.shards,
             depths: self.depths,
             evaluator: self.evaluator.name(),
             market: self.market.name(),
-            dollars_per_hour,
-            prices_as_of: prices.as_of.clone(),
-            region: prices.region.clone(),
-            stored_bytes,
-            storage_dollars_per_month: stored_bytes / 1e9 * prices.s3.dollars_per_gb_month,
-            instance,
-            plans,
+            plans: planned.plans(&self.count.0)?,
+            instance: planned.instance,
         })
-    }
-
-    /// Returns the error for numbers of machines that all lack memory.
-    fn too_small(
-        &self,
-        instance: &InstanceType,
-        plans: &[Plan],
-        fewest: Option<u32>,
-    ) -> anyhow::Error {
-        let most = plans.iter().max_by_key(|plan| plan.count);
-        let need = most.map_or(0.0, |plan| plan.depth.memory_bytes);
-        let machines = most.map_or(0, |plan| plan.count);
-        let remedy = match fewest {
-            Some(fewest) => format!("use at least {}", count(u64::from(fewest), "machine")),
-            None => format!("even {MAX_WORKERS} machines are too few"),
-        };
-        anyhow!(
-            "a width of {} does not fit in {machines} {}: a worker needs {} of memory, and has nine tenths of {} GiB; \
-             {remedy}",
-            self.width,
-            instance.name,
-            bytes(need as u64),
-            number(instance.memory_gib)
-        )
     }
 }
 
@@ -320,54 +247,53 @@ impl PlansJson {
             count(u64::from(instance.cores), "core"),
             number(instance.memory_gib),
             number(instance.network_gbit),
-            self.dollars_per_hour,
+            self.plans.dollars_per_hour,
             self.market,
-            self.region,
-            self.prices_as_of
+            self.plans.region,
+            self.plans.prices_as_of
         );
         text.push_str(
             "machines  s/depth       run    $/depth      $/run  limit     cores network  disk commit rounds memory\n",
         );
-        for plan in &self.plans {
-            text.push_str(&plan.row(instance.memory_gib * f64::from(1 << 30)));
+        for plan in &self.plans.plans {
+            text.push_str(&row(plan, instance.memory_gib * f64::from(1 << 30)));
         }
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "\nkept in S3 (--keep {keep}): {}, ${} a month",
-            bytes(self.stored_bytes as u64),
-            dollars(self.storage_dollars_per_month)
+            bytes(self.plans.stored_bytes as u64),
+            dollars(self.plans.storage_dollars_per_month)
         );
         text
     }
 }
 
-impl Plan {
-    fn row(&self, memory_bytes: f64) -> String {
-        let depth = &self.depth;
-        if !depth.fits {
-            let memory = bytes(depth.memory_bytes as u64);
-            let machines = self.count;
-            return format!("{machines:>8}  does not fit: a worker needs {memory} of memory\n");
-        }
-        let percent = |share: f64| format!("{:.0}%", 100.0 * share);
-        let busy = |seconds: f64| percent(seconds / depth.seconds);
-        format!(
-            "{:>8} {:>8} {:>9} {:>10} {:>10}  {:<8} {:>6} {:>7} {:>5} {:>6} {:>6} {:>6}\n",
-            self.count,
-            seconds(depth.seconds),
-            duration(Duration::from_secs_f64(self.seconds.clamp(0.0, 1e12))),
-            dollars(self.dollars_per_depth),
-            dollars(self.dollars),
-            depth.limit.name(),
-            busy(depth.cores_seconds),
-            busy(depth.network_seconds),
-            busy(depth.disk_seconds),
-            busy(depth.commit_seconds),
-            busy(depth.rounds_seconds),
-            percent(depth.memory_bytes / memory_bytes),
-        )
+/// Returns a row of the table.
+fn row(plan: &Plan, memory_bytes: f64) -> String {
+    let depth = &plan.depth;
+    if !depth.fits {
+        let memory = bytes(depth.memory_bytes as u64);
+        let machines = plan.count;
+        return format!("{machines:>8}  does not fit: a worker needs {memory} of memory\n");
     }
+    let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+    let busy = |seconds: f64| percent(seconds / depth.seconds);
+    format!(
+        "{:>8} {:>8} {:>9} {:>10} {:>10}  {:<8} {:>6} {:>7} {:>5} {:>6} {:>6} {:>6}\n",
+        plan.count,
+        seconds(depth.seconds),
+        duration(Duration::from_secs_f64(plan.seconds.clamp(0.0, 1e12))),
+        dollars(plan.dollars_per_depth),
+        dollars(plan.dollars),
+        depth.limit.name(),
+        busy(depth.cores_seconds),
+        busy(depth.network_seconds),
+        busy(depth.disk_seconds),
+        busy(depth.commit_seconds),
+        busy(depth.rounds_seconds),
+        percent(depth.memory_bytes / memory_bytes),
+    )
 }
 
 #[cfg(test)]

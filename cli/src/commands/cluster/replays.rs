@@ -2,15 +2,15 @@
 //! the coordinator.
 
 use super::args::{StoreArgs, block_on};
-use super::client::{ClientArgs, refused};
+use super::client::ClientArgs;
 use super::stored::{manifests, named};
 use crate::output;
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hatebeam_game::Encoding;
+use hatebeam_client::ClientError;
 use hatebeam_proto::v1;
-use hatebeam_report::{Facts, Film, Format, GameFiles, date};
+use hatebeam_report::{Format, GameFiles, date};
 use hatebeam_runs::{GameResult, Manifest, RunSpec, end_in_words};
 use hatebeam_store::write_whole;
 use serde::Serialize;
@@ -222,39 +222,6 @@ impl ListArgs {
     }
 }
 
-/// A replay to download.
-struct Replay<'a> {
-    spec: &'a RunSpec,
-    facts: Facts,
-    base2048: &'a str,
-    /// Lines that the game must have.
-    lines: u32,
-}
-
-impl Replay<'_> {
-    /// Plays the replay by the exact rules, and checks its lines.
-    fn play(&self) -> anyhow::Result<Film> {
-        let keys = Encoding::Base2048.decode(self.base2048);
-        let film = self.spec.film(&keys.context("cannot decode the replay")?)?;
-        ensure!(
-            film.score == self.lines && film.over,
-            "refused the replay of {}: played, it has {} lines{}, not {}",
-            self.facts.run,
-            film.score,
-            if film.over { "" } else { " and does not end" },
-            self.lines,
-        );
-        Ok(film)
-    }
-
-    /// Plays the replay, and returns its files, named after `existing` ones or this date.
-    fn files(self, existing: &[&str], date: &str) -> anyhow::Result<GameFiles> {
-        let film = self.play()?;
-        let existing = existing.iter().copied();
-        Ok(GameFiles::new(film, self.facts, existing, date))
-    }
-}
-
 /// Returns the files of a finished run's best game. They are made from the replay after it was checked, so that nothing in
 /// the object store is trusted, and old runs have all files too.
 fn files_of(manifest: &Manifest) -> anyhow::Result<GameFiles> {
@@ -262,13 +229,13 @@ fn files_of(manifest: &Manifest) -> anyhow::Result<GameFiles> {
     let result = result.context("the run has no replay")?;
     let names = result.files.iter().filter_map(|key| key.rsplit('/').next());
     let date = end_date(result).unwrap_or_else(|| date(SystemTime::now()));
-    let replay = Replay {
-        spec: &manifest.spec,
-        facts: manifest.facts()?,
-        base2048: &result.replay,
-        lines: result.lines,
-    };
-    replay.files(&names.collect::<Vec<_>>(), &date)
+    let film = manifest.spec.checked_film(&result.replay, result.lines);
+    let film = film.with_context(|| refused_replay(&manifest.name))?;
+    Ok(GameFiles::new(film, manifest.facts()?, names, &date))
+}
+
+fn refused_replay(run: &str) -> String {
+    format!("refused the replay of {run}")
 }
 
 /// Writes a file of a game to a file or a folder, or prints it.
@@ -332,7 +299,7 @@ impl SoFarArgs {
                 depth: self.depth.unwrap_or(0),
             });
             request.set_timeout(GAME_TIMEOUT);
-            let game = client.game(request).await.map_err(refused)?;
+            let game = client.game(request).await.map_err(ClientError::refused)?;
             Ok((run, game.into_inner()))
         })?;
         let spec: RunSpec =
@@ -341,13 +308,10 @@ impl SoFarArgs {
             "run {}, through depth {}",
             run.name, game.depth
         ));
-        let replay = Replay {
-            spec: &spec,
-            facts: spec.facts(&run.name, Vec::new(), end_in_words(None))?,
-            base2048: &game.replay,
-            lines: game.score,
-        };
-        let files = replay.files(&[], &date(SystemTime::now()))?;
+        let film = spec.checked_film(&game.replay, game.score);
+        let film = film.with_context(|| refused_replay(&run.name))?;
+        let facts = spec.facts(&run.name, Vec::new(), end_in_words(None))?;
+        let files = GameFiles::new(film, facts, std::iter::empty(), &date(SystemTime::now()));
         write(&files, self.format, self.out.as_deref())
     }
 }

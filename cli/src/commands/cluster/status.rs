@@ -1,9 +1,10 @@
 //! `hatebeam status`: print the runs and workers of a coordinator.
 
 use super::args::block_on;
-use super::client::{ClientArgs, call, refused, runs};
+use super::client::ClientArgs;
 use super::format::{RunJson, run_text, worker_text};
 use crate::output;
+use hatebeam_client::{ClientError, call, runs};
 use hatebeam_dashboard::WorkerView;
 use hatebeam_proto::v1;
 use std::fmt::Write as _;
@@ -40,7 +41,10 @@ impl StatusArgs {
                 (client, runs)
             };
             let workers = client.workers(call(v1::WorkersRequest {})).await;
-            self.print(&runs, &workers.map_err(refused)?.into_inner().workers)
+            self.print(
+                &runs,
+                &workers.map_err(ClientError::refused)?.into_inner().workers,
+            )
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::args::{S3Args, block_on};
 use crate::output;
-use crate::screen::depth_table;
+use crate::result::depth_table;
 use anyhow::{Context, anyhow};
 use hatebeam_env::Env;
 use hatebeam_game::{Geometry, Rules, Well};

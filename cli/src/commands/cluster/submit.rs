@@ -1,12 +1,13 @@
 //! `hatebeam submit`: submit a run to a coordinator.
 
 use super::args::{block_on, parse_dollars};
-use super::client::{ClientArgs, call, refused};
+use super::client::ClientArgs;
 use super::format::print_run;
 use super::watch::follow;
 use crate::args::parse_hours;
 use crate::spec::SpecArgs;
 use anyhow::Context;
+use hatebeam_client::{ClientError, call};
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
 use hatebeam_runs::Retention;
@@ -73,7 +74,10 @@ impl SubmitArgs {
                 max_cost_micros: self.max_cost.map_or(0, |cost| cost.0),
                 max_seconds: self.max_hours.map_or(0, seconds),
             };
-            let submitted = client.submit(call(request)).await.map_err(refused)?;
+            let submitted = client
+                .submit(call(request))
+                .await
+                .map_err(ClientError::refused)?;
             let run = submitted.into_inner().run;
             let run = run.context("the coordinator names no run")?;
             if self.watch {

@@ -25,8 +25,8 @@ impl WaitArgs {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         block_on(async {
             let run = self.target.name().await?;
-            let client = &self.target.client;
-            let ended = client.watch(&run, u32::MAX, |_| Ok(())).await?;
+            let endpoint = self.target.client.endpoint()?;
+            let ended = endpoint.watch(&run, u32::MAX, |_| {}).await?;
             print_end(&ended, self.json)
         })
     }

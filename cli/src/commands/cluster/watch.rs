@@ -3,12 +3,12 @@
 use super::args::block_on;
 use super::client::{ClientArgs, TargetArgs};
 use super::format::{cost_text, print_run, worker_lines};
-use crate::output::{self, Failure};
-use crate::screen::{Screen, ScreenOptions};
+use crate::output::{self, CANNOT_WRITE, Failure};
+use anyhow::Context;
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
 use hatebeam_runs::{Observer, ProgressEstimator, RunSpec};
-use hatebeam_store::DepthRecord;
+use hatebeam_telemetry::{Screen, ScreenOptions};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,15 +62,15 @@ pub(super) async fn follow(
         note: String::new(),
         alerts: BTreeSet::new(),
     };
-    let ended = client.watch(run, 0, |message| {
+    let endpoint = client.endpoint()?;
+    let ended = endpoint.watch(run, 0, |message| {
         if let Some(run) = &message.run {
             view.show(run, message);
         }
-        Ok(())
     });
     let ended = ended.await?;
     if let Some(mut screen) = view.screen {
-        screen.close()?;
+        screen.close().context(CANNOT_WRITE)?;
     }
     print_end(&ended, json)
 }
@@ -104,7 +104,7 @@ impl RunView {
         });
         for record in &message.depths {
             screen.cost(Micros(record.cost_micros).dollars());
-            screen.committed(&record_of(record));
+            screen.committed(&record.into());
         }
         self.expanded.store(run.expanded, Ordering::Relaxed);
         let current = Some((run.depth, run.epoch));
@@ -156,22 +156,5 @@ pub(super) fn print_end(run: &v1::RunStatus, json: bool) -> anyhow::Result<()> {
     match run.state() {
         v1::State::Finished => Ok(()),
         _ => Err(Failure::Printed.into()),
-    }
-}
-
-fn record_of(record: &v1::DepthRecord) -> DepthRecord {
-    DepthRecord {
-        depth: record.depth,
-        count: record.count,
-        digest: record.digest.clone(),
-        best_eval: record.best_eval,
-        median_eval: record.median_eval,
-        worst_eval: record.worst_eval,
-        best_lines: u16::try_from(record.best_lines).unwrap_or(u16::MAX),
-        best_well: record.best_well.clone(),
-        children: record.children,
-        seconds: record.seconds,
-        bytes: record.bytes,
-        kept: record.kept,
     }
 }

@@ -11,7 +11,7 @@ use hatebeam_proto::v1;
 use hatebeam_runs::{Retention, likely_depths};
 
 /// Returns the constants of the program that the model needs.
-pub(super) fn program_constants() -> ProgramConstants {
+pub fn program_constants() -> ProgramConstants {
     let objects = Options::default();
     ProgramConstants {
         batch_children: BATCH_CHILDREN,
@@ -26,10 +26,7 @@ pub(super) fn program_constants() -> ProgramConstants {
 ///
 /// # Errors
 /// The reason why the run cannot be searched.
-pub(super) fn estimate(
-    request: &EstimateRequest,
-    prices: ObjectStorePrices,
-) -> Result<Estimate, String> {
+pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<Estimate, String> {
     let form = &request.form;
     let spec = &form.spec;
     spec.check().map_err(|error| error.to_string())?;

@@ -8,8 +8,7 @@
 //! Ctrl-C reaches all processes of a terminal's foreground group. The servers are therefore in groups of their own: this
 //! process stops them, the workers before the coordinator.
 
-use crate::output::Failure;
-use anyhow::{Context, bail};
+use crate::error::DemoError;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Time between two checks whether a process has ended.
-pub(super) const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// Time limit for a server to start, and to stop.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Names of the workers.
@@ -30,9 +29,9 @@ const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
 const LOG_LINES: usize = 5;
 
 /// Addresses of the servers.
-pub(super) struct Addresses {
-    pub(super) coordinator: String,
-    pub(super) dashboard: String,
+pub(crate) struct Addresses {
+    pub(crate) coordinator: String,
+    pub(crate) dashboard: String,
 }
 
 /// A process that stops when its standard input ends.
@@ -43,7 +42,7 @@ struct Server {
 }
 
 /// A coordinator and its workers. They are stopped on drop.
-pub(super) struct Servers {
+pub(crate) struct Servers {
     dir: PathBuf,
     stop: Arc<AtomicBool>,
     /// The coordinator is the first.
@@ -51,8 +50,8 @@ pub(super) struct Servers {
 }
 
 /// Returns a command that runs this program without the user's configuration file and environment. Settings of logs stay.
-pub(super) fn hatebeam() -> anyhow::Result<Command> {
-    let program = std::env::current_exe().context("cannot find this program's file")?;
+pub(crate) fn hatebeam() -> Result<Command, DemoError> {
+    let program = std::env::current_exe().map_err(DemoError::io("find this program's file"))?;
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let is_setting = name.to_str().is_some_and(|name| {
@@ -67,7 +66,7 @@ pub(super) fn hatebeam() -> anyhow::Result<Command> {
 }
 
 impl Servers {
-    pub(super) fn new(dir: &Path, stop: Arc<AtomicBool>) -> Servers {
+    pub(crate) fn new(dir: &Path, stop: Arc<AtomicBool>) -> Servers {
         Servers {
             dir: dir.to_owned(),
             stop,
@@ -76,7 +75,7 @@ impl Servers {
     }
 
     /// Starts the coordinator, and then the workers.
-    pub(super) fn start(&mut self) -> anyhow::Result<Addresses> {
+    pub(crate) fn start(&mut self) -> Result<Addresses, DemoError> {
         let store = self.dir.join("store");
         let mut command = hatebeam()?;
         command.arg("coordinator").arg("--store").arg(&store);
@@ -103,10 +102,10 @@ impl Servers {
         &mut self,
         name: &'static str,
         mut command: Command,
-    ) -> anyhow::Result<mpsc::Receiver<String>> {
+    ) -> Result<mpsc::Receiver<String>, DemoError> {
         let log = self.dir.join(format!("{name}.log"));
-        let file = File::create(&log)
-            .with_context(|| format!("cannot create the log {}", log.display()))?;
+        let file = File::create(&log);
+        let file = file.map_err(DemoError::io(format!("create the log {}", log.display())))?;
         command
             .arg("--stop-with-stdin")
             .stdin(Stdio::piped())
@@ -114,16 +113,17 @@ impl Servers {
             .stderr(file);
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("cannot start the {name}"))?;
+        let child = command.spawn();
+        let mut child = child.map_err(DemoError::io(format!("start the {name}")))?;
         let stdout = child.stdout.take();
         self.servers.push(Server { name, child, log });
-        let stdout = stdout.context("a server has no output")?;
         // A server prints fewer lines than this; more would be read and dropped.
         let (tx, lines) = mpsc::sync_channel(16);
         thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let lines = stdout
+                .into_iter()
+                .flat_map(|out| BufReader::new(out).lines());
+            for line in lines.map_while(Result::ok) {
                 let _ = tx.try_send(line);
             }
         });
@@ -131,7 +131,7 @@ impl Servers {
     }
 
     /// Waits until the coordinator has printed its addresses.
-    fn addresses(&mut self, lines: &mpsc::Receiver<String>) -> anyhow::Result<Addresses> {
+    fn addresses(&mut self, lines: &mpsc::Receiver<String>) -> Result<Addresses, DemoError> {
         let begun = Instant::now();
         let (mut coordinator, mut dashboard) = (None, None);
         let found = self.wait_for(|| {
@@ -146,25 +146,29 @@ impl Servers {
             (are_complete || begun.elapsed() > TIMEOUT).then_some(())
         })?;
         if found.is_none() {
-            return Err(Failure::Interrupted.into());
+            return Err(DemoError::Interrupted);
         }
         match (coordinator, dashboard) {
             (Some(coordinator), Some(dashboard)) => Ok(Addresses {
                 coordinator,
                 dashboard,
             }),
-            _ => {
-                let logs: String = self.servers.iter().map(Server::end_of_log).collect();
-                bail!("the coordinator printed no addresses within {TIMEOUT:?}{logs}")
-            }
+            _ => Err(DemoError::NoAddresses {
+                limit: TIMEOUT,
+                log: self
+                    .servers
+                    .first()
+                    .map(Server::end_of_log)
+                    .unwrap_or_default(),
+            }),
         }
     }
 
     /// Waits until `look` finds something; `None` if a signal comes first. Fails if a server ends.
-    pub(super) fn wait_for<T>(
+    pub(crate) fn wait_for<T>(
         &mut self,
         mut look: impl FnMut() -> Option<T>,
-    ) -> anyhow::Result<Option<T>> {
+    ) -> Result<Option<T>, DemoError> {
         while !self.stop.load(Ordering::Relaxed) {
             if let Some(found) = look() {
                 return Ok(Some(found));
@@ -176,24 +180,34 @@ impl Servers {
     }
 
     /// Fails if a server has ended.
-    fn check(&mut self) -> anyhow::Result<()> {
+    fn check(&mut self) -> Result<(), DemoError> {
         for server in &mut self.servers {
-            if let Some(status) = server.child.try_wait()? {
-                let log = server.end_of_log();
-                bail!("the {} ended ({status}){log}", server.name);
+            let status = server.child.try_wait();
+            let status = status.map_err(DemoError::io(format!("wait for the {}", server.name)))?;
+            if let Some(status) = status {
+                return Err(DemoError::ServerEnded {
+                    name: server.name,
+                    status,
+                    log: server.end_of_log(),
+                });
             }
         }
         Ok(())
     }
 
     /// Returns the output of a command that needs the servers. Stops the command with them, or at a signal.
-    pub(super) fn output(&mut self, mut command: Command) -> anyhow::Result<String> {
-        let mut child = command.stdout(Stdio::piped()).spawn()?;
-        let mut stdout = child.stdout.take().context("a command has no output")?;
+    pub(crate) fn output(&mut self, mut command: Command) -> Result<String, DemoError> {
+        let failed = || DemoError::io("run a command");
+        let child = command.stdout(Stdio::piped()).spawn();
+        let mut child = child.map_err(failed())?;
+        let stdout = child.stdout.take();
         // Read as it comes, so that the command never waits.
         let reader = thread::spawn(move || {
             let mut out = String::new();
-            stdout.read_to_string(&mut out).map(|_| out)
+            let mut stdout = stdout.into_iter();
+            stdout
+                .try_for_each(|mut from| from.read_to_string(&mut out).map(|_| ()))
+                .map(|()| out)
         });
         let ended = self.wait_for(|| child.try_wait().transpose());
         if !matches!(ended, Ok(Some(_))) {
@@ -201,19 +215,17 @@ impl Servers {
             let _ = child.kill();
             let _ = child.wait();
         }
-        let Some(status) = ended? else {
-            return Err(Failure::Interrupted.into());
-        };
-        let status = status.context("a command of the demo")?;
+        let status = ended?.ok_or(DemoError::Interrupted)?.map_err(failed())?;
         // Ctrl-C reaches the command too, which may stop first.
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Failure::Interrupted.into());
+            return Err(DemoError::Interrupted);
         }
-        let out = reader.join();
-        let out = out.map_err(|_| anyhow::anyhow!("cannot read the output of a command"))??;
+        // The thread does not panic.
+        let out = reader.join().unwrap_or_else(|_| Ok(String::new()));
+        let out = out.map_err(failed())?;
         // A command that failed with output described its failure there; the caller reports it.
         if !status.success() && out.is_empty() {
-            bail!("a command of the demo failed ({status})");
+            return Err(DemoError::Command(status));
         }
         Ok(out)
     }
@@ -255,6 +267,6 @@ impl Server {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         let last = &lines[lines.len().saturating_sub(LOG_LINES)..];
-        format!("; the end of its log:\n{}", last.join("\n"))
+        last.join("\n")
     }
 }

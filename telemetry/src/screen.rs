@@ -1,14 +1,12 @@
 //! Progress of a run: a row for each depth and, on a terminal, a bar below them. Both go to standard error. With `--json`
 //! a line for each depth goes to standard output.
 
-use crate::output;
 use hatebeam_report::{bytes, duration};
 use hatebeam_runs::{Observer, ProgressEstimator};
 use hatebeam_store::{DepthRecord, StoreError};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::fmt::Write as _;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -44,19 +42,19 @@ struct DepthLine<'a> {
 
 /// What a screen shows.
 #[derive(Debug, Default)]
-pub(crate) struct ScreenOptions {
+pub struct ScreenOptions {
     /// Prints a line of JSON for each depth on standard output.
-    pub(crate) json: bool,
+    pub json: bool,
     /// Shows no rows and no bar.
-    pub(crate) quiet: bool,
+    pub quiet: bool,
     /// Estimator of the end; without it no end is shown.
-    pub(crate) estimator: Option<ProgressEstimator>,
+    pub estimator: Option<ProgressEstimator>,
     /// Size of the depths so far.
-    pub(crate) stored: u64,
+    pub stored: u64,
 }
 
 /// The progress of a run.
-pub(crate) struct Screen {
+pub struct Screen {
     options: ScreenOptions,
     bar: Option<Bar>,
     begun: Instant,
@@ -65,11 +63,12 @@ pub(crate) struct Screen {
     /// Cost of the next depth to show.
     dollars: Option<f64>,
     /// The first failure to write a line of JSON. The run continues, and reports it at its end.
-    failed: Option<anyhow::Error>,
+    failed: Option<io::Error>,
 }
 
 impl Screen {
-    pub(crate) fn new(options: ScreenOptions) -> Screen {
+    /// Opens a screen.
+    pub fn new(options: ScreenOptions) -> Screen {
         Screen {
             bar: (!options.quiet && io::stderr().is_terminal()).then(Bar::new),
             options,
@@ -85,7 +84,7 @@ impl Screen {
     ///
     /// # Errors
     /// The first failure to write a line of JSON.
-    pub(crate) fn close(&mut self) -> anyhow::Result<()> {
+    pub fn close(&mut self) -> io::Result<()> {
         if let Some(bar) = self.bar.take() {
             bar.close();
         }
@@ -93,28 +92,28 @@ impl Screen {
     }
 
     /// Shows these lines below the bar.
-    pub(crate) fn below(&self, lines: &str) {
+    pub fn below(&self, lines: &str) {
         if let Some(bar) = &self.bar {
             bar.below(lines);
         }
     }
 
     /// Shows a note between the rows.
-    pub(crate) fn note(&self, text: &str) {
+    pub fn note(&self, text: &str) {
         if !self.options.quiet {
             self.line(&format!("note: {text}"));
         }
     }
 
     /// Sets the cost of the next depth to show.
-    pub(crate) fn cost(&mut self, dollars: f64) {
+    pub fn cost(&mut self, dollars: f64) {
         self.dollars = Some(dollars);
     }
 
     fn line(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.bar.suspend(|| output::line(text)),
-            None => output::line(text),
+            Some(bar) => bar.bar.suspend(|| line(text)),
+            None => line(text),
         }
     }
 
@@ -145,8 +144,8 @@ impl Screen {
         ));
     }
 
-    fn json_line(&mut self, record: &DepthRecord) -> anyhow::Result<()> {
-        output::print_json(&DepthLine {
+    fn json_line(&mut self, record: &DepthRecord) -> io::Result<()> {
+        let line = DepthLine {
             depth: record.depth,
             wells: record.count,
             best_lines: record.best_lines,
@@ -159,7 +158,11 @@ impl Screen {
             bytes: record.bytes,
             digest: &record.digest,
             dollars: self.dollars.take(),
-        })
+        };
+        let text = serde_json::to_string(&line).map_err(io::Error::other)?;
+        let mut out = io::stdout().lock();
+        writeln!(out, "{text}")?;
+        out.flush()
     }
 
     /// Describes when the run is likely to end.
@@ -210,37 +213,16 @@ impl Observer for Screen {
     }
 }
 
-/// Appends a table with a row for each depth.
-pub(crate) fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &'a DepthRecord>) {
-    text.push_str(
-        "\n depth       wells   lines       best     median        cut  Mchild/s     bytes      time\n",
-    );
-    for record in records {
-        let kept = if record.kept {
-            bytes(record.bytes)
-        } else {
-            "-".to_owned()
-        };
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>9}  {:>8.2}  {kept:>8}  {:>8}",
-            record.depth,
-            record.count,
-            record.best_lines,
-            record.best_eval,
-            record.median_eval,
-            record.worst_eval,
-            record.children as f64 / record.seconds.max(1e-9) / 1e6,
-            duration(Duration::from_secs_f64(record.seconds.clamp(0.0, 1e9))),
-        );
-    }
-}
-
 /// The counter whose progress the bar shows.
 type Shown = Arc<Mutex<Option<Arc<AtomicU64>>>>;
 
 const TEMPLATE: &str = "{spinner} {msg}  {wide_bar} {percent:>3}%  {human_pos}/{human_len} wells";
+
+/// Prints a line on standard error.
+fn line(text: &str) {
+    // If standard error is closed, nothing can report the failure.
+    let _ = writeln!(io::stderr(), "{text}");
+}
 
 /// A bar that updates itself.
 struct Bar {

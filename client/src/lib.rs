@@ -1,0 +1,83 @@
+//! A client of a coordinator.
+
+mod error;
+mod watch;
+
+pub use error::ClientError;
+
+use hatebeam_net::{Bearer, Limits, MAX_MESSAGE, Tls, Token, connect};
+use hatebeam_proto::v1;
+use hatebeam_proto::v1::runs_client::RunsClient;
+use hatebeam_runs::find_by_name;
+use std::time::Duration;
+use tonic::Request;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+
+/// Time limit of a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A connected coordinator.
+pub type Client = RunsClient<InterceptedService<Channel, Bearer>>;
+
+/// A coordinator, and what a client needs to connect to it.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// Address, as http://host:port, or https:// with certificates.
+    pub uri: String,
+    /// Certificate of the client.
+    pub tls: Option<Tls>,
+    /// Token of the cluster.
+    pub token: Option<Token>,
+}
+
+impl Endpoint {
+    /// Connects to the coordinator.
+    ///
+    /// # Errors
+    /// [`ClientError::Connect`].
+    pub async fn connect(&self) -> Result<Client, ClientError> {
+        let connected = connect(&self.uri, self.tls.as_ref(), &Limits::default()).await;
+        let channel = connected.map_err(|source| ClientError::Connect {
+            uri: self.uri.clone(),
+            source: Box::new(source),
+        })?;
+        let client = RunsClient::with_interceptor(channel, Bearer::new(self.token.as_ref()));
+        Ok(client
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(MAX_MESSAGE))
+    }
+}
+
+/// Returns a request with the usual time limit.
+pub fn call<T>(message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(CALL_TIMEOUT);
+    request
+}
+
+/// Returns all runs, the last submitted first.
+///
+/// # Errors
+/// [`ClientError::Refused`].
+pub async fn runs(client: &mut Client) -> Result<Vec<v1::RunStatus>, ClientError> {
+    let listed = client.list(call(v1::ListRequest {})).await;
+    Ok(listed.map_err(ClientError::refused)?.into_inner().runs)
+}
+
+/// Returns the run with this name, or the only one whose name begins with it. Without a name, returns the run that is
+/// searched, or else the next one in the queue, or else the last submitted one.
+///
+/// # Errors
+/// [`ClientError::Refused`], [`ClientError::NoRun`] and [`ClientError::Name`].
+pub async fn find(client: &mut Client, name: Option<&str>) -> Result<v1::RunStatus, ClientError> {
+    let all = runs(client).await?;
+    let Some(name) = name else {
+        let running = all.iter().find(|run| run.state() == v1::State::Running);
+        let queued = all.iter().rfind(|run| run.state() == v1::State::Queued);
+        let found = running.or(queued).or(all.first()).cloned();
+        return found.ok_or(ClientError::NoRun);
+    };
+    let found = find_by_name(&all, |status| &status.name, name);
+    found.cloned().map_err(ClientError::Name)
+}

@@ -1,0 +1,149 @@
+//! Plans: the time and cost of a run on different numbers of machines.
+
+use crate::instances::{InstanceType, Market, PriceTable};
+use crate::model::{Beam, DepthModel, MAX_WORKERS, ModelInputs, fewest_workers, model_depth};
+use serde::Serialize;
+use thiserror::Error;
+
+/// A run to plan.
+#[derive(Clone, Debug)]
+pub struct PlannedRun {
+    /// Inputs of the model.
+    pub model: ModelInputs,
+    /// Width and shards.
+    pub beam: Beam,
+    /// Number of depths.
+    pub depths: u32,
+    /// Share of the depths that keep their tables.
+    pub kept_share: f64,
+    /// Type of the machines.
+    pub instance: InstanceType,
+    /// How the machines are paid for.
+    pub market: Market,
+}
+
+/// Plans of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plans {
+    /// Price of a machine.
+    pub dollars_per_hour: f64,
+    /// Date of the prices.
+    pub prices_as_of: String,
+    /// Region of the prices.
+    pub region: String,
+    /// Size of all kept depths.
+    pub stored_bytes: f64,
+    /// Price of storing them.
+    pub storage_dollars_per_month: f64,
+    /// One plan for each number of machines.
+    pub plans: Vec<Plan>,
+}
+
+/// The estimate for a number of machines.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// Number of machines.
+    pub count: u32,
+    /// A depth at full width.
+    pub depth: DepthModel,
+    /// Time of the run.
+    pub seconds: f64,
+    /// Cost of the machines for a depth.
+    pub machine_dollars_per_depth: f64,
+    /// Cost of the machines for the run.
+    pub machine_dollars: f64,
+    /// Cost of writes to the object store for the run.
+    pub request_dollars: f64,
+    /// Cost of machines and writes for a depth.
+    pub dollars_per_depth: f64,
+    /// Cost of machines and writes for the run.
+    pub dollars: f64,
+}
+
+/// A run that fits in none of the numbers of machines.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error(
+    "a width of {width} does not fit in {machines} {name}: a worker needs {:.1} GB of memory, and has nine tenths of \
+     {memory_gib} GiB; {}",
+    need_bytes / 1e9,
+    remedy(*fewest)
+)]
+pub struct TooSmall {
+    /// Width of the beam.
+    pub width: u64,
+    /// The largest number of machines.
+    pub machines: u32,
+    /// Name of the machine type.
+    pub name: String,
+    /// Memory that a worker needs.
+    pub need_bytes: f64,
+    /// Memory of a machine.
+    pub memory_gib: f64,
+    /// The smallest number of machines that is large enough.
+    pub fewest: Option<u32>,
+}
+
+fn remedy(fewest: Option<u32>) -> String {
+    match fewest {
+        Some(fewest) => format!("use at least {fewest} machines"),
+        None => format!("even {MAX_WORKERS} machines are too few"),
+    }
+}
+
+impl PlannedRun {
+    /// Plans the run for these numbers of machines.
+    ///
+    /// # Errors
+    /// [`TooSmall`] if it fits in none of them.
+    pub fn plans(&self, counts: &[u32]) -> Result<Plans, TooSmall> {
+        let prices = PriceTable::get();
+        let dollars_per_hour = self.instance.dollars_per_hour(self.market);
+        let plans: Vec<Plan> = counts.iter().map(|&count| self.plan(count)).collect();
+        if !plans.iter().any(|plan| plan.depth.fits) {
+            return Err(self.too_small(&plans));
+        }
+        let stored_bytes = self.beam.width as f64
+            * self.model.bytes_per_well
+            * f64::from(self.depths)
+            * self.kept_share;
+        Ok(Plans {
+            dollars_per_hour,
+            prices_as_of: prices.as_of.clone(),
+            region: prices.region.clone(),
+            stored_bytes,
+            storage_dollars_per_month: stored_bytes / 1e9 * prices.s3.dollars_per_gb_month,
+            plans,
+        })
+    }
+
+    fn plan(&self, count: u32) -> Plan {
+        let prices = PriceTable::get();
+        let per_hour = self.instance.dollars_per_hour(self.market);
+        let depth = model_depth(&self.model, &self.instance.profile(), self.beam, count);
+        let machines = per_hour / 3600.0 * depth.seconds * f64::from(count);
+        let requests = depth.puts * prices.s3.dollars_per_1000_puts / 1000.0;
+        let depths = f64::from(self.depths);
+        Plan {
+            count,
+            seconds: depth.seconds * depths,
+            depth,
+            machine_dollars_per_depth: machines,
+            machine_dollars: machines * depths,
+            request_dollars: requests * depths,
+            dollars_per_depth: machines + requests,
+            dollars: (machines + requests) * depths,
+        }
+    }
+
+    fn too_small(&self, plans: &[Plan]) -> TooSmall {
+        let most = plans.iter().max_by_key(|plan| plan.count);
+        TooSmall {
+            width: self.beam.width,
+            machines: most.map_or(0, |plan| plan.count),
+            name: self.instance.name.clone(),
+            need_bytes: most.map_or(0.0, |plan| plan.depth.memory_bytes),
+            memory_gib: self.instance.memory_gib,
+            fewest: fewest_workers(&self.model, &self.instance.profile(), self.beam),
+        }
+    }
+}

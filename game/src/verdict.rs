@@ -1,0 +1,130 @@
+//! Whether a replay makes sense as a game against an enemy.
+
+use crate::game::{Record, better_enemy};
+use crate::rules::{Key, Rules};
+use crate::well::Geometry;
+use thiserror::Error;
+
+/// Number of keys that encodings may have added to the end of a replay: one per conversion.
+const PADDING: usize = 2;
+
+/// Why a replay does not make sense as a game.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ReplayFault {
+    /// The keys were meant for another enemy.
+    #[error(
+        "the replay does not fit {}: that game {}, with a score of {}; it seems to be a game against \
+         {}, with a score of {}{}",
+        record.enemy,
+        end(record),
+        record.score,
+        other.enemy,
+        other.score,
+        difference(record, other)
+    )]
+    WrongEnemy {
+        /// The game against the given enemy.
+        record: Box<Record>,
+        /// The game against the other enemy.
+        other: Box<Record>,
+    },
+    /// The keys end in the middle of a piece.
+    #[error(
+        "the replay is truncated: it ends {keys} keys into piece {piece}, and the game is not over"
+    )]
+    Truncated {
+        /// Number of keys since the last lock.
+        keys: usize,
+        /// Number of the piece.
+        piece: usize,
+    },
+}
+
+fn end(record: &Record) -> String {
+    let keys = record.keys_used + record.keys_unused;
+    if record.over {
+        format!("is over after {} of {keys} keys", record.keys_used)
+    } else {
+        format!("is not over after all {keys} keys")
+    }
+}
+
+fn difference(record: &Record, other: &Record) -> String {
+    match record.first_difference(other) {
+        Some(piece) => format!(" (the games differ from piece {piece})"),
+        None => String::new(),
+    }
+}
+
+impl Record {
+    /// Checks that the replay with these keys makes sense as this game.
+    ///
+    /// A game whose keys end with it (see [`Record::is_finished`]) is certain. Any other game is
+    /// compared with the same keys against the other enemies, where it must score more or be
+    /// finished.
+    ///
+    /// # Errors
+    /// [`ReplayFault`].
+    pub fn check(&self, geometry: Geometry, rules: Rules, keys: &[Key]) -> Result<(), ReplayFault> {
+        if let Some(other) = better_enemy(geometry, rules, self, keys)
+            && self.is_meant_for(&other)
+        {
+            return Err(ReplayFault::WrongEnemy {
+                record: Box::new(self.clone()),
+                other: Box::new(other),
+            });
+        }
+        if self.keys_of_last_piece() > PADDING {
+            return Err(ReplayFault::Truncated {
+                keys: self.keys_of_last_piece(),
+                piece: self.turns.len(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns the number of keys since the last lock; 0 if the game is over.
+    pub fn keys_of_last_piece(&self) -> usize {
+        match self.turns.last() {
+            Some(turn) if !self.over => self.keys_used - turn.first_key,
+            _ => 0,
+        }
+    }
+
+    /// Returns whether the keys were meant for the enemy of `other`, against which they score more
+    /// or are finished.
+    ///
+    /// They were if they are finished there. Otherwise they were if the game lasts to the last key
+    /// there and ends earlier here, or if it stops between two pieces only there.
+    fn is_meant_for(&self, other: &Record) -> bool {
+        other.is_finished()
+            || self.keys_unused > PADDING && !other.over
+            || !self.stops_cleanly() && other.stops_cleanly()
+    }
+
+    /// Returns whether the keys end with the game or between two pieces.
+    fn stops_cleanly(&self) -> bool {
+        self.keys_unused <= PADDING && self.keys_of_last_piece() <= PADDING
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enemy::Enemy;
+    use crate::game::play;
+
+    fn check(keys: &[Key]) -> Result<(), ReplayFault> {
+        let (geometry, rules) = (Geometry::STANDARD, Rules::default());
+        play(geometry, rules, Enemy::Hatetris, keys).check(geometry, rules, keys)
+    }
+
+    #[test]
+    fn replay_may_stop_between_pieces_but_not_within_one() {
+        assert_eq!(check(&[Key::Down; 18]), Ok(()));
+        assert_eq!(check(&[Key::Down; 20]), Ok(()));
+        let fault = check(&[Key::Down; 30]).unwrap_err();
+        assert_eq!(fault, ReplayFault::Truncated { keys: 12, piece: 2 });
+    }
+}

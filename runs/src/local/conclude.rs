@@ -1,0 +1,103 @@
+//! The conclusion of a search: its best game is read back and saved.
+
+use super::{Run, RunError, SaveError, SearchResult};
+use crate::end::EndReason;
+use crate::read_back::{BestGame, GameError, best_game};
+use hatebeam_report::GameFile;
+use hatebeam_store::StoreError;
+use std::sync::atomic::AtomicBool;
+use std::time::{Instant, SystemTime};
+use thiserror::Error;
+
+/// The end of a search.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchEnd<'a> {
+    /// Name of the run.
+    pub name: &'a str,
+    /// Why the search ended. There is no game after an interruption.
+    pub end: EndReason,
+    /// Time of the end.
+    pub now: SystemTime,
+    /// Number of threads that repair damaged tables.
+    pub threads: usize,
+    /// Stops the repair.
+    pub cancel: &'a AtomicBool,
+    /// Peak memory of the process, if it is known.
+    pub peak_memory: Option<u64>,
+}
+
+/// Why a search has no result.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConcludeError {
+    /// The best game cannot be read back.
+    #[error(transparent)]
+    Game(#[from] GameError),
+    /// The damaged tables cannot be repaired.
+    #[error(transparent)]
+    Repair(#[from] RunError),
+    /// The best game cannot be saved.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+    /// The run has no depth.
+    #[error("the run has no depth")]
+    Empty,
+}
+
+impl Run {
+    /// Reads the best game back, saves its files and returns the result. Repairs the run if its tables are damaged. `warn`
+    /// gets what went wrong on the way.
+    ///
+    /// # Errors
+    /// [`ConcludeError`].
+    pub fn conclude(
+        &mut self,
+        search: &SearchEnd<'_>,
+        warn: &mut (dyn FnMut(String) + Send),
+    ) -> Result<SearchResult, ConcludeError> {
+        let SearchEnd { name, end, now, .. } = *search;
+        let started = clock();
+        let game = match end {
+            EndReason::Interrupted => None,
+            _ => self.readable_game(search, warn)?,
+        };
+        let mut skip = |file: &GameFile, error: StoreError| {
+            warn(format!("cannot write {}: {error}", file.name));
+        };
+        let game = match &game {
+            Some(game) => {
+                let took = clock().duration_since(started);
+                Some(self.save_game(name, game, end, took, now, &mut skip)?)
+            }
+            None => None,
+        };
+        let result = self.summarize(name, end, game, search.peak_memory);
+        result.ok_or(ConcludeError::Empty)
+    }
+
+    /// Returns the best game; `None` if too few depths are kept.
+    fn readable_game(
+        &mut self,
+        search: &SearchEnd<'_>,
+        warn: &mut (dyn FnMut(String) + Send),
+    ) -> Result<Option<BestGame>, ConcludeError> {
+        let mut game = best_game(self);
+        if let Err(error @ GameError::Store(StoreError::DamagedDepth { .. })) = &game {
+            warn(format!("{error}; repairing it"));
+            self.repair(search.threads, search.cancel)?;
+            game = best_game(self);
+        }
+        match game {
+            Err(error) if error.is_dropped() => Ok(None),
+            game => Ok(Some(game?)),
+        }
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a run on one machine is not simulated"
+)]
+fn clock() -> Instant {
+    Instant::now()
+}
