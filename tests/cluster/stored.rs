@@ -67,7 +67,7 @@ fn missing_runs_and_conflicting_options_have_clear_errors() {
         (
             &["runs", "--store", &store],
             0,
-            "there are no runs in the object store",
+            "no runs in the object store",
         ),
         (&["runs", "--store", &store, "--state", &store], 2, conflict),
         (
