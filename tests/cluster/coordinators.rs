@@ -1,10 +1,8 @@
 //! Coordinators that stop, are killed, hang, or share an object store.
 
 use crate::harness::{Cluster, Store};
-use crate::program::wait_until;
 use crate::servers::Server;
 use crate::{WIDTH, one_process};
-use std::fs;
 
 #[test]
 fn cancelled_run_resumes_under_next_coordinator() {
@@ -72,28 +70,6 @@ fn cancellation_survives_kill_of_coordinator() {
     // A new submission resumes it.
     cluster.submit(&wide);
     cluster.wait_for_depth(depth + 1);
-}
-
-/// A coordinator that has lost its lease and has not noticed can write a manifest once more.
-#[test]
-fn manifest_written_by_former_coordinator_is_read_again() {
-    let expected = one_process(&WIDTH);
-    let cluster = Cluster::start(&["w0"]);
-    let run = cluster.submit_name(&WIDTH);
-    cluster.wait_for_depth(3);
-    let manifest = cluster.run_folder(&run).join("manifest.json");
-    let other = cluster.dir.path().join("other");
-    let coordinator = cluster.coordinator.as_ref().unwrap();
-    let was_read = || {
-        // The same content with another version. It may be one depth older than the one that is being committed.
-        let mut text = fs::read(&manifest).unwrap();
-        text.push(b' ');
-        fs::write(&other, text).unwrap();
-        fs::rename(&other, &manifest).unwrap();
-        coordinator.log().contains("reloading manifest")
-    };
-    wait_until(was_read, || cluster.logs());
-    cluster.watch().assert_same(&expected);
 }
 
 /// Garage ignores the conditions of writes.

@@ -174,21 +174,6 @@ fn limits_of_queued_and_open_runs_change() {
     }
 }
 
-/// The depth in progress is the last one.
-#[test]
-fn lower_limit_applies_in_the_middle_of_a_depth() {
-    let mut cluster = Cluster::new();
-    cluster.start_coordinator();
-    cluster.start_worker("w0", &["--threads", "2"]);
-    let run = cluster.submit_name(&["--width", "300k"]);
-    cluster.wait_for_depth(6);
-    let limited = limit(&cluster, &[&run, "--max-depth", "7"]).unwrap();
-    assert_eq!(limited["max_depth"], 7);
-    let end = wait_for_end_of(&cluster, &run);
-    assert_eq!(end["stopped_by"], "max-depth");
-    assert!(end["depth"].as_u64().unwrap() < 20, "{end}");
-}
-
 #[test]
 fn costs_survive_restart_of_coordinator_and_hours_are_limited() {
     let mut cluster = Cluster::new();
