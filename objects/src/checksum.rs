@@ -112,9 +112,10 @@ mod tests {
     }
 
     #[test]
-    fn checksum_parses_its_own_format() {
-        let sum = Checksum::of(b"hatetris");
-        assert_eq!(sum.to_string().parse(), Ok(sum));
+    fn checksum_is_16_hex_digits() {
+        let sum = Checksum(0x0e8b_1486_0a79_9888);
+        assert_eq!(sum.to_string(), "0e8b14860a799888");
+        assert_eq!("0e8b14860a799888".parse(), Ok(sum));
         assert!("not hex".parse::<Checksum>().is_err());
     }
 }

@@ -1,5 +1,7 @@
-//! Older formats are read. The files in `formats/` are those of the program of revision 1085a8a, which wrote manifests of
-//! format 2 and run folders of format 1. `manifest-1.json` is the former without the fields that format 2 added.
+//! The formats of runs: the current ones are as `docs/formats.md` describes them, and older ones are read.
+//!
+//! The files of older formats in `formats/` are those of the program of revision 1085a8a, which wrote manifests of format
+//! 2 and run folders of format 1. `manifest-1.json` is the former without the fields that format 2 added.
 
 #![allow(clippy::unwrap_used)] // test helpers
 
@@ -198,6 +200,233 @@ mod manifests {
                 matches!(error, ManifestError::Damaged(_)),
                 "{from}: {error}"
             );
+        }
+    }
+}
+
+/// The current formats, as `docs/formats.md` describes them.
+mod current {
+    use super::*;
+    use hatebeam_runs::{GameResult, SearchResult};
+    use serde_json::{Value, json};
+
+    fn game() -> GameResult {
+        GameResult {
+            lines: 1,
+            pieces: 7,
+            replay: "x".to_owned(),
+            lookups: 8,
+            seconds: 0.5,
+            depth: 6,
+            ended_ms: 1_795_318_865_007,
+            files: vec!["replays/a.txt".to_owned()],
+            parted_at: Some(5),
+        }
+    }
+
+    fn game_json() -> Value {
+        json!({
+            "lines": 1, "pieces": 7, "replay": "x", "lookups": 8, "seconds": 0.5, "depth": 6,
+            "ended_ms": 1_795_318_865_007_u64, "files": ["replays/a.txt"], "parted_at": 5,
+        })
+    }
+
+    #[test]
+    fn specification_and_name_have_documented_format() {
+        let text = concat!(
+            r#"{"width":20,"well":{"columns":6,"rows":6,"clear_above_bar":false},"start":"empty","#,
+            r#""evaluator":{"kind":"knewjade","weights":{"holes":11.2106,"enclosed":83.7646,"#,
+            r#""enclosed_lines":83.7646,"surface_height":-83.7646,"stack_height":0.0,"bumpiness":0.0,"gaps":0.0,"#,
+            r#""steps":0.0,"erasability":-83.7646,"erasability_sz":0.0,"score":-332.2211},"quiescence":"off"}}"#,
+        );
+        assert_eq!(serde_json::to_string(&spec()).unwrap(), text);
+        assert_eq!(serde_json::from_str::<RunSpec>(text).unwrap(), spec());
+        // The hash of this text is a part of the name.
+        assert_eq!(spec().name(), "knewjade-20-9fbc4697");
+        for (start, text) in [
+            (
+                Start::Well {
+                    hex: "00".to_owned(),
+                },
+                r#"{"well":{"hex":"00"}}"#,
+            ),
+            (
+                Start::Replay {
+                    base2048: "x".to_owned(),
+                    piece: 3,
+                },
+                r#"{"replay":{"base2048":"x","piece":3}}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&start).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn manifest_of_run_folder_has_documented_format() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("run");
+        let mut run = search(&dir, 6);
+        let result = run
+            .summarize("name", EndReason::MaxDepth, Some(game()), Some(1000))
+            .unwrap();
+        run.set_result(&result).unwrap();
+        let SearchResult {
+            digest,
+            children,
+            seconds,
+            stored_bytes,
+            ..
+        } = result;
+        let expected = json!({
+            "format": 2,
+            "geometry": { "width": 6, "height": 6 },
+            "spec": { "search": spec(), "keep": "all" },
+            "result": {
+                "run": "name", "end": "max-depth", "depth": 6, "digest": digest, "game": game_json(),
+                "children": children, "seconds": seconds, "peak_rss_bytes": 1000, "stored_bytes": stored_bytes,
+            },
+        });
+        let text = std::fs::read(dir.join("manifest.json")).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), expected);
+    }
+
+    #[cfg(feature = "objects")]
+    mod manifests {
+        use super::*;
+        use hatebeam_cost::{Machine, MachineUsage, Micros, UsageLedger};
+        use hatebeam_objects::{Memory, Objects, Options};
+        use hatebeam_runs::{
+            CommittedDepth, Manifest, RunState, Table, TableList, VersionedManifest,
+        };
+        use std::time::Duration;
+
+        const FORMAT_3: &str = include_str!("formats/manifest-3.json");
+
+        fn record(depth: u32) -> DepthRecord {
+            DepthRecord {
+                depth,
+                count: 2,
+                digest: "000102030405060708090a0b0c0d0e0f".to_owned(),
+                best_eval: 900,
+                median_eval: -20,
+                worst_eval: -300,
+                best_lines: 1,
+                best_well: "000000003c1e".to_owned(),
+                children: 31,
+                seconds: 0.25,
+                bytes: 1234,
+                kept: true,
+            }
+        }
+
+        fn depths() -> Vec<CommittedDepth> {
+            let first = CommittedDepth {
+                record: record(0),
+                sent: 0,
+                sent_bytes: 0,
+                tables: None,
+                cost: Micros(0),
+            };
+            let second = CommittedDepth {
+                record: record(1),
+                sent: 10,
+                sent_bytes: 270,
+                tables: Some(TableList {
+                    key: "tables/00001-3.json".to_owned(),
+                    bytes: 308,
+                    checksum: "fa1267e7a1e2980c".to_owned(),
+                }),
+                cost: Micros(439),
+            };
+            vec![first, second]
+        }
+
+        fn machine() -> Machine {
+            Machine {
+                kind: "c5d.18xlarge".to_owned(),
+                market: "spot".to_owned(),
+                region: "us-east-1".to_owned(),
+                zone: "us-east-1b".to_owned(),
+                id: "i-0123456789".to_owned(),
+                price_per_hour: Some(Micros(1_380_000)),
+                price_from: "the price table".to_owned(),
+            }
+        }
+
+        /// A manifest with a value in every field.
+        fn manifest() -> Manifest {
+            Manifest {
+                limits: Limits {
+                    max_depth: Some(6),
+                    max_cost: Some(Micros(5_000_000)),
+                    max_time: Some(Duration::from_secs(3600)),
+                },
+                state: RunState::Finished,
+                note: "a note".to_owned(),
+                epoch: 3,
+                coordinator: "coordinator-1".to_owned(),
+                seconds: 0.5,
+                depths: depths(),
+                result: Some(game()),
+                ledger: UsageLedger {
+                    machines: vec![MachineUsage {
+                        name: "w1".to_owned(),
+                        started_ms: 1_795_318_800_000,
+                        machine: machine(),
+                        milliseconds: 2000,
+                        until_ms: Some(1_795_318_802_000),
+                    }],
+                    milliseconds: 2000,
+                    until_ms: None,
+                    writes: 7,
+                    reads: 8,
+                    kib_seconds: 9,
+                },
+                end: Some(EndReason::MaxDepth),
+                stop_requested: true,
+                ..Manifest::new(
+                    "name".to_owned(),
+                    spec(),
+                    Retention::All,
+                    2,
+                    1_795_318_800_000,
+                )
+            }
+        }
+
+        #[test]
+        fn manifest_has_documented_format() {
+            let text = serde_json::to_string_pretty(&manifest()).unwrap();
+            assert_eq!(text.trim(), FORMAT_3.trim());
+            let parsed = Manifest::parse(FORMAT_3.as_bytes()).unwrap();
+            assert_eq!(parsed, manifest());
+        }
+
+        #[tokio::test]
+        async fn list_of_tables_has_documented_format_and_keys() {
+            let objects = Objects::in_memory(&Memory::new(), &Options::default()).unwrap();
+            let versioned = VersionedManifest::create(&objects, manifest(), true);
+            let versioned = versioned.await.unwrap();
+            let table = Table {
+                shard: 1,
+                key: "frontier/00001/3-w1".to_owned(),
+                offset: 100,
+                bytes: 50,
+                checksum: "fa1267e7a1e2980c".to_owned(),
+                count: 2,
+                digest: "000102030405060708090a0b0c0d0e0f".to_owned(),
+            };
+            let list = versioned.put_tables(1, &[table]).await.unwrap();
+            assert_eq!(list.key, "tables/00001-3.json");
+            let (written, _) = objects.get("runs/name/tables/00001-3.json").await.unwrap();
+            let expected = concat!(
+                r#"[{"shard":1,"key":"frontier/00001/3-w1","offset":100,"bytes":50,"#,
+                r#""checksum":"fa1267e7a1e2980c","count":2,"digest":"000102030405060708090a0b0c0d0e0f"}]"#,
+            );
+            assert_eq!(String::from_utf8_lossy(&written), expected);
+            let (written, _) = objects.get("runs/name/manifest.json").await.unwrap();
+            assert_eq!(Manifest::parse(&written).unwrap(), manifest());
         }
     }
 }

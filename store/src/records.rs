@@ -191,3 +191,50 @@ fn append_at(mut file: &File, at: u64, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = concat!(
+        r#"{"sum":"611a1f82621d5684","record":{"depth":7,"count":2,"#,
+        r#""digest":"000102030405060708090a0b0c0d0e0f","best_eval":900,"median_eval":-20,"worst_eval":-300,"#,
+        r#""best_lines":1,"best_well":"00000000000000000000000000000000000000000001800c","children":31,"#,
+        r#""seconds":0.25,"bytes":1234,"kept":true}}"#,
+    );
+    /// The same record in format 1.
+    const LINE_1: &str = concat!(
+        r#"{"sum":"cba54aae18159bf6","record":{"depth":7,"count":2,"#,
+        r#""digest":"000102030405060708090a0b0c0d0e0f","best_score":900,"median_score":-20,"worst_score":-300,"#,
+        r#""best_game_score":1,"best_well":"00000000000000000000000000000000000000000001800c","children":31,"#,
+        r#""seconds":0.25,"bytes":1234,"kept":true}}"#,
+    );
+
+    fn record() -> DepthRecord {
+        DepthRecord {
+            depth: 7,
+            count: 2,
+            digest: "000102030405060708090a0b0c0d0e0f".to_owned(),
+            best_eval: 900,
+            median_eval: -20,
+            worst_eval: -300,
+            best_lines: 1,
+            best_well: "00000000000000000000000000000000000000000001800c".to_owned(),
+            children: 31,
+            seconds: 0.25,
+            bytes: 1234,
+            kept: true,
+        }
+    }
+
+    #[test]
+    fn line_of_record_has_documented_format() {
+        assert_eq!(line_of(&record()).unwrap(), format!("{LINE}\n"));
+        assert_eq!(parse_line(LINE), Ok(record()));
+    }
+
+    #[test]
+    fn line_of_format_1_is_read() {
+        assert_eq!(parse_line(LINE_1), Ok(record()));
+    }
+}

@@ -320,3 +320,31 @@ pub(crate) fn delete(db: &DB, path: &Path, from: u32, to: u32) -> Result<(), Sto
     db.delete_file_in_range(begin, end)
         .map_err(StoreError::db(path))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_game::Well;
+
+    #[test]
+    fn key_and_value_of_node_have_documented_format() {
+        let geometry = Geometry::new(8, 3).unwrap();
+        let well = Well::from_hex(geometry, "018003").unwrap();
+        let node = Node {
+            score: -2,
+            well: NodeWell::pack(geometry, &well),
+            lines: 0x0102,
+            hint: 0xab,
+        };
+        let key = Key::new(geometry, 0x0001_0203, &node.well);
+        // The depth, then the rows from the bottom up.
+        assert_eq!(key.as_ref(), [0, 1, 2, 3, 0x03, 0x80, 0x01]);
+        let value = value_of(&node);
+        // The score, the lines and the hint.
+        assert_eq!(value, [0xff, 0xff, 0xff, 0xfe, 1, 2, 0xab]);
+        assert_eq!(node_of(geometry, key.as_ref(), &value), Some(node));
+        assert_eq!(depth_of(key.as_ref()), Some(0x0001_0203));
+        assert_eq!(node_of(geometry, &key.as_ref()[1..], &value), None);
+        assert_eq!(node_of(geometry, key.as_ref(), &value[1..]), None);
+    }
+}

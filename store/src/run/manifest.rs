@@ -99,3 +99,35 @@ impl Manifest {
         write_whole(&path, &text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const TEXT: &str = r#"{
+  "format": 2,
+  "geometry": {
+    "width": 10,
+    "height": 16
+  },
+  "spec": {
+    "keep": "all"
+  },
+  "result": null
+}
+"#;
+
+    #[test]
+    fn manifest_of_run_folder_has_documented_format() {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = json!({ "keep": "all" });
+        let manifest = Manifest::new(Geometry::STANDARD, &spec).unwrap();
+        manifest.write(dir.path()).unwrap();
+        let path = dir.path().join(MANIFEST);
+        assert_eq!(fs::read_to_string(path).unwrap(), TEXT);
+        let (read, geometry) = Manifest::read(dir.path()).unwrap();
+        assert_eq!((read.spec, read.result), (spec, None));
+        assert_eq!(geometry, Geometry::STANDARD);
+    }
+}
