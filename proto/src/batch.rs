@@ -190,6 +190,48 @@ mod tests {
         }
     }
 
+    /// Two children in a well of 8 x 3.
+    fn two_nodes() -> (Geometry, [Node; 2]) {
+        let geometry = Geometry::new(8, 3).unwrap();
+        let node = |score, hex, lines, hint| Node {
+            score,
+            well: NodeWell::pack(geometry, &Well::from_hex(geometry, hex).unwrap()),
+            lines,
+            hint,
+        };
+        let nodes = [node(-2, "018003", 0x0102, 0xab), node(7, "000001", 3, 4)];
+        (geometry, nodes)
+    }
+
+    #[test]
+    fn batch_has_documented_format() {
+        let (geometry, nodes) = two_nodes();
+        let expected = [
+            &[0][..],                  // not compressed
+            &[2, 0, 0, 0],             // number of children
+            &[0xfe, 0xff, 0xff, 0xff], // scores
+            &[7, 0, 0, 0],
+            &[2, 1], // lines
+            &[3, 0],
+            &[0xab, 4],          // hints
+            &[0x03, 0x80, 0x01], // wells
+            &[0x01, 0x00, 0x00],
+        ];
+        assert_eq!(pack(geometry, &nodes, false), expected.concat());
+    }
+
+    /// The compressor may change, but batches of the old one must stay readable.
+    #[test]
+    fn compressed_batch_has_documented_format() {
+        let (geometry, nodes) = two_nodes();
+        let plain = pack(geometry, &nodes, false);
+        // An LZ4 block of 20 literals.
+        let expected = [&[1, 2, 0, 0, 0, 0xf0, 5][..], &plain[HEAD..]].concat();
+        let mut back = Vec::new();
+        unpack(geometry, &expected, &mut back).unwrap();
+        assert_eq!(back, nodes);
+    }
+
     #[test]
     fn bad_batches_are_refused() {
         let good = pack(Geometry::STANDARD, &nodes(100), false);
