@@ -276,6 +276,24 @@ mod tests {
         Lease::acquire(&Env::system(), objects, true, holder).await
     }
 
+    #[test]
+    fn record_has_documented_format() {
+        let record = Record {
+            coordinator: "a".to_owned(),
+            address: "127.0.0.1:1".to_owned(),
+            beats: 7,
+            id: "00ff".to_owned(),
+            is_gone: false,
+        };
+        let text =
+            r#"{"coordinator":"a","address":"127.0.0.1:1","beats":7,"id":"00ff","is_gone":false}"#;
+        assert_eq!(serde_json::to_string(&record).unwrap(), text);
+        // Older coordinators write fewer fields.
+        let old = r#"{"coordinator":"a","address":"127.0.0.1:1","beats":7}"#;
+        let old: Record = serde_json::from_str(old).unwrap();
+        assert_eq!((old.beats, old.id.as_str(), old.is_gone), (7, "", false));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn released_lease_is_acquired_without_waiting() {
         let objects = direct(&Memory::new());

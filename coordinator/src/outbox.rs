@@ -274,6 +274,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn staged_end_is_the_event_at_the_documented_key() {
+        let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
+        let (notifier, deletion) = start(&hooks, &objects);
+        let kind = EventKind::Cancelled {};
+        let staged = notifier.stage(&manifest("r", 3), kind.clone()).await;
+        let (text, _) = objects.get("events/r.json").await.unwrap();
+        let event: Event = serde_json::from_slice(&text).unwrap();
+        assert_eq!((event.run.as_str(), event.kind), ("r", kind));
+        drop(staged);
+        notifier.close(deletion).await;
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn delivered_end_is_deleted_from_the_outbox() {
         let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
         let (notifier, deletion) = start(&hooks, &objects);
