@@ -46,7 +46,7 @@ pub struct Merged {
 /// Adds the flags of the configuration file to a command line for the program `all`, whose global flag `config` can name
 /// the file.
 ///
-/// Help, errors of the command line and [`EXCLUDED`] commands leave the command line as it is: clap reports them.
+/// Help, errors of the command line and the commands `config`, `completions` and `man` leave the command line as it is: clap reports them.
 ///
 /// # Errors
 /// [`ConfigError`] if the file cannot be read or contains an error.
