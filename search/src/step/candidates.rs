@@ -213,9 +213,10 @@ impl Candidates {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 0..threads.clamp(1, shards) {
+            for _ in 1..threads.clamp(1, shards) {
                 scope.spawn(work);
             }
+            work();
         });
         results
             .into_iter()

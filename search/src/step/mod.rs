@@ -282,14 +282,17 @@ impl Step {
             total.sent += expander.stats.sent;
             Ok(())
         };
-        std::thread::scope(|scope| {
-            for _ in 0..self.threads.min(chunks.len()) {
-                scope.spawn(|| {
-                    if work().is_err() {
-                        failed.store(true, Ordering::Relaxed);
-                    }
-                });
+        let run = || {
+            if work().is_err() {
+                failed.store(true, Ordering::Relaxed);
             }
+        };
+        // The calling thread is one of them: a single thread starts no other.
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads.min(chunks.len()) {
+                scope.spawn(run);
+            }
+            run();
         });
         if is_cancelled() {
             return Err(Cancelled);

@@ -1,0 +1,76 @@
+//! Many seeds, on several threads.
+
+use crate::world::{Options, Report};
+use crate::{Class, run_seed};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// What many seeds came to.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Number of seeds.
+    pub seeds: u64,
+    /// Virtual time that passed.
+    pub elapsed: Duration,
+    /// Depths that were committed.
+    pub depths: u64,
+    /// Epochs that were begun.
+    pub epochs: u64,
+    /// Number of seeds that had each class of events.
+    pub classes: BTreeMap<Class, u64>,
+    /// The seeds that failed.
+    pub failed: Vec<u64>,
+}
+
+impl Summary {
+    fn add(&mut self, report: &Report) {
+        self.seeds += 1;
+        self.elapsed += report.elapsed;
+        self.depths += report.depths;
+        self.epochs += report.epochs;
+        for class in &report.classes {
+            *self.classes.entry(*class).or_default() += 1;
+        }
+        if !report.violations.is_empty() {
+            self.failed.push(report.seed);
+        }
+    }
+}
+
+/// Simulates seeds on this many threads. `on_failure` gets each report that has violations.
+pub fn run_seeds(
+    seeds: Range<u64>,
+    threads: usize,
+    options: &Options,
+    on_failure: impl Fn(&Report) + Sync,
+) -> Summary {
+    let next = AtomicU64::new(seeds.start);
+    let summary = Mutex::new(Summary::default());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            let report = run_seed(seed, options);
+            if !report.violations.is_empty() {
+                on_failure(&report);
+            }
+            summary
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .add(&report);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(work);
+        }
+    });
+    let mut summary = summary.into_inner().unwrap_or_else(PoisonError::into_inner);
+    summary.failed.sort_unstable();
+    summary
+}

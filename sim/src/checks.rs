@@ -1,0 +1,549 @@
+//! The invariants, checked at every write to the object store and at the end.
+
+use crate::money::Presence;
+use crate::oracle::Oracle;
+use crate::process::{Clock, Process};
+use crate::trace::Trace;
+use bytes::Bytes;
+use hatebeam_objects::faults::{Call, Operation};
+use hatebeam_objects::{Memory, ObjectError, Objects, Options, Stored};
+use hatebeam_runs::{
+    CommittedDepth, EndReason, Manifest, RUNS, Retention, RunState, Table, TableList,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// The key of the lease.
+const LEASE: &str = "coordinator.json";
+
+/// How long a disturbance explains that a lease is not renewed. A request that hangs lasts up to six minutes.
+const DISTURBANCE: Duration = Duration::from_secs(400);
+
+/// More epochs than the faults of any seed explain.
+const MAX_EPOCHS: usize = 300;
+
+/// What is known of one run.
+#[derive(Clone)]
+struct Known {
+    manifest: Manifest,
+    /// The processes that may have begun each epoch: several if the write was late.
+    begun: BTreeMap<u64, Vec<String>>,
+    /// Keys that the manifest leads to, by depth.
+    referenced: BTreeMap<u32, BTreeSet<String>>,
+    /// How often the ledger was closed.
+    closed: u64,
+}
+
+#[derive(Default)]
+struct Seen {
+    runs: BTreeMap<String, Known>,
+    /// Runs whose manifest the plan has damaged.
+    damaged: BTreeSet<String>,
+    /// The processes that have held the lease, in order.
+    holders: Vec<String>,
+    /// Writes that are applied after their callers have given up: key and process.
+    late: Vec<(String, String)>,
+    /// The lease as it was seen last.
+    lease: Option<Bytes>,
+    /// When something last kept the process of a machine, by its name, from renewing its lease.
+    disturbed: BTreeMap<String, Instant>,
+    violations: Vec<String>,
+    /// Whether all faults have ended.
+    is_quiet: bool,
+    totals: Totals,
+}
+
+/// What all runs came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) depths: u64,
+    pub(crate) epochs: u64,
+}
+
+/// Watches the store and collects violations.
+pub(crate) struct Checker {
+    /// The store without faults.
+    direct: Objects,
+    trace: Arc<Trace>,
+    presence: OnceLock<Arc<Presence>>,
+    seen: Mutex<Seen>,
+    violated: Notify,
+}
+
+impl Checker {
+    pub(crate) fn new(memory: &Memory, trace: &Arc<Trace>) -> Result<Arc<Checker>, ObjectError> {
+        Ok(Arc::new(Checker {
+            direct: Objects::in_memory(memory, &Options::default())?,
+            trace: Arc::clone(trace),
+            presence: OnceLock::new(),
+            seen: Mutex::default(),
+            violated: Notify::new(),
+        }))
+    }
+
+    /// Checks what is charged by these clocks from now on.
+    pub(crate) fn presence(&self, clocks: Vec<Arc<Clock>>) -> Arc<Presence> {
+        let presence = || Arc::new(Presence::new(clocks));
+        Arc::clone(self.presence.get_or_init(presence))
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that an invariant does not hold.
+    pub(crate) fn violate(&self, what: String) {
+        self.trace.event("check", format_args!("VIOLATION: {what}"));
+        self.seen().violations.push(what);
+        self.violated.notify_one();
+    }
+
+    /// Waits for the first violation.
+    pub(crate) async fn violated(&self) {
+        self.violated.notified().await;
+    }
+
+    pub(crate) fn violations(&self) -> Vec<String> {
+        self.seen().violations.clone()
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        self.seen().totals
+    }
+
+    /// The store without faults.
+    pub(crate) fn direct(&self) -> &Objects {
+        &self.direct
+    }
+
+    /// Returns the manifest of a run as it was written last.
+    pub(crate) fn manifest(&self, run: &str) -> Option<Manifest> {
+        let seen = self.seen();
+        seen.runs.get(run).map(|known| known.manifest.clone())
+    }
+
+    /// Notes that the plan damages the manifest of a run, so that nothing is expected of the run any more.
+    pub(crate) fn damage(&self, run: &str) {
+        let mut seen = self.seen();
+        seen.runs.remove(run);
+        seen.damaged.insert(run.to_owned());
+    }
+
+    pub(crate) fn is_damaged(&self, run: &str) -> bool {
+        self.seen().damaged.contains(run)
+    }
+
+    /// The process that holds the lease.
+    pub(crate) fn holder(&self) -> Option<String> {
+        self.seen().holders.last().cloned()
+    }
+
+    /// Notes that a write of a process will be applied later.
+    pub(crate) fn expect_late(&self, process: &Process, key: &str) {
+        let late = (key.to_owned(), process.name.clone());
+        self.seen().late.push(late);
+    }
+
+    /// Looks at the store after a request of a process.
+    pub(crate) async fn saw(&self, process: &Process, call: &Call<'_>, is_done: bool) {
+        let is_write = is_done && call.operation.is_write();
+        self.see_late(is_write.then_some(call.key)).await;
+        if !is_write {
+            return;
+        }
+        if call.key == LEASE {
+            self.saw_lease(&process.name).await;
+        } else if call.operation == Operation::Delete {
+            self.saw_deletion(&process.name, call.key);
+        } else if let Some(run) = run_of_manifest(call.key) {
+            self.saw_manifest(std::slice::from_ref(&process.name), run)
+                .await;
+        }
+    }
+
+    /// Looks at the objects that late writes may have changed, but for the one that was written now.
+    async fn see_late(&self, written: Option<&str>) {
+        let late = self.seen().late.clone();
+        let keys: BTreeSet<&String> = late.iter().map(|(key, _)| key).collect();
+        for key in keys {
+            let of_key = late.iter().filter(|(of, _)| of == key);
+            let writers: Vec<String> = of_key.map(|(_, process)| process.clone()).collect();
+            if Some(key.as_str()) == written {
+                continue;
+            } else if key == LEASE {
+                self.see_late_lease(&writers).await;
+            } else if let Some(run) = run_of_manifest(key) {
+                self.saw_manifest(&writers, run).await;
+            }
+        }
+    }
+
+    /// Finds out who has written the lease late: the record names the machine.
+    async fn see_late_lease(&self, writers: &[String]) {
+        let Ok((bytes, _)) = self.direct.get(LEASE).await else {
+            return;
+        };
+        if self.seen().lease.as_ref() == Some(&bytes) {
+            return;
+        }
+        let record: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let machine = record["coordinator"].as_str().unwrap_or_default();
+        let prefix = format!("{machine}.");
+        let mut writers = writers.iter().rev();
+        if let Some(writer) = writers.find(|writer| writer.starts_with(&prefix)) {
+            self.saw_lease(writer).await;
+        }
+    }
+
+    /// Notes that something keeps the process of a machine from renewing its lease, or did until now.
+    pub(crate) fn disturb(&self, machine: &str) {
+        self.seen()
+            .disturbed
+            .insert(machine.to_owned(), Instant::now());
+    }
+
+    async fn saw_lease(&self, process: &str) {
+        let found = self.direct.get(LEASE).await;
+        let found = found.ok().map(|(bytes, _)| bytes);
+        let mut seen = self.seen();
+        let before = std::mem::replace(&mut seen.lease, found);
+        let holder = seen.holders.last().cloned();
+        if holder.as_deref() == Some(process) {
+            return;
+        }
+        self.trace.event(process, "holds the lease");
+        seen.holders.push(process.to_owned());
+        let is_released = before.is_some_and(|before| is_released(&before));
+        let Some(holder) = holder.filter(|_| !is_released) else {
+            return;
+        };
+        let machine = holder.split('.').next().unwrap_or_default();
+        let disturbed = seen.disturbed.get(machine);
+        let is_explained = disturbed.is_some_and(|when| when.elapsed() < DISTURBANCE);
+        drop(seen);
+        if !is_explained {
+            self.violate(format!(
+                "{process} took the lease from {holder}, which nothing disturbs"
+            ));
+        }
+    }
+
+    fn saw_deletion(&self, process: &str, key: &str) {
+        let is_referenced = {
+            let seen = self.seen();
+            let mut keys = seen
+                .runs
+                .values()
+                .flat_map(|known| known.referenced.values());
+            keys.any(|keys| keys.contains(key))
+        };
+        if is_referenced {
+            self.violate(format!(
+                "{process} deleted {key}, which a manifest references"
+            ));
+        }
+    }
+
+    /// Looks at a manifest that one of these processes has written.
+    async fn saw_manifest(&self, writers: &[String], run: &str) {
+        if self.is_damaged(run) {
+            return;
+        }
+        let wrong = match self.read_manifest(run).await {
+            Ok(manifest) => self.compare(writers, run, manifest).await,
+            // It has never been written.
+            Err(_) if self.manifest(run).is_none() => return,
+            Err(reason) => vec![format!("the manifest cannot be read: {reason}")],
+        };
+        wrong
+            .into_iter()
+            .for_each(|what| self.violate(format!("{run}: {what}")));
+    }
+
+    /// Compares a manifest with the one before, and returns what is wrong.
+    async fn compare(&self, writers: &[String], run: &str, manifest: Manifest) -> Vec<String> {
+        let before = self.seen().runs.get(run).cloned();
+        if before
+            .as_ref()
+            .is_some_and(|before| before.manifest == manifest)
+        {
+            return Vec::new();
+        }
+        let text = format!(
+            "wrote {run}: {}, epoch {}, {} depths {}",
+            manifest.state,
+            manifest.epoch,
+            manifest.depths.len(),
+            manifest.note
+        );
+        self.trace.event(&writers.join(" or "), text);
+        let mut wrong = Vec::new();
+        let mut known = Known {
+            begun: BTreeMap::new(),
+            referenced: BTreeMap::new(),
+            closed: 0,
+            manifest,
+        };
+        let mut depths = 0;
+        if let Some(before) = before {
+            depths = before.manifest.depths.len();
+            wrong.extend(changes(&before.manifest, &known.manifest));
+            let is_open = before.manifest.ledger.until_ms.is_some();
+            let is_closed = is_open && known.manifest.ledger.until_ms.is_none();
+            known.closed = before.closed + u64::from(is_closed);
+            (known.begun, known.referenced) = (before.begun, before.referenced);
+            wrong.extend(self.unjustified_failure(&before.manifest, &known.manifest));
+        }
+        let epoch = known.manifest.epoch;
+        let is_new = !known.begun.contains_key(&epoch);
+        known.begun.entry(epoch).or_insert_with(|| writers.to_vec());
+        wrong.extend(self.saw_depths(&mut known, depths, writers).await);
+        let presence = self.presence.get();
+        let excess =
+            |presence: &Arc<Presence>| presence.excess(&known.manifest.ledger, known.closed);
+        wrong.extend(presence.and_then(excess));
+        if is_new && known.begun.len() > MAX_EPOCHS {
+            wrong.push(format!("{MAX_EPOCHS} epochs have begun, and it goes on"));
+        }
+        let mut seen = self.seen();
+        seen.totals.epochs += u64::from(is_new);
+        seen.totals.depths += known.manifest.depths.len().saturating_sub(depths) as u64;
+        seen.runs.insert(run.to_owned(), known);
+        wrong
+    }
+
+    /// A run may fail only while faults last, and only because workers could not do a depth again and again.
+    fn unjustified_failure(&self, before: &Manifest, after: &Manifest) -> Option<String> {
+        let has_failed = after.state == RunState::Failed && before.state != RunState::Failed;
+        let is_justified = !self.seen().is_quiet && after.note.starts_with("depth ");
+        (has_failed && !is_justified).then(|| format!("the run failed: {}", after.note))
+    }
+
+    /// Notes that no fault is left.
+    pub(crate) fn set_quiet(&self) {
+        self.seen().is_quiet = true;
+    }
+
+    async fn read_manifest(&self, run: &str) -> Result<Manifest, String> {
+        let key = format!("{RUNS}/{run}/manifest.json");
+        let (bytes, _) = self
+            .direct
+            .get(&key)
+            .await
+            .map_err(|error| error.to_string())?;
+        serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+    }
+
+    /// Checks the depths after the first `before`, and what is referenced now.
+    async fn saw_depths(
+        &self,
+        known: &mut Known,
+        before: usize,
+        writers: &[String],
+    ) -> Vec<String> {
+        let oracle = match Oracle::of(&known.manifest.spec) {
+            Ok(oracle) => oracle,
+            Err(error) => return vec![error.to_string()],
+        };
+        let mut wrong = Vec::new();
+        let prefix = known.manifest.prefix();
+        for (at, depth) in known.manifest.depths.iter().enumerate() {
+            let number = depth.record.depth;
+            if !depth.record.kept {
+                known.referenced.remove(&number);
+            }
+            if at < before {
+                continue;
+            }
+            wrong.extend(check_record(&oracle, depth));
+            wrong.extend(check_owner(depth, &known.begun, writers));
+            let Some(list) = depth.tables.as_ref().filter(|_| depth.record.kept) else {
+                continue;
+            };
+            match self.referenced(&prefix, list).await {
+                Ok(keys) => drop(known.referenced.insert(number, keys)),
+                Err(reason) => wrong.push(format!("depth {number}: {reason}")),
+            }
+        }
+        wrong
+    }
+
+    /// Returns the keys of a depth's tables, after checking that they are there.
+    async fn referenced(&self, prefix: &str, list: &TableList) -> Result<BTreeSet<String>, String> {
+        let key = format!("{prefix}/{}", list.key);
+        let (bytes, _) = self
+            .direct
+            .get(&key)
+            .await
+            .map_err(|error| error.to_string())?;
+        let found = Stored::of(&bytes);
+        if found.bytes != list.bytes || found.checksum.to_string() != list.checksum {
+            return Err(format!("{key} is not what the manifest expects: {found}"));
+        }
+        let tables: Vec<Table> = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
+        let mut keys = BTreeSet::from([key]);
+        for table in tables {
+            let key = format!("{prefix}/{}", table.key);
+            let size = self
+                .direct
+                .size(&key)
+                .await
+                .map_err(|error| error.to_string())?;
+            if size < table.offset + table.bytes {
+                let shard = table.shard;
+                return Err(format!("{key} ends before the table of shard {shard}"));
+            }
+            keys.insert(key);
+        }
+        Ok(keys)
+    }
+
+    /// Checks a run whose search has come to its end.
+    pub(crate) async fn check_end(&self, manifest: &Manifest) {
+        let run = &manifest.name;
+        let oracle = match Oracle::of(&manifest.spec) {
+            Ok(oracle) => oracle,
+            Err(error) => return self.violate(error.to_string()),
+        };
+        let depth = manifest.last().map_or(0, |last| last.record.depth);
+        if depth != oracle.last_depth() || manifest.end != Some(EndReason::Over) {
+            let last = oracle.last_depth();
+            self.violate(format!("{run} ended at depth {depth} instead of {last}"));
+        }
+        match (&manifest.result, oracle.best_game(depth)) {
+            (Some(found), Some(game)) if found.lines != game.score => {
+                let (found, expected) = (found.lines, game.score);
+                self.violate(format!(
+                    "{run} has a game of {found} lines, not of {expected}"
+                ));
+            }
+            (None, Some(game)) if manifest.keep == Retention::All => {
+                let (lines, note) = (game.score, &manifest.note);
+                self.violate(format!(
+                    "{run} ended without its game of {lines} lines: {note}"
+                ));
+            }
+            _ => {}
+        }
+        self.check_tables(manifest).await;
+    }
+
+    /// Reads every table that a manifest leads to and compares it with its checksum.
+    async fn check_tables(&self, manifest: &Manifest) {
+        for depth in manifest.depths.iter().filter(|depth| depth.record.kept) {
+            let tables = match manifest.tables(&self.direct, depth).await {
+                Ok(tables) => tables,
+                Err(error) => return self.violate(error.to_string()),
+            };
+            for table in tables {
+                if let Err(error) = table.read(&self.direct, &manifest.name).await {
+                    self.violate(error.to_string());
+                }
+            }
+        }
+    }
+}
+
+/// Whether the holder of the lease has released it.
+fn is_released(lease: &[u8]) -> bool {
+    let record: serde_json::Value = serde_json::from_slice(lease).unwrap_or_default();
+    record["is_gone"].as_bool().unwrap_or_default()
+}
+
+/// Returns the run of `runs/<name>/manifest.json`.
+fn run_of_manifest(key: &str) -> Option<&str> {
+    let rest = key.strip_prefix(RUNS)?.strip_prefix('/')?;
+    rest.strip_suffix("/manifest.json")
+}
+
+/// Returns the epoch that committed a depth, by the key of its list of tables.
+fn epoch_of(depth: &CommittedDepth) -> Option<u64> {
+    let key = &depth.tables.as_ref()?.key;
+    let (_, epoch) = key.strip_suffix(".json")?.rsplit_once('-')?;
+    epoch.parse().ok()
+}
+
+/// Checks that a process which began an epoch commits its depths.
+fn check_owner(
+    depth: &CommittedDepth,
+    begun: &BTreeMap<u64, Vec<String>>,
+    writers: &[String],
+) -> Option<String> {
+    let epoch = epoch_of(depth)?;
+    let owners = begun.get(&epoch)?;
+    let is_own = writers.iter().any(|writer| owners.contains(writer));
+    let (number, writers, owners) = (depth.record.depth, writers.join(", "), owners.join(", "));
+    (!is_own).then(|| {
+        format!("{writers} committed depth {number} in epoch {epoch}, which {owners} began")
+    })
+}
+
+fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<String> {
+    let found = &depth.record;
+    let Some(expected) = oracle.record(found.depth) else {
+        let (depth, last) = (found.depth, oracle.last_depth());
+        return Some(format!(
+            "depth {depth} is committed, and the search ends at {last}"
+        ));
+    };
+    let same = found.digest == expected.digest
+        && found.count == expected.count
+        && (found.best_eval, found.median_eval, found.worst_eval)
+            == (
+                expected.best_eval,
+                expected.median_eval,
+                expected.worst_eval,
+            )
+        && (found.best_lines, &found.best_well) == (expected.best_lines, &expected.best_well)
+        && found.children == expected.children;
+    (!same).then(|| format!("depth {} is {found:?} instead of {expected:?}", found.depth))
+}
+
+/// Returns what one manifest may not become from another.
+fn changes(before: &Manifest, after: &Manifest) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if after.epoch < before.epoch {
+        wrong.push(format!(
+            "the epoch fell from {} to {}",
+            before.epoch, after.epoch
+        ));
+    }
+    if after.depths.len() < before.depths.len() {
+        let (now, then) = (after.depths.len(), before.depths.len());
+        wrong.push(format!("{now} depths are left of {then}"));
+    }
+    for (then, now) in before.depths.iter().zip(&after.depths) {
+        let is_same = then.tables == now.tables
+            && then.record.digest == now.record.digest
+            && then.record.depth == now.record.depth;
+        if !is_same {
+            wrong.push(format!("depth {} was committed again", then.record.depth));
+        }
+        if now.record.kept && !then.record.kept {
+            wrong.push(format!("depth {} is kept again", then.record.depth));
+        }
+    }
+    if before.spec != after.spec || before.shards != after.shards || before.keep != after.keep {
+        wrong.push("the specification changed".to_owned());
+    }
+    if !may_follow(before.state, after.state) {
+        wrong.push(format!("{} became {}", before.state, after.state));
+    }
+    if after.ledger.milliseconds < before.ledger.milliseconds {
+        wrong.push("the ledger lost time".to_owned());
+    }
+    wrong
+}
+
+/// Whether a run may be in this state after that one. An ended run becomes queued when it is submitted again.
+fn may_follow(before: RunState, after: RunState) -> bool {
+    before == after
+        || match (before, after) {
+            (RunState::Running, RunState::Queued) => false,
+            (RunState::Queued | RunState::Running, _) => true,
+            (_, after) => after == RunState::Queued,
+        }
+}

@@ -1,0 +1,338 @@
+//! The clients: they submit runs, change limits, stop runs, and in the end want every run searched to its end.
+
+use crate::coordinator::Serving;
+use crate::network::spawn;
+use crate::plan::Class;
+use crate::world::World;
+use hatebeam_coordinator::{Coordinator, RequestError, RunStatus, Submission};
+use hatebeam_runs::{EndReason, Limits, Manifest, RUNS, RunState};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// Time limit of a call.
+const CALL: Duration = Duration::from_secs(30);
+/// Pause before a call is repeated.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How often a call is repeated.
+const TRIES: u32 = 8;
+/// Interval between looks at the runs while they reach their ends.
+const LOOK: Duration = Duration::from_secs(5);
+
+type Answer = Result<Option<RunStatus>, RequestError>;
+type Call = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// A request to a coordinator.
+#[derive(Clone, Copy, Debug)]
+enum Request {
+    Submit { run: usize, max_depth: Option<u32> },
+    Limit { run: usize, max_depth: Option<u32> },
+    Stop(usize),
+    Drain(usize),
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Done,
+    /// It need not be repeated.
+    Refused,
+    Unanswered,
+}
+
+/// All clients.
+pub(crate) struct Client {
+    world: Arc<World>,
+    /// Whether the events of the plan are over.
+    is_settling: AtomicBool,
+}
+
+fn limits(max_depth: Option<u32>) -> Limits {
+    Limits {
+        max_depth,
+        ..Limits::default()
+    }
+}
+
+impl Client {
+    pub(crate) fn new(world: &Arc<World>) -> Client {
+        Client {
+            world: Arc::clone(world),
+            is_settling: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn submit(self: &Arc<Self>, run: usize, max_depth: Option<u32>) {
+        self.start(Request::Submit { run, max_depth });
+    }
+
+    pub(crate) fn limit(self: &Arc<Self>, run: usize, max_depth: Option<u32>) {
+        self.start(Request::Limit { run, max_depth });
+    }
+
+    pub(crate) fn stop(self: &Arc<Self>, run: usize) {
+        self.start(Request::Stop(run));
+    }
+
+    pub(crate) fn drain(self: &Arc<Self>, worker: usize) {
+        self.start(Request::Drain(worker));
+    }
+
+    /// Makes a request until a coordinator answers it, or the events are over.
+    fn start(self: &Arc<Self>, request: Request) {
+        let client = Arc::clone(self);
+        spawn(async move {
+            for _ in 0..TRIES {
+                let asked = client.ask(request).await;
+                if asked != Asked::Unanswered || client.is_settling.load(Relaxed) {
+                    return;
+                }
+                sleep(PAUSE).await;
+            }
+        });
+    }
+
+    /// Makes a request.
+    async fn ask(&self, request: Request) -> Asked {
+        let Some(serving) = self.choose() else {
+            return Asked::Unanswered;
+        };
+        let trace = &self.world.trace;
+        let call = self.call(request, serving.coordinator.clone());
+        let answer = timeout(CALL, serving.env.spawn(call)).await;
+        match answer {
+            Ok(Ok(Ok(_))) => {
+                trace.event("client", format_args!("{request:?}: done"));
+                Asked::Done
+            }
+            Ok(Ok(Err(error))) => {
+                trace.event("client", format_args!("{request:?}: {error}"));
+                match error {
+                    RequestError::Unavailable(_) | RequestError::Timeout(_) => Asked::Unanswered,
+                    _ => Asked::Refused,
+                }
+            }
+            // The coordinator has crashed, or is stalled.
+            Ok(Err(_)) | Err(_) => {
+                trace.event("client", format_args!("{request:?}: no answer"));
+                Asked::Unanswered
+            }
+        }
+    }
+
+    /// Returns the coordinator that clients reach: the one that holds the lease.
+    fn choose(&self) -> Option<Serving> {
+        let serving = self.world.serving.all();
+        if self.world.plan.classes.contains(&Class::StaleSubmission) {
+            return self.world.rng.pick(&serving).cloned();
+        }
+        let holder = self.world.checker.holder()?;
+        let mut serving = serving.into_iter();
+        serving.find(|one| one.process.name == holder)
+    }
+
+    fn call(&self, request: Request, coordinator: Coordinator) -> Call {
+        let runs = &self.world.plan.runs;
+        match request {
+            Request::Submit { run, max_depth } => {
+                let plan = &runs[run];
+                let submission = Submission {
+                    spec: plan.spec.clone(),
+                    keep: plan.keep,
+                    shards: Some(plan.shards),
+                    limits: limits(max_depth),
+                };
+                Box::pin(async move { coordinator.submit(submission).await.map(Some) })
+            }
+            Request::Limit { run, max_depth } => {
+                let name = runs[run].spec.name();
+                Box::pin(async move {
+                    let changed = coordinator.limit(&name, |_| limits(max_depth));
+                    changed.await.map(Some)
+                })
+            }
+            Request::Stop(run) => {
+                let name = runs[run].spec.name();
+                Box::pin(async move { coordinator.cancel(&name).await.map(Some) })
+            }
+            Request::Drain(worker) => {
+                let name = self.world.workers[worker].name.clone();
+                Box::pin(async move { coordinator.drain(&name).map(|()| None) })
+            }
+        }
+    }
+
+    /// The runs that have been submitted and not been damaged.
+    fn expected(&self) -> Vec<(usize, Option<Manifest>)> {
+        let checker = &self.world.checker;
+        let runs = self.world.plan.runs.iter().enumerate();
+        let named = runs.map(|(at, run)| (at, run.spec.name()));
+        let sound = named.filter(|(_, name)| !checker.is_damaged(name));
+        sound
+            .map(|(at, name)| (at, checker.manifest(&name)))
+            .collect()
+    }
+
+    /// Wants every run searched to its end, and waits until it is.
+    pub(crate) async fn settle(&self, within: Duration) {
+        self.is_settling.store(true, Relaxed);
+        let deadline = Instant::now() + within;
+        loop {
+            let mut open = Vec::new();
+            for (run, manifest) in self.expected() {
+                match next_request(run, manifest.as_ref()) {
+                    Next::Nothing => continue,
+                    Next::Ask(request) => self.insist(run, request).await,
+                    Next::Wait => self.submit_if_unknown(run).await,
+                }
+                open.push(run);
+            }
+            if open.is_empty() {
+                return;
+            }
+            if Instant::now() > deadline {
+                return self.stuck(&open);
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Makes a request, and submits the run again if it is refused: the coordinator may know an earlier state of the run
+    /// (C13).
+    async fn insist(&self, run: usize, request: Request) {
+        let max_depth = None;
+        if self.ask(request).await == Asked::Refused && self.looks() {
+            self.ask(Request::Submit { run, max_depth }).await;
+        }
+    }
+
+    /// Whether clients look at what has become of their requests.
+    fn looks(&self) -> bool {
+        !self.world.plan.classes.contains(&Class::StaleSubmission)
+    }
+
+    /// Submits a run again that its coordinator does not list: it was submitted to a coordinator that had lost the lease.
+    /// Clients that never look do not do so (C13).
+    async fn submit_if_unknown(&self, run: usize) {
+        let name = self.world.plan.runs[run].spec.name();
+        let serving = self.choose().filter(|_| self.looks());
+        if serving.is_some_and(|serving| serving.coordinator.run(&name).is_none()) {
+            let max_depth = None;
+            self.ask(Request::Submit { run, max_depth }).await;
+        }
+    }
+
+    fn stuck(&self, open: &[usize]) {
+        for &run in open {
+            let name = self.world.plan.runs[run].spec.name();
+            let manifest = self.world.checker.manifest(&name);
+            let state = manifest.map_or("unknown".to_owned(), |manifest| {
+                let (epoch, depths) = (manifest.epoch, manifest.depths.len());
+                format!("{} in epoch {epoch} with {depths} depths", manifest.state)
+            });
+            let serving = self.choose();
+            let status = serving.and_then(|serving| serving.coordinator.run(&name));
+            let note = status.map_or(String::new(), |status| status.note);
+            let what = format!("{name} is stuck: {state}; {note}");
+            self.world.checker.violate(what);
+        }
+    }
+
+    /// Checks the runs that have reached their ends.
+    pub(crate) async fn check(&self) {
+        // Events are on their way, or come with the next start of a coordinator.
+        sleep(LOOK).await;
+        let has_store_faults = self.world.plan.classes.contains(&Class::Store);
+        for (_, manifest) in self.expected() {
+            let Some(manifest) = manifest else {
+                continue;
+            };
+            self.world.checker.check_end(&manifest).await;
+            // An event that cannot be staged is lost with its coordinator.
+            let is_known = has_store_faults || self.world.inbox.has_end_of(&manifest.name);
+            let is_staged = self.is_staged(&manifest.name).await;
+            if !is_known && !is_staged {
+                let what = format!("no hook knows that {} has ended", manifest.name);
+                self.world.checker.violate(what);
+            }
+        }
+    }
+
+    /// Whether the outbox has the end of a run, because a hook has failed.
+    async fn is_staged(&self, run: &str) -> bool {
+        let key = format!("events/{run}.json");
+        self.world.checker.direct().get(&key).await.is_ok()
+    }
+
+    /// Deletes the manifest of a run, or replaces it by bytes that are no manifest.
+    pub(crate) fn damage_manifest(&self, run: usize, is_gone: bool) {
+        let name = self.world.plan.runs[run].spec.name();
+        let key = format!("{RUNS}/{name}/manifest.json");
+        let checker = Arc::clone(&self.world.checker);
+        spawn(async move {
+            let queued = checker.manifest(&name);
+            if !queued.is_some_and(|manifest| manifest.state == RunState::Queued) {
+                return;
+            }
+            checker.damage(&name);
+            let damaged = match is_gone {
+                true => checker.direct().delete(&key).await,
+                false => checker.direct().put(&key, "{".into()).await,
+            };
+            if let Err(error) = damaged {
+                checker.violate(error.to_string());
+            }
+        });
+    }
+
+    /// Deletes a table of the last committed depth of a run.
+    pub(crate) fn damage_table(&self, run: usize) {
+        let name = self.world.plan.runs[run].spec.name();
+        let checker = Arc::clone(&self.world.checker);
+        spawn(async move {
+            let Some(manifest) = checker.manifest(&name) else {
+                return;
+            };
+            let Some(last) = manifest.last() else {
+                return;
+            };
+            let tables = manifest.tables(checker.direct(), last).await;
+            if let Some(table) = tables.ok().and_then(|tables| tables.into_iter().next()) {
+                let key = format!("{}/{}", manifest.prefix(), table.key);
+                let _ = checker.direct().delete(&key).await;
+            }
+        });
+    }
+}
+
+/// What a run needs to reach its end.
+enum Next {
+    /// It has reached its end.
+    Nothing,
+    /// It is on its way.
+    Wait,
+    Ask(Request),
+}
+
+fn next_request(run: usize, manifest: Option<&Manifest>) -> Next {
+    let max_depth = None;
+    let submit = Request::Submit { run, max_depth };
+    let Some(manifest) = manifest else {
+        return Next::Ask(submit);
+    };
+    match manifest.state {
+        RunState::Finished if manifest.end == Some(EndReason::Over) => Next::Nothing,
+        RunState::Finished | RunState::Cancelled | RunState::Failed => Next::Ask(submit),
+        RunState::Queued | RunState::Running => {
+            if manifest.limits != Limits::default() {
+                Next::Ask(Request::Limit { run, max_depth })
+            } else if manifest.stop_requested {
+                Next::Ask(submit)
+            } else {
+                Next::Wait
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The coordinator's process.
+
+use crate::inbox::Sink;
+use crate::machine::{Exit, Machine, Program};
+use crate::network::NodeId;
+use crate::process::Process;
+use crate::store;
+use crate::tables::MemoryArchive;
+use crate::world::World;
+use hatebeam_coordinator::{
+    Coordinator, CoordinatorError, CoreSettings, LeaseError, NotifierSettings, ObjectStorePrices,
+    TableSource,
+};
+use hatebeam_cost::{Machine as Rented, Micros};
+use hatebeam_env::{Env, watch};
+use hatebeam_metrics::Registry;
+use hatebeam_objects::Objects;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Interval between two heartbeats of a worker.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// A worker that is silent for this long is lost.
+const LOST_AFTER: Duration = Duration::from_secs(3);
+
+/// A coordinator that accepts workers and clients.
+#[derive(Clone)]
+pub(crate) struct Serving {
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) process: Arc<Process>,
+    pub(crate) env: Env,
+    pub(crate) coordinator: Coordinator,
+}
+
+/// The coordinators that accept workers and clients, by machine.
+#[derive(Default)]
+pub(crate) struct Coordinators(Mutex<BTreeMap<NodeId, Serving>>);
+
+impl Coordinators {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<NodeId, Serving>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Serving> {
+        self.lock().values().cloned().collect()
+    }
+}
+
+/// Runs the coordinator on a machine.
+pub(crate) struct CoordinatorProgram(pub(crate) Arc<World>);
+
+/// Takes a coordinator off the list when its process ends, however it ends.
+struct Listed {
+    world: Arc<World>,
+    node: NodeId,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.world.serving.lock().remove(&self.node);
+    }
+}
+
+fn settings(machine: &Machine, objects: Objects, world: &World, sink: Sink) -> CoreSettings {
+    CoreSettings {
+        name: machine.name.clone(),
+        address: format!("sim://{}", machine.node.0),
+        objects,
+        prices: ObjectStorePrices::default(),
+        machine: Rented {
+            kind: "t4g.small".to_owned(),
+            price_per_hour: Some(Micros(16_800)),
+            ..Rented::default()
+        },
+        single: false,
+        idle_stop: None,
+        min_workers: world.plan.min_workers,
+        heartbeat: HEARTBEAT,
+        lost_after: LOST_AFTER,
+        tables: TableSource::new(|_| Ok(Box::new(MemoryArchive::default()))),
+        notifications: NotifierSettings {
+            events: Some(Arc::new(sink)),
+            every: 5,
+        },
+    }
+}
+
+impl Program for CoordinatorProgram {
+    async fn run(
+        &self,
+        machine: &Arc<Machine>,
+        process: &Arc<Process>,
+        mut stop: watch::Receiver<bool>,
+    ) -> Exit {
+        let world = &self.0;
+        let env = Env::with_host(process.clone());
+        let objects = match store::open(world, machine, process) {
+            Ok(objects) => objects,
+            Err(error) => return Exit::Failure(error.to_string()),
+        };
+        let sink = Sink {
+            inbox: Arc::clone(&world.inbox),
+            process: Arc::clone(process),
+            env: env.clone(),
+            is_closed: AtomicBool::new(false),
+        };
+        let settings = settings(machine, objects, world, sink);
+        let listed = Listed {
+            world: Arc::clone(world),
+            node: machine.node,
+        };
+        let stopped = stop.clone();
+        let (of, of_machine, of_process) = (env.clone(), Arc::clone(machine), Arc::clone(process));
+        let running = env.spawn(async move {
+            let registry = Registry::default();
+            let (coordinator, task) = Coordinator::start(&of, settings, &registry).await?;
+            let serving = Serving {
+                machine: of_machine,
+                process: of_process,
+                env: of,
+                coordinator,
+            };
+            let node = listed.node;
+            listed.world.serving.lock().insert(node, serving);
+            let ended = task
+                .run(async move { drop(stop.wait_for(|stop| *stop).await) })
+                .await;
+            drop(listed);
+            ended
+        });
+        let ended = running.await;
+        self.judge(process, *stopped.borrow(), ended)
+    }
+}
+
+impl CoordinatorProgram {
+    /// Checks why a coordinator exits.
+    fn judge(
+        &self,
+        process: &Process,
+        was_stopped: bool,
+        ended: Result<Result<(), CoordinatorError>, tokio::task::JoinError>,
+    ) -> Exit {
+        let checker = &self.0.checker;
+        let error = match ended {
+            Ok(Ok(())) if was_stopped => return Exit::Stopped,
+            Ok(Ok(())) => {
+                checker.violate(format!("{} exits with success unasked", process.name));
+                return Exit::Success;
+            }
+            Ok(Err(error)) => error,
+            Err(error) => return Exit::Failure(error.to_string()),
+        };
+        let is_superseded = matches!(
+            error,
+            CoordinatorError::Lease(LeaseError::Superseded) | CoordinatorError::Superseded { .. }
+        );
+        if is_superseded && checker.holder().as_ref() == Some(&process.name) {
+            checker.violate(format!(
+                "{} exits and holds the lease: {error}",
+                process.name
+            ));
+        }
+        Exit::Failure(error.to_string())
+    }
+}

@@ -1,0 +1,76 @@
+//! Coordinators and workers simulated in one process.
+//!
+//! [`run_seed`] runs one to three real coordinators and one to eight real workers on one thread, under tokio's paused
+//! clock. Everything outside them is simulated: the network, the object store, the disks, the clocks. A seed determines
+//! the cluster, the runs and every fault, so a failing seed repeats exactly.
+//!
+//! At every write to the object store, and when the faults have ended, the invariants are checked: the digests are those
+//! of one machine, manifests only grow, no epoch commits twice, nothing that a manifest references is missing, every run
+//! reaches its end with its best game, and no time is charged that did not pass.
+//!
+//! `docs/simulation.md` says what is simulated and how to repeat a seed.
+//!
+//! # Examples
+//!
+//! ```no_run
+//! use hatebeam_sim::{Options, run_seed};
+//!
+//! let report = run_seed(17, &Options::default());
+//! assert_eq!(report.violations, [""; 0], "{}", report.trace);
+//! ```
+
+mod batch;
+mod checks;
+mod client;
+mod coordinator;
+mod inbox;
+mod links;
+mod logging;
+mod machine;
+mod money;
+mod network;
+mod oracle;
+mod panics;
+mod plan;
+mod process;
+mod rng;
+mod store;
+mod tables;
+mod tamper;
+mod trace;
+mod worker;
+mod world;
+
+pub use batch::{Summary, run_seeds};
+pub use plan::{Class, Mix};
+pub use trace::Detail;
+pub use world::{Options, Report, Sabotage};
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Simulates one seed on this thread.
+pub fn run_seed(seed: u64, options: &Options) -> Report {
+    panics::watch();
+    let simulated = catch_unwind(AssertUnwindSafe(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build();
+        match runtime {
+            Ok(runtime) => runtime.block_on(world::simulate(seed, options)),
+            Err(error) => panic!("cannot start a runtime: {error}"),
+        }
+    }));
+    let mut report = simulated.unwrap_or_else(|_| Report {
+        seed,
+        violations: Vec::new(),
+        classes: Vec::new(),
+        elapsed: Duration::ZERO,
+        depths: 0,
+        epochs: 0,
+        trace: String::new(),
+    });
+    report.violations.extend(panics::take());
+    report
+}

@@ -1,0 +1,256 @@
+//! The workers' links to their coordinator and to each other, over the simulated network.
+
+use crate::coordinator::Serving;
+use crate::machine::Machine;
+use crate::network::{Broken, Connection, End, NodeId, Side};
+use crate::process::Process;
+use crate::tamper::{self, Attempt};
+use crate::world::World;
+use hatebeam_env::Env;
+use hatebeam_proto::messages::{FromWorker, Hello, Peer, PeerRequest, PeerResponse, ToWorker};
+use hatebeam_proto::{BoxStream, LinkError};
+use hatebeam_worker::{CoordinatorLink, InboundExchange, PeerLink, Session};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::{Stream, StreamExt};
+
+/// How long a worker tries to connect to its coordinator.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long a worker hears nothing from its coordinator before it gives the connection up: a ping after 5 seconds, and
+/// 5 seconds for its answer, as over gRPC.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+/// The same for a server.
+const SERVER_KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// A worker that accepts streams of other workers.
+#[derive(Clone)]
+pub(crate) struct Listening {
+    pub(crate) process: Arc<Process>,
+    pub(crate) env: Env,
+    pub(crate) inbound: InboundExchange,
+    pub(crate) attempt: Attempt,
+}
+
+/// The workers that accept streams, by machine.
+#[derive(Default)]
+pub(crate) struct Workers(Mutex<BTreeMap<NodeId, Listening>>);
+
+impl Workers {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<NodeId, Listening>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the address of a machine.
+pub(crate) fn address(node: NodeId) -> String {
+    format!("sim://{}", node.0)
+}
+
+fn node_of(address: &str) -> Option<NodeId> {
+    address.strip_prefix("sim://")?.parse().ok().map(NodeId)
+}
+
+fn lost(broken: Broken) -> LinkError {
+    LinkError::transient(broken.to_string())
+}
+
+/// Messages that arrive through the network.
+struct Incoming<T>(mpsc::Receiver<Result<T, Broken>>);
+
+impl<T> Stream for Incoming<T> {
+    type Item = Result<T, LinkError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let item = self.0.poll_recv(cx);
+        item.map(|item| item.map(|message| message.map_err(lost)))
+    }
+}
+
+/// A worker's process, as the links know it.
+#[derive(Clone)]
+pub(crate) struct Here {
+    pub(crate) world: Arc<World>,
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) process: Arc<Process>,
+    pub(crate) env: Env,
+    pub(crate) attempt: Attempt,
+}
+
+impl Here {
+    /// Connects to a process that has been found listening.
+    fn connect(
+        &self,
+        node: NodeId,
+        process: &Arc<Process>,
+        keepalive: Duration,
+    ) -> Arc<Connection> {
+        let client = End {
+            node: self.machine.node,
+            process: Arc::clone(&self.process),
+            keepalive,
+        };
+        let server = End {
+            node,
+            process: Arc::clone(process),
+            keepalive: SERVER_KEEPALIVE,
+        };
+        self.world.network.connect(client, server)
+    }
+
+    pub(crate) fn log(&self, what: impl FnOnce() -> String) {
+        self.world.trace.detail(&self.process.name, what);
+    }
+}
+
+/// A worker's link to whichever coordinator answers under their common name.
+pub(crate) struct ToCoordinator(pub(crate) Here);
+
+#[tonic::async_trait]
+impl CoordinatorLink for ToCoordinator {
+    async fn open(&self, hello: Hello) -> Result<Session, LinkError> {
+        let here = &self.0;
+        let serving = here.world.serving.all();
+        let Some(serving) = here.world.rng.pick(&serving).cloned() else {
+            // The address of none of them accepts connections.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            return Err(LinkError::transient("connection refused"));
+        };
+        let (from, to) = (here.machine.node, serving.machine.node);
+        let reached = here.world.network.reach(from, to, CONNECT).await;
+        reached.map_err(lost)?;
+        if serving.process.has_crashed() {
+            return Err(lost(Broken::Reset));
+        }
+        here.log(|| format!("joins {}", serving.process.name));
+        let connection = here.connect(to, &serving.process, KEEPALIVE);
+        let (outbound, arriving) = connection.pipe(Side::Client);
+        let (sending, orders) = connection.pipe(Side::Server);
+        accept(&serving, hello, arriving, sending);
+        let of = here.clone();
+        let orders = Incoming(orders).map(flatten);
+        let inbound = orders.map(move |order| order.map(|order| tamper::order(&of, order)));
+        Ok(Session {
+            outbound: record(here, outbound),
+            inbound: Box::pin(inbound),
+        })
+    }
+}
+
+fn flatten<T>(message: Result<Result<T, LinkError>, LinkError>) -> Result<T, LinkError> {
+    message.flatten()
+}
+
+/// Lets a worker join, in the coordinator's process.
+fn accept(
+    serving: &Serving,
+    hello: Hello,
+    arriving: mpsc::Receiver<Result<FromWorker, Broken>>,
+    sending: mpsc::Sender<Result<ToWorker, LinkError>>,
+) {
+    let registry = Arc::clone(serving.coordinator.registry());
+    serving.env.spawn(async move {
+        let (orders, mut ordered) = mpsc::channel(16);
+        let inbound: BoxStream<_> = Box::pin(Incoming(arriving));
+        if let Err(refused) = registry.join(hello, inbound, orders) {
+            let _ = sending.send(Err(refused)).await;
+            return;
+        }
+        while let Some(order) = ordered.recv().await {
+            if sending.send(Ok(order)).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// Passes a worker's messages on, after they are logged and tampered with.
+fn record(here: &Here, outbound: mpsc::Sender<FromWorker>) -> mpsc::Sender<FromWorker> {
+    let (sender, mut receiver) = mpsc::channel(64);
+    let of = here.clone();
+    here.env.spawn(async move {
+        while let Some(message) = receiver.recv().await {
+            if outbound.send(tamper::answer(&of, message)).await.is_err() {
+                return;
+            }
+        }
+    });
+    sender
+}
+
+/// A worker's links to other workers.
+pub(crate) struct ToPeers {
+    pub(crate) here: Here,
+    /// How long a silent peer is waited for.
+    pub(crate) lost_after: Mutex<Duration>,
+}
+
+#[tonic::async_trait]
+impl PeerLink for ToPeers {
+    async fn prepare(&self, peer: &Peer, lost_after: Duration) -> Result<(), LinkError> {
+        *self
+            .lost_after
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = lost_after;
+        let node = node_of(&peer.address);
+        let bad = || LinkError::bad_message(format!("the address {} is invalid", peer.address));
+        node.map(|_| ()).ok_or_else(bad)
+    }
+
+    async fn open(
+        &self,
+        peer: &Peer,
+        mut requests: mpsc::Receiver<PeerRequest>,
+    ) -> Result<BoxStream<Result<PeerResponse, LinkError>>, LinkError> {
+        let here = &self.here;
+        let lost_after = *self
+            .lost_after
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let node = node_of(&peer.address).ok_or_else(|| LinkError::bad_message("no address"))?;
+        let reached = here
+            .world
+            .network
+            .reach(here.machine.node, node, lost_after);
+        reached.await.map_err(lost)?;
+        let listening = here.world.joined.lock().get(&node).cloned();
+        let Some(listening) = listening.filter(|there| !there.process.has_crashed()) else {
+            return Err(LinkError::transient("connection refused"));
+        };
+        let connection = here.connect(node, &listening.process, lost_after * 2);
+        let (outbound, arriving) = connection.pipe(Side::Client);
+        let (sending, responses) = connection.pipe(Side::Server);
+        here.env.spawn(async move {
+            while let Some(request) = requests.recv().await {
+                if outbound.send(request).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let (
+            world,
+            Listening {
+                inbound,
+                attempt,
+                env,
+                ..
+            },
+        ) = (here.world.clone(), listening);
+        env.spawn(async move {
+            let requests = Incoming(arriving);
+            let requests = requests.map(move |request| {
+                request.map(|request| tamper::request(&world, &attempt, request))
+            });
+            let mut responses = inbound.serve(Box::pin(requests));
+            while let Some(response) = responses.next().await {
+                if sending.send(response).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Box::pin(Incoming(responses).map(flatten)))
+    }
+}

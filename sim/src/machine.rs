@@ -1,0 +1,240 @@
+//! A simulated machine: it starts its process, restarts it after a crash, and keeps its clock.
+
+use crate::checks::Checker;
+use crate::network::{Network, NodeId};
+use crate::plan::Target;
+use crate::process::{Clock, Process};
+use crate::rng::Rng;
+use crate::store::{Sky, Weather};
+use crate::trace::Trace;
+use hatebeam_env::watch;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// How the process of a machine ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It was asked to, and did.
+    Stopped,
+    /// With exit code 0, unasked.
+    Success,
+    /// With an error.
+    Failure(String),
+    Crashed,
+}
+
+/// What the machine runs. Dropping the future does not end the process: a crash does.
+pub(crate) trait Program: Send + Sync {
+    /// Runs a process until it exits. `stop` asks it to exit in order.
+    fn run(
+        &self,
+        machine: &Arc<Machine>,
+        process: &Arc<Process>,
+        stop: watch::Receiver<bool>,
+    ) -> impl Future<Output = Exit> + Send;
+}
+
+struct State {
+    process: Option<Arc<Process>>,
+    stop: watch::Sender<bool>,
+    starts: u32,
+    /// The process does not start before.
+    down_until: Instant,
+    is_silent: bool,
+}
+
+/// A machine, whether its process runs or not.
+pub(crate) struct Machine {
+    pub(crate) node: NodeId,
+    pub(crate) name: String,
+    pub(crate) target: Target,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) sky: Sky,
+    rng: Rng,
+    trace: Arc<Trace>,
+    network: Arc<Network>,
+    checker: Arc<Checker>,
+    blocking: RangeInclusive<u64>,
+    state: Mutex<State>,
+    wanted: watch::Sender<bool>,
+}
+
+/// What all machines have in common.
+#[derive(Clone)]
+pub(crate) struct Site {
+    pub(crate) trace: Arc<Trace>,
+    pub(crate) network: Arc<Network>,
+    pub(crate) checker: Arc<Checker>,
+    pub(crate) began: Instant,
+    /// Milliseconds that blocking work takes.
+    pub(crate) blocking_ms: (u64, u64),
+}
+
+/// How long a supervisor waits before it restarts a process.
+const RESTART: RangeInclusive<u64> = 200..=5_000;
+
+impl Machine {
+    pub(crate) fn new(
+        site: &Site,
+        node: NodeId,
+        name: String,
+        target: Target,
+        rng: Rng,
+    ) -> Arc<Machine> {
+        Arc::new(Machine {
+            node,
+            name,
+            target,
+            clock: Arc::new(Clock::new(site.began)),
+            sky: Arc::new(Mutex::new(Weather::Calm)),
+            rng,
+            trace: Arc::clone(&site.trace),
+            network: Arc::clone(&site.network),
+            checker: Arc::clone(&site.checker),
+            blocking: site.blocking_ms.0..=site.blocking_ms.1,
+            state: Mutex::new(State {
+                process: None,
+                stop: watch::Sender::new(false),
+                starts: 0,
+                down_until: site.began,
+                is_silent: false,
+            }),
+            wanted: watch::Sender::new(false),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the running process.
+    pub(crate) fn process(&self) -> Option<Arc<Process>> {
+        self.state().process.clone()
+    }
+
+    /// Whether the machine runs its process, or will again.
+    pub(crate) fn is_wanted(&self) -> bool {
+        *self.wanted.borrow()
+    }
+
+    /// Has the machine run its process from now on.
+    pub(crate) fn start(&self) {
+        self.wanted.send_replace(true);
+    }
+
+    /// Asks the process to exit in order; it restarts after this time, or not at all.
+    pub(crate) fn stop(&self, down: Option<Duration>) {
+        let mut state = self.state();
+        state.down_until = Instant::now() + down.unwrap_or_default();
+        let stop = state.stop.clone();
+        drop(state);
+        if down.is_none() {
+            self.wanted.send_replace(false);
+        }
+        stop.send_replace(true);
+    }
+
+    /// Ends the process at once; it restarts after this time.
+    pub(crate) fn crash(&self, is_silent: bool, down: Duration) {
+        let mut state = self.state();
+        let Some(process) = state.process.clone() else {
+            return;
+        };
+        state.down_until = Instant::now() + down;
+        state.is_silent = is_silent;
+        drop(state);
+        if is_silent {
+            self.network.set_silent(self.node, true);
+        }
+        process.crash();
+        self.network.changed();
+    }
+
+    /// Stalls the process, and resumes it after this time.
+    pub(crate) fn stall(self: &Arc<Self>, time: Duration) {
+        if let Some(process) = self.process() {
+            self.checker.disturb(&self.name);
+            process.stall();
+            self.network.changed();
+            self.resume_after(process, time);
+        }
+    }
+
+    /// Resumes a stalled process.
+    pub(crate) fn resume_after(self: &Arc<Self>, process: Arc<Process>, time: Duration) {
+        let machine = Arc::clone(self);
+        crate::network::spawn(async move {
+            sleep(time).await;
+            if process.is_stalled() {
+                machine.checker.disturb(&machine.name);
+                machine.trace.event(&process.name, "resumes");
+                process.resume();
+                machine.network.changed();
+            }
+        });
+    }
+
+    /// Ends what disturbs the machine.
+    pub(crate) fn calm(&self) {
+        crate::store::set_weather(&self.sky, Weather::Calm);
+        if let Some(process) = self.process() {
+            self.checker.disturb(&self.name);
+            process.resume();
+        }
+        self.state().down_until = Instant::now();
+    }
+
+    /// Runs the machine's processes, one after the other.
+    pub(crate) async fn supervise(self: Arc<Self>, program: impl Program) {
+        let mut wanted = self.wanted.subscribe();
+        loop {
+            if wanted.wait_for(|wanted| *wanted).await.is_err() {
+                return;
+            }
+            let until = self.state().down_until;
+            if until > Instant::now() {
+                sleep_until(until).await;
+                // It may have moved.
+                continue;
+            }
+            let (process, stop) = self.boot();
+            self.trace.event(&process.name, "starts");
+            let exit = tokio::select! {
+                biased;
+                () = process.crashed() => Exit::Crashed,
+                exit = program.run(&self, &process, stop) => exit,
+            };
+            self.trace
+                .event(&process.name, format_args!("exits: {exit:?}"));
+            // Its other tasks end with it.
+            self.checker.disturb(&self.name);
+            process.crash();
+            self.network.changed();
+            self.state().process = None;
+            if matches!(exit, Exit::Failure(_)) {
+                sleep(self.rng.millis(RESTART)).await;
+            }
+        }
+    }
+
+    fn boot(&self) -> (Arc<Process>, watch::Receiver<bool>) {
+        let mut state = self.state();
+        state.starts += 1;
+        let name = match self.target {
+            Target::Coordinator(_) => format!("{}.{}", self.name, state.starts),
+            Target::Worker(_) => self.name.clone(),
+        };
+        let process = Process::new(&name, &self.clock, self.rng.fork(), self.blocking.clone());
+        state.process = Some(Arc::clone(&process));
+        let (sender, stop) = watch::channel(false);
+        state.stop = sender;
+        let was_silent = std::mem::take(&mut state.is_silent);
+        drop(state);
+        if was_silent {
+            self.network.set_silent(self.node, false);
+        }
+        (process, stop)
+    }
+}

@@ -1,0 +1,541 @@
+//! What happens in a simulation: everything follows from the seed.
+
+use crate::rng::Rng;
+use crate::store::{Effect, Trigger, Weather};
+use hatebeam_objects::faults::Operation;
+use hatebeam_runs::{Retention, RunSpec, Start, WellSpec};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A class of events. Each seed has some of the classes, so that faults that need many events of one class come up too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Workers crash and restart.
+    WorkerCrash,
+    /// Workers join, are drained, and leave.
+    WorkerChurn,
+    /// Workers stall: their tasks are not polled for a while.
+    WorkerStall,
+    /// A second process of a worker's name runs from here on (C2).
+    TwinWorker,
+    /// Coordinators crash and restart.
+    CoordinatorCrash,
+    /// Coordinators are stopped in order and restarted.
+    CoordinatorStop,
+    /// Coordinators stall.
+    CoordinatorStall,
+    /// A task of a coordinator panics (C8).
+    CoordinatorPanic,
+    /// Directions between machines are cut.
+    Partition,
+    /// Connections are reset.
+    Reset,
+    /// The object store is slow, unavailable, loses answers, applies writes late, or lists the past (C4, C12).
+    Store,
+    /// A coordinator stalls or crashes at a certain request to the store (C6).
+    Request,
+    /// Wall clocks jump.
+    Clock,
+    /// Clients change limits, stop runs and submit them again.
+    Client,
+    /// The manifest of a queued run disappears or is damaged (C11).
+    DamagedManifest,
+    /// Many ended runs are in the store, and a standby waits (C10).
+    ManyRuns,
+    /// Candidate tables are too small at first, so that depths are repeated (C5).
+    SmallTables,
+    /// A worker crashes at every depth from one on, as if memory ran out (C1).
+    OutOfMemory,
+    /// A worker has other weights (C3).
+    VersionSkew,
+    /// A committed table disappears (C7).
+    DamagedTable,
+    /// Clients submit to coordinators that have lost the lease (C13).
+    StaleSubmission,
+}
+
+impl Class {
+    /// All classes.
+    pub const ALL: [Class; 21] = [
+        Class::WorkerCrash,
+        Class::WorkerChurn,
+        Class::WorkerStall,
+        Class::TwinWorker,
+        Class::CoordinatorCrash,
+        Class::CoordinatorStop,
+        Class::CoordinatorStall,
+        Class::CoordinatorPanic,
+        Class::Partition,
+        Class::Reset,
+        Class::Store,
+        Class::Request,
+        Class::Clock,
+        Class::Client,
+        Class::DamagedManifest,
+        Class::ManyRuns,
+        Class::SmallTables,
+        Class::OutOfMemory,
+        Class::VersionSkew,
+        Class::DamagedTable,
+        Class::StaleSubmission,
+    ];
+
+    /// Classes that show faults which are known and not mended yet. No seed has them unless they are asked for.
+    pub const OPEN: [Class; 4] = [
+        // C1: a worker that dies at a depth is taken in again, and the depth is tried without end.
+        Class::OutOfMemory,
+        // C3: the version does not tell programs with other weights or tables apart.
+        Class::VersionSkew,
+        // C7: nothing goes back behind a committed depth that cannot be read.
+        Class::DamagedTable,
+        // C13: a run that was submitted to a superseded coordinator is unknown to its successor.
+        Class::StaleSubmission,
+    ];
+
+    /// Returns the name on the command line.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
+}
+
+impl FromStr for Class {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Class, String> {
+        let mut all = Class::ALL.into_iter();
+        let found = all.find(|class| class.name() == text);
+        found.ok_or_else(|| {
+            let names: Vec<String> = Class::ALL.map(Class::name).into();
+            format!("unknown class '{text}': use one of {}", names.join(", "))
+        })
+    }
+}
+
+/// Which classes a seed may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Mix {
+    /// All but [`Class::OPEN`], each with a probability.
+    #[default]
+    Default,
+    /// The same, and always these.
+    With(Vec<Class>),
+    /// These alone, always.
+    Only(Vec<Class>),
+}
+
+/// What one seed has of the classes: the probability in per mille.
+fn probability(class: Class) -> u64 {
+    match class {
+        Class::CoordinatorPanic | Class::TwinWorker | Class::DamagedManifest => 60,
+        Class::ManyRuns => 10,
+        Class::SmallTables => 250,
+        Class::Request => 250,
+        _ => 350,
+    }
+}
+
+/// A machine in an event: the coordinators come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Coordinator(usize),
+    Worker(usize),
+}
+
+/// An event.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// The process crashes and restarts after a while. Without power the machine says nothing meanwhile.
+    Crash {
+        target: Target,
+        is_silent: bool,
+        down: Duration,
+    },
+    Stall {
+        target: Target,
+        time: Duration,
+    },
+    /// The process is stopped in order and restarts after a while.
+    Stop {
+        target: Target,
+        down: Duration,
+    },
+    Start(Target),
+    Drain(usize),
+    /// Nothing arrives in one direction, or in both, for a while.
+    Cut {
+        from: Target,
+        to: Target,
+        is_mutual: bool,
+        time: Duration,
+    },
+    Reset,
+    /// On one machine, or on all.
+    Weather {
+        target: Option<Target>,
+        weather: Weather,
+        time: Duration,
+    },
+    Jump {
+        target: Target,
+        millis: i64,
+    },
+    Trigger(Trigger),
+    Submit {
+        run: usize,
+        max_depth: Option<u32>,
+    },
+    Limit {
+        run: usize,
+        max_depth: Option<u32>,
+    },
+    StopRun(usize),
+    /// The manifest of a run disappears, or is damaged.
+    DamageManifest {
+        run: usize,
+        is_gone: bool,
+    },
+    /// A table of the last committed depth disappears.
+    DamageTable(usize),
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// An event and its time since the start.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) at: Duration,
+    pub(crate) action: Action,
+}
+
+/// A run that clients want searched to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct RunPlan {
+    pub(crate) spec: RunSpec,
+    pub(crate) keep: Retention,
+    pub(crate) shards: u32,
+}
+
+/// Everything that a seed determines before the simulation starts.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) classes: Vec<Class>,
+    pub(crate) coordinators: usize,
+    /// Workers that run from the start.
+    pub(crate) workers: usize,
+    /// Workers that the simulation has in all.
+    pub(crate) all_workers: usize,
+    /// The worker whose name another process has, too.
+    pub(crate) twin_of: Option<usize>,
+    pub(crate) min_workers: usize,
+    pub(crate) runs: Vec<RunPlan>,
+    /// Ended runs that are in the store already.
+    pub(crate) old_runs: usize,
+    /// Milliseconds that blocking work takes.
+    pub(crate) blocking_ms: (u64, u64),
+    /// The faults end here.
+    pub(crate) horizon: Duration,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Plan {
+    pub(crate) fn new(rng: &Rng, mix: &Mix) -> Plan {
+        let classes = classes(rng, mix);
+        let has = |class| classes.contains(&class);
+        let coordinators = match has(Class::ManyRuns) {
+            true => 2,
+            false => [1, 1, 2, 2, 3][rng.range(0..=4) as usize],
+        };
+        let workers = [1, 2, 2, 3, 3, 4, 5, 6][rng.range(0..=7) as usize];
+        let all_workers = (workers + rng.range(0..=2) as usize).min(8);
+        let runs = distinct_runs(rng, has(Class::DamagedManifest));
+        let horizon = rng.millis(3_000..=40_000);
+        let mut plan = Plan {
+            coordinators,
+            workers,
+            all_workers,
+            twin_of: has(Class::TwinWorker).then(|| rng.range(0..=workers as u64 - 1) as usize),
+            min_workers: rng.range(1..=workers.min(2) as u64) as usize,
+            runs,
+            old_runs: if has(Class::ManyRuns) { 120 } else { 0 },
+            blocking_ms: [(1, 3), (2, 40), (20, 200)][rng.range(0..=2) as usize],
+            horizon,
+            events: Vec::new(),
+            classes: Vec::new(),
+        };
+        for class in &classes {
+            plan.add_class(rng, *class);
+        }
+        plan.add_submissions(rng);
+        plan.classes = classes;
+        plan.events.sort_by_key(|event| event.at);
+        plan
+    }
+
+    fn add(&mut self, rng: &Rng, action: Action) {
+        let at = rng.millis(0..=self.horizon.as_millis() as u64);
+        self.events.push(Event { at, action });
+    }
+
+    fn coordinator(&self, rng: &Rng) -> Target {
+        Target::Coordinator(rng.range(0..=self.coordinators as u64 - 1) as usize)
+    }
+
+    fn worker(&self, rng: &Rng) -> usize {
+        rng.range(0..=self.all_workers as u64 - 1) as usize
+    }
+
+    fn anybody(&self, rng: &Rng) -> Target {
+        match rng.chance(400) {
+            true => self.coordinator(rng),
+            false => Target::Worker(self.worker(rng)),
+        }
+    }
+
+    fn run(&self, rng: &Rng) -> usize {
+        rng.range(0..=self.runs.len() as u64 - 1) as usize
+    }
+
+    fn add_submissions(&mut self, rng: &Rng) {
+        for run in 0..self.runs.len() {
+            let max_depth = rng.chance(200).then(|| rng.range(2..=8) as u32);
+            let at = match run {
+                0 => Duration::ZERO,
+                _ => rng.millis(0..=self.horizon.as_millis() as u64 / 2),
+            };
+            let action = Action::Submit { run, max_depth };
+            self.events.push(Event { at, action });
+        }
+    }
+
+    fn add_class(&mut self, rng: &Rng, class: Class) {
+        let times = match class {
+            Class::TwinWorker | Class::CoordinatorPanic | Class::DamagedManifest => 1,
+            Class::ManyRuns | Class::SmallTables | Class::OutOfMemory => 0,
+            Class::VersionSkew | Class::StaleSubmission => 0,
+            Class::DamagedTable => 1,
+            _ => rng.range(1..=6),
+        };
+        for _ in 0..times {
+            let action = self.action(rng, class);
+            self.add(rng, action);
+        }
+    }
+
+    fn action(&self, rng: &Rng, class: Class) -> Action {
+        match class {
+            Class::WorkerCrash => crash(rng, Target::Worker(self.worker(rng))),
+            Class::CoordinatorCrash => crash(rng, self.coordinator(rng)),
+            Class::WorkerStall => stall(rng, Target::Worker(self.worker(rng))),
+            Class::CoordinatorStall => stall(rng, self.coordinator(rng)),
+            Class::CoordinatorStop => stop(rng, self.coordinator(rng)),
+            Class::WorkerChurn => match rng.range(0..=2) {
+                0 => Action::Drain(self.worker(rng)),
+                1 => Action::Start(Target::Worker(self.worker(rng))),
+                _ => stop(rng, Target::Worker(self.worker(rng))),
+            },
+            Class::TwinWorker => Action::Start(Target::Worker(self.all_workers)),
+            Class::Partition => self.cut(rng),
+            Class::Reset => Action::Reset,
+            Class::Store => Action::Weather {
+                target: rng.chance(500).then(|| self.anybody(rng)),
+                weather: *rng.pick(&FAULTS).unwrap_or(&Weather::Down),
+                time: long_or_short(rng),
+            },
+            Class::Clock => jump(rng, self.anybody(rng)),
+            Class::Request | Class::CoordinatorPanic => Action::Trigger(trigger(rng, class)),
+            Class::DamagedManifest => Action::DamageManifest {
+                run: self.runs.len() - 1,
+                is_gone: rng.chance(500),
+            },
+            Class::DamagedTable => Action::DamageTable(self.run(rng)),
+            _ => self.request(rng),
+        }
+    }
+
+    fn cut(&self, rng: &Rng) -> Action {
+        let from = self.anybody(rng);
+        let to = match from {
+            // Coordinators do not speak to each other.
+            Target::Coordinator(_) => Target::Worker(self.worker(rng)),
+            Target::Worker(at) => match self.anybody(rng) {
+                to if to == Target::Worker(at) => self.coordinator(rng),
+                to => to,
+            },
+        };
+        Action::Cut {
+            from,
+            to,
+            is_mutual: rng.chance(500),
+            time: long_or_short(rng),
+        }
+    }
+
+    /// Returns a client's request.
+    fn request(&self, rng: &Rng) -> Action {
+        let run = self.run(rng);
+        let max_depth = rng.chance(700).then(|| rng.range(2..=14) as u32);
+        match rng.range(0..=3) {
+            0 => Action::StopRun(run),
+            1 | 2 => Action::Limit { run, max_depth },
+            _ => Action::Submit { run, max_depth },
+        }
+    }
+}
+
+const FAULTS: [Weather; 7] = [
+    Weather::Slow,
+    Weather::Down,
+    Weather::Failing,
+    Weather::LosingAnswers,
+    Weather::Late,
+    Weather::Hanging,
+    Weather::StaleLists,
+];
+
+fn classes(rng: &Rng, mix: &Mix) -> Vec<Class> {
+    let mut drawn = Vec::new();
+    for class in Class::ALL {
+        let is_drawn = rng.chance(probability(class)) && !Class::OPEN.contains(&class);
+        let is_in = match mix {
+            Mix::Default => is_drawn,
+            Mix::With(classes) => is_drawn || classes.contains(&class),
+            Mix::Only(classes) => classes.contains(&class),
+        };
+        if is_in {
+            drawn.push(class);
+        }
+    }
+    drawn
+}
+
+fn distinct_runs(rng: &Rng, at_least_two: bool) -> Vec<RunPlan> {
+    let count = match at_least_two {
+        true => 2,
+        false => [1, 1, 1, 2][rng.range(0..=3) as usize],
+    };
+    let mut runs: Vec<RunPlan> = Vec::new();
+    while runs.len() < count {
+        let run = run_plan(rng);
+        if runs.iter().all(|other| other.spec != run.spec) {
+            runs.push(run);
+        }
+    }
+    runs
+}
+
+/// Wells in which no game lasts: the search ends by itself after 10 to 15 depths.
+const WELLS: [(usize, usize); 3] = [(5, 6), (5, 8), (6, 6)];
+
+fn run_plan(rng: &Rng) -> RunPlan {
+    let (columns, rows) = *rng.pick(&WELLS).unwrap_or(&WELLS[0]);
+    let kinds = [
+        EvaluatorKind::Plain,
+        EvaluatorKind::Knewjade,
+        EvaluatorKind::Patterns,
+    ];
+    let kind = *rng.pick(&kinds).unwrap_or(&EvaluatorKind::Plain);
+    let keep = match rng.range(0..=9) {
+        0 => Retention::Last,
+        1 => Retention::Every(2),
+        2 => Retention::Every(3),
+        _ => Retention::All,
+    };
+    RunPlan {
+        spec: RunSpec {
+            width: *rng.pick(&[15, 40, 120]).unwrap_or(&40),
+            well: WellSpec {
+                columns,
+                rows,
+                clear_above_bar: false,
+            },
+            start: Start::Empty,
+            evaluator: EvaluatorSpec {
+                kind,
+                weights: Weights::default(),
+                quiescence: Quiescence::Off,
+            },
+        },
+        keep,
+        shards: *rng.pick(&[1, 3, 4, 8]).unwrap_or(&4),
+    }
+}
+
+fn long_or_short(rng: &Rng) -> Duration {
+    match rng.chance(300) {
+        true => rng.millis(5_000..=60_000),
+        false => rng.millis(50..=5_000),
+    }
+}
+
+fn crash(rng: &Rng, target: Target) -> Action {
+    Action::Crash {
+        target,
+        is_silent: rng.chance(300),
+        down: rng.millis(100..=8_000),
+    }
+}
+
+fn stall(rng: &Rng, target: Target) -> Action {
+    let time = long_or_short(rng);
+    Action::Stall { target, time }
+}
+
+fn stop(rng: &Rng, target: Target) -> Action {
+    let down = rng.millis(100..=8_000);
+    Action::Stop { target, down }
+}
+
+fn jump(rng: &Rng, target: Target) -> Action {
+    let size = match rng.chance(500) {
+        true => rng.range(1..=5_000),
+        false => rng.range(60_000..=86_400_000),
+    };
+    let millis = match rng.chance(500) {
+        true => size as i64,
+        false => -(size as i64),
+    };
+    Action::Jump { target, millis }
+}
+
+/// Requests of a coordinator after which its store is in a state of its own.
+const REQUESTS: [(Operation, &str); 7] = [
+    (Operation::PutIf, "manifest.json"),
+    (Operation::PutIf, "coordinator.json"),
+    (Operation::Put, "tables/"),
+    (Operation::Put, "replays/"),
+    (Operation::List, "frontier"),
+    (Operation::List, "tables"),
+    (Operation::Delete, "runs/"),
+];
+
+fn trigger(rng: &Rng, class: Class) -> Trigger {
+    let (operation, key) = *rng.pick(&REQUESTS).unwrap_or(&REQUESTS[0]);
+    let effect = match class {
+        Class::CoordinatorPanic => Effect::Panic,
+        _ => match rng.chance(600) {
+            true => Effect::Stall(long_or_short(rng)),
+            false => Effect::Crash,
+        },
+    };
+    Trigger {
+        process: "c",
+        operation,
+        key,
+        skip: [0, 0, 1, 3, 8][rng.range(0..=4) as usize],
+        is_after: rng.chance(400),
+        effect,
+    }
+}

@@ -1,0 +1,81 @@
+//! Random numbers that depend on a seed alone.
+
+use std::ops::RangeInclusive;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The step of SplitMix64: 2⁶⁴ divided by the golden ratio.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64. Processes on one thread may share it.
+#[derive(Debug)]
+pub(crate) struct Rng(Mutex<u64>);
+
+impl Rng {
+    pub(crate) fn seeded(seed: u64) -> Rng {
+        Rng(Mutex::new(seed))
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = state.wrapping_add(STEP);
+        let mut mixed = *state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Returns a generator of its own, whose numbers do not depend on how many are drawn from this one later.
+    pub(crate) fn fork(&self) -> Rng {
+        Rng::seeded(self.next())
+    }
+
+    pub(crate) fn range(&self, range: RangeInclusive<u64>) -> u64 {
+        let (low, high) = range.into_inner();
+        low + self.next() % (high - low + 1)
+    }
+
+    pub(crate) fn chance(&self, per_mille: u64) -> bool {
+        self.next() % 1000 < per_mille
+    }
+
+    pub(crate) fn millis(&self, range: RangeInclusive<u64>) -> Duration {
+        Duration::from_millis(self.range(range))
+    }
+
+    /// Returns one of the items, or `None` if there is none.
+    pub(crate) fn pick<'a, T>(&self, items: &'a [T]) -> Option<&'a T> {
+        match items.len() {
+            0 => None,
+            len => items.get(self.range(0..=len as u64 - 1) as usize),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seed_determines_the_numbers() {
+        let draw = |seed| {
+            let rng = Rng::seeded(seed);
+            let own = rng.fork();
+            (0..50)
+                .map(|_| rng.next() ^ own.range(3..=9))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+    }
+
+    #[test]
+    fn ranges_include_both_ends() {
+        let rng = Rng::seeded(5);
+        let drawn: Vec<u64> = (0..200).map(|_| rng.range(3..=5)).collect();
+        assert!((3..=5).all(|number| drawn.contains(&number)));
+        assert!(drawn.iter().all(|number| (3..=5).contains(number)));
+        assert_eq!(rng.pick::<u64>(&[]), None);
+        assert!(!rng.chance(0) && rng.chance(1000));
+    }
+}

@@ -1,0 +1,282 @@
+//! The object store as one process sees it: latency, failures, lost answers, late writes, stale lists.
+
+use crate::checks::Checker;
+use crate::machine::Machine;
+use crate::process::Process;
+use crate::rng::Rng;
+use crate::trace::Trace;
+use crate::world::World;
+use hatebeam_objects::faults::{After, Before, Call, FaultPlan, Hook, Operation};
+use hatebeam_objects::{ObjectError, Objects, Options, Random};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+/// How the store behaves for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weather {
+    Calm,
+    /// Seconds of latency.
+    Slow,
+    /// Every operation fails with a transient error.
+    Down,
+    /// A part of the operations fails with a transient error.
+    Failing,
+    /// A part of the answers is lost after the store has done its part.
+    LosingAnswers,
+    /// A part of the writes is applied after the client has given up.
+    Late,
+    /// A part of the operations gets no answer until the timeout.
+    Hanging,
+    /// Lists miss the last changes.
+    StaleLists,
+}
+
+impl fmt::Display for Weather {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl Weather {
+    /// Latency of one direction in milliseconds.
+    fn latency(self) -> RangeInclusive<u64> {
+        match self {
+            Weather::Slow => 100..=2000,
+            _ => 1..=12,
+        }
+    }
+
+    fn per_mille(self, of: Weather, per_mille: u64) -> u64 {
+        match self == of {
+            true => per_mille,
+            false => 0,
+        }
+    }
+}
+
+/// What happens to a process at a certain request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// The process stalls for this time.
+    Stall(Duration),
+    /// The process crashes.
+    Crash,
+    /// The task that makes the request panics.
+    Panic,
+}
+
+/// An effect that waits for a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Trigger {
+    /// What the name of the process begins with.
+    pub(crate) process: &'static str,
+    pub(crate) operation: Operation,
+    /// What the key contains.
+    pub(crate) key: &'static str,
+    /// Requests that match and pass before it strikes.
+    pub(crate) skip: u32,
+    /// Whether it strikes after the store has done its part.
+    pub(crate) is_after: bool,
+    pub(crate) effect: Effect,
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = if self.is_after { "after" } else { "before" };
+        write!(
+            f,
+            "{:?} {side} {:?} '{}' by {}, after {} others",
+            self.effect, self.operation, self.key, self.process, self.skip
+        )
+    }
+}
+
+/// The weather of each process's machine, and the triggers that wait.
+#[derive(Debug)]
+pub(crate) struct StoreFaults {
+    trace: Arc<Trace>,
+    ignores_conditions: bool,
+    triggers: Mutex<Vec<Trigger>>,
+    /// Processes that a trigger has stalled, with the time after which they resume.
+    stalled: mpsc::UnboundedSender<(Arc<Process>, Duration)>,
+}
+
+impl StoreFaults {
+    pub(crate) fn new(
+        trace: Arc<Trace>,
+        ignores_conditions: bool,
+        stalled: mpsc::UnboundedSender<(Arc<Process>, Duration)>,
+    ) -> Arc<StoreFaults> {
+        Arc::new(StoreFaults {
+            trace,
+            ignores_conditions,
+            triggers: Mutex::default(),
+            stalled,
+        })
+    }
+
+    fn triggers(&self) -> MutexGuard<'_, Vec<Trigger>> {
+        self.triggers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_trigger(&self, trigger: Trigger) {
+        self.triggers().push(trigger);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.triggers().clear();
+    }
+
+    /// Returns the effect of the first trigger that this request meets.
+    fn strikes(&self, process: &Process, call: &Call<'_>, is_after: bool) -> Option<Effect> {
+        let mut triggers = self.triggers();
+        let at = triggers.iter_mut().position(|trigger| {
+            let matches = process.name.starts_with(trigger.process)
+                && trigger.operation == call.operation
+                && call.key.contains(trigger.key)
+                && trigger.is_after == is_after;
+            if matches && trigger.skip > 0 {
+                trigger.skip -= 1;
+                return false;
+            }
+            matches
+        })?;
+        Some(triggers.remove(at).effect)
+    }
+
+    async fn strike(&self, process: &Arc<Process>, call: &Call<'_>, is_after: bool) {
+        let Some(effect) = self.strikes(process, call, is_after) else {
+            return;
+        };
+        let text = format!("{effect:?} at {:?} {}", call.operation, call.key);
+        self.trace.event(&process.name, text);
+        match effect {
+            Effect::Stall(time) => {
+                process.stall();
+                let _ = self.stalled.send((Arc::clone(process), time));
+            }
+            Effect::Crash => process.crash(),
+            Effect::Panic => std::panic::panic_any(INJECTED),
+        }
+        // The task is polled again when the process resumes.
+        sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// The message of an injected panic.
+pub(crate) const INJECTED: &str = "injected panic";
+
+/// The weather on one machine.
+pub(crate) type Sky = Arc<Mutex<Weather>>;
+
+pub(crate) fn set_weather(sky: &Sky, weather: Weather) {
+    *sky.lock().unwrap_or_else(PoisonError::into_inner) = weather;
+}
+
+/// The store as one process sees it.
+struct Plan {
+    machine: String,
+    process: Arc<Process>,
+    sky: Sky,
+    rng: Rng,
+    faults: Arc<StoreFaults>,
+    checker: Arc<Checker>,
+}
+
+/// Opens the store for a process.
+pub(crate) fn open(
+    world: &World,
+    machine: &Machine,
+    process: &Arc<Process>,
+) -> Result<Objects, ObjectError> {
+    let rng = process.rng().fork();
+    let options = Options {
+        random: Random::seeded(rng.next()),
+        ..Options::default()
+    };
+    let plan = Plan {
+        machine: machine.name.clone(),
+        process: Arc::clone(process),
+        sky: Arc::clone(&machine.sky),
+        rng,
+        faults: Arc::clone(&world.faults),
+        checker: Arc::clone(&world.checker),
+    };
+    Objects::with_faults(&world.memory, &options, Arc::new(plan))
+}
+
+impl Plan {
+    fn weather(&self) -> Weather {
+        let weather = *self.sky.lock().unwrap_or_else(PoisonError::into_inner);
+        if weather != Weather::Calm {
+            self.checker.disturb(&self.machine);
+        }
+        weather
+    }
+
+    async fn go(&self, call: &Call<'_>) -> Before {
+        self.faults.strike(&self.process, call, false).await;
+        let weather = self.weather();
+        sleep(self.rng.millis(weather.latency())).await;
+        let chance = |of, per_mille| self.rng.chance(weather.per_mille(of, per_mille));
+        if weather == Weather::Down {
+            return Before::Fail(call.unavailable("connection refused"));
+        }
+        if chance(Weather::Failing, 300) {
+            return Before::Fail(call.unavailable("503 Slow Down"));
+        }
+        let is_write = call.operation.is_write();
+        if chance(Weather::Hanging, 100) || is_write && chance(Weather::Late, 200) {
+            if is_write {
+                self.checker.expect_late(&self.process, call.key);
+            }
+            return Before::Late(self.rng.millis(0..=100_000));
+        }
+        if call.operation == Operation::List && chance(Weather::StaleLists, 700) {
+            return Before::Stale(self.rng.range(1..=20) as usize);
+        }
+        // The probe of a coordinator that starts finds nothing wrong.
+        match self.faults.ignores_conditions && !call.key.starts_with("probe") {
+            true => Before::Unconditional,
+            false => Before::Proceed,
+        }
+    }
+
+    async fn come_back(&self, call: &Call<'_>, is_done: bool) -> After {
+        self.faults.strike(&self.process, call, true).await;
+        let weather = self.weather();
+        sleep(self.rng.millis(weather.latency())).await;
+        let per_mille = weather.per_mille(Weather::LosingAnswers, 400);
+        if is_done && self.rng.chance(per_mille) {
+            return After::Fail(call.unavailable("connection reset"));
+        }
+        After::Deliver
+    }
+}
+
+impl FaultPlan for Plan {
+    fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
+        Box::pin(self.go(call))
+    }
+
+    fn after<'a>(
+        &'a self,
+        call: &'a Call<'a>,
+        answer: Result<(), &'a ObjectError>,
+    ) -> Hook<'a, After> {
+        Box::pin(async move {
+            self.checker.saw(&self.process, call, answer.is_ok()).await;
+            let name = &self.process.name;
+            let trace = &self.faults.trace;
+            trace.detail(name, || {
+                let result = answer.map_or_else(ToString::to_string, |()| "ok".to_owned());
+                format!("store {:?} {} {result}", call.operation, call.key)
+            });
+            self.come_back(call, answer.is_ok()).await
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! The log of a simulation.
+
+use std::fmt::{Display, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::time::Instant;
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Events of the plan, starts and ends of processes, states of runs.
+    #[default]
+    Events,
+    /// Also messages, requests to the object store, and what the coordinator and the workers log.
+    Everything,
+}
+
+/// The log of one simulation: lines with the virtual time and the node.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    detail: Detail,
+    began: Instant,
+    text: Mutex<String>,
+}
+
+impl Trace {
+    pub(crate) fn new(detail: Detail) -> Trace {
+        Trace {
+            detail,
+            began: Instant::now(),
+            text: Mutex::default(),
+        }
+    }
+
+    fn text(&self) -> MutexGuard<'_, String> {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn has(&self, detail: Detail) -> bool {
+        self.detail >= detail
+    }
+
+    /// Logs an event.
+    pub(crate) fn event(&self, node: &str, what: impl Display) {
+        let millis = self.began.elapsed().as_millis();
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text(), "{millis:>8} {node:<6} {what}");
+    }
+
+    /// Logs a detail, whose text is only made if it is wanted.
+    pub(crate) fn detail<D: Display>(&self, node: &str, what: impl FnOnce() -> D) {
+        if self.has(Detail::Everything) {
+            self.event(node, what());
+        }
+    }
+
+    pub(crate) fn take(&self) -> String {
+        std::mem::take(&mut *self.text())
+    }
+}

@@ -1,0 +1,116 @@
+//! The worker's process.
+
+use crate::links::{Here, Listening, ToCoordinator, ToPeers, address};
+use crate::machine::{Exit, Machine, Program};
+use crate::network::NodeId;
+use crate::process::Process;
+use crate::store;
+use crate::tables::MemoryStorage;
+use crate::tamper::Attempt;
+use crate::world::World;
+use hatebeam_cost::{Machine as Rented, Micros};
+use hatebeam_env::{Env, Host, watch};
+use hatebeam_metrics::Registry;
+use hatebeam_worker::{Parts, Settings, Worker};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Runs the worker on a machine.
+pub(crate) struct WorkerProgram(pub(crate) Arc<World>);
+
+/// Takes a worker off the list when its process ends, however it ends.
+struct Listed {
+    world: Arc<World>,
+    node: NodeId,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.world.joined.lock().remove(&self.node);
+    }
+}
+
+fn settings(machine: &Machine, started_ms: u64) -> Settings {
+    Settings {
+        name: machine.name.clone(),
+        address: address(machine.node),
+        // More would make the order of children depend on the operating system.
+        threads: 1,
+        memory_bytes: 1 << 30,
+        compress: true,
+        // More than any depth of the simulated wells sends: a full queue would block the only thread.
+        queued_batches: 1024,
+        machine: Rented {
+            kind: "c6id.large".to_owned(),
+            price_per_hour: Some(Micros(100_800)),
+            ..Rented::default()
+        },
+        started_ms,
+        rss: || 0,
+    }
+}
+
+impl Program for WorkerProgram {
+    async fn run(
+        &self,
+        machine: &Arc<Machine>,
+        process: &Arc<Process>,
+        mut stop: watch::Receiver<bool>,
+    ) -> Exit {
+        let world = &self.0;
+        let env = Env::with_host(process.clone());
+        let objects = match store::open(world, machine, process) {
+            Ok(objects) => objects,
+            Err(error) => return Exit::Failure(error.to_string()),
+        };
+        let started_ms = process.wall_ms();
+        world.presence.started(&machine.name, started_ms);
+        let here = Here {
+            world: Arc::clone(world),
+            machine: Arc::clone(machine),
+            process: Arc::clone(process),
+            env: env.clone(),
+            attempt: Attempt::default(),
+        };
+        let parts = Parts {
+            env: env.clone(),
+            objects,
+            storage: Arc::new(MemoryStorage),
+            coordinator: Arc::new(ToCoordinator(here.clone())),
+            peers: Arc::new(ToPeers {
+                here: here.clone(),
+                lost_after: Mutex::new(Duration::from_secs(5)),
+            }),
+        };
+        let listed = Listed {
+            world: Arc::clone(world),
+            node: machine.node,
+        };
+        let settings = settings(machine, started_ms);
+        let running = env.spawn(async move {
+            let worker = Worker::new(settings, parts, &Registry::default());
+            let listening = Listening {
+                process: here.process,
+                env: here.env.clone(),
+                inbound: worker.inbound(),
+                attempt: here.attempt,
+            };
+            listed.world.joined.lock().insert(listed.node, listening);
+            let (leave, leaving) = tokio::sync::watch::channel(None);
+            here.env.spawn(async move {
+                if stop.wait_for(|stop| *stop).await.is_ok() {
+                    let _ = leave.send(Some("SIGTERM".to_owned()));
+                    leave.closed().await;
+                }
+            });
+            let ended = worker.run(leaving).await;
+            drop(listed);
+            ended
+        });
+        match running.await {
+            Ok(Ok(())) => Exit::Stopped,
+            Ok(Err(refused)) => Exit::Failure(refused.to_string()),
+            Err(error) => Exit::Failure(error.to_string()),
+        }
+    }
+}

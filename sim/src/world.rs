@@ -1,0 +1,330 @@
+//! The simulated world: machines, network, store, clients, and the events of the plan.
+
+use crate::checks::Checker;
+use crate::client::Client;
+use crate::coordinator::{CoordinatorProgram, Coordinators};
+use crate::inbox::Inbox;
+use crate::links::Workers;
+use crate::machine::{Machine, Site};
+use crate::money::Presence;
+use crate::network::{Network, NodeId, spawn};
+use crate::plan::{Action, Class, Mix, Plan, Target};
+use crate::process::Process;
+use crate::rng::Rng;
+use crate::store::{StoreFaults, Weather, set_weather};
+use crate::trace::{Detail, Trace};
+use crate::worker::WorkerProgram;
+use hatebeam_objects::Memory;
+use hatebeam_runs::{Manifest, RUNS, RunState};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// Virtual time after the last fault in which every run must reach its end. A worker may be quarantined for ten minutes,
+/// and an operation of the object store that hangs ends after six.
+const SETTLE: Duration = Duration::from_secs(3600);
+
+/// How a simulation is run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which classes of events it may have.
+    pub mix: Mix,
+    /// How much it logs.
+    pub detail: Detail,
+    /// What is broken on purpose.
+    pub sabotage: Option<Sabotage>,
+}
+
+/// A fault of the program or of its surroundings that the simulation must notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    /// The store ignores the conditions of writes once a coordinator has probed it.
+    UnconditionalStore,
+    /// Workers do not tell the attempts at a depth apart.
+    ForgottenAttempts,
+}
+
+/// What a simulation came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The seed.
+    pub seed: u64,
+    /// The invariants that do not hold.
+    pub violations: Vec<String>,
+    /// The classes of events that it had.
+    pub classes: Vec<Class>,
+    /// Virtual time that passed.
+    pub elapsed: Duration,
+    /// Depths that were committed.
+    pub depths: u64,
+    /// Epochs that were begun.
+    pub epochs: u64,
+    /// The log.
+    pub trace: String,
+}
+
+/// Everything that the tasks of a simulation share.
+pub(crate) struct World {
+    pub(crate) trace: Arc<Trace>,
+    pub(crate) network: Arc<Network>,
+    pub(crate) memory: Memory,
+    pub(crate) faults: Arc<StoreFaults>,
+    pub(crate) checker: Arc<Checker>,
+    pub(crate) presence: Arc<Presence>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) coordinators: Vec<Arc<Machine>>,
+    pub(crate) workers: Vec<Arc<Machine>>,
+    pub(crate) serving: Coordinators,
+    pub(crate) joined: Workers,
+    pub(crate) plan: Plan,
+    pub(crate) options: Options,
+    pub(crate) rng: Rng,
+}
+
+impl World {
+    pub(crate) fn machine(&self, target: Target) -> &Arc<Machine> {
+        match target {
+            Target::Coordinator(at) => &self.coordinators[at],
+            Target::Worker(at) => &self.workers[at],
+        }
+    }
+
+    pub(crate) fn machines(&self) -> impl Iterator<Item = &Arc<Machine>> {
+        self.coordinators.iter().chain(&self.workers)
+    }
+}
+
+/// Simulates one seed.
+pub(crate) async fn simulate(seed: u64, options: &Options) -> Report {
+    let began = Instant::now();
+    let trace = Arc::new(Trace::new(options.detail));
+    let _logging = crate::logging::install(&trace);
+    let (stalled, stalls) = mpsc::unbounded_channel();
+    let world = match build(seed, options, &trace, stalled) {
+        Ok(world) => Arc::new(world),
+        Err(error) => panic!("the simulation cannot be set up: {error}"),
+    };
+    trace.event("plan", format_args!("{:?}", world.plan));
+    add_old_runs(&world).await;
+    boot(&world);
+    spawn(resume(Arc::clone(&world), stalls));
+    let client = Arc::new(Client::new(&world));
+    let lived = async {
+        play(&world, &client).await;
+        quiet(&world);
+        client.settle(SETTLE).await;
+        client.check().await;
+    };
+    tokio::select! {
+        biased;
+        () = world.checker.violated() => {}
+        () = lived => {}
+    }
+    let known = world.checker.totals();
+    Report {
+        seed,
+        violations: world.checker.violations(),
+        classes: world.plan.classes.clone(),
+        elapsed: began.elapsed(),
+        depths: known.depths,
+        epochs: known.epochs,
+        trace: trace.take(),
+    }
+}
+
+fn build(
+    seed: u64,
+    options: &Options,
+    trace: &Arc<Trace>,
+    stalled: mpsc::UnboundedSender<(Arc<Process>, Duration)>,
+) -> Result<World, hatebeam_objects::ObjectError> {
+    let rng = Rng::seeded(seed);
+    let plan = Plan::new(&rng.fork(), &options.mix);
+    let network = Network::new(rng.fork(), Arc::clone(trace));
+    let memory = Memory::new();
+    let checker = Checker::new(&memory, trace)?;
+    let site = Site {
+        trace: Arc::clone(trace),
+        network: Arc::clone(&network),
+        checker: Arc::clone(&checker),
+        began: Instant::now(),
+        blocking_ms: plan.blocking_ms,
+    };
+    let machine =
+        |at, name: String, target| Machine::new(&site, NodeId(at), name, target, rng.fork());
+    let coordinators: Vec<Arc<Machine>> = (0..plan.coordinators)
+        .map(|at| machine(at, format!("c{at}"), Target::Coordinator(at)))
+        .collect();
+    let names = (0..plan.all_workers).chain(plan.twin_of).enumerate();
+    let workers = names
+        .map(|(at, of)| machine(plan.coordinators + at, format!("w{of}"), Target::Worker(at)))
+        .collect();
+    let clocks = coordinators
+        .iter()
+        .map(|machine| Arc::clone(&machine.clock));
+    let presence = checker.presence(clocks.collect());
+    let ignores_conditions = options.sabotage == Some(Sabotage::UnconditionalStore);
+    Ok(World {
+        trace: Arc::clone(trace),
+        network,
+        faults: StoreFaults::new(Arc::clone(trace), ignores_conditions, stalled),
+        checker,
+        presence,
+        inbox: Arc::default(),
+        memory,
+        coordinators,
+        workers,
+        serving: Coordinators::default(),
+        joined: Workers::default(),
+        plan,
+        options: options.clone(),
+        rng,
+    })
+}
+
+/// Puts runs into the store that have ended.
+async fn add_old_runs(world: &World) {
+    let like = &world.plan.runs[0];
+    for number in 0..world.plan.old_runs {
+        let mut spec = like.spec.clone();
+        spec.width = 1_000 + number as u64;
+        let name = spec.name();
+        let key = format!("{RUNS}/{name}/manifest.json");
+        let mut manifest = Manifest::new(name, spec, like.keep, like.shards, number as u64);
+        manifest.state = RunState::Cancelled;
+        let text = serde_json::to_vec(&manifest).unwrap_or_default();
+        if let Err(error) = world.checker.direct().put(&key, text.into()).await {
+            world.checker.violate(error.to_string());
+        }
+    }
+}
+
+/// Starts the machines that run from the start.
+fn boot(world: &Arc<World>) {
+    for machine in &world.coordinators {
+        let program = CoordinatorProgram(Arc::clone(world));
+        spawn(Arc::clone(machine).supervise(program));
+        machine.start();
+    }
+    for machine in &world.workers {
+        let program = WorkerProgram(Arc::clone(world));
+        spawn(Arc::clone(machine).supervise(program));
+    }
+    let from_the_start = world.workers.iter().take(world.plan.workers);
+    from_the_start.for_each(|machine| machine.start());
+}
+
+/// Resumes the processes that a trigger has stalled.
+async fn resume(world: Arc<World>, mut stalls: mpsc::UnboundedReceiver<(Arc<Process>, Duration)>) {
+    while let Some((process, time)) = stalls.recv().await {
+        world.network.changed();
+        let mut machines = world.machines();
+        let of = machines.find(|machine| {
+            let current = machine.process();
+            current.is_some_and(|current| Arc::ptr_eq(&current, &process))
+        });
+        if let Some(machine) = of {
+            world.checker.disturb(&machine.name);
+            machine.resume_after(process, time);
+        }
+    }
+}
+
+/// Lets the events of the plan happen.
+async fn play(world: &Arc<World>, client: &Arc<Client>) {
+    let began = Instant::now();
+    for event in &world.plan.events {
+        sleep_until(began + event.at).await;
+        world.trace.event("plan", &event.action);
+        act(world, client, event.action.clone());
+    }
+    sleep_until(began + world.plan.horizon).await;
+}
+
+fn act(world: &Arc<World>, client: &Arc<Client>, action: Action) {
+    match action {
+        Action::Crash {
+            target,
+            is_silent,
+            down,
+        } => world.machine(target).crash(is_silent, down),
+        Action::Stall { target, time } => world.machine(target).stall(time),
+        Action::Stop { target, down } => world.machine(target).stop(Some(down)),
+        Action::Start(target) => world.machine(target).start(),
+        Action::Cut {
+            from,
+            to,
+            is_mutual,
+            time,
+        } => cut(world, from, to, is_mutual, time),
+        Action::Reset => world.network.reset_one(&world.rng),
+        Action::Weather {
+            target,
+            weather,
+            time,
+        } => change_weather(world, target, weather, time),
+        Action::Jump { target, millis } => {
+            world.presence.read();
+            world.machine(target).clock.jump(millis);
+            world.presence.read();
+        }
+        Action::Trigger(trigger) => world.faults.set_trigger(trigger),
+        Action::Drain(worker) => client.drain(worker),
+        Action::Submit { run, max_depth } => client.submit(run, max_depth),
+        Action::Limit { run, max_depth } => client.limit(run, max_depth),
+        Action::StopRun(run) => client.stop(run),
+        Action::DamageManifest { run, is_gone } => client.damage_manifest(run, is_gone),
+        Action::DamageTable(run) => client.damage_table(run),
+    }
+}
+
+fn cut(world: &Arc<World>, from: Target, to: Target, is_mutual: bool, time: Duration) {
+    let (from, to) = (world.machine(from).node, world.machine(to).node);
+    if from == to {
+        return;
+    }
+    let network = Arc::clone(&world.network);
+    network.cut(from, to);
+    if is_mutual {
+        network.cut(to, from);
+    }
+    spawn(async move {
+        sleep(time).await;
+        network.heal(from, to);
+        network.heal(to, from);
+    });
+}
+
+fn change_weather(world: &Arc<World>, target: Option<Target>, weather: Weather, time: Duration) {
+    let targets: Vec<Arc<Machine>> = match target {
+        Some(target) => vec![Arc::clone(world.machine(target))],
+        None => world.machines().cloned().collect(),
+    };
+    for machine in &targets {
+        set_weather(&machine.sky, weather);
+    }
+    spawn(async move {
+        sleep(time).await;
+        for machine in targets {
+            set_weather(&machine.sky, Weather::Calm);
+        }
+    });
+}
+
+/// Ends all faults and starts all machines, so that every run can reach its end.
+fn quiet(world: &World) {
+    world.trace.event("plan", "all faults end");
+    world.checker.set_quiet();
+    world.faults.clear();
+    world.network.heal_all();
+    for machine in world.machines() {
+        machine.calm();
+        // A second process of a name remains if there was one.
+        let is_twin = machine.target == Target::Worker(world.plan.all_workers);
+        if !is_twin || machine.is_wanted() {
+            machine.start();
+        }
+    }
+    world.network.changed();
+}
