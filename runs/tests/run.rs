@@ -190,7 +190,7 @@ fn run_stopped_by_its_time_limit_can_be_continued() {
     let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
     let mut before = 0;
-    for max_seconds in [0.0, 0.05, 0.05, 0.1] {
+    for max_seconds in [0.0, 0.001, 0.001, 0.0] {
         let run = Run::open_or_create(&dir, &spec(200), None).unwrap();
         let settings = Settings {
             threads: 2,
