@@ -8,6 +8,8 @@
 //! [`Coordinator`] works without sockets and takes time, randomness and tasks from an [`Env`](hatebeam_env::Env).
 //! [`coordinate`] puts the servers around it.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod alerts;
 mod clients;
 mod coordinator;

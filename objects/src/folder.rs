@@ -46,6 +46,10 @@ impl Folder {
     }
 
     /// Removes abandoned temporary files. After a failure the next start removes the rest.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the simulation keeps objects in memory"
+    )]
     fn remove_abandoned(&self) {
         let now = SystemTime::now();
         for entry in fs::read_dir(self.root.join(".tmp"))

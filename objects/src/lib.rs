@@ -12,6 +12,8 @@
 //! Transient failures are retried a bounded number of times. The remaining failures are [`ObjectError`]s, which
 //! name the cause and the remedy.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod backoff;
 mod checksum;
 mod conditional;

@@ -12,6 +12,10 @@ use tokio::task::spawn_blocking;
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Runs blocking work on a thread for such work.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the simulation keeps objects in memory"
+)]
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ObjectError> + Send + 'static,
 ) -> Result<T, ObjectError> {

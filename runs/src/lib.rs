@@ -2,6 +2,8 @@
 //! results; the search from depth to depth on one machine ([`Run`]); and reading its best game back
 //! ([`best_game`]).
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 #[cfg(feature = "objects")]
 mod archive;
 mod end;

@@ -15,6 +15,8 @@
 //! Whatever reaches outside is a value in [`Parts`]: time and tasks ([`Env`](hatebeam_env::Env)), the object store,
 //! the disk ([`LocalStorage`]), the coordinator ([`CoordinatorLink`]) and the other workers ([`PeerLink`]).
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod epoch;
 mod error;
 mod exchange;

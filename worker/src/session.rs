@@ -210,7 +210,6 @@ async fn tick(heartbeats: &mut Option<Interval>) {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods)] // tests spawn on the real runtime
 mod tests {
     use super::*;
     use crate::link::CoordinatorLink;

@@ -369,6 +369,10 @@ impl Intercept for Observe {
         Ok(())
     }
 
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the simulation keeps objects in memory"
+    )]
     fn read_after_transmit(
         &self,
         context: &BeforeDeserializationInterceptorContextRef<'_>,

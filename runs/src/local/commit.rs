@@ -37,6 +37,10 @@ impl Commit {
     }
 
     /// Begins the commit of a frontier, whose record the thread computes.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a run on one machine is not simulated"
+    )]
     pub(super) fn begin(
         mut store: RunStore,
         span: Span,

@@ -1,7 +1,5 @@
 //! Executors over links, tables and an object store in memory.
 
-#![allow(clippy::disallowed_methods)] // tests spawn on the real runtime
-
 use crate::testing::{Cluster, RUN, prepare, spec};
 use crate::worker::Worker;
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};

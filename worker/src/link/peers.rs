@@ -115,7 +115,6 @@ impl Peers for PeerService {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods)] // tests spawn on the real runtime
 mod tests {
     use super::*;
     use crate::testing::{Cluster, prepare};
