@@ -14,7 +14,7 @@ use hatebeam_proto::v1::{
     SubmitResponse, WatchRequest, WatchResponse, WorkersRequest, WorkersResponse,
 };
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -400,75 +400,36 @@ fn errors_name_the_invalid_file() {
     let cut = ours.path().join("cut.pem");
     let pem = fs::read_to_string(&good.cert).unwrap();
     fs::write(&cut, &pem[..pem.len() / 2]).unwrap();
-    let with = |change: &dyn Fn(&mut Tls)| {
-        let mut tls = good.clone();
-        change(&mut tls);
-        tls
-    };
-    for (tls, file, expected) in [
-        (
-            with(&|tls| tls.ca = nowhere.clone()),
-            "nowhere",
-            "cannot read",
-        ),
-        (
-            with(&|tls| tls.cert = nowhere.clone()),
-            "nowhere",
-            "cannot read",
-        ),
-        (
-            with(&|tls| tls.key = nowhere.clone()),
-            "nowhere",
-            "cannot read",
-        ),
-        (
-            with(&|tls| tls.ca = text.clone()),
-            "text",
-            "no certificate in PEM",
-        ),
-        (
-            with(&|tls| tls.cert = text.clone()),
-            "text",
-            "no certificate in PEM",
-        ),
-        (
-            with(&|tls| tls.cert = cut.clone()),
-            "cut.pem",
-            "no certificate in PEM",
-        ),
-        (
-            with(&|tls| tls.cert = good.key.clone()),
-            "worker-key.pem",
-            "no certificate in PEM",
-        ),
-        (
-            with(&|tls| tls.key = text.clone()),
-            "text",
-            "no private key in PEM",
-        ),
-        (
-            with(&|tls| tls.key = good.cert.clone()),
-            "worker.pem",
-            "no private key in PEM",
-        ),
-        (
-            with(&|tls| tls.key = at(&ours, "client-key.pem")),
-            "client-key.pem",
-            "not the key of",
-        ),
-        (
-            with(&|tls| tls.ca = at(&theirs, "ca.pem")),
-            "worker.pem",
-            "not issued by the CA in",
-        ),
+    let nowhere = (&nowhere, "nowhere", "cannot read");
+    let foreign = at(&theirs, "ca.pem");
+    let other_key = at(&ours, "client-key.pem");
+    let no_certificate = "no certificate in PEM";
+    let no_key = "no private key in PEM";
+    type Field = fn(&mut Tls) -> &mut PathBuf;
+    let (ca, cert, key): (Field, Field, Field) =
+        (|tls| &mut tls.ca, |tls| &mut tls.cert, |tls| &mut tls.key);
+    for (field, (path, named, expected)) in [
+        (ca, nowhere),
+        (cert, nowhere),
+        (key, nowhere),
+        (ca, (&text, "text", no_certificate)),
+        (cert, (&text, "text", no_certificate)),
+        (cert, (&cut, "cut.pem", no_certificate)),
+        (cert, (&good.key, "worker-key.pem", no_certificate)),
+        (key, (&text, "text", no_key)),
+        (key, (&good.cert, "worker.pem", no_key)),
+        (key, (&other_key, "client-key.pem", "not the key of")),
+        (ca, (&foreign, "worker.pem", "not issued by the CA in")),
     ] {
+        let mut tls = good.clone();
+        *field(&mut tls) = path.clone();
         for error in [
             tls.server().map(|_| ()).unwrap_err(),
             tls.client().map(|_| ()).unwrap_err(),
             server(Some(&tls)).map(|_| ()).unwrap_err(),
         ] {
             let error = error.to_string();
-            assert!(error.contains(file), "{tls:?}: {error}");
+            assert!(error.contains(named), "{tls:?}: {error}");
             assert!(error.contains(expected), "{tls:?}: {error}");
         }
     }
