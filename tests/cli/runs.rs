@@ -108,6 +108,9 @@ fn later_format_and_damaged_manifest_are_refused() {
             let error = state.run(command).error(1);
             assert!(error.contains(expected), "{error}");
         }
+        let list = state.run(&["runs"]);
+        assert!(list.err.contains("skipped unreadable run"), "{list:?}");
+        assert!(list.err.contains(expected), "{list:?}");
     }
 }
 

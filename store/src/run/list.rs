@@ -2,6 +2,7 @@
 
 use super::DEPTHS;
 use super::manifest::Manifest;
+use crate::error::StoreError;
 use crate::records::Records;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,25 +20,34 @@ pub struct RunSummary {
     pub finished: bool,
 }
 
-/// Returns the runs in a folder, sorted by name. Skips folders that contain no readable run.
+/// Returns the runs in a folder, sorted by name. Logs a warning for a run that cannot be read, and skips it.
 pub fn list_runs(root: &Path) -> Vec<RunSummary> {
     let Ok(entries) = fs::read_dir(root) else {
         return Vec::new();
     };
     let mut runs: Vec<RunSummary> = entries
         .flatten()
-        .filter_map(|entry| {
-            let dir = entry.path();
-            let (manifest, _) = Manifest::read(&dir).ok()?;
-            let records = Records::read(&dir.join(DEPTHS)).ok()?;
-            Some(RunSummary {
-                name: entry.file_name().to_string_lossy().into_owned(),
-                depths: records.list().len(),
-                finished: manifest.result.is_some(),
-                dir,
-            })
+        .filter_map(|entry| match summary(&entry.path()) {
+            Ok(run) => Some(run),
+            Err(StoreError::NoRun { .. }) => None,
+            Err(error) => {
+                tracing::warn!(run = %entry.path().display(), %error, "skipped unreadable run");
+                None
+            }
         })
         .collect();
     runs.sort_by(|a, b| a.name.cmp(&b.name));
     runs
+}
+
+fn summary(dir: &Path) -> Result<RunSummary, StoreError> {
+    let (manifest, _) = Manifest::read(dir)?;
+    let records = Records::read(&dir.join(DEPTHS))?;
+    let name = dir.file_name().unwrap_or_default();
+    Ok(RunSummary {
+        dir: dir.to_path_buf(),
+        name: name.to_string_lossy().into_owned(),
+        depths: records.list().len(),
+        finished: manifest.result.is_some(),
+    })
 }
