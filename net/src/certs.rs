@@ -1,7 +1,8 @@
-//! Makes a CA, a certificate for each kind of member, and a token, as files in a folder.
+//! Creates a certificate authority (CA), a certificate for each kind of member, and a token, as files in a
+//! folder.
 //!
-//! Every certificate is for [`NAME`], so all machines of one kind share its files. The certificate of [`CLIENT`] is for
-//! clients only: its holder cannot pose as the coordinator.
+//! Every certificate is issued for the name [`NAME`], so all machines of one kind can share the same files.
+//! The [`CLIENT`] certificate is valid for clients only: its holder cannot impersonate the coordinator.
 
 use crate::{NAME, Side, Tls, Token, WireError};
 use rcgen::{
@@ -16,20 +17,20 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use time::OffsetDateTime;
 
-/// Member whose certificate is for clients only.
+/// Name of the member whose certificate is valid for clients only.
 pub const CLIENT: &str = "client";
-/// Member that also serves browsers.
+/// Name of the member that also serves browsers.
 const COORDINATOR: &str = "coordinator";
-/// Members that always get certificates.
+/// Members that always receive certificates.
 pub const MEMBERS: [&str; 3] = [COORDINATOR, "worker", CLIENT];
-/// Longest validity of a certificate in days.
+/// Maximum validity of a certificate, in days.
 pub const MAX_DAYS: u32 = 36_500;
 
-/// Validity of the CA in days: ten years, or longer if its certificates are valid longer.
+/// Minimum validity of the CA, in days (ten years). If its certificates are valid longer, so is the CA.
 const CA_DAYS: u32 = 3_650;
-/// Certificates are valid from a day ago, for machines whose clock is behind.
+/// Time by which the start of the validity is backdated, for machines whose clocks are slow.
 const EARLY: time::Duration = time::Duration::DAY;
-/// Subject of the CA. Renewed certificates have the same issuer.
+/// Subject of the CA. It is constant so that renewed certificates have the same issuer.
 const CA_SUBJECT: &str = "hatebeam CA";
 const CA: &str = "ca.pem";
 const CA_KEY: &str = "ca-key.pem";
@@ -38,96 +39,98 @@ const TOKEN: &str = "token";
 /// Options of [`make`].
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The folder, which is created if it does not exist.
+    /// Folder for the files; created if it does not exist.
     pub dir: &'a Path,
-    /// Names of members in addition to [`MEMBERS`].
+    /// Member names in addition to [`MEMBERS`].
     pub names: &'a [String],
     /// Validity of the certificates in days, at most [`MAX_DAYS`].
     pub days: u32,
-    /// Replaces the certificates in the folder by new ones of the same CA.
+    /// Whether to replace the certificates in the folder with new ones from the same CA.
     pub renew: bool,
 }
 
 /// Result of [`make`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
-    /// The written files, in order.
+    /// The files that were written, in the order of writing.
     pub files: Vec<MadeFile>,
-    /// The members that have new certificates.
+    /// The members that received new certificates.
     pub members: Vec<String>,
-    /// When the certificates expire.
+    /// Time at which the new certificates expire.
     pub expires: SystemTime,
 }
 
-/// A written file.
+/// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeFile {
-    /// The path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Whether only its owner can read it.
+    /// Whether only the owner of the file can read it.
     pub private: bool,
 }
 
-/// Errors of [`make`].
+/// An error returned by [`make`].
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CertsError {
-    /// The name cannot be used in file names.
+    /// A member name cannot be used in file names.
     #[error(
-        "invalid name of a certificate '{0}': give 1 to 64 characters of a-z, A-Z, 0-9, '.', '_' and '-', the first a \
+        "invalid certificate name '{0}': give 1 to 64 characters of a-z, A-Z, 0-9, '.', '_' and '-', the first a \
          letter or a digit, not ending in '-key', and neither 'ca' nor 'token'"
     )]
     Name(String),
     /// The validity is out of range.
     #[error("a validity of {0} days is out of range: give 1 to {MAX_DAYS}")]
     Days(u32),
-    /// The file would be overwritten.
+    /// A file exists and would be overwritten.
     #[error(
-        "{} exists already: choose another folder, or give --renew to replace the certificates",
+        "{} already exists: choose another folder, or give --renew to replace the certificates",
         .0.display()
     )]
     Exists(PathBuf),
-    /// The folder has no CA to renew certificates with.
-    #[error("{} does not exist: certificates are renewed with the CA that made them", .0.display())]
+    /// The folder contains no CA to issue renewed certificates.
+    #[error("{} does not exist: certificates can only be renewed with the CA that issued them", .0.display())]
     NoCa(PathBuf),
-    /// The CA in the folder cannot be used.
+    /// The CA in the folder is unusable.
     #[error("the CA cannot be used: {0}")]
     BadCa(String),
-    /// The operating system failed.
+    /// An operation on a file or folder failed.
     #[error("{}: {reason}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Error of the operating system.
+        /// The operating system's error.
         reason: io::Error,
     },
-    /// A certificate cannot be made.
+    /// A certificate cannot be created.
     #[error("cannot make the certificate: {0}")]
     Make(#[from] rcgen::Error),
-    /// A token cannot be made.
+    /// The token cannot be created.
     #[error(transparent)]
     Token(WireError),
 }
 
-/// A CA and its key.
+/// The CA's certificate and private key.
 struct Authority {
     cert: String,
     params: CertificateParams,
     key: KeyPair,
 }
 
-/// A file to write.
+/// A file that is still to be written.
 struct Planned {
     path: PathBuf,
     text: String,
     private: bool,
 }
 
-/// Makes a CA, certificates and a token; with `renew` only certificates. Without `renew` it overwrites no file.
+/// Creates a CA, certificates and a token. With `renew`, keeps the CA, issues new certificates and creates a
+/// token only if the folder has none.
 ///
 /// # Errors
-/// [`CertsError`]. Existing files are then unchanged and new ones removed; the folder remains. Only a renewal that fails
-/// while it writes may have renewed some members and not others.
+/// Returns a [`CertsError`] if an option is invalid, a file would be overwritten, or a file cannot be read or
+/// written. Without `renew`, existing files are then unchanged and new files are removed, but the folder
+/// remains. A renewal that fails while it writes may have renewed only some of the members.
 pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> {
     let members = members(options.names)?;
     if !(1..=MAX_DAYS).contains(&options.days) {
@@ -144,7 +147,7 @@ pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> 
         files.extend(authority.issue(options, member, now)?);
     }
     let token = options.dir.join(TOKEN);
-    // A token does not expire, and a new one would require a restart of all processes.
+    // A token does not expire, and replacing it would require a restart of all processes.
     if !(options.renew && exists(&token)) {
         let text = Token::random().map_err(CertsError::Token)?;
         files.push(planned(token, format!("{}\n", text.reveal()), true));
@@ -166,7 +169,7 @@ pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> 
     })
 }
 
-/// Returns [`MEMBERS`] and the additional members.
+/// Returns [`MEMBERS`] followed by the additional members.
 fn members(names: &[String]) -> Result<Vec<String>, CertsError> {
     let mut members = MEMBERS.map(str::to_owned).to_vec();
     for name in names {
@@ -213,13 +216,14 @@ impl Authority {
         let bad = |error| CertsError::BadCa(format!("{}: {error}", dir.join(CA_KEY).display()));
         Ok(Self {
             cert,
-            // A certificate depends on the CA's subject and key only.
+            // Issuing a certificate requires only the CA's subject and key.
             params: ca_params(),
             key: KeyPair::from_pem(&key).map_err(bad)?,
         })
     }
 
-    /// Returns the CA's files. The key is first, so an interruption leaves no certificate without its key.
+    /// Returns the CA's files. The key comes first, so that an interruption never leaves a certificate
+    /// without its key.
     fn files(&self, dir: &Path) -> Vec<Planned> {
         vec![
             planned(dir.join(CA_KEY), self.key.serialize_pem(), true),
@@ -227,7 +231,7 @@ impl Authority {
         ]
     }
 
-    /// Makes the key and the certificate of a member.
+    /// Creates a member's key and certificate.
     fn issue(
         &self,
         options: &Options<'_>,
@@ -241,7 +245,7 @@ impl Authority {
         let key = key.serialize_pem();
         let files = Tls::in_dir(options.dir, member);
         let contents = [&self.cert, &cert, &key].map(|text| text.as_bytes());
-        // The certificate and the key in the folder may belong to different CAs.
+        // The CA certificate and the CA key in the folder may not match.
         let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH);
         let unix_time = UnixTime::since_unix_epoch(since_1970.unwrap_or(Duration::ZERO));
         files
@@ -249,7 +253,7 @@ impl Authority {
             .map_err(|error| {
                 let (ca, key) = (options.dir.join(CA), options.dir.join(CA_KEY));
                 let pair = format!("{} and {}", ca.display(), key.display());
-                CertsError::BadCa(format!("{pair} do not belong together ({error})"))
+                CertsError::BadCa(format!("{pair} do not match ({error})"))
             })?;
         Ok([
             planned(files.key, key, true),
@@ -283,7 +287,7 @@ fn end(days: u32, now: SystemTime) -> OffsetDateTime {
 fn ca_params() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = subject(CA_SUBJECT);
-    // It issues certificates of members and of no further CA.
+    // A path length of 0: the CA can issue certificates to members but not to other CAs.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params
@@ -296,7 +300,7 @@ fn member_params(
 ) -> Result<CertificateParams, rcgen::Error> {
     let mut names = vec![NAME.to_owned()];
     if member == COORDINATOR {
-        // Browsers reach the dashboard through a tunnel and check the address.
+        // Browsers reach the dashboard through a tunnel and compare the certificate with these host names.
         names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
     }
     let mut params = CertificateParams::new(names)?;
@@ -314,7 +318,7 @@ fn member_params(
     Ok(params)
 }
 
-/// Whether the path exists, also as a dangling link.
+/// Returns whether the path exists. A dangling symbolic link counts as existing.
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
@@ -324,7 +328,7 @@ fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError>
     for (at, file) in files.iter().enumerate() {
         if let Err(error) = write_whole(file) {
             if !options.renew {
-                // A second attempt must not find files of the first one.
+                // Removes the files written so far, because the next attempt would refuse to overwrite them.
                 for written in &files[..at] {
                     let _ = fs::remove_file(&written.path);
                 }
@@ -332,7 +336,7 @@ fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError>
             return Err(error);
         }
     }
-    // Makes the names durable.
+    // Makes the new directory entries durable.
     #[cfg(unix)]
     File::open(options.dir)
         .and_then(|dir| dir.sync_all())
@@ -348,7 +352,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> CertsError {
     }
 }
 
-/// Creates a folder that only its owner can read, unless it exists.
+/// Creates a folder that only its owner can read, unless the folder exists.
 fn make_dir(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -357,12 +361,12 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// Writes a file completely or not at all. Other users cannot read a private file at any time.
+/// Writes a file atomically. A private file is never readable by other users.
 fn write_whole(file: &Planned) -> Result<(), CertsError> {
     let mut name = file.path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
     let temporary = file.path.with_file_name(name);
-    // A file of an earlier attempt may have another mode.
+    // A temporary file from an earlier attempt may have a different mode.
     let _ = fs::remove_file(&temporary);
     let mut options = File::options();
     options.write(true).create_new(true);
@@ -464,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn renewal_keeps_ca_and_token() {
+    fn renewal_keeps_the_ca_and_the_token() {
         let dir = tempfile::tempdir().unwrap();
         let long_ago = SystemTime::now() - 100 * DAY;
         make(&options(dir.path()), long_ago).unwrap();
@@ -491,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn renewal_requires_ca_and_its_key() {
+    fn renewal_requires_a_ca_certificate_with_its_key() {
         let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let [one, other] = dirs.each_ref().map(tempfile::TempDir::path);
         let renew = Options {
@@ -505,11 +509,7 @@ mod tests {
         }
         let before = contents(one);
         fs::copy(other.join(CA_KEY), one.join(CA_KEY)).unwrap();
-        assert!(
-            refused().contains("do not belong together"),
-            "{}",
-            refused()
-        );
+        assert!(refused().contains("do not match"), "{}", refused());
         fs::write(one.join(CA_KEY), "nothing").unwrap();
         assert!(refused().contains("ca-key.pem"), "{}", refused());
         assert_eq!(contents(one)["worker.pem"], before["worker.pem"]);
@@ -546,7 +546,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_stay_in_the_folder_and_spare_the_ca(name in "[a-zA-Z0-9._/ -]{0,70}") {
+        fn member_files_stay_in_the_folder_and_never_replace_the_ca_key(name in "[a-zA-Z0-9._/ -]{0,70}") {
             if is_name(&name) {
                 let path = Tls::in_dir(Path::new("dir"), &name);
                 prop_assert_eq!(path.cert.parent(), Some(Path::new("dir")));

@@ -1,4 +1,4 @@
-//! Errors of connections, certificates and tokens.
+//! Connection, certificate and token errors.
 
 use super::token::{MAX_CHARACTERS, MIN_CHARACTERS};
 use std::error::Error;
@@ -9,79 +9,79 @@ use std::path::PathBuf;
 use thiserror::Error;
 use tonic::Status;
 
-/// Errors of connections, certificates and tokens, by what to do about them.
+/// Connection, certificate and token errors. Each variant has a different remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {
     /// A file cannot be read.
     #[error("cannot read {}: {reason}", path.display())]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Error of the operating system.
+        /// The operating system's error.
         reason: io::Error,
     },
-    /// A file has invalid contents.
+    /// The contents of a file are invalid.
     #[error("{}: {reason}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// Description of the problem.
         reason: String,
     },
     /// A token is invalid.
     #[error("invalid token in {place}: {reason}")]
     Token {
-        /// The file or the variable.
+        /// The file or environment variable that contains the token.
         place: String,
-        /// The reason.
+        /// Description of the problem.
         reason: BadToken,
     },
-    /// A server would be reachable from other machines without TLS.
+    /// A server without TLS would be reachable from other machines.
     #[error(
-        "{address} is reachable from other machines without TLS: give certificates (`hatebeam certs` makes them), \
+        "{address} is reachable from other machines without TLS: give certificates (`hatebeam certs` creates them), \
          or --insecure-bind on a private network"
     )]
     OpenBind {
-        /// The address.
+        /// The address at which the server would listen.
         address: SocketAddr,
     },
-    /// A server cannot listen.
+    /// A server cannot listen at its address.
     #[error("cannot listen on {address}: {reason}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Error of the operating system.
+        /// The operating system's error.
         reason: io::Error,
     },
-    /// An address is invalid or does not match the certificates.
+    /// An address is invalid, or its scheme does not match the use of certificates.
     #[error("invalid address '{uri}': {reason}")]
     Address {
         /// The address.
         uri: String,
-        /// The reason.
+        /// Description of the problem.
         reason: String,
     },
-    /// The other side is unreachable. A later attempt may work.
+    /// The other side is unreachable. A later attempt may succeed.
     #[error("cannot reach {uri}: {reason}")]
     Unreachable {
-        /// Its address.
+        /// Address of the other side.
         uri: String,
-        /// The reason.
+        /// Description of the problem.
         reason: String,
     },
-    /// The two sides do not accept each other. Another attempt fails in the same way.
+    /// One side does not accept the other. A later attempt fails in the same way.
     #[error("cannot connect to {uri}: {reason}")]
     Refused {
         /// Address of the other side.
         uri: String,
-        /// The reason.
+        /// Description of the problem.
         reason: String,
     },
-    /// TLS cannot be set up for another reason.
+    /// The TLS configuration cannot be built.
     #[error("cannot set up TLS: {reason}")]
     Tls {
-        /// Error of the library.
+        /// The TLS library's error.
         reason: String,
     },
     /// The operating system provides no random numbers.
@@ -89,32 +89,32 @@ pub enum WireError {
     Random,
 }
 
-/// Why a token is invalid. The error does not contain the token.
+/// The reason why a token is invalid. It does not contain the token.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadToken {
-    /// The length is out of range.
+    /// The number of characters is out of range.
     #[error("it has {0} characters instead of {MIN_CHARACTERS} to {MAX_CHARACTERS}")]
     Length(usize),
-    /// A character cannot be sent in a header.
+    /// The character at this position (from 1) cannot be sent in a header.
     #[error("character {0} is not a visible ASCII character")]
     Character(usize),
 }
 
 impl WireError {
-    /// Whether a later attempt may work.
+    /// Returns whether a later attempt may succeed.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// Wraps an error of setting up TLS.
+    /// Converts an error from building the TLS configuration.
     pub(super) fn setup(error: &(dyn Error + 'static)) -> Self {
         Self::Tls {
             reason: causes(error),
         }
     }
 
-    /// The server uses TLS and this side does not.
+    /// Returns the error for a client that connects without TLS to a server that uses it.
     pub(super) fn no_plain(uri: &str) -> Self {
         Self::Refused {
             uri: uri.to_owned(),
@@ -122,7 +122,7 @@ impl WireError {
         }
     }
 
-    /// Classifies an error of connecting to a server.
+    /// Classifies a connection error.
     pub(super) fn connection(uri: &str, error: &(dyn Error + 'static)) -> Self {
         let uri = uri.to_owned();
         let causes = causes(error);
@@ -139,7 +139,7 @@ impl WireError {
     }
 }
 
-/// Describes why a call failed: the server's message, or the reason why the server was not reached.
+/// Returns why a call failed: the server's message, or the reason why the server could not be reached.
 pub fn explain(status: &Status) -> String {
     if status.source().is_none() {
         return match status.message() {
@@ -151,12 +151,12 @@ pub fn explain(status: &Status) -> String {
     refusal(&causes).map_or(causes, str::to_owned)
 }
 
-/// Joins the messages of an error and its sources, without repetitions and empty messages.
+/// Joins the messages of an error and its sources. Repeated and empty messages are omitted.
 fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut next = Some(error);
     while let Some(error) = next {
-        // The text of a status has all its fields, of which only the message is of use.
+        // The text form of a status contains all of its fields, but only the message is useful.
         let message = match error.downcast_ref::<Status>() {
             Some(status) => status.message().to_owned(),
             None => error.to_string(),
@@ -173,13 +173,15 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Describes why one side does not accept the other. HTTP/2 passes errors of TLS on as text only, so the text has to
-/// tell them apart; the tests provoke each of them.
+/// Describes why one side does not accept the other, or returns `None` if the error has another cause.
+///
+/// The HTTP/2 library passes TLS errors on as text only, so this function distinguishes them by their text.
+/// The tests provoke each of them.
 fn refusal(causes: &str) -> Option<&'static str> {
     let has = |part: &str| causes.contains(part);
     if has("received fatal alert") {
         return Some(if has("CertificateRequired") {
-            "the server requires a client certificate: none is given"
+            "the server requires a client certificate, and this side has none"
         } else if has("CertificateExpired") {
             "the server considers this side's certificate expired: check the server's clock"
         } else {

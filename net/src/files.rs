@@ -1,14 +1,14 @@
-//! Small files, some of which are secret.
+//! Reading of small files, some of which are secret.
 
 use super::WireError;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Maximum size of a file with certificates or a token. Usual sizes are a few kilobytes.
+/// Maximum size of a certificate or token file. Such files usually have a few kilobytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Reads a file.
+/// Reads a file of at most [`MAX_BYTES`].
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, WireError> {
     let failed = |reason: io::Error| WireError::Read {
         path: path.to_owned(),
@@ -44,8 +44,10 @@ fn is_open(path: &Path) -> bool {
         .is_ok_and(|meta| lets_others_read(meta.uid(), meta.mode()))
 }
 
-/// The group may read a file that belongs to root: Kubernetes mounts secrets this way, and services that run as their own
-/// users get theirs this way.
+/// Returns whether users other than the owner can read the file, or change a file of root.
+///
+/// The group may read a file that belongs to root: Kubernetes mounts secrets this way, and services that run
+/// under their own user accounts receive secrets this way.
 #[cfg(unix)]
 fn lets_others_read(owner: u32, mode: u32) -> bool {
     let others = if owner == 0 { 0o037 } else { 0o077 };
@@ -62,7 +64,7 @@ mod tests {
     use super::lets_others_read;
 
     #[test]
-    fn group_may_read_only_files_of_root() {
+    fn group_may_read_only_files_owned_by_root() {
         for (owner, mode, open) in [
             (1000, 0o100_600, false),
             (1000, 0o100_400, false),

@@ -1,6 +1,6 @@
-//! An HTTP server with limits on the number of connections, their duration and their memory.
+//! An HTTP server that limits the number, duration and memory of its connections.
 //!
-//! A client that hangs blocks only its own connection; no other part of the process waits for it.
+//! A client that hangs blocks only its own connection, never another part of the process.
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -14,32 +14,33 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Limits of a server.
+/// Limits of an HTTP server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Maximum number of open connections. Further clients wait until one closes.
+    /// Maximum number of open connections. Additional clients wait until a connection closes.
     pub connections: usize,
-    /// Maximum time for the handshake, and for receiving the headers of each request once the connection is ready or the
-    /// previous response is sent.
+    /// Maximum time for the handshake. It is also the maximum time for the headers of each request to arrive,
+    /// counted from when the connection is ready or the previous response has been sent.
     pub header_timeout: Duration,
     /// Maximum duration of a connection.
     pub connection_timeout: Duration,
-    /// Maximum size of a connection's read buffer, in bytes. The router has to limit request bodies itself.
+    /// Maximum size of a connection's read buffer, in bytes. The router must limit request bodies itself.
     pub buffer: usize,
     /// Whether a connection may serve more than one request.
     pub keep_alive: bool,
 }
 
-/// Handshake of a connection without TLS: returns the stream unchanged.
+/// Returns the stream unchanged: the handshake of a connection without TLS.
 ///
 /// # Errors
-/// None.
+/// Never fails.
 pub async fn plain(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Serves `router` until the future is dropped, which also closes all connections. `handshake` turns a TCP connection into
-/// the stream that carries HTTP: [`plain`], or a TLS handshake.
+/// Serves `router` until the future is dropped, which also closes all connections.
+///
+/// `handshake` turns a TCP connection into the stream that carries HTTP; it is [`plain`] or a TLS handshake.
 pub async fn serve<H, F, S>(listener: TcpListener, router: Router, limits: Limits, handshake: H)
 where
     H: Fn(TcpStream) -> F,
@@ -52,7 +53,7 @@ where
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
-        // Remove closed connections from the set. It never holds more tasks than there are permits.
+        // Remove closed connections from the set, which never contains more tasks than there are permits.
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn kept_alive_connection_serves_requests_until_its_timeout() {
+    async fn keep_alive_connection_serves_requests_until_its_timeout() {
         let (address, serving) = start(LIMITS).await;
         let begun = Instant::now();
         let kept = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -189,7 +190,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "fine" }));
-        // The handshake succeeds if the first byte is `+`, and hangs if none arrives.
+        // The handshake succeeds if the first byte is `+`, and hangs until a byte arrives.
         let handshake = |mut stream: TcpStream| async move {
             match stream.read_u8().await? {
                 b'+' => Ok(stream),

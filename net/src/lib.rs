@@ -1,11 +1,14 @@
-//! Connections between the members of a cluster, their authentication, and [HTTP within limits](http).
+//! Connections between the members of a cluster, their authentication, and an [HTTP server with
+//! limits](http).
 //!
-//! Authentication has two parts. TLS with certificates on both sides proves that the other side belongs to the cluster. A
-//! token proves that a caller may call. Members trust the cluster's own CA only. Every certificate is for [`NAME`] and not
-//! for an address, because machines are rented and their addresses change. A certificate therefore proves membership and
-//! nothing else. Certificates cannot be revoked: to exclude a member, make a new CA.
+//! Authentication has two parts. TLS with certificates on both sides proves that both ends of a connection
+//! are members of the cluster. A token proves that the caller is authorized. Members trust only the cluster's
+//! own certificate authority (CA). Every certificate is issued for the name [`NAME`] instead of an address,
+//! because machines are rented and their addresses change. A certificate therefore proves membership and
+//! nothing else. Certificates cannot be revoked: to exclude a member, create a new CA.
 //!
-//! Without TLS a server listens on the loopback only, unless the user allows otherwise ([`check_bind`]).
+//! Without TLS, a server listens only on loopback addresses, unless the user allows other addresses
+//! ([`check_bind`]).
 
 #[cfg(feature = "certs")]
 pub mod certs;
@@ -30,41 +33,45 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server, Uri};
 use tonic_prost::ProstCodec;
 
-/// Maximum size of a message, to be set on every client and service. A batch of children has at most half a megabyte, and
-/// the tables of 4096 shards about as much. A larger message is a fault, and must not make a peer allocate memory.
+/// Maximum size of a message, to be set on every client and service. A batch of children has at most half a
+/// megabyte, and so does the list of the tables of 4096 shards. A larger message indicates a fault, and must
+/// not make the receiver allocate memory.
 pub const MAX_MESSAGE: usize = 4 << 20;
 
-/// Maximum size of an HTTP/2 frame: a batch of 100 kB takes two of them, and seven of the default size.
+/// Maximum size of an HTTP/2 frame. A batch of 100 kB fits into two frames of this size; it would need seven
+/// of the default size.
 pub const MAX_FRAME: u32 = 64 << 10;
-/// Bytes in flight on a stream: about ten batches, so that a sender does not wait for a round trip between two of them.
+/// Flow-control window of a stream, in bytes. It holds about ten batches, so that a sender does not wait one
+/// round trip per batch.
 pub const STREAM_WINDOW: u32 = 1 << 20;
-/// Bytes in flight on a connection.
+/// Flow-control window of a connection, in bytes.
 pub const CONNECTION_WINDOW: u32 = 4 << 20;
-/// Maximum number of concurrent calls on a connection. A worker makes one to each peer at a time, a client a few.
+/// Maximum number of concurrent calls per connection. A worker makes one call to each peer at a time; a
+/// client makes a few.
 pub const MAX_CALLS: u32 = 256;
 
-/// Maximum size of a call's headers.
+/// Maximum total size of the headers of a call.
 const MAX_HEADERS: u32 = 16 << 10;
 /// Maximum duration of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Silence after which the other side is pinged.
+/// Time without data after which the other side is pinged.
 const PING_AFTER: Duration = Duration::from_secs(20);
-/// Time in which the other side must answer a ping.
+/// Time within which the other side must answer a ping.
 const PING_ANSWER: Duration = Duration::from_secs(20);
-/// Interval of the operating system's own probes, for routers that forget idle connections.
+/// Interval of TCP keepalive probes. They prevent routers from dropping idle connections.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// Time limits of a connection.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Maximum time to connect. Without `lazy` it includes the handshake and the first answer.
+    /// Maximum time to connect. Unless `lazy` is set, it includes the TLS handshake and the first response.
     pub connect_timeout: Duration,
-    /// Silence after which the server is pinged.
+    /// Time without data after which the client pings the server.
     pub ping_after: Duration,
-    /// Time in which the server must answer a ping, or the connection is lost.
+    /// Time within which the server must answer a ping; otherwise, the connection is lost.
     pub ping_answer: Duration,
-    /// Whether to connect at the first call, and again after a loss, instead of now. The first call then reports errors:
-    /// see [`explain`].
+    /// Whether to connect at the first call instead of immediately, and to reconnect after a connection loss.
+    /// The first call then reports connection errors: see [`explain`].
     pub lazy: bool,
 }
 
@@ -79,10 +86,11 @@ impl Default for Limits {
     }
 }
 
-/// Checks that a server may listen at an address: without TLS it may on the loopback only, or with `insecure_bind`.
+/// Checks that a server may listen at `address`. Without TLS, only loopback addresses are allowed unless
+/// `insecure_bind` is set.
 ///
 /// # Errors
-/// [`WireError::OpenBind`] names the remedies.
+/// Returns [`WireError::OpenBind`], which contains the remedies, if the address is not allowed.
 pub fn check_bind(
     address: SocketAddr,
     has_tls: bool,
@@ -96,15 +104,17 @@ pub fn check_bind(
 }
 
 fn is_loopback(ip: std::net::IpAddr) -> bool {
-    // An IPv4 address may have the form of an IPv6 address.
+    // An IPv6 address can contain a mapped IPv4 address.
     ip.to_canonical().is_loopback()
 }
 
-/// Returns a server that requires client certificates of the CA, if it has TLS, and closes silent connections. The caller
-/// adds services, interceptors and the time limits of calls, and serves the connections of [`listen`].
+/// Returns a server that closes unresponsive connections and, if `tls` is given, requires client certificates
+/// issued by the CA.
+///
+/// The caller adds services, interceptors and call timeouts, and serves the connections from [`listen`].
 ///
 /// # Errors
-/// [`WireError`] names the invalid file of `tls`.
+/// Returns a [`WireError`] that names the file if a file of `tls` is invalid.
 pub fn server(tls: Option<&Tls>) -> Result<Server, WireError> {
     let server = Server::builder()
         .tcp_nodelay(true)
@@ -125,13 +135,13 @@ pub fn server(tls: Option<&Tls>) -> Result<Server, WireError> {
     }
 }
 
-/// Listens at an address, for `serve_with_incoming`. With port 0 the operating system chooses the port: see
-/// `local_addr`.
+/// Listens at an address and returns the connections for `serve_with_incoming`. With port 0, the operating
+/// system chooses the port; `local_addr` returns it.
 ///
 /// # Errors
-/// [`WireError::Listen`].
+/// Returns [`WireError::Listen`] if the address cannot be bound.
 pub fn listen(address: SocketAddr) -> Result<TcpIncoming, WireError> {
-    // A server sets these options only for connections that it accepts itself.
+    // The server's own socket options do not apply to connections that it does not accept itself.
     TcpIncoming::bind(address)
         .map(|incoming| {
             incoming
@@ -141,13 +151,14 @@ pub fn listen(address: SocketAddr) -> Result<TcpIncoming, WireError> {
         .map_err(|reason| WireError::Listen { address, reason })
 }
 
-/// Connects to a server: `https://` with certificates, `http://` without.
+/// Connects to a server. With certificates, the URI starts with `https://`; without, with `http://`.
 ///
-/// Without `lazy` it returns once the server has answered. With TLS 1.3 a client completes the handshake before the server
-/// has checked its certificate, so a completed handshake does not mean that the server accepts the client.
+/// Unless `lazy` is set, returns after the server has responded to a call. A completed TLS 1.3 handshake does
+/// not show that the server accepts the client, because the client completes the handshake before the server
+/// has checked the client's certificate.
 ///
 /// # Errors
-/// [`WireError::Unreachable`] if a later attempt may work; other variants otherwise.
+/// Returns [`WireError::Unreachable`] if a later attempt may succeed, and another variant otherwise.
 pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Channel, WireError> {
     let (address, port) = parse(uri, tls.is_some())?;
     let host = host(&address).to_owned();
@@ -181,7 +192,7 @@ pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Ch
     }
 }
 
-/// Parses an address. The port is required: there is no default port.
+/// Parses an address. The port is required because there is no default.
 fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
     let bad = |reason: String| WireError::Address {
         uri: uri.to_owned(),
@@ -202,7 +213,7 @@ fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
         }
         (Some("https"), false) => {
             return Err(bad(format!(
-                "https:// requires certificates: give them (`hatebeam certs` makes them), or write http://{rest}"
+                "https:// requires certificates: give them (`hatebeam certs` creates them), or write http://{rest}"
             )));
         }
         _ => return Err(bad(schemes.to_owned())),
@@ -223,7 +234,7 @@ fn warn_if_plain(uri: &Uri) {
     }
 }
 
-/// Returns the host without the brackets of IPv6.
+/// Returns the host without the brackets around an IPv6 address.
 fn host(uri: &Uri) -> &str {
     let host = uri.host().unwrap_or_default();
     host.trim_start_matches('[').trim_end_matches(']')
@@ -251,7 +262,7 @@ fn endpoint(uri: Uri, tls: Option<&Tls>, limits: &Limits) -> Result<Endpoint, Wi
     }
 }
 
-/// Makes the server answer: calls a method that no server has.
+/// Waits for a response of the server by calling a method that no server implements.
 async fn prove(channel: Channel) -> Result<(), tonic::Status> {
     let mut client = tonic::client::Grpc::new(channel);
     client
@@ -262,15 +273,16 @@ async fn prove(channel: Channel) -> Result<(), tonic::Status> {
     let codec = ProstCodec::<(), ()>::default();
     let answer = client.unary(tonic::Request::new(()), path, codec).await;
     match answer {
-        // This side made a status that has a source: no answer arrived.
+        // A status with a source was created on this side: no response arrived.
         Err(status) if std::error::Error::source(&status).is_some() => Err(status),
         _ => Ok(()),
     }
 }
 
-/// Whether a server does not answer because it uses TLS. HTTP/2 cannot tell: it meets a closed connection or an invalid
-/// frame. This function sends only the preface of HTTP/2, which a server with TLS takes for a bad record and answers with
-/// an alert.
+/// Returns whether the server uses TLS.
+///
+/// The HTTP/2 client cannot determine this: it reports a closed connection or an invalid frame. This function
+/// sends only the HTTP/2 preface, which a TLS server treats as an invalid record and answers with an alert.
 async fn speaks_tls(host: &str, port: u16) -> bool {
     let answer = async {
         let mut stream = TcpStream::connect((host, port)).await?;
@@ -288,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_loopback_is_allowed_without_tls() {
+    fn only_loopback_addresses_are_allowed_without_tls() {
         for (address, loopback) in [
             ("127.0.0.1:7000", true),
             ("127.9.9.9:7000", true),
@@ -313,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn scheme_of_address_matches_tls() {
+    fn address_scheme_must_match_tls() {
         for (uri, has_tls, expected) in [
             (
                 "http://127.0.0.1:7000",

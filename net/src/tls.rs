@@ -1,5 +1,6 @@
-//! Certificates, which are checked before use: a missing file, another CA or an expired certificate is then an error at
-//! start that names the file, and not an alert from the other side.
+//! TLS certificates, which are checked before use. A missing file, a certificate from another certificate
+//! authority (CA) or an expired certificate therefore causes an error at start that names the file, instead
+//! of an alert from the other side.
 
 use super::{HANDSHAKE, WireError, files};
 use rustls::client::WebPkiServerVerifier;
@@ -22,29 +23,29 @@ use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 /// The name in every certificate of a cluster.
 pub const NAME: &str = "hatebeam";
 
-/// Longer than any certificate is valid.
+/// Time span that is longer than the validity of any certificate.
 const LONGEST: Duration = Duration::from_secs(200 * 366 * 86_400);
 
-/// The PEM files of one member. They are read when a server starts or a connection is made, so a running process does not
-/// notice new files.
+/// The PEM files of one member. They are read when a server starts or a connection is made, so a running
+/// server does not notice changed files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// Certificate of the CA, which all members share.
+    /// Path of the CA certificate, which all members share.
     pub ca: PathBuf,
-    /// Certificate of the member.
+    /// Path of the member's certificate.
     pub cert: PathBuf,
-    /// Private key of the member.
+    /// Path of the member's private key.
     pub key: PathBuf,
 }
 
-/// Use of a certificate.
+/// The side of a connection that presents a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Server,
     Client,
 }
 
-/// Contents of the files.
+/// The contents of the files in [`Tls`].
 struct Contents {
     ca: Vec<u8>,
     cert: Vec<u8>,
@@ -52,7 +53,7 @@ struct Contents {
 }
 
 impl Tls {
-    /// Returns the files of a member, as `hatebeam certs` names them.
+    /// Returns the paths of a member's files in `dir`, as `hatebeam certs` names them.
     pub fn in_dir(dir: &Path, name: &str) -> Self {
         Self {
             ca: dir.join("ca.pem"),
@@ -61,10 +62,10 @@ impl Tls {
         }
     }
 
-    /// Returns the settings of a server that requires client certificates of the CA.
+    /// Returns the configuration of a server that requires client certificates issued by the CA.
     ///
     /// # Errors
-    /// [`WireError`] names the file and the reason.
+    /// Returns a [`WireError`] that names the file and the reason if a file is invalid.
     pub fn server(&self) -> Result<ServerTlsConfig, WireError> {
         let contents = self.read(Side::Server)?;
         Ok(ServerTlsConfig::new()
@@ -73,10 +74,11 @@ impl Tls {
             .timeout(HANDSHAKE))
     }
 
-    /// Returns the settings of a server for browsers, which have no certificates: the server has to ask for a token.
+    /// Returns the configuration of a server for browsers, which have no client certificates. The server must
+    /// therefore require a token.
     ///
     /// # Errors
-    /// [`WireError`] names the file and the reason.
+    /// Returns a [`WireError`] that names the file and the reason if a file is invalid.
     pub fn https(&self) -> Result<ServerConfig, WireError> {
         let contents = self.read(Side::Server)?;
         let chain = certificates(&self.cert, &contents.cert)?;
@@ -90,10 +92,11 @@ impl Tls {
         Ok(config)
     }
 
-    /// Returns the settings of a client that requires a server certificate of the CA for [`NAME`].
+    /// Returns the configuration of a client that requires a server certificate issued by the CA for
+    /// [`NAME`].
     ///
     /// # Errors
-    /// [`WireError`] names the file and the reason.
+    /// Returns a [`WireError`] that names the file and the reason if a file is invalid.
     pub fn client(&self) -> Result<ClientTlsConfig, WireError> {
         let contents = self.read(Side::Client)?;
         Ok(ClientTlsConfig::new()
@@ -103,13 +106,13 @@ impl Tls {
             .timeout(HANDSHAKE))
     }
 
-    /// Returns when the certificate or its CA expires.
+    /// Returns the time at which the certificate or its CA expires, whichever is earlier.
     ///
-    /// A binary search asks the verifier about different times: it knows all reasons to reject a certificate, so no second
-    /// parser of certificates is needed.
+    /// The time is found by a binary search that runs the verifier at different times. The verifier covers
+    /// every reason to reject a certificate, so no second certificate parser is needed.
     ///
     /// # Errors
-    /// [`WireError`] if the files are not valid now; it names the file and the reason.
+    /// Returns a [`WireError`] that names the file and the reason if the files are not valid now.
     pub fn valid_until(&self) -> Result<SystemTime, WireError> {
         let now = UnixTime::now().as_secs();
         let contents = Contents {
@@ -137,11 +140,13 @@ impl Tls {
         Ok(UNIX_EPOCH + Duration::from_secs(valid))
     }
 
-    /// Connects to a server and returns the error with which it refuses this side, or `None` if it accepts this side.
+    /// Connects to a server and returns the error with which the server rejects this side, or `None` if it
+    /// accepts this side.
     ///
-    /// A server sends the alert about a bad client certificate after the client considers itself connected, and closes the
-    /// connection. If the client has sent data in the meantime, the operating system may discard the alert before it is
-    /// read. This side therefore sends nothing and waits for the alert.
+    /// A server checks the client certificate after the client considers itself connected. If the certificate
+    /// is bad, the server sends an alert and closes the connection. If the client has sent data in the
+    /// meantime, the operating system may discard the alert before it is read. This function therefore sends
+    /// nothing and waits for the alert.
     pub(super) async fn refused_by(&self, host: &str, port: u16) -> io::Result<Option<io::Error>> {
         let connector = TlsConnector::from(Arc::new(self.listener().map_err(io::Error::other)?));
         let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
@@ -184,7 +189,8 @@ impl Tls {
         Ok(contents)
     }
 
-    /// Checks the contents of the files, or contents that will be written to them: CA, certificate and key.
+    /// Checks the CA certificate, the member's certificate and its key. They are the contents of the files,
+    /// or contents that will be written to the files.
     pub(crate) fn check(
         &self,
         [ca, cert, key]: [&[u8]; 3],
@@ -266,7 +272,7 @@ fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     }
 }
 
-/// Verifies a certificate as the other side would.
+/// Verifies a certificate in the same way as the other side of a connection would.
 fn verify(
     provider: Arc<CryptoProvider>,
     roots: RootCertStore,

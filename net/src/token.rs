@@ -10,25 +10,25 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
 
-/// Environment variable for a token. There is no option for the token itself, because every user of a machine can see
-/// the arguments of all processes.
+/// Environment variable that contains a token. No command-line option accepts the token itself, because every
+/// user of a machine can see the arguments of all processes.
 pub const TOKEN_VARIABLE: &str = "HATEBEAM_TOKEN";
 
 pub(super) const MIN_CHARACTERS: usize = 16;
 pub(super) const MAX_CHARACTERS: usize = 512;
-/// Size of a random token.
+/// Number of random bytes in a generated token.
 const RANDOM_BYTES: usize = 32;
 const HEADER: &str = "authorization";
 
-/// A token: 16 to 512 visible ASCII characters. Its `Debug` output does not contain it.
+/// A token of 16 to 512 visible ASCII characters. Its `Debug` output does not reveal it.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// Draws a random token of 64 characters.
+    /// Generates a random token of 64 characters.
     ///
     /// # Errors
-    /// [`WireError::Random`].
+    /// Returns [`WireError::Random`] if the operating system provides no random numbers.
     pub fn random() -> Result<Self, WireError> {
         let mut bytes = [0; RANDOM_BYTES];
         ring::default_provider()
@@ -43,21 +43,22 @@ impl Token {
         Ok(Self(text))
     }
 
-    /// Reads a token from a file and strips white space around it.
+    /// Reads a token from a file and removes surrounding whitespace.
     ///
     /// # Errors
-    /// [`WireError::Read`] and [`WireError::Token`].
+    /// Returns [`WireError::Read`] or [`WireError::File`] if the file cannot be read, and
+    /// [`WireError::Token`] if its contents are not a token.
     pub fn from_file(path: &Path) -> Result<Self, WireError> {
         let bytes = files::read_private(path)?;
         let text = String::from_utf8_lossy(&bytes);
         Self::parse(&text, || path.display().to_string())
     }
 
-    /// Returns the token in [`TOKEN_VARIABLE`], if that is set. An empty variable is an error: a user who sets it wants a
-    /// token.
+    /// Returns the token in the environment variable [`TOKEN_VARIABLE`], or `None` if the variable is not
+    /// set. An empty variable is an error, because a user who sets the variable wants a token.
     ///
     /// # Errors
-    /// [`WireError::Token`].
+    /// Returns [`WireError::Token`] if the variable does not contain a valid token.
     pub fn from_env() -> Result<Option<Self>, WireError> {
         let Some(text) = std::env::var_os(TOKEN_VARIABLE) else {
             return Ok(None);
@@ -65,10 +66,11 @@ impl Token {
         Self::parse(&text.to_string_lossy(), || TOKEN_VARIABLE.to_owned()).map(Some)
     }
 
-    /// Returns the token in `file`, or without a file the one in [`TOKEN_VARIABLE`], if any.
+    /// Returns the token in `file`. If `file` is `None`, returns the token in the environment, if any: see
+    /// [`Token::from_env`].
     ///
     /// # Errors
-    /// [`WireError::Read`] and [`WireError::Token`].
+    /// Returns the errors of [`Token::from_file`] and [`Token::from_env`].
     pub fn find(file: Option<&Path>) -> Result<Option<Self>, WireError> {
         match file {
             Some(file) => Self::from_file(file).map(Some),
@@ -83,12 +85,13 @@ impl Token {
         })
     }
 
-    /// Whether `other` is the token. The time this takes depends on the lengths only, which are not secret.
+    /// Returns whether `other` is the token. The comparison takes a time that depends only on the lengths,
+    /// which are not secret.
     fn is(&self, other: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(other).into()
     }
 
-    /// Returns the token, to be written to a file.
+    /// Returns the text of the token, for writing it to a file.
     #[cfg(feature = "certs")]
     pub(crate) fn reveal(&self) -> &str {
         &self.0
@@ -117,22 +120,22 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Admits calls that present the token. Without a token it admits all calls.
+/// Checks the token that calls present. A guard that has no token admits all calls.
 #[derive(Clone, Debug)]
 pub struct Guard(Option<Token>);
 
 impl Guard {
-    /// Makes the guard of a server.
+    /// Creates a server's guard.
     pub fn new(token: Option<Token>) -> Self {
         Self(token)
     }
 
-    /// Whether callers must present a token.
+    /// Returns whether callers must present a token.
     pub fn requires_token(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether `text` is the token. Without a token every text is accepted.
+    /// Returns whether `text` is the token, or no token is required.
     pub fn accepts(&self, text: &[u8]) -> bool {
         self.0.as_ref().is_none_or(|token| token.is(text))
     }
@@ -140,13 +143,13 @@ impl Guard {
     /// Checks the `authorization` header of a call.
     ///
     /// # Errors
-    /// The reason, for the caller.
+    /// Returns a message for the caller if the token is missing or wrong.
     pub fn admits(&self, header: Option<&[u8]>) -> Result<(), &'static str> {
         match header {
             _ if !self.requires_token() => Ok(()),
             None => Err("the server requires a token: give --token-file, or set HATEBEAM_TOKEN"),
             Some(header) if bearer(header).is_some_and(|text| self.accepts(text)) => Ok(()),
-            Some(_) => Err("wrong token: the server has another one"),
+            Some(_) => Err("wrong token: the server expects a different token"),
         }
     }
 }
@@ -160,24 +163,24 @@ impl Interceptor for Guard {
     }
 }
 
-/// Returns the text after "Bearer ", in upper or lower case.
+/// Returns the text after the prefix "Bearer ", whose case is ignored.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, text) = value.split_at_checked("bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(text)
 }
 
-/// Adds the client's token to its calls.
+/// Adds the client's token to each call.
 #[derive(Clone, Debug)]
 pub struct Bearer(Option<MetadataValue<Ascii>>);
 
 impl Bearer {
-    /// Makes the interceptor of a client with this token.
+    /// Creates a client's interceptor, which adds `token` if it is given.
     pub fn new(token: Option<&Token>) -> Self {
         Self(token.map(|token| {
             let mut value: MetadataValue<Ascii> = format!("Bearer {}", token.0)
                 .parse()
                 .expect("a token consists of visible ASCII characters");
-            // Keeps it out of logs and out of the tables that compress headers.
+            // Keeps the value out of logs and out of the header compression table.
             value.set_sensitive(true);
             value
         }))
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn guard_admits_calls_with_the_token() {
+    fn guard_admits_only_calls_with_the_token() {
         for header in [
             "Bearer correct-horse-battery",
             "bearer correct-horse-battery",
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn guard_accepts_header_of_client() {
+    fn guard_accepts_the_header_that_bearer_adds() {
         let token = Token::random().unwrap();
         let sent = Bearer::new(Some(&token)).call(Request::new(())).unwrap();
         Guard::new(Some(token)).call(sent).unwrap();
@@ -297,7 +300,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn visible_ascii_of_valid_length_is_a_token(
+        fn text_is_a_token_if_it_is_visible_ascii_of_valid_length(
             before in "[ \t\r\n]{0,3}",
             text in prop_oneof!["[!-~]{0,40}", "[!-~]{500,530}", "\\PC{10,40}", ".{10,40}"],
             after in "[ \t\r\n]{0,3}",

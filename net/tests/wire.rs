@@ -1,4 +1,4 @@
-//! Servers and clients on the loopback, with certificates and tokens from [`certs::make`].
+//! Tests servers and clients on loopback addresses, with certificates and tokens from [`certs::make`].
 #![cfg(feature = "certs")]
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
@@ -25,7 +25,7 @@ use tonic::transport::{
 };
 use tonic::{Code, Request, Response, Status};
 
-/// A coordinator with one run.
+/// A coordinator that has one run.
 struct OneRun;
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -35,7 +35,7 @@ impl Runs for OneRun {
     type WatchStream = Pin<Box<dyn Stream<Item = Result<WatchResponse, Status>> + Send>>;
 
     async fn submit(&self, request: Request<SubmitRequest>) -> Answer<SubmitResponse> {
-        // Returns a message of the same size.
+        // Returns a response of about the same size as the request.
         let note = request.into_inner().spec;
         let run = RunStatus {
             note,
@@ -123,7 +123,7 @@ async fn list(channel: Channel, token: Option<&Token>) -> Result<usize, Status> 
     Ok(runs.len())
 }
 
-/// Returns the error of both ways to connect, which must be the same.
+/// Connects both immediately and lazily, checks that both report the same error, and returns the error.
 async fn refusal(uri: &str, tls: Option<&Tls>) -> String {
     let now = connect(uri, tls, &quick()).await.unwrap_err();
     assert!(!now.is_transient(), "{now}");
@@ -155,7 +155,7 @@ async fn members_of_a_cluster_connect_to_each_other() {
             assert_eq!(list(channel, None).await.unwrap(), 1);
         }
     }
-    // The certificate is for no particular address.
+    // The certificate is not restricted to an address.
     let uri = format!("https://localhost:{}", serve(Some(&member("worker")), None));
     connect(&uri, Some(&member("client")), &quick())
         .await
@@ -187,7 +187,7 @@ async fn certificates_of_other_ca_are_refused() {
         fs::copy(theirs.path().join(name), both.path().join(name)).unwrap();
     }
     let stranger = Tls::in_dir(both.path(), "client");
-    // The alert arrives by chance; the error must always be the same.
+    // The alert arrives only sometimes, but the error must always be the same.
     for _ in 0..50 {
         let error = connect(&uri, Some(&stranger), &quick()).await.unwrap_err();
         assert!(!error.is_transient(), "{error}");
@@ -204,7 +204,7 @@ async fn certificates_of_other_ca_are_refused() {
     assert!(error.contains(&uri), "{error}");
 }
 
-/// Starts a server with a certificate that the checks of this crate would refuse.
+/// Starts a server with a certificate that this crate's checks would reject.
 fn serve_unchecked(cert: &str, key: &str) -> String {
     let config = ServerTlsConfig::new().identity(Identity::from_pem(cert, key));
     let incoming = listen("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -215,7 +215,8 @@ fn serve_unchecked(cert: &str, key: &str) -> String {
     format!("https://127.0.0.1:{port}")
 }
 
-/// Returns a channel that connects at the first call, of a client with this certificate and key.
+/// Returns a channel for a client with the given CA, certificate and key. The channel connects at the first
+/// call.
 fn connect_unchecked(uri: String, ca: &str, identity: Option<(&str, &str)>) -> Channel {
     let mut config = ClientTlsConfig::new()
         .domain_name("hatebeam")
@@ -227,7 +228,7 @@ fn connect_unchecked(uri: String, ca: &str, identity: Option<(&str, &str)>) -> C
     endpoint.tls_config(config).unwrap().connect_lazy()
 }
 
-/// Makes a certificate of the CA in a folder for another name, and its key.
+/// Issues a certificate for another host name with the CA in `dir`, and returns the certificate and its key.
 fn other_name(dir: &Path) -> (String, String) {
     let mut ca = rcgen::CertificateParams::default();
     ca.distinguished_name = rcgen::DistinguishedName::new();
@@ -242,7 +243,7 @@ fn other_name(dir: &Path) -> (String, String) {
 }
 
 #[tokio::test]
-async fn bad_certificates_are_refused_by_the_other_side() {
+async fn other_side_refuses_bad_certificates() {
     let dir = made_at(SystemTime::now() - Duration::from_secs(100 * 86_400));
     let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
     let pair = |name: &str| {
@@ -290,11 +291,11 @@ async fn bad_certificates_are_refused_by_the_other_side() {
 }
 
 #[tokio::test]
-async fn mismatch_of_tls_is_explained() {
+async fn tls_on_one_side_only_is_explained() {
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "coordinator");
     let (with, without) = (serve(Some(&tls), None), serve(None, None));
-    // HTTP/2 meets one of two errors by chance; the error must always be the same.
+    // HTTP/2 randomly reports one of two errors, but the returned error must always be the same.
     for _ in 0..20 {
         let uri = format!("http://127.0.0.1:{with}");
         let error = connect(&uri, None, &quick()).await.unwrap_err();
@@ -309,7 +310,7 @@ async fn mismatch_of_tls_is_explained() {
 async fn unreachable_server_is_a_transient_error() {
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "client");
-    // A port that was free a moment ago.
+    // This port was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .unwrap()
@@ -322,7 +323,7 @@ async fn unreachable_server_is_a_transient_error() {
         assert!(error.is_transient(), "{error}");
         assert!(error.to_string().contains("refused"), "{error}");
     }
-    // This server accepts connections and never answers.
+    // This server accepts connections but never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let uri = format!("http://{}", silent.local_addr().unwrap());
     let limits = Limits {
@@ -335,7 +336,7 @@ async fn unreachable_server_is_a_transient_error() {
         error.to_string().contains("no answer within 300ms"),
         "{error}"
     );
-    // The port is in use.
+    // This port is in use.
     let error = listen(silent.local_addr().unwrap()).unwrap_err();
     assert!(
         error.to_string().contains("cannot listen on 127.0.0.1"),
@@ -384,7 +385,7 @@ async fn messages_over_the_limit_are_refused() {
     assert_eq!(answer.run.unwrap().note.len(), MAX_MESSAGE - 100);
     let refused = submit(MAX_MESSAGE + 1).await.unwrap_err();
     assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
-    // Without a message of the server the description of the code is shown.
+    // If the server sends no message, the description of the status code is shown.
     let refused = client.cancel(CancelRequest::default()).await.unwrap_err();
     assert_eq!(explain(&refused), Code::NotFound.description());
 }
@@ -438,7 +439,7 @@ fn errors_name_the_invalid_file() {
     assert!(error.to_string().contains("not valid yet"), "{error}");
 }
 
-/// Returns what `action` logs.
+/// Returns the log output of `action`.
 fn logged(action: impl FnOnce()) -> String {
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
@@ -464,7 +465,7 @@ fn logged(action: impl FnOnce()) -> String {
 
 #[cfg(unix)]
 #[test]
-fn readable_secrets_are_logged() {
+fn secret_files_that_others_can_read_are_logged() {
     use std::os::unix::fs::PermissionsExt;
     let dir = certificates();
     let tls = Tls::in_dir(dir.path(), "worker");

@@ -1,8 +1,9 @@
-//! Batches of children that one worker sends to another.
+//! Encoding of the batches of children that one worker sends to another.
 //!
-//! A batch consists of a flag (0: uncompressed, 1: LZ4), the number of children (32 bits), and then, column by column, the
-//! scores (32 bits each), the lines (16 bits), the hints (8 bits) and the packed wells, all little endian. Columns compress
-//! better than rows, because their values resemble one another.
+//! A batch consists of a flag (0: uncompressed, 1: LZ4) and the number of children (32 bits), followed by
+//! four columns: the scores (32 bits each), the rows cleared (16 bits each), the hints (8 bits each) and the
+//! packed wells. All integers are little-endian. A hint is the low byte of the hash of the child's parent.
+//! Columns compress better than rows, because the values in a column resemble one another.
 
 use hatebeam_game::Geometry;
 use hatebeam_search::{Node, NodeWell};
@@ -11,16 +12,16 @@ use thiserror::Error;
 
 /// Number of children that a sender collects for a batch, which then has about 100 kB.
 pub const BATCH_CHILDREN: usize = 4096;
-/// Maximum number of batches of a sender that wait for one receiver.
+/// Maximum number of batches that one sender queues for one receiver.
 pub const QUEUED_BATCHES: usize = 4;
-/// Time between two messages in which a receiver tells its floors. They rise continuously, and sending a child below them
-/// is wasted.
+/// Interval at which a receiver sends its floors, the lowest ranks that it still accepts. Floors rise
+/// continuously, and sending a child whose rank is below the floor is wasted effort.
 pub const FLOOR_INTERVAL: Duration = Duration::from_millis(20);
-/// Maximum number of children of a batch.
+/// Maximum number of children in a batch.
 pub const MAX_CHILDREN: usize = 16_384;
-/// Bytes before the columns.
+/// Size of the header: the flag and the number of children.
 const HEAD: usize = 5;
-/// Bytes of a child without its well.
+/// Size of a child without its well, in bytes.
 const BESIDE_WELL: usize = 7;
 /// Maximum size of a batch, for any geometry.
 pub const MAX_BYTES: usize = HEAD + MAX_CHILDREN * (BESIDE_WELL + hatebeam_search::WELL_BYTES);
@@ -28,33 +29,33 @@ pub const MAX_BYTES: usize = HEAD + MAX_CHILDREN * (BESIDE_WELL + hatebeam_searc
 const RAW: u8 = 0;
 const LZ4: u8 = 1;
 
-/// Why a batch is invalid.
+/// The reason why a batch is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BatchError {
-    /// The length differs from that in the head.
+    /// The length differs from the length stated in the header.
     #[error("the batch is cut off: it has {found} bytes instead of {expected}")]
     Length {
-        /// The length according to the head.
+        /// The length that the header implies.
         expected: usize,
-        /// The length found.
+        /// The actual length.
         found: usize,
     },
-    /// There are too many children.
+    /// The batch contains too many children.
     #[error("the batch has {0} children: at most {MAX_CHILDREN} are allowed")]
     TooMany(usize),
     /// The flag is unknown.
     #[error("the batch has the unknown flag {0}")]
     Flag(u8),
-    /// LZ4 cannot decompress the batch.
+    /// The LZ4 data cannot be decompressed.
     #[error("the batch cannot be decompressed")]
     Damaged,
-    /// A well is invalid.
+    /// The well at this index is invalid, or its child has an impossible number of rows cleared.
     #[error("child {0} of the batch is not a well of the geometry")]
     Well(usize),
 }
 
-/// Packs the first [`MAX_CHILDREN`] of these children; with `compress` by LZ4, if that makes the batch smaller.
+/// Packs the first [`MAX_CHILDREN`] of `nodes`. With `compress`, applies LZ4 if that makes the batch smaller.
 pub fn pack(geometry: Geometry, nodes: &[Node], compress: bool) -> Vec<u8> {
     let nodes = &nodes[..nodes.len().min(MAX_CHILDREN)];
     let packed = geometry.packed_len();
@@ -84,10 +85,10 @@ pub fn pack(geometry: Geometry, nodes: &[Node], compress: bool) -> Vec<u8> {
     batch
 }
 
-/// Unpacks children into `nodes`, whose contents it replaces, and checks every well.
+/// Unpacks children into `nodes`, replacing its contents, and checks every well.
 ///
 /// # Errors
-/// [`BatchError`]; `nodes` is then empty.
+/// Returns a [`BatchError`] if the batch is invalid; `nodes` is then empty.
 pub fn unpack(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Result<(), BatchError> {
     nodes.clear();
     let unpacked = unpack_into(geometry, batch, nodes);
@@ -137,7 +138,7 @@ fn unpack_into(geometry: Geometry, batch: &[u8], nodes: &mut Vec<Node>) -> Resul
         let mut well = NodeWell::default();
         well.0[..packed].copy_from_slice(bytes);
         let lines = u16::from_le_bytes([lines[0], lines[1]]);
-        // The maximum number of lines marks a free slot in the candidate tables.
+        // Candidate tables mark free slots with this number of rows cleared.
         if lines == u16::MAX || well.unpack(geometry).is_err() {
             return Err(BatchError::Well(nodes.len()));
         }
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn unpacking_returns_packed_children() {
+    fn unpack_returns_the_packed_children() {
         for count in [0, 1, 1000, MAX_CHILDREN] {
             for compress in [false, true] {
                 let nodes = nodes(count);
@@ -190,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Two children in a well of 8 x 3.
+    /// Returns a geometry of 8 columns by 3 rows and two children in it.
     fn two_nodes() -> (Geometry, [Node; 2]) {
         let geometry = Geometry::new(8, 3).unwrap();
         let node = |score, hex, lines, hint| Node {
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(pack(geometry, &nodes, false), expected.concat());
     }
 
-    /// The compressor may change, but batches of the old one must stay readable.
+    /// The compressor may change, but batches from the old one must remain readable.
     #[test]
     fn compressed_batch_has_documented_format() {
         let (geometry, nodes) = two_nodes();

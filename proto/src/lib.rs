@@ -1,8 +1,8 @@
 //! The messages between clients, the coordinator and the workers.
 //!
-//! [`v1`] has the generated types and services, [`messages`] the plain types that the coordinator and the workers
-//! compute with, [`convert`] the conversions between the two. [`batch`] packs the children that workers exchange, and
-//! [`LinkError`] is why a stream of messages failed.
+//! [`v1`] contains the generated types and services, [`messages`] the plain Rust types that the coordinator
+//! and the workers use, and [`convert`] the conversions between them. [`batch`] packs the children that
+//! workers exchange. [`LinkError`] describes why a stream of messages failed.
 
 pub mod batch;
 #[cfg(feature = "messages")]
@@ -17,6 +17,6 @@ pub use link::{BoxStream, LinkError, LinkErrorKind};
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]
 pub mod v1 {
     tonic::include_proto!("hatebeam.v1");
-    /// The compiled files, for the reflection service.
+    /// The compiled `.proto` files, for the gRPC reflection service.
     pub const FILES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hatebeam.bin"));
 }

@@ -1,4 +1,4 @@
-//! Streams of messages between two processes, whatever carries them.
+//! Streams of messages between two processes, independent of the transport.
 
 use std::pin::Pin;
 use thiserror::Error;
@@ -8,63 +8,63 @@ use tonic::{Code, Status};
 /// An owned stream of messages.
 pub type BoxStream<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
 
-/// Why a stream of messages failed, by what the caller can do.
+/// The reason why a stream of messages failed. Each kind has a different remedy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{reason}")]
 pub struct LinkError {
-    /// What the caller can do.
+    /// Category of the failure.
     pub kind: LinkErrorKind,
-    /// Reason for people.
+    /// Human-readable reason.
     pub reason: String,
 }
 
-/// What the caller can do about a [`LinkError`].
+/// Category of a [`LinkError`], which determines the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkErrorKind {
-    /// The other side is unreachable or the connection was lost: a later attempt may work.
+    /// The other side is unreachable or the connection was lost. A later attempt may succeed.
     Transient,
-    /// The other side does not accept this process: an attempt with other credentials, another name or another
-    /// version of the program may work.
+    /// The other side does not accept this process. An attempt with other credentials, another name or
+    /// another version of the program may succeed.
     Refused,
-    /// A message is invalid: the sender has a fault.
+    /// A message is invalid, so the sender has a fault.
     BadMessage,
-    /// The stream belongs to an epoch, depth or attempt that has ended: nothing is left to do.
+    /// The stream belongs to an epoch, depth or attempt that has ended. There is nothing to retry.
     Superseded,
 }
 
 impl LinkError {
-    /// An error of this kind.
+    /// Creates an error.
     pub fn new(kind: LinkErrorKind, reason: impl Into<String>) -> LinkError {
         let reason = reason.into();
         LinkError { kind, reason }
     }
 
-    /// The other side is unreachable.
+    /// Creates an error for an unreachable peer or a lost connection.
     pub fn transient(reason: impl Into<String>) -> LinkError {
         LinkError::new(LinkErrorKind::Transient, reason)
     }
 
-    /// The other side does not accept this process.
+    /// Creates an error for a peer that does not accept this process.
     pub fn refused(reason: impl Into<String>) -> LinkError {
         LinkError::new(LinkErrorKind::Refused, reason)
     }
 
-    /// A message is invalid.
+    /// Creates an error for an invalid message.
     pub fn bad_message(reason: impl Into<String>) -> LinkError {
         LinkError::new(LinkErrorKind::BadMessage, reason)
     }
 
-    /// The stream's epoch, depth or attempt has ended.
+    /// Creates an error for a stream whose epoch, depth or attempt has ended.
     pub fn superseded(reason: impl Into<String>) -> LinkError {
         LinkError::new(LinkErrorKind::Superseded, reason)
     }
 
-    /// Whether a later attempt may work.
+    /// Returns whether a later attempt may succeed.
     pub fn is_transient(&self) -> bool {
         self.kind == LinkErrorKind::Transient
     }
 
-    /// Classifies the status of a gRPC call; `reason` is its text for people.
+    /// Classifies the status of a gRPC call. `reason` is its human-readable text.
     pub fn from_status(status: &Status, reason: String) -> LinkError {
         let kind = match status.code() {
             Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented => {

@@ -1,5 +1,6 @@
-//! The messages between the coordinator and the workers as plain Rust types. Every field is parsed and within its
-//! bounds. [`convert`](crate::convert) converts them from and to the generated types.
+//! Messages between the coordinator and the workers, and between workers, as plain Rust types. Each field is
+//! parsed and has a type that fits its meaning. [`convert`](crate::convert) converts them from and to the
+//! generated types.
 
 use bytes::Bytes;
 use hatebeam_cost::Machine;
@@ -7,12 +8,12 @@ use hatebeam_runs::{FrontierSummary, RunSpec, Table};
 use hatebeam_search::{CountQuery, NodeWell};
 use std::time::Duration;
 
-/// A message from a worker to its coordinator.
+/// A message from a worker to the coordinator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromWorker {
     /// The first message of a session.
     Hello(Hello),
-    /// Sent once per interval.
+    /// Progress and resources, sent once per heartbeat interval.
     Heartbeat(Heartbeat),
     /// The answer to an order.
     Answer(Answer),
@@ -25,20 +26,20 @@ pub enum FromWorker {
 pub enum ToWorker {
     /// The first message of a session.
     Welcome(Welcome),
-    /// Something to do.
+    /// An operation for the worker to perform.
     Order(Order),
-    /// The worker has no shards any more and may exit.
+    /// The worker owns no shards any more and may exit.
     Released,
 }
 
-/// A worker that joins.
+/// Description of a worker that joins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
     /// Name, unique among the workers.
     pub name: String,
-    /// URI at which other workers reach this one.
+    /// URI at which other workers reach this worker.
     pub address: String,
-    /// Threads that search.
+    /// Number of search threads.
     pub threads: u32,
     /// Memory that the worker may use, in bytes.
     pub memory_bytes: u64,
@@ -46,75 +47,76 @@ pub struct Hello {
     pub disk_free_bytes: u64,
     /// Size of the scratch directory's disk.
     pub disk_bytes: u64,
-    /// Version of the program.
+    /// Version of the worker's program.
     pub version: String,
     /// The machine and its price.
     pub machine: Machine,
-    /// When the process started, in milliseconds since 1970. A worker that reconnects keeps it.
+    /// Start time of the process, in milliseconds since 1970. It does not change when the worker reconnects.
     pub started_ms: u64,
 }
 
 /// Progress and resources of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// The current epoch; 0 before the first.
+    /// The current epoch; 0 before the first epoch.
     pub epoch: u64,
     /// The current depth.
     pub depth: u32,
-    /// Parents of the current depth that are expanded.
+    /// Number of parents at the current depth that have been expanded.
     pub expanded: u64,
-    /// Parents of the current depth.
+    /// Number of parents at the current depth.
     pub parents: u64,
     /// Resident memory of the process.
     pub rss_bytes: u64,
     /// Free space on the scratch directory's disk.
     pub disk_free_bytes: u64,
-    /// Object store requests since the process started that are priced as writes: writes and lists.
+    /// Number of object store requests since the process started that have the price of writes: writes and
+    /// lists.
     pub store_writes: u64,
-    /// Object store requests since the process started that are priced as reads.
+    /// Number of object store requests since the process started that have the price of reads.
     pub store_reads: u64,
-    /// Bytes of tables that are not uploaded yet.
+    /// Size of the tables that have not been uploaded yet.
     pub uploading_bytes: u64,
 }
 
 /// A worker's request to be released.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leaving {
-    /// Reason for people; empty if a person asked the worker to leave. At most
-    /// [`MAX_REASON`](crate::convert::MAX_REASON) characters.
+    /// Human-readable reason of at most [`MAX_REASON`](crate::convert::MAX_REASON) characters; empty if a
+    /// user asked the worker to leave.
     pub reason: String,
 }
 
 /// The coordinator's answer to [`Hello`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Interval of heartbeats.
+    /// Interval between heartbeats.
     pub heartbeat: Duration,
-    /// Silence after which the coordinator or a peer counts as lost.
+    /// Time without messages after which the coordinator or a peer counts as lost.
     pub lost_after: Duration,
 }
 
-/// Something a worker must do. A worker refuses orders of an earlier epoch than its current one.
+/// An operation for a worker to perform. A worker refuses orders from epochs before its current one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Order {
-    /// The epoch it belongs to.
+    /// Epoch of the order.
     pub epoch: u64,
     /// Identifier that the answer repeats.
     pub id: u64,
-    /// What to do.
+    /// The operation.
     pub kind: OrderKind,
 }
 
-/// What a worker must do.
+/// Operation that an order requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OrderKind {
-    /// Begin an epoch and load its frontier.
+    /// Begin an epoch and load its frontier (the wells kept at a depth).
     Prepare(Box<Prepare>),
-    /// Make the children of the frontier.
+    /// Generate the children of the frontier.
     Expand(Expand),
     /// Count candidates by rank.
     Count(Count),
-    /// Check a cut.
+    /// Check a cut, the lowest rank that survives.
     ValidateCut(ValidateCut),
     /// Keep the candidates that survive the cut and begin to commit them.
     Select(Select),
@@ -125,7 +127,7 @@ pub enum OrderKind {
 }
 
 impl OrderKind {
-    /// Name of the order in metrics.
+    /// Returns the name of the order in metrics.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Prepare(_) => "prepare",
@@ -139,7 +141,7 @@ impl OrderKind {
     }
 }
 
-/// A new epoch: the owners of all shards and the frontier to continue from.
+/// Data to begin an epoch: the owners of all shards and the frontier to continue from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepare {
     /// Name of the run.
@@ -148,7 +150,7 @@ pub struct Prepare {
     pub spec: RunSpec,
     /// Depth of the frontier.
     pub depth: u32,
-    /// For each shard the index of its owner in `members`.
+    /// For each shard, the index of its owner in `members`.
     pub owners: Vec<u32>,
     /// All workers of the epoch.
     pub members: Vec<Peer>,
@@ -156,62 +158,62 @@ pub struct Prepare {
     pub tables: Vec<Table>,
 }
 
-/// A worker of an epoch, as the others know it.
+/// A worker of an epoch, as seen by the other workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name.
+    /// Name of the worker.
     pub name: String,
-    /// URI at which other workers reach it.
+    /// URI at which other workers reach this worker.
     pub address: String,
 }
 
-/// Makes the children of the frontier.
+/// An order to generate the children of the frontier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expand {
     /// Depth of the children.
     pub depth: u32,
-    /// Number of the attempt at this depth within the epoch. A repeat has a higher number, so that no worker mixes
-    /// children of two attempts.
+    /// Index of the attempt at this depth within the epoch. Each retry has a higher index, so that no worker
+    /// mixes children from two attempts.
     pub attempt: u32,
-    /// Room in a candidate table, in standard deviations.
+    /// Spare capacity of a candidate table, in standard deviations.
     pub sigmas: f64,
 }
 
-/// Counts candidates whose rank begins with a prefix by their next digit; one or two prefixes.
+/// An order to count the candidates whose rank begins with a prefix, grouped by their next digit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Depth of the candidates.
     pub depth: u32,
-    /// The prefixes.
+    /// One or two prefixes.
     pub queries: Vec<CountQuery>,
 }
 
-/// Checks that nothing above the cut was dropped, and lists the wells of the cut's own rank on request.
+/// An order to check that no candidate above the cut was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValidateCut {
     /// Depth of the candidates.
     pub depth: u32,
-    /// Rank of the cut.
+    /// The cut.
     pub cut: u64,
-    /// Whether the answer lists the wells of this rank.
+    /// Whether the answer lists the wells whose rank equals the cut.
     pub tied: bool,
 }
 
-/// Keeps the candidates that survive the cut and begins to commit them.
+/// An order to keep the candidates that survive the cut and to begin to commit them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select {
     /// Depth of the candidates.
     pub depth: u32,
-    /// Rank of the cut.
+    /// The cut.
     pub cut: u64,
-    /// The wells of the cut's own rank that survive, ascending; `None` if all do.
+    /// Surviving wells whose rank equals the cut, in ascending order; `None` if all of them survive.
     pub ties: Option<Vec<NodeWell>>,
 }
 
-/// Asks for the tables of a depth.
+/// An order to report the tables of a depth once they are in the object store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitCommit {
-    /// The depth.
+    /// Depth of the tables.
     pub depth: u32,
 }
 
@@ -229,90 +231,90 @@ pub struct Answer {
 /// The result of an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerKind {
-    /// To [`OrderKind::Prepare`].
+    /// Answer to [`OrderKind::Prepare`].
     Prepared(Prepared),
-    /// To [`OrderKind::Expand`].
+    /// Answer to [`OrderKind::Expand`].
     Expanded(Expanded),
-    /// To [`OrderKind::Count`]: one histogram per query.
+    /// Answer to [`OrderKind::Count`], with one histogram per query.
     Counted(Vec<Histogram>),
-    /// To [`OrderKind::ValidateCut`].
+    /// Answer to [`OrderKind::ValidateCut`].
     CutVerdict(CutVerdict),
-    /// To [`OrderKind::Select`]: the worker's part of the new frontier.
+    /// Answer to [`OrderKind::Select`]: a summary of the worker's part of the new frontier.
     Selected(FrontierSummary),
-    /// To [`OrderKind::WaitCommit`].
+    /// Answer to [`OrderKind::WaitCommit`].
     Committed(Vec<Table>),
-    /// To [`OrderKind::Halt`].
+    /// Answer to [`OrderKind::Halt`].
     Halted,
-    /// The order was not carried out.
+    /// The order failed.
     Failed(Failed),
 }
 
-/// A worker's frontier at the start of an epoch.
+/// Size of a worker's part of the frontier at the start of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prepared {
-    /// Wells in its shards.
+    /// Number of wells in the worker's shards.
     pub wells: u64,
-    /// Tables that it fetched from the object store.
+    /// Number of tables that the worker fetched from the object store.
     pub fetched: u32,
 }
 
-/// What an expansion made.
+/// Counters of a worker's expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expanded {
-    /// Distinct children of each parent, summed over the parents.
+    /// Sum over all parents of the number of distinct children.
     pub children: u64,
-    /// Children sent to other workers.
+    /// Number of children sent to other workers.
     pub sent: u64,
-    /// Bytes of those on the wire.
+    /// Size of the sent children on the wire.
     pub sent_bytes: u64,
 }
 
-/// Counts of candidates by digit.
+/// Numbers of candidates, grouped by the next digit of their rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// The counts that are not zero, ascending by digit.
+    /// The counts that are not zero, in ascending order of their digits.
     pub counts: Vec<DigitCount>,
 }
 
-/// Candidates that have a digit.
+/// Number of candidates that have a certain digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DigitCount {
     /// The digit.
     pub digit: u16,
-    /// How many candidates have it.
+    /// Number of candidates with this digit.
     pub count: u64,
 }
 
-/// Whether a cut is sound.
+/// Result of checking a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutVerdict {
-    /// Whether a candidate above the cut was dropped for lack of room.
+    /// Whether a candidate above the cut was dropped for lack of space. The cut is then invalid.
     pub dropped: bool,
-    /// The wells of the cut's own rank, if asked for.
+    /// The wells whose rank equals the cut, if requested.
     pub tied: Vec<NodeWell>,
 }
 
-/// Why an order was not carried out.
+/// The reason why an order failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// Reason for people, at most [`MAX_FAILURE`](crate::convert::MAX_FAILURE) characters.
+    /// Human-readable reason of at most [`MAX_FAILURE`](crate::convert::MAX_FAILURE) characters.
     pub reason: String,
-    /// What the coordinator can do about it.
+    /// Category of the failure.
     pub kind: FailureKind,
 }
 
-/// What the coordinator can do about a failed order.
+/// Category of a failed order, which determines the coordinator's reaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The order is invalid or does not fit the worker's state.
+    /// The order is invalid or does not match the worker's state.
     BadOrder,
-    /// A table differs from what was committed.
+    /// A table differs from the committed one.
     Damaged,
-    /// The object store is unavailable: a later attempt may work.
+    /// The object store is unavailable. A later attempt may succeed.
     Unavailable,
     /// The connection to another worker failed.
     PeerUnreachable {
-        /// Name of that worker.
+        /// Name of the unreachable worker.
         peer: String,
     },
     /// The epoch or the attempt has ended.
@@ -322,13 +324,13 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Whether the same worker may carry out the same order later.
+    /// Returns whether the same worker may be able to carry out the same order later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable)
     }
 }
 
-/// A message to the owner of children.
+/// A message from a worker to the owner of its children's shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerRequest {
     /// The first message of a stream.
@@ -337,31 +339,31 @@ pub enum PeerRequest {
     Batch(Bytes),
 }
 
-/// What the children of a stream belong to.
+/// Origin of the children in a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamHeader {
     /// Name of the run.
     pub run: String,
-    /// The epoch.
+    /// Epoch of the children.
     pub epoch: u64,
     /// Depth of the children.
     pub depth: u32,
-    /// Number of the attempt at this depth.
+    /// Index of the attempt at this depth.
     pub attempt: u32,
-    /// Name of the sender.
+    /// Name of the sending worker.
     pub from: String,
 }
 
-/// A message to the sender of children.
+/// A message from the owner of shards to a worker that sends children.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PeerResponse {
     /// Current floors of the receiver's shards.
     pub floors: Vec<ShardFloor>,
-    /// Number of children received. In the last message only.
+    /// Number of children received. Set only in the last message.
     pub received: Option<u64>,
 }
 
-/// The floor of a shard: it takes no child of a lower rank.
+/// Floor of a shard, which accepts no child of a lower rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardFloor {
     /// The shard.

@@ -1,4 +1,4 @@
-//! The messages keep their fields: names, numbers and types.
+//! Tests that the names, numbers and types of message fields do not change.
 
 #![allow(clippy::unwrap_used)]
 
@@ -36,7 +36,7 @@ fn add_message(outer: &str, message: &DescriptorProto, text: &mut String) {
     }
 }
 
-/// Describes all services, messages and enumerations, one line for each method, field and value.
+/// Describes all services, messages and enumerations, with one line for each method, field and value.
 fn describe(files: &FileDescriptorSet) -> String {
     let mut text = String::new();
     for file in files
@@ -75,10 +75,10 @@ fn describe(files: &FileDescriptorSet) -> String {
     text
 }
 
-/// `fields.txt` describes the interface `hatebeam.v1`. It may get more lines; a line that is there must stay, because
-/// programs of other versions rely on it.
+/// `fields.txt` describes the interface `hatebeam.v1`. Existing lines must not change, because programs of
+/// other versions rely on them. A new field, message or service requires a new line.
 #[test]
-fn messages_keep_their_fields() {
+fn interface_matches_fields_file() {
     let files = FileDescriptorSet::decode(v1::FILES).unwrap();
     let found = describe(&files);
     let expected = include_str!("fields.txt");

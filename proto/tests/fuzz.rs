@@ -1,4 +1,5 @@
-//! A bounded run of the fuzz targets for messages, with noise and damaged messages. `fuzz/README.md` describes longer runs.
+//! A bounded run of the fuzz targets for messages, with random and damaged input. `fuzz/README.md` describes
+//! longer runs.
 
 #[path = "../../fuzz/src/messages.rs"]
 mod messages;
@@ -27,14 +28,14 @@ fn nodes() -> Vec<Node> {
     (0..40).map(node).collect()
 }
 
-/// Valid batches after the byte that stands for 16 rows.
+/// Valid batches, each after a byte that selects a geometry of 16 rows.
 fn batches() -> Vec<Vec<u8>> {
     [false, true]
         .map(|compress| [&[15], &*batch::pack(Geometry::STANDARD, &nodes(), compress)].concat())
         .to_vec()
 }
 
-/// Valid messages after the byte that names their kind.
+/// Valid messages, each after a byte that selects the message type.
 fn valid_messages() -> Vec<Vec<u8>> {
     let wells: Vec<u8> = nodes().iter().flat_map(|node| node.well.0).collect();
     let cut_verdict = v1::CutVerdict {
@@ -88,7 +89,7 @@ fn valid_messages() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One of these with some changed bytes, sometimes cut off.
+/// Generates one of the valid inputs with some bytes changed, sometimes truncated.
 fn damaged(valid: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
     (
@@ -112,13 +113,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn batches_of_any_kind(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(batches())) {
+    fn random_and_damaged_batches_never_panic(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(batches())) {
         messages::batch(&noise);
         messages::batch(&bad);
     }
 
     #[test]
-    fn messages_of_any_kind(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(valid_messages())) {
+    fn random_and_damaged_messages_never_panic(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(valid_messages())) {
         messages::message(&noise);
         messages::message(&bad);
     }

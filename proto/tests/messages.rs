@@ -1,5 +1,5 @@
-//! Conversions between the generated types and the messages: every message survives the way over the wire, and
-//! damaged messages are refused without a panic.
+//! Tests of the conversions between the generated types and the messages. Every message survives encoding and
+//! decoding, and damaged messages are refused without a panic.
 
 #![allow(clippy::unwrap_used)]
 
@@ -261,7 +261,7 @@ fn peer_response() -> impl Strategy<Value = PeerResponse> {
         .prop_map(|(floors, received)| PeerResponse { floors, received })
 }
 
-/// Sends a message over the wire.
+/// Encodes and decodes a message.
 fn over_the_wire<T, W>(message: T) -> Result<T, MessageError>
 where
     T: TryFrom<W, Error = MessageError>,
@@ -271,7 +271,7 @@ where
     T::try_from(W::decode(&*bytes).unwrap())
 }
 
-/// Reads a message with changed bytes. What is accepted must survive the way over the wire.
+/// Decodes a message with changed bytes. If it is accepted, it must survive encoding and decoding.
 fn read_damaged<T, W>(
     message: T,
     changes: &[(prop::sample::Index, u8)],
@@ -301,7 +301,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn messages_survive_the_wire(
+    fn messages_survive_encoding_and_decoding(
         from_worker in from_worker(),
         to_worker in to_worker(),
         request in peer_request(),
@@ -351,7 +351,7 @@ fn refused_answer(kind: v1::answer::Kind) -> &'static str {
 }
 
 #[test]
-fn error_names_field_of_bad_order() {
+fn error_names_invalid_field_of_order() {
     use v1::order::Kind;
     assert_eq!(
         Order::try_from(v1::Order::default()).unwrap_err().field,
@@ -390,7 +390,7 @@ fn error_names_field_of_bad_order() {
 }
 
 #[test]
-fn error_names_field_of_bad_answer() {
+fn error_names_invalid_field_of_answer() {
     use v1::answer::Kind;
     let histogram = |digits: &[u32], counts: &[u64]| {
         let (digits, counts) = (digits.to_vec(), counts.to_vec());
@@ -416,7 +416,7 @@ fn error_names_field_of_bad_answer() {
 }
 
 #[test]
-fn unreadable_answer_fails_its_order() {
+fn invalid_answer_fails_its_order() {
     let answer = v1::Answer {
         epoch: 3,
         id: 4,
@@ -435,7 +435,7 @@ fn unreadable_answer_fails_its_order() {
 }
 
 #[test]
-fn long_texts_are_cut_and_impossible_prices_dropped() {
+fn long_texts_are_truncated_and_impossible_prices_dropped() {
     let long = "é".repeat(5000);
     let machine = v1::Machine {
         kind: long.clone(),

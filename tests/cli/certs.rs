@@ -52,7 +52,7 @@ fn certs_writes_files_once() {
     assert!(!text.contains(made["token"].trim()), "{text}");
 
     let error = certs(&dir, &[]).error(1);
-    assert!(error.contains("ca-key.pem exists already"), "{error}");
+    assert!(error.contains("ca-key.pem already exists"), "{error}");
     assert!(error.contains("--renew"), "{error}");
     assert_eq!(contents(&dir), made);
 }

@@ -1,4 +1,4 @@
-//! Answers.
+//! Conversions of the workers' answers to orders.
 
 use super::{MAX_FAILURE, MessageError, cut, pack_wells, read_table, unpack_wells};
 use crate::messages::{
@@ -91,10 +91,10 @@ impl TryFrom<v1::Histogram> for Histogram {
         let bad = |reason: &str| MessageError::new("histogram.digits", reason);
         let v1::Histogram { digits, counts } = histogram;
         if digits.len() != counts.len() {
-            return Err(bad("there must be one for each count"));
+            return Err(bad("there must be one digit for each count"));
         }
         if !digits.is_sorted_by(|before, after| before < after) {
-            return Err(bad("they must ascend"));
+            return Err(bad("digits must ascend"));
         }
         let count = |(digit, count)| {
             let digit = u16::try_from(digit).map_err(|_| bad("out of range"))?;

@@ -1,4 +1,4 @@
-//! Messages of the exchange of children.
+//! Conversions of the messages with which workers exchange children.
 
 use super::MessageError;
 use crate::messages::{PeerRequest, PeerResponse, ShardFloor, StreamHeader};
@@ -15,7 +15,7 @@ impl TryFrom<v1::SendRequest> for PeerRequest {
         if !request.batch.is_empty() {
             return Err(MessageError::new(
                 "batch",
-                "the message has a header already",
+                "a message with a header must not contain a batch",
             ));
         }
         Ok(PeerRequest::Header(StreamHeader {
@@ -56,7 +56,7 @@ impl TryFrom<v1::SendResponse> for PeerResponse {
         if response.shards.len() != response.floors.len() {
             return Err(MessageError::new(
                 "floors",
-                "there must be one for each shard",
+                "there must be one floor for each shard",
             ));
         }
         let floors = response.shards.into_iter().zip(response.floors);

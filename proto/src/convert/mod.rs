@@ -1,7 +1,7 @@
-//! Conversions between the generated types and the [messages](crate::messages).
+//! Conversions between the generated Protobuf types and the plain [messages](crate::messages).
 //!
-//! Messages convert into generated types without failure. The other direction fails with a [`MessageError`] that
-//! names the field. Texts for people are cut to their longest length and never refused.
+//! Converting a message to its generated type never fails. The reverse conversion returns a [`MessageError`]
+//! that names the invalid field. A human-readable text that is too long is truncated instead of refused.
 
 mod answers;
 mod exchange;
@@ -14,18 +14,18 @@ use hatebeam_runs::Table;
 use hatebeam_search::{NodeWell, WELL_BYTES};
 use thiserror::Error;
 
-/// Characters of the longest reason to leave.
+/// Maximum length of a reason for leaving, in characters.
 pub const MAX_REASON: usize = 200;
-/// Characters of the longest reason of a failure.
+/// Maximum length of a reason for a failure, in characters.
 pub const MAX_FAILURE: usize = 1000;
 
-/// A field of a message that cannot be read.
+/// An error caused by a missing or invalid field.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("invalid message: {field}: {reason}")]
 pub struct MessageError {
-    /// The field.
+    /// Name of the field.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub reason: String,
 }
 
@@ -46,7 +46,7 @@ fn cut(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }
 
-/// Reads a table. Whether it fits the run is for the caller to check.
+/// Converts a table. The caller must check that it belongs to the run.
 fn read_table(table: v1::Table) -> Table {
     Table {
         shard: table.shard,

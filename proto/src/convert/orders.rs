@@ -1,4 +1,4 @@
-//! Orders.
+//! Conversions of the coordinator's orders.
 
 use super::{MessageError, pack_wells, read_table, unpack_wells};
 use crate::messages::{
@@ -91,7 +91,7 @@ impl From<Prepare> for v1::Prepare {
     fn from(prepare: Prepare) -> v1::Prepare {
         v1::Prepare {
             run: prepare.run,
-            // A specification always has a JSON form: its maps have texts as keys.
+            // Serialization cannot fail: all maps of a specification have string keys.
             spec: serde_json::to_string(&prepare.spec).unwrap_or_default(),
             depth: prepare.depth,
             owners: prepare.owners,
@@ -141,14 +141,14 @@ impl TryFrom<v1::Count> for Count {
     fn try_from(count: v1::Count) -> Result<Count, MessageError> {
         let bad = |reason: &str| MessageError::new("count.prefixes", reason);
         if !(1..=2).contains(&count.prefixes.len()) {
-            return Err(bad("there must be one or two"));
+            return Err(bad("there must be one or two prefixes"));
         }
         let query = |prefix: &v1::Prefix| {
             let v1::Prefix { known, prefix } = *prefix;
             let is_valid = known < DIGITS && (prefix >> (16 * known)) == 0;
             is_valid
                 .then_some(CountQuery { known, prefix })
-                .ok_or_else(|| bad("too many digits are known"))
+                .ok_or_else(|| bad("a prefix has too many digits"))
         };
         Ok(Count {
             depth: count.depth,
@@ -176,7 +176,10 @@ impl TryFrom<v1::Select> for Select {
     fn try_from(select: v1::Select) -> Result<Select, MessageError> {
         let ties = unpack_wells("select.ties", &select.ties)?;
         if select.all_ties && !ties.is_empty() {
-            return Err(MessageError::new("select.ties", "all ties survive already"));
+            return Err(MessageError::new(
+                "select.ties",
+                "must be empty if all ties survive",
+            ));
         }
         Ok(Select {
             depth: select.depth,

@@ -1,4 +1,4 @@
-//! Messages of a worker's session, orders and answers apart.
+//! Conversions of the messages in a worker's session, except orders and answers.
 
 use super::{MAX_REASON, MessageError, cut};
 use crate::messages::{
@@ -12,7 +12,7 @@ use std::time::Duration;
 impl TryFrom<v1::FromWorker> for FromWorker {
     type Error = MessageError;
 
-    /// An answer that cannot be read becomes [`AnswerKind::Failed`], so that its order ends.
+    /// Converts the message. An invalid answer becomes [`AnswerKind::Failed`], so that its order ends.
     fn try_from(message: v1::FromWorker) -> Result<FromWorker, MessageError> {
         use v1::from_worker::Message;
         Ok(
@@ -113,7 +113,7 @@ impl From<Hello> for v1::Hello {
     }
 }
 
-/// Reads a machine: texts are cut to [`MAX_TEXT`] characters, a price above [`MAX_PRICE`] is dropped.
+/// Converts a machine. Truncates texts to [`MAX_TEXT`] characters and drops a price above [`MAX_PRICE`].
 fn read_machine(machine: v1::Machine) -> Machine {
     Machine {
         kind: cut(&machine.kind, MAX_TEXT),

@@ -1,4 +1,4 @@
-//! States of runs, and records of depths.
+//! Conversions of run states and depth records.
 
 use crate::v1;
 use hatebeam_runs::RunState;
@@ -17,14 +17,14 @@ impl From<RunState> for v1::State {
 }
 
 impl v1::State {
-    /// Returns the state of a run. `None` if a later program sent one that this program does not know.
+    /// Returns the state of a run, or `None` if a newer program sent a state that this program does not know.
     pub fn run_state(self) -> Option<RunState> {
         RunState::ALL
             .into_iter()
             .find(|&state| v1::State::from(state) == self)
     }
 
-    /// Returns the name, as in JSON.
+    /// Returns the name of the state that JSON output uses.
     pub fn name(self) -> &'static str {
         self.run_state().map_or("unknown", RunState::name)
     }
