@@ -1,5 +1,6 @@
-# The bucket, which outlives the machines. It has a separate Terraform state, because `terraform destroy` has no
-# exceptions: in the cluster's state it would be destroyed with the cluster, or would make the destruction fail half-way.
+# The bucket, which outlives the machines. It has a separate Terraform state, because `terraform destroy` cannot skip a
+# resource: in the cluster's state the bucket would be destroyed with the cluster, or would make the destruction fail
+# half-way.
 
 data "aws_caller_identity" "this" {}
 data "aws_partition" "this" {}
@@ -8,17 +9,17 @@ locals {
   bucket = coalesce(var.bucket, "hatebeam-${data.aws_caller_identity.this.account_id}-${var.region}")
   arn    = "arn:${data.aws_partition.this.partition}:s3:::${local.bucket}"
 
-  # S3's lifecycle rules match prefixes and sizes, but not patterns such as `runs/*/frontier/`. Only frontiers are larger
-  # than this; replays, manifests, lists of tables and reports are smaller. The frontiers of small runs are not deleted,
-  # which costs cents.
+  # Objects larger than this expire. S3's lifecycle rules match prefixes and sizes, but not patterns such as
+  # `runs/*/frontier/`. Only frontiers are larger than this; replays, manifests, lists of tables and reports are smaller.
+  # The frontiers of small runs are also smaller, so they are not deleted, which costs cents.
   large_bytes = 2 * 1024 * 1024
 }
 
 resource "aws_s3_bucket" "this" {
-  #checkov:skip=CKV_AWS_145:S3's own keys encrypt the bucket; a customer-managed key costs money for itself and for each request, and would protect wells that anybody can compute
+  #checkov:skip=CKV_AWS_145:S3's own keys encrypt the bucket; a customer-managed key has a monthly price and a price per request, and would protect wells that anyone can compute
   #checkov:skip=CKV_AWS_144:Everything in the bucket can be computed again; replication to a second region would double its cost
   #checkov:skip=CKV_AWS_18:An access log needs a second bucket; CloudTrail already records who changed the bucket's configuration
-  #checkov:skip=CKV_AWS_21:Each depth overwrites the run's manifest, so versions would keep hundreds of them, and everything that was deleted to save money; conditional writes isolate writers without versions
+  #checkov:skip=CKV_AWS_21:Each depth overwrites the run's manifest, so versions would keep hundreds of old manifests and every object that was deleted to save money; conditional writes isolate writers without versions
   #checkov:skip=CKV2_AWS_62:No program waits for bucket notifications; the coordinator sends events itself
   bucket        = local.bucket
   force_destroy = var.force_destroy

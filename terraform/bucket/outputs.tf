@@ -15,7 +15,7 @@ output "next" {
     sum=$(sha256sum hatebeam | cut -c1-64)
     aws s3 cp --region ${var.region} hatebeam "s3://${aws_s3_bucket.this.bucket}/bin/$sum"
 
-    # Create the machines. For a program built on Arm, replace binary_x86_64 by binary_aarch64.
+    # Create the machines. For a program built on Arm, replace binary_x86_64 with binary_aarch64.
     terraform -chdir=../cluster init
     terraform -chdir=../cluster apply -var region=${var.region} -var bucket=${aws_s3_bucket.this.bucket} \
       -var prefix=${var.prefix} -var "binary_x86_64=$sum" -var alert_email=YOU@EXAMPLE.ORG

@@ -10,18 +10,18 @@ variable "region" {
 }
 
 variable "bucket" {
-  description = "Name of the bucket, which must be unique in all of AWS. By default hatebeam-ACCOUNT-REGION."
+  description = "Name of the bucket, which must be unique in all of AWS. The default is hatebeam-ACCOUNT-REGION."
   type        = string
   default     = null
 
   validation {
     condition     = var.bucket == null || can(regex("^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$", var.bucket))
-    error_message = "A bucket's name has 3 to 63 lower-case letters, digits and hyphens, without a hyphen at either end."
+    error_message = "A bucket's name has 3 to 63 lower-case letters, digits and hyphens, and neither begins nor ends with a hyphen."
   }
 }
 
 variable "prefix" {
-  description = "Prefix of all runs in the bucket: hatebeam uses --store s3://BUCKET/PREFIX."
+  description = "Prefix of all runs in the bucket. hatebeam's option is --store s3://BUCKET/PREFIX."
   type        = string
   default     = "hatebeam"
 
@@ -32,7 +32,7 @@ variable "prefix" {
 }
 
 variable "frontier_days" {
-  description = "Days after which frontiers are deleted; 0 keeps them. A run without its frontiers cannot be resumed, and no further games can be read from it. Replays, manifests and reports are kept."
+  description = "Days after which frontiers (the wells that a run stores at each depth) are deleted; 0 keeps them. A run without its frontiers cannot be resumed, and no further games can be read from it. Replays, manifests and reports are kept."
   type        = number
   default     = 30
 
@@ -43,7 +43,7 @@ variable "frontier_days" {
 }
 
 variable "force_destroy" {
-  description = "Whether `terraform destroy` deletes the bucket with everything in it. Apply the change before you destroy: see the README."
+  description = "Whether `terraform destroy` deletes the bucket with everything in it. Apply a change of this variable before you run `terraform destroy`: see the README."
   type        = bool
   default     = false
 }

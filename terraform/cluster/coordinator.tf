@@ -1,5 +1,5 @@
 resource "aws_instance" "coordinator" {
-  #checkov:skip=CKV_AWS_88:It connects to AWS through its public address, which costs less than a NAT gateway; the security group admits only workers and the operator's networks
+  #checkov:skip=CKV_AWS_88:The machine connects to AWS through its public address, which costs less than a NAT gateway; the security group admits only workers and the operator's networks
   #checkov:skip=CKV_AWS_126:Five-minute metrics are enough; hatebeam's own metrics have a resolution of seconds
   ami                                  = local.image_ids[local.architecture[local.coordinator_type]]
   instance_type                        = local.coordinator_type
@@ -9,7 +9,7 @@ resource "aws_instance" "coordinator" {
   associate_public_ip_address          = var.public_addresses
   ebs_optimized                        = true
   instance_initiated_shutdown_behavior = "stop"
-  # The bucket has all of the state, so a replacement machine resumes the search.
+  # All of the state is in the bucket, so a replacement machine resumes the search.
   user_data_base64            = base64gzip(local.coordinator_user_data)
   user_data_replace_on_change = true
 
@@ -43,7 +43,7 @@ resource "aws_instance" "coordinator" {
     }
     precondition {
       condition     = length(base64gzip(local.coordinator_user_data)) <= 21844
-      error_message = "The user data of the coordinator exceeds AWS's limit of 16 KiB."
+      error_message = "The coordinator's user data exceeds AWS's limit of 16 KiB."
     }
   }
 

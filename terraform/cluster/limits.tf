@@ -21,7 +21,7 @@ resource "aws_cloudwatch_metric_alarm" "heartbeat" {
   comparison_operator = "LessThanThreshold"
   threshold           = 1
   period              = 60
-  # Later than the watchdog itself would stop the workers.
+  # The watchdog itself stops the workers 5 minutes earlier, after blind_minutes.
   evaluation_periods = var.blind_minutes + 5
   treat_missing_data = "breaching"
   alarm_actions      = [aws_autoscaling_policy.no_workers.arn]

@@ -17,7 +17,8 @@ locals {
     architecture => lookup(var.image_ids, architecture, null) != null ? var.image_ids[architecture] : data.aws_ssm_parameter.image[architecture].insecure_value
   }
 
-  # A fixed name: the coordinator needs it, and the group itself depends on the coordinator's address.
+  # The group's name is fixed, because the coordinator needs it before the group exists: the group depends on the
+  # coordinator's address.
   group   = "${var.name}-workers"
   store   = "s3://${var.bucket}/${var.prefix}"
   systemd = "${path.module}/../../deploy/systemd"
@@ -32,13 +33,13 @@ locals {
 
   coordinator_options = compact([
     "--listen 0.0.0.0:${local.coordinator_port}",
-    # Protected by TLS and the token; reachable without a tunnel only from operator_cidrs.
+    # TLS and the token protect the dashboard. Without a tunnel it is reachable only from operator_cidrs.
     "--dashboard ${length(var.operator_cidrs) > 0 ? "0.0.0.0" : "127.0.0.1"}:${local.dashboard_port}",
     "--metrics 127.0.0.1:9100",
     "--idle-stop ${var.idle_stop_minutes}",
     var.coordinator_price_per_hour == null ? "" : "--price-per-hour ${var.coordinator_price_per_hour}",
   ])
-  # The machine replaces @ADDRESS@ by its own address when it starts.
+  # The machine replaces @ADDRESS@ with its own address when it starts.
   worker_options = ["--listen @ADDRESS@:${local.worker_port}", "--metrics 127.0.0.1:9101"]
 
   coordinator_files = merge(local.common_files, {

@@ -21,7 +21,7 @@ data "aws_availability_zones" "this" {
 }
 
 resource "aws_vpc" "this" {
-  #checkov:skip=CKV2_AWS_11:Flow logs are billed by volume, and workers exchange a lot; to have them, use your own VPC with vpc_id
+  #checkov:skip=CKV2_AWS_11:Flow logs are billed by volume, and workers exchange a lot of data; to have flow logs, use your own VPC with vpc_id
   count = local.makes_vpc ? 1 : 0
 
   cidr_block           = "10.77.0.0/16"
@@ -30,7 +30,7 @@ resource "aws_vpc" "this" {
   tags                 = { Name = var.name }
 }
 
-# Removes all rules from the default security group of the VPC, which no machine uses.
+# Adopts the VPC's default security group, which no machine uses, and removes all of its rules.
 resource "aws_default_security_group" "this" {
   count = local.makes_vpc ? 1 : 0
 
@@ -51,7 +51,7 @@ resource "aws_subnet" "public" {
   availability_zone = each.key
   # Room for 4,091 machines.
   cidr_block = cidrsubnet(aws_vpc.this[0].cidr_block, 4, each.value)
-  # The variable public_addresses decides about public addresses, not the subnet.
+  # The variable public_addresses determines whether machines get public addresses.
   map_public_ip_on_launch = false
   tags                    = { Name = "${var.name}-${each.key}" }
 }
@@ -75,7 +75,7 @@ resource "aws_route_table_association" "public" {
   route_table_id = aws_route_table.public[0].id
 }
 
-# A gateway endpoint is free; traffic to S3 does not pass the internet gateway.
+# Routes traffic to S3 past the internet gateway. A gateway endpoint is free.
 resource "aws_vpc_endpoint" "s3" {
   count = local.makes_vpc ? 1 : 0
 

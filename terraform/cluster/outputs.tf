@@ -9,7 +9,7 @@ output "worker_group" {
 }
 
 output "worker_types" {
-  description = "Types that the workers can have: those of worker_instance_types for which there is a program."
+  description = "Machine types that the workers can have: the entries of worker_instance_types for which there is a program."
   value       = local.worker_types
 }
 
@@ -26,8 +26,8 @@ output "deadline" {
 output "next" {
   description = "Commands for the next steps. Print them with: terraform output -raw next"
   value       = <<-EOT
-    # 1. Create the certificates and the token, and upload them. Do this within ${var.blind_minutes} minutes; after that
-    #    the machine is stopped, and you must start it again with step 4.
+    # 1. Create the certificates and the token, and upload them. Do this within ${var.blind_minutes} minutes. After that
+    #    time the coordinator's machine stops, and you must start it again with step 4.
     hatebeam certs --out tls
     %{for role, files in local.secret_files~}
     tar -C tls -cz ${join(" ", files)} |

@@ -5,7 +5,7 @@ data "aws_caller_identity" "this" {}
 
 locals {
   bucket_arn = "arn:${data.aws_partition.this.partition}:s3:::${var.bucket}"
-  # Prefix that each role can write to.
+  # Objects that each role can write.
   writable   = { coordinator = "${var.prefix}/*", worker = "${var.prefix}/runs/*" }
   deletes    = { coordinator = ["s3:DeleteObject"], worker = [] }
   namespace  = "hatebeam/${var.name}"
@@ -79,8 +79,8 @@ data "aws_iam_policy_document" "machine" {
     resources = [aws_secretsmanager_secret.this[each.key].arn]
   }
 
-  # The minimum for Session Manager's agent. AWS's managed policy for it also permits reading every parameter of the
-  # account. These actions cannot be restricted to a resource.
+  # The permissions that Session Manager's agent requires. AWS's managed policy for the agent also permits reading every
+  # parameter of the account. These actions cannot be restricted to a resource.
   statement {
     sid = "Sessions"
     actions = [
@@ -123,7 +123,8 @@ data "aws_iam_policy_document" "watchdog" {
   }
 }
 
-# A separate policy, because the group depends on the coordinator's address and the coordinator on its first policy.
+# The watchdog's policy is separate from the policy above: it names the group, the group depends on the coordinator's
+# address, and the coordinator depends on the policy above.
 resource "aws_iam_role_policy" "watchdog" {
   name   = "watchdog"
   role   = aws_iam_role.machine["coordinator"].id

@@ -1,8 +1,8 @@
-# Secrets for certificates, keys and the token. Terraform creates them empty, and the operator fills them with the
-# commands in the output `next`. So their contents are neither in Terraform's state nor in user data.
+# Secrets for the certificates, the keys and the token. Terraform creates the secrets empty, and the operator fills them
+# with the commands in the output `next`, so their contents are neither in Terraform's state nor in user data.
 
 locals {
-  # The coordinator's machine has a client certificate too, because the watchdog asks the coordinator for its status.
+  # The coordinator's machine also has a client certificate, with which the watchdog requests the coordinator's status.
   secret_files = {
     coordinator = ["ca.pem", "coordinator.pem", "coordinator-key.pem", "client.pem", "client-key.pem", "token"]
     worker      = ["ca.pem", "worker.pem", "worker-key.pem", "token"]
@@ -10,12 +10,12 @@ locals {
 }
 
 resource "aws_secretsmanager_secret" "this" {
-  #checkov:skip=CKV_AWS_149:A customer-managed key costs a dollar a month and exists for a week after its deletion; the roles already restrict who can read the secrets
+  #checkov:skip=CKV_AWS_149:A customer-managed key costs a dollar a month and continues to exist for a week after its deletion; the roles already restrict who can read the secrets
   #checkov:skip=CKV2_AWS_57:`hatebeam certs --renew` and another upload renew them; a rotation function would need the private key of the CA
   for_each = local.secret_files
 
   name        = "${var.name}/${each.key}"
   description = "tar.gz of ${join(", ", each.value)} from `hatebeam certs`"
-  # Deletes a secret at once, which frees its name. New contents can be made in a second.
+  # Deletes a secret immediately, which frees its name. `hatebeam certs` creates new contents in a second.
   recovery_window_in_days = 0
 }

@@ -1,7 +1,7 @@
 # Required
 
 variable "bucket" {
-  description = "Bucket for runs and programs: the one that ../bucket created, or another one."
+  description = "Bucket for runs and programs: the bucket that ../bucket created, or another one."
   type        = string
 
   validation {
@@ -32,7 +32,7 @@ variable "binary_x86_64" {
 }
 
 variable "binary_aarch64" {
-  description = "SHA-256 of the program for Arm machines, likewise. At least one of the two programs is required; machines without a program are not used."
+  description = "SHA-256 of the program for Arm machines. The program itself is in the bucket, as bin/ followed by this checksum. At least one of the two programs is required; machine types without a program are not used."
   type        = string
   default     = ""
 
@@ -49,7 +49,7 @@ variable "binary_aarch64" {
 # Name and place
 
 variable "name" {
-  description = "Name of the cluster, and beginning of the names of its resources. It must be unique in the region."
+  description = "Name of the cluster, with which the names of its resources begin. It must be unique in the region."
   type        = string
   default     = "hatebeam"
 
@@ -71,7 +71,7 @@ variable "region" {
 }
 
 variable "prefix" {
-  description = "Prefix of all runs in the bucket: the same as in ../bucket."
+  description = "Prefix of all runs in the bucket. Use the same value as in ../bucket."
   type        = string
   default     = "hatebeam"
 
@@ -88,7 +88,7 @@ variable "tags" {
 }
 
 variable "vpc_id" {
-  description = "Existing VPC to use. By default a new one is created."
+  description = "Existing VPC to use. By default Terraform creates a new VPC."
   type        = string
   default     = null
 
@@ -105,24 +105,24 @@ variable "subnet_ids" {
 }
 
 variable "availability_zones" {
-  description = "Zones of the new VPC; by default only the first zone of the region. More zones offer more spot machines, but workers exchange data all the time, and traffic between zones costs 1 cent per GB at each end."
+  description = "Zones of the new VPC. The default is the first zone of the region. More zones offer more spot machines, but workers exchange data all the time, and traffic between zones costs 1 cent per GB at each end."
   type        = list(string)
   default     = []
 
   validation {
     condition     = length(var.availability_zones) <= 6
-    error_message = "At most 6 zones."
+    error_message = "Name at most 6 zones."
   }
 }
 
 variable "public_addresses" {
-  description = "Whether machines get public addresses, through which they connect to AWS; the security groups still block incoming connections. Set to false where the subnets have a NAT gateway or endpoints, which cost more than the addresses of a few machines."
+  description = "Whether machines get public addresses, through which they connect to AWS. The security groups block incoming connections from outside, except from operator_cidrs. Set this to false if the subnets have a NAT gateway or endpoints, which cost more than the addresses of a few machines."
   type        = bool
   default     = true
 }
 
 variable "operator_cidrs" {
-  description = "IPv4 networks that can reach the coordinator's ports 7800 and 7880 without a tunnel. Empty by default: use Session Manager's tunnels."
+  description = "IPv4 networks that can reach the coordinator's ports 7800 and 7880 without a tunnel. Empty by default; use Session Manager's tunnels instead."
   type        = list(string)
   default     = []
 
@@ -135,7 +135,7 @@ variable "operator_cidrs" {
 # Machines
 
 variable "workers" {
-  description = "Number of workers while a run is open; without an open run there are none. After `terraform apply` a new number takes effect within two minutes."
+  description = "Number of workers while a run is open. Without an open run there are no workers. A new number takes effect within two minutes after `terraform apply`."
   type        = number
   default     = 1
 
@@ -146,7 +146,7 @@ variable "workers" {
 }
 
 variable "worker_instance_types" {
-  description = "Types of the workers' machines. AWS picks those that are cheap and unlikely to be reclaimed, so choose types of similar size, with local NVMe disks. Types without a program are ignored."
+  description = "Machine types of the workers. AWS picks types that are cheap and unlikely to be reclaimed, so choose types of similar size, with local NVMe disks. Types without a program are ignored."
   type        = list(string)
   default = [
     "c5d.18xlarge", "c5ad.16xlarge", "c6id.16xlarge", "m5d.16xlarge", "m6id.16xlarge",
@@ -175,7 +175,7 @@ variable "on_demand_base" {
 }
 
 variable "on_demand_percent" {
-  description = "Percentage of on-demand machines among the workers above on_demand_base. These workers continue when no spot machine is available; AWS has no rule that uses on-demand machines only then."
+  description = "Percentage of on-demand machines among the workers above on_demand_base. These workers continue when no spot machine is available. AWS cannot switch to on-demand machines only when spot machines are unavailable."
   type        = number
   default     = 0
 
@@ -186,7 +186,7 @@ variable "on_demand_percent" {
 }
 
 variable "coordinator_instance_type" {
-  description = "Type of the coordinator's machine. By default t4g.small if there is a program for Arm, else t3.small."
+  description = "Type of the coordinator's machine. The default is t4g.small if there is a program for Arm, otherwise t3.small."
   type        = string
   default     = null
 
@@ -197,7 +197,7 @@ variable "coordinator_instance_type" {
 }
 
 variable "coordinator_price_per_hour" {
-  description = "Price of the coordinator's machine in dollars per hour. Without it the cost of a run does not include that machine, unless its type is in hatebeam's price table."
+  description = "Price of the coordinator's machine in dollars per hour. If it is not set, the cost of a run does not include that machine, unless hatebeam's price table contains its type."
   type        = number
   default     = null
 
@@ -208,7 +208,7 @@ variable "coordinator_price_per_hour" {
 }
 
 variable "image_ids" {
-  description = "Machine images for the keys x86_64 and aarch64; by default the newest Amazon Linux 2023. An image needs systemd, dnf, AWS's command line and Session Manager's agent."
+  description = "Machine images for the keys x86_64 and aarch64. The default is the newest Amazon Linux 2023. An image needs systemd, dnf, AWS's command line and Session Manager's agent."
   type        = map(string)
   default     = {}
 

@@ -28,7 +28,7 @@ resource "aws_launch_template" "worker" {
     http_put_response_hop_limit = 1
   }
 
-  # For the operating system only; the wells are on the instance store.
+  # This disk is for the operating system only; the wells are on the instance store.
   block_device_mappings {
     device_name = "/dev/xvda"
 
@@ -52,7 +52,7 @@ resource "aws_launch_template" "worker" {
   lifecycle {
     precondition {
       condition     = length(base64gzip(local.worker_user_data[each.key])) <= 21844
-      error_message = "The user data of a worker exceeds AWS's limit of 16 KiB."
+      error_message = "The workers' user data exceeds AWS's limit of 16 KiB."
     }
   }
 }
@@ -111,12 +111,12 @@ resource "aws_autoscaling_group" "workers" {
   }
 
   lifecycle {
-    # The watchdog sets it.
+    # The watchdog sets the capacity.
     ignore_changes = [desired_capacity]
 
     precondition {
       condition     = length(local.worker_types) > 0
-      error_message = "There is no program for any of the worker_instance_types: set binary_x86_64 or binary_aarch64 for one of ${join(", ", var.worker_instance_types)}, or name other types."
+      error_message = "There is no program for any of the worker_instance_types: set binary_x86_64 or binary_aarch64 so that one of ${join(", ", var.worker_instance_types)} has a program, or name other types."
     }
   }
 

@@ -12,10 +12,10 @@ mock_provider "aws" {
   }
 }
 
-run "closed_and_encrypted" {
+run "bucket_is_encrypted_and_requires_tls" {
   assert {
     condition     = aws_s3_bucket.this.bucket == "hatebeam-123456789012-us-east-1"
-    error_message = "The default name is not unique: ${aws_s3_bucket.this.bucket}"
+    error_message = "The default name does not contain the account and the region: ${aws_s3_bucket.this.bucket}"
   }
   assert {
     condition = [
@@ -37,27 +37,27 @@ run "closed_and_encrypted" {
   }
 }
 
-run "keeps_its_contents" {
+run "only_frontiers_and_unfinished_uploads_expire" {
   assert {
     condition     = !aws_s3_bucket.this.force_destroy
     error_message = "By default `terraform destroy` deletes the replays."
   }
   assert {
     condition     = { for rule in aws_s3_bucket_lifecycle_configuration.this.rule : rule.id => rule.status } == { "unfinished-uploads" = "Enabled", frontiers = "Enabled" }
-    error_message = "The bucket has other lifecycle rules."
+    error_message = "The bucket does not have exactly the two expected lifecycle rules, both enabled."
   }
   assert {
     condition     = aws_s3_bucket_lifecycle_configuration.this.rule[0].abort_incomplete_multipart_upload[0].days_after_initiation == 2
-    error_message = "Unfinished uploads are kept."
+    error_message = "Unfinished uploads are not deleted after 2 days."
   }
-  # Replays, manifests and reports are smaller, and programs have another prefix.
+  # Frontiers are larger than 1 MiB; replays, manifests and reports are smaller. Programs have another prefix.
   assert {
     condition = (
       aws_s3_bucket_lifecycle_configuration.this.rule[1].filter[0].and[0].prefix == "hatebeam/runs/" &&
       aws_s3_bucket_lifecycle_configuration.this.rule[1].filter[0].and[0].object_size_greater_than >= 1024 * 1024 &&
       aws_s3_bucket_lifecycle_configuration.this.rule[1].expiration[0].days == 30
     )
-    error_message = "Objects other than frontiers expire."
+    error_message = "Objects other than frontiers expire, or frontiers do not expire after 30 days."
   }
 }
 
@@ -89,7 +89,7 @@ run "force_destroy_is_passed_on" {
   }
 }
 
-run "refuses_invalid_values" {
+run "invalid_values_are_refused" {
   command = plan
 
   variables {

@@ -10,10 +10,10 @@ variables {
   binary_x86_64 = "1111111111111111111111111111111111111111111111111111111111111111"
 }
 
-run "creates_a_vpc" {
+run "vpc_is_created_by_default" {
   assert {
     condition     = length(aws_vpc.this) == 1 && keys(aws_subnet.public) == ["us-east-1a"] && length(aws_vpc_endpoint.s3) == 1
-    error_message = "The default is not one VPC with one subnet."
+    error_message = "By default there is not exactly one VPC with one subnet and one S3 endpoint."
   }
   assert {
     condition     = aws_instance.coordinator.subnet_id == aws_subnet.public["us-east-1a"].id && toset(aws_autoscaling_group.workers.vpc_zone_identifier) == toset([aws_subnet.public["us-east-1a"].id])
@@ -21,7 +21,7 @@ run "creates_a_vpc" {
   }
 }
 
-run "subnet_per_named_zone" {
+run "each_named_zone_has_a_subnet" {
   variables {
     availability_zones = ["us-east-1c", "us-east-1b"]
   }
@@ -32,7 +32,7 @@ run "subnet_per_named_zone" {
   }
 }
 
-run "uses_an_existing_vpc" {
+run "existing_vpc_is_used" {
   variables {
     vpc_id           = "vpc-1"
     subnet_ids       = ["subnet-1", "subnet-2"]
@@ -57,7 +57,7 @@ run "uses_an_existing_vpc" {
   }
 }
 
-run "unreachable_from_outside" {
+run "machines_are_unreachable_from_outside" {
   assert {
     condition     = length(aws_vpc_security_group_ingress_rule.coordinator_from_operator) == 0
     error_message = "By default the coordinator accepts connections from outside."
@@ -68,19 +68,19 @@ run "unreachable_from_outside" {
       for rule in [aws_vpc_security_group_ingress_rule.coordinator_from_workers, aws_vpc_security_group_ingress_rule.worker_from_workers] :
       rule.cidr_ipv4 == null && rule.cidr_ipv6 == null && rule.from_port == rule.to_port && rule.referenced_security_group_id == aws_security_group.worker.id
     ])
-    error_message = "Machines accept connections from others than workers."
+    error_message = "Machines accept connections from clients other than workers."
   }
   assert {
     condition     = aws_vpc_security_group_ingress_rule.coordinator_from_workers.from_port == 7800 && aws_vpc_security_group_ingress_rule.worker_from_workers.from_port == 7801
-    error_message = "Other ports than 7800 and 7801 are open."
+    error_message = "Ports other than 7800 and 7801 are open."
   }
   assert {
     condition     = alltrue([for rule in aws_vpc_security_group_egress_rule.https : rule.from_port == 443 && rule.to_port == 443])
-    error_message = "Machines can connect to other ports than HTTPS."
+    error_message = "Machines can connect to ports other than 443."
   }
   assert {
     condition     = strcontains(local.coordinator_user_data, "--dashboard 127.0.0.1:7880 ")
-    error_message = "The dashboard listens beyond the loopback without operator_cidrs."
+    error_message = "Without operator_cidrs the dashboard listens on an address other than loopback."
   }
 }
 
@@ -97,11 +97,11 @@ run "operator_networks_reach_the_coordinator" {
   }
   assert {
     condition     = alltrue([for rule in aws_vpc_security_group_ingress_rule.coordinator_from_operator : rule.security_group_id == aws_security_group.coordinator.id])
-    error_message = "Operators can reach other machines than the coordinator."
+    error_message = "Operators can reach machines other than the coordinator."
   }
   assert {
     condition     = strcontains(local.coordinator_user_data, "--dashboard 0.0.0.0:7880 ")
-    error_message = "The dashboard is not reachable for operators."
+    error_message = "Operators cannot reach the dashboard."
   }
 }
 
@@ -111,7 +111,7 @@ run "machines_are_hardened" {
       for options in concat(aws_instance.coordinator.metadata_options, aws_launch_template.worker["x86_64"].metadata_options) :
       options.http_tokens == "required" && options.http_put_response_hop_limit == 1
     ])
-    error_message = "The metadata service answers requests without a token, or from containers."
+    error_message = "The metadata service answers requests without a token, or requests from containers."
   }
   assert {
     condition     = aws_instance.coordinator.root_block_device[0].encrypted && aws_launch_template.worker["x86_64"].block_device_mappings[0].ebs[0].encrypted == "true"
@@ -130,7 +130,7 @@ run "user_data_has_no_secrets" {
   }
   assert {
     condition     = strcontains(local.coordinator_user_data, "SECRET=hatebeam/coordinator\\n") && strcontains(local.worker_user_data["x86_64"], "SECRET=hatebeam/worker\\n")
-    error_message = "User data does not name the secret of the role."
+    error_message = "User data does not name the role's secret."
   }
   assert {
     condition     = !contains(flatten(values(local.secret_files)), "ca-key.pem") && !contains(local.secret_files["worker"], "coordinator-key.pem")
@@ -147,7 +147,7 @@ run "roles_have_minimal_permissions" {
     prefix = "mine"
   }
 
-  # Only actions that cannot be restricted to a resource are allowed for all resources.
+  # Only these actions are allowed for all resources, because they cannot be restricted to one.
   assert {
     condition = toset(flatten([
       for document in concat(values(data.aws_iam_policy_document.machine), [data.aws_iam_policy_document.watchdog, data.aws_iam_policy_document.deadline]) :
@@ -156,7 +156,7 @@ run "roles_have_minimal_permissions" {
       "ssm:UpdateInstanceInformation", "ssmmessages:CreateControlChannel", "ssmmessages:CreateDataChannel",
       "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel", "cloudwatch:PutMetricData",
     ])
-    error_message = "Another action is allowed for all resources."
+    error_message = "The actions that are allowed for all resources are not the expected ones."
   }
   assert {
     condition = alltrue(flatten([
@@ -179,7 +179,7 @@ run "roles_have_minimal_permissions" {
         for statement in document.statement : statement.resources if contains(statement.actions, "s3:GetObject")
       ])) == toset(["arn:aws:s3:::bucket/mine/*", "arn:aws:s3:::bucket/bin/${var.binary_x86_64}"])
     ])
-    error_message = "A role can read other objects than runs and the program."
+    error_message = "A role can read objects other than runs and the program."
   }
   assert {
     condition     = !contains(flatten([for statement in data.aws_iam_policy_document.machine["worker"].statement : statement.actions]), "s3:DeleteObject")
@@ -206,7 +206,7 @@ run "roles_have_minimal_permissions" {
 run "workers_are_spot_machines_by_default" {
   assert {
     condition     = aws_autoscaling_group.workers.desired_capacity == 0 && aws_autoscaling_group.workers.min_size == 0 && aws_autoscaling_group.workers.max_size == 1
-    error_message = "The group is not empty at first, or its maximum is not 1."
+    error_message = "The group is not empty initially, or its maximum size is not 1."
   }
   assert {
     condition     = aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].on_demand_base_capacity == 0 && aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].on_demand_percentage_above_base_capacity == 0 && aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].spot_allocation_strategy == "price-capacity-optimized"
@@ -222,7 +222,7 @@ run "workers_are_spot_machines_by_default" {
   }
 }
 
-run "both_architectures" {
+run "machines_run_the_program_of_their_architecture" {
   variables {
     binary_aarch64        = "2222222222222222222222222222222222222222222222222222222222222222"
     worker_instance_types = ["c5d.metal", "c7gd.16xlarge", "g4dn.metal", "im4gn.16xlarge", "is4gen.8xlarge", "m6idn.32xlarge"]
@@ -259,7 +259,7 @@ run "both_architectures" {
   }
 }
 
-run "everything_stops" {
+run "stop_settings_are_passed_on" {
   variables {
     max_hours         = 3
     quiet_minutes     = 7
@@ -289,7 +289,7 @@ run "everything_stops" {
     condition     = aws_cloudwatch_metric_alarm.heartbeat.treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.heartbeat.evaluation_periods == 16 && toset(aws_cloudwatch_metric_alarm.heartbeat.alarm_actions) == toset([aws_autoscaling_policy.no_workers.arn]) && aws_autoscaling_policy.no_workers.adjustment_type == "ExactCapacity" && aws_autoscaling_policy.no_workers.scaling_adjustment == 0
     error_message = "Missing heartbeats do not stop the workers."
   }
-  # The watchdog sends the metric that the alarm watches.
+  # The watchdog must send the same metric that the alarm watches.
   assert {
     condition     = alltrue([for line in ["GROUP=hatebeam-workers", "NAMESPACE=${aws_cloudwatch_metric_alarm.heartbeat.namespace}", "METRIC=${aws_cloudwatch_metric_alarm.heartbeat.metric_name}", "QUIET_MINUTES=7", "BLIND_MINUTES=11", "LONELY_MINUTES=17"] : strcontains(local.coordinator_user_data, "${line}\\n")])
     error_message = "The watchdog's settings do not match."
@@ -300,7 +300,7 @@ run "everything_stops" {
   }
 }
 
-run "budget_and_price" {
+run "budget_and_price_are_passed_on" {
   variables {
     budget_dollars             = 12.5
     coordinator_price_per_hour = 0.0168

@@ -1,4 +1,4 @@
-# Each invalid value is refused by its own variable.
+# Tests that the validation of a variable or a resource refuses each invalid value.
 
 mock_provider "aws" {
   source = "./tests/mocks"
@@ -75,7 +75,7 @@ run "coordinator_stops_before_workers" {
   expect_failures = [var.idle_stop_minutes]
 }
 
-run "other_values" {
+run "invalid_values_of_other_variables" {
   command = plan
   variables {
     name                       = "Über"

@@ -1,5 +1,5 @@
-# Renders user data and outputs with every variable set. The Rust tests in tests/deploy read them from this run and
-# check them with the program.
+# Renders user data and outputs with optional variables set and with names of the maximum length. The Rust tests in
+# tests/deploy read the results of this run and check them with the program.
 
 mock_provider "aws" {
   source = "./tests/mocks"

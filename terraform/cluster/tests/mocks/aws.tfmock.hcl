@@ -1,4 +1,4 @@
-# Answers of the mock provider, where a random string is not enough.
+# Values that the mock provider returns for attributes for which a random string is not valid.
 
 mock_data "aws_partition" {
   defaults = { partition = "aws" }
