@@ -1,25 +1,26 @@
-//! Alerts for people who watch a run.
+//! Alerts about a run, shown by `hatebeam watch` and the dashboard.
 
 use crate::costs::Cost;
 use crate::registry::{LostWorker, WorkerStatus};
 use crate::status::RunStatus;
 use hatebeam_runs::Limits;
 
-/// Share of the budget from which on a warning is shown.
+/// Used share of a limit from which a budget warning is shown.
 pub(crate) const WARN_AT: f64 = 0.8;
-/// A disk with less than this part of it free is almost full.
+/// Free share of a disk below which the disk counts as almost full, within [`FREE_BYTES`].
 const MIN_FREE_SHARE: f64 = 0.05;
-/// Free space above `end` never warns; below `start` it always does.
+/// Free space in bytes at which [`MIN_FREE_SHARE`] applies. Less free space always causes an alert, and more never
+/// does.
 const FREE_BYTES: std::ops::Range<u64> = 2 << 30..20 << 30;
 
-/// A problem that a person should look at.
+/// A problem that needs attention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
     /// Kind of the problem.
     pub kind: AlertKind,
-    /// The worker it is about; empty if it is about none.
+    /// Name of the affected worker; empty if the problem affects the whole run.
     pub worker: String,
-    /// Description for people.
+    /// Human-readable description.
     pub text: String,
 }
 
@@ -34,16 +35,16 @@ pub enum AlertKind {
     LostWorker,
     /// A worker is quarantined.
     QuarantinedWorker,
-    /// A worker holds up the others.
+    /// A worker is far behind the others.
     SlowWorker,
-    /// The search waits for uploads.
+    /// The search waits for a worker's uploads.
     UploadsBehind,
     /// A worker's disk is almost full.
     DiskFilling,
 }
 
 impl AlertKind {
-    /// Returns the name, as in JSON.
+    /// Returns the name used in JSON.
     pub fn name(self) -> &'static str {
         match self {
             AlertKind::HeldUp => "held-up",
@@ -69,7 +70,7 @@ impl AlertKind {
     }
 }
 
-/// Returns the alerts of a run, of its cost and of the workers; none if the run has ended.
+/// Returns the alerts about a run, its cost and the workers. Returns none if the run has ended.
 pub(crate) fn alerts(run: &RunStatus, workers: &[WorkerStatus], lost: &[LostWorker]) -> Vec<Alert> {
     let mut alerts = Vec::new();
     if !run.manifest.is_open() {
@@ -99,8 +100,7 @@ fn budget_alerts(limits: &Limits, cost: &Cost) -> Vec<Alert> {
     let unpriced = cost.unpriced();
     if limits.max_cost.is_some() && unpriced > 0 {
         let text = format!(
-            "the price of {unpriced} machines is unknown, so --max-cost does not count them: start their workers with \
-             --price-per-hour"
+            "--max-cost ignores {unpriced} machines whose price is unknown: start their workers with --price-per-hour"
         );
         alerts.push(AlertKind::Budget.of_run(text));
     }
@@ -115,17 +115,17 @@ fn worker_alerts(worker: &WorkerStatus) -> Vec<Alert> {
         alert(AlertKind::QuarantinedWorker, text);
     }
     if worker.slow {
-        let text = "the other workers wait for it".to_owned();
+        let text = "the other workers are waiting for it".to_owned();
         alert(AlertKind::SlowWorker, text);
     }
     if worker.uploads_behind {
         let megabytes = worker.uploading_bytes.div_ceil(1_000_000);
-        let text = format!("the search waits for {megabytes} MB of tables that it is uploading");
+        let text = format!("the search is waiting for it to upload {megabytes} MB of tables");
         alert(AlertKind::UploadsBehind, text);
     }
     if is_disk_almost_full(worker) {
         let megabytes = worker.disk_free_bytes / 1_000_000;
-        let text = format!("its disk has {megabytes} MB left");
+        let text = format!("its disk has {megabytes} MB free");
         alert(AlertKind::DiskFilling, text);
     }
     alerts
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn alerts_name_what_is_wrong_while_the_run_is_open() {
+    fn alerts_report_each_problem_only_while_the_run_is_open() {
         let run = run_status(RunState::Running, "");
         let good = WorkerStatus {
             disk_bytes: 100 << 30,
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn little_free_space_warns_by_size_and_by_share() {
+    fn low_disk_space_is_judged_by_bytes_and_by_share() {
         let is_alert = |free_gib: u64, size_gib: u64| {
             is_disk_almost_full(&WorkerStatus {
                 disk_free_bytes: free_gib << 30,

@@ -1,4 +1,4 @@
-//! Requests of clients.
+//! Client requests.
 
 use crate::alerts::Alert;
 use crate::coordinator::Coordinator;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Maximum number of open runs.
 const MAX_OPEN: usize = 1000;
-/// Maximum time until an update is saved; less than the time limit of a client's call.
+/// Maximum time to wait until an update is saved. Shorter than a client's own timeout for the call.
 const SAVE_LIMIT: Duration = Duration::from_secs(25);
 
 /// A run to search.
@@ -27,69 +27,70 @@ const SAVE_LIMIT: Duration = Duration::from_secs(25);
 pub struct Submission {
     /// Specification of the search.
     pub spec: RunSpec,
-    /// Rule for the depths that keep their tables.
+    /// Which depths keep their tables.
     pub keep: Retention,
-    /// Number of shards; `None` leaves it to the coordinator.
+    /// Number of shards. If `None`, the coordinator derives it from the width.
     pub shards: Option<u32>,
     /// Limits of the run.
     pub limits: Limits,
 }
 
 impl Coordinator {
-    /// Returns a run.
+    /// Returns the run with this name.
     pub fn run(&self, name: &str) -> Option<RunStatus> {
         self.0.run(name)
     }
 
-    /// Returns all runs, the last submitted first.
+    /// Returns all runs, most recently submitted first.
     pub fn runs(&self) -> Vec<RunStatus> {
         self.0.runs()
     }
 
-    /// Returns the depths of a run from this one on, `max` at most.
+    /// Returns at most `max` committed depths of a run, starting at depth `from`.
     pub fn depths(&self, run: &str, from: u32, max: usize) -> Vec<CommittedDepth> {
         self.0.depths(run, from, max)
     }
 
-    /// Returns the workers.
+    /// Returns the connected workers.
     pub fn workers(&self) -> Vec<WorkerStatus> {
         self.0.workers()
     }
 
-    /// Returns the alerts for people who watch a run.
+    /// Returns the alerts about a run and these workers.
     pub fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
         self.0.alerts(run, workers)
     }
 
-    /// Returns a receiver that is notified when a run changes.
+    /// Returns a receiver that is notified when any run changes.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.queue.changes()
     }
 
-    /// Returns the game through the best well of a depth; with depth 0 the best game so far.
+    /// Returns the game that leads through the best well of a depth. For depth 0, returns the best game so far.
     ///
     /// # Errors
-    /// There is no such game, or it cannot be read back.
+    /// Returns an error if there is no such game, or if it cannot be read back.
     pub async fn game(&self, run: &str, depth: u32) -> Result<Game, RequestError> {
         let manifest = self.manifest(run)?;
         self.0.games.game(manifest, depth).await
     }
 
-    /// Asks a worker to leave at the end of the current depth.
+    /// Marks a worker as leaving. The worker is released at the end of the current depth.
     ///
     /// # Errors
-    /// [`RequestError::NoWorker`].
+    /// Returns [`RequestError::NoWorker`] if no worker with this name is connected.
     pub fn drain(&self, worker: &str) -> Result<(), RequestError> {
         let drained = self.0.registry.drain(worker);
         let error = || RequestError::NoWorker(worker.to_owned());
         drained.then_some(()).ok_or_else(error)
     }
 
-    /// Puts a run into the queue. A run that exists with the same specification is returned as it is, so that the call can
-    /// be repeated; if it was stopped, it continues.
+    /// Submits a run. If a run with the same specification already exists, returns that run, so the call can be
+    /// repeated. An existing run that was stopped or has failed is put back into the queue, as is a finished run if
+    /// the new limits allow it to continue.
     ///
     /// # Errors
-    /// The run is invalid, conflicts with another one, or cannot be saved.
+    /// Returns an error if the run is invalid, conflicts with an existing run, or cannot be saved.
     pub async fn submit(&self, submission: Submission) -> Result<RunStatus, RequestError> {
         let invalid = |error: &dyn std::fmt::Display| RequestError::Invalid(error.to_string());
         submission.spec.check().map_err(|error| invalid(&error))?;
@@ -103,7 +104,7 @@ impl Coordinator {
         if let Some(existing) = existing {
             if existing.spec != submission.spec {
                 return Err(RequestError::Conflict(format!(
-                    "there is a run {name} with another specification"
+                    "run {name} already exists with a different specification"
                 )));
             }
             self.resubmit(&existing, limits).await?;
@@ -112,7 +113,7 @@ impl Coordinator {
         self.status(&name)
     }
 
-    /// Creates a run. If the object store has it already, returns that one.
+    /// Creates a run. If the object store already contains a run with this name, returns that run's manifest.
     async fn create(
         &self,
         name: &str,
@@ -121,7 +122,9 @@ impl Coordinator {
         let parts = &self.0;
         let shards = shards(submission)?;
         if parts.queue.open() >= MAX_OPEN {
-            let reason = format!("{MAX_OPEN} runs are open already: no more are accepted");
+            let reason = format!(
+                "the maximum of {MAX_OPEN} open runs is reached: wait until one ends, or cancel one"
+            );
             return Err(RequestError::Busy(reason));
         }
         let (name, spec) = (name.to_owned(), submission.spec.clone());
@@ -135,7 +138,7 @@ impl Coordinator {
                 parts.queue.put(&versioned.manifest);
                 Ok(None)
             }
-            // An earlier request whose answer was lost, or another coordinator.
+            // The run was created by an earlier request whose answer was lost, or by another coordinator.
             Err(ManifestError::Superseded { .. }) => {
                 let loaded = VersionedManifest::load(&parts.objects, &name, parts.conditional);
                 parts.queue.put(&loaded.await?.manifest);
@@ -145,7 +148,8 @@ impl Coordinator {
         }
     }
 
-    /// Continues a run that is submitted again, if it was stopped.
+    /// Handles the submission of an existing run: reopens it if it has ended and can continue, and withdraws a stop
+    /// request.
     async fn resubmit(&self, existing: &Manifest, limits: Limits) -> Result<(), RequestError> {
         let name = &existing.name;
         if existing.is_open() && limits.differ_from(&existing.limits) {
@@ -163,10 +167,10 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Stops a run at the end of its depth, or takes it out of the queue.
+    /// Requests that a run stop at the end of its current depth. Does nothing if the run has ended.
     ///
     /// # Errors
-    /// There is no such run, or the request cannot be saved.
+    /// Returns an error if there is no such run, or if the request cannot be saved.
     pub async fn cancel(&self, name: &str) -> Result<RunStatus, RequestError> {
         if self.manifest(name)?.is_open() {
             self.save_update(name, RunUpdate::STOP).await?;
@@ -174,10 +178,10 @@ impl Coordinator {
         self.status(name)
     }
 
-    /// Changes the limits of an open run. `change` gets the current ones.
+    /// Changes the limits of an open run. `change` maps the current limits to the new ones.
     ///
     /// # Errors
-    /// The run has ended or does not exist, or the limits cannot be saved.
+    /// Returns an error if the run has ended or does not exist, or if the limits cannot be saved.
     pub async fn limit(
         &self,
         name: &str,
@@ -206,7 +210,8 @@ impl Coordinator {
         status.ok_or_else(|| RequestError::NoRun(name.to_owned()))
     }
 
-    /// Waits until an update is saved. Returns whether it is: a run that has ended takes no updates.
+    /// Queues an update of a run and waits until it is saved. Returns `false` if the run has ended, so that the update
+    /// cannot be applied.
     async fn save_update(&self, name: &str, update: RunUpdate) -> Result<bool, RequestError> {
         let saved = tokio::time::timeout(SAVE_LIMIT, self.wait_until_saved(name, update)).await;
         saved.unwrap_or_else(|_| {
@@ -238,7 +243,8 @@ impl Coordinator {
         }
     }
 
-    /// Saves the pending update of a run that waits behind another one. The driver saves that of any other run.
+    /// Saves the pending update of a run that waits in the queue behind another run. The pending update of the
+    /// current or next run is left to its driver.
     async fn update_queued(&self, name: &str) -> Result<(), RequestError> {
         let parts = &self.0;
         let _idle = parts.idle_manifests.lock().await;
@@ -251,7 +257,7 @@ impl Coordinator {
         };
         let saved = self.save_queued(name, update).await;
         if saved.is_err() {
-            // Other clients may wait for it.
+            // Other clients may be waiting for this update.
             parts.queue.put_back_update(name, update);
         }
         saved
@@ -267,7 +273,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Puts a run that has ended into the queue again.
+    /// Puts a run that has ended back into the queue.
     async fn reopen(&self, name: &str, limits: Limits) -> Result<(), RequestError> {
         let parts = &self.0;
         let _idle = parts.idle_manifests.lock().await;
@@ -287,7 +293,7 @@ impl Coordinator {
     }
 }
 
-/// Returns the number of shards of a run.
+/// Returns the shard count of a submitted run.
 fn shards(submission: &Submission) -> Result<u32, RequestError> {
     match submission.shards {
         None => Ok(ShardLayout::default_shards(submission.spec.width)),
@@ -298,7 +304,7 @@ fn shards(submission: &Submission) -> Result<u32, RequestError> {
     }
 }
 
-/// Whether a run that is submitted again with these limits continues.
+/// Whether an ended run continues when it is submitted again with these limits.
 fn continues(existing: &Manifest, limits: Limits) -> bool {
     match (existing.state, existing.end) {
         (RunState::Cancelled | RunState::Failed, _) => true,

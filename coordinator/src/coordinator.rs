@@ -1,4 +1,4 @@
-//! The coordinator without its servers: it takes the lease, reads the runs, and searches one after the other.
+//! The coordinator without its servers: it acquires the lease, reads the runs, and searches them one at a time.
 
 use crate::costs::CostTracker;
 use crate::driver::{DriverError, Failed, RunDriver, mark_failed};
@@ -19,17 +19,17 @@ use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::Instrument;
 
-/// Maximum number of manifests that are reloaded because another coordinator has written them. A coordinator that was
-/// slow to notice the loss of its lease writes fewer.
+/// Maximum number of times that a manifest is reloaded because another coordinator has written it. A coordinator that
+/// is slow to notice the loss of its lease writes fewer manifests than this.
 const MAX_SUPERSEDED: u32 = 10;
-/// Pause before a run is retried.
+/// Pause before a failed run is retried.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// A coordinator, for its clients and its workers.
+/// A handle to a coordinator, through which clients and workers use it.
 #[derive(Clone)]
 pub struct Coordinator(pub(crate) Arc<Parts>);
 
-/// The work of a coordinator that holds the lease.
+/// The task of a coordinator that holds the lease.
 pub struct CoordinatorTask {
     parts: Arc<Parts>,
     heartbeat: Heartbeat,
@@ -37,11 +37,11 @@ pub struct CoordinatorTask {
 }
 
 impl Coordinator {
-    /// Takes the lease on the object store and reads the runs. The lease is renewed from then on. Nothing else is done
-    /// until the task [runs](CoordinatorTask::run).
+    /// Acquires the lease on the object store, starts to renew it, and reads the runs. No run is searched until the
+    /// returned task [runs](CoordinatorTask::run).
     ///
     /// # Errors
-    /// [`CoordinatorError`], if the object store cannot be used or another coordinator uses it.
+    /// Returns a [`CoordinatorError`] if the object store cannot be used, or if another coordinator is using it.
     pub async fn start(
         env: &Env,
         settings: CoreSettings,
@@ -71,12 +71,12 @@ impl Coordinator {
         Ok((Coordinator(parts), task))
     }
 
-    /// The environment of the process.
+    /// Returns the environment of the process.
     pub(crate) fn env(&self) -> &Env {
         &self.0.env
     }
 
-    /// The workers, which join here.
+    /// Returns the registry, in which workers join.
     pub fn registry(&self) -> &Arc<WorkerRegistry> {
         &self.0.registry
     }
@@ -89,7 +89,8 @@ fn in_store(settings: &CoreSettings, source: hatebeam_objects::ObjectError) -> C
     }
 }
 
-/// Returns whether the object store honors conditional writes. A store that does not is for a single coordinator.
+/// Returns whether the object store honors conditional writes. Returns an error if it does not, unless the settings say
+/// that there is only one coordinator.
 async fn is_conditional(settings: &CoreSettings) -> Result<bool, CoordinatorError> {
     let probe = settings.objects.probe("probe").await;
     let conditional = probe
@@ -102,13 +103,13 @@ async fn is_conditional(settings: &CoreSettings) -> Result<bool, CoordinatorErro
     if !conditional {
         tracing::warn!(
             store,
-            "the object store ignores conditional writes: a second coordinator would not be noticed"
+            "the object store ignores conditional writes: a second coordinator would not be detected"
         );
     }
     Ok(conditional)
 }
 
-/// Makes the parts of the coordinator, and the task that deletes delivered events.
+/// Creates the parts of the coordinator, and the task that deletes delivered events.
 fn assemble(
     env: &Env,
     settings: CoreSettings,
@@ -174,11 +175,10 @@ async fn read_runs(parts: &Parts) -> Result<(), CoordinatorError> {
 }
 
 impl CoordinatorTask {
-    /// Searches the runs until `stop` is ready or the coordinator has been idle for its idle timeout. Then the lease is
-    /// released.
+    /// Searches runs until `stop` completes or the idle timeout expires, and then releases the lease.
     ///
     /// # Errors
-    /// [`CoordinatorError`]: the coordinator cannot continue.
+    /// Returns a [`CoordinatorError`] if the coordinator cannot continue.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), CoordinatorError> {
         let CoordinatorTask {
             parts,
@@ -186,7 +186,7 @@ impl CoordinatorTask {
             deletion,
         } = self;
         let env = parts.env.clone();
-        // They end with this set.
+        // Dropping the set aborts its tasks.
         let mut tasks: JoinSet<CoordinatorError> = JoinSet::new();
         let renewals = heartbeat.renewals();
         tasks.spawn(env.guard(search_runs(Arc::clone(&parts), renewals)));
@@ -216,7 +216,7 @@ impl CoordinatorTask {
     }
 }
 
-/// Waits until no run has been open for this long; forever without an idle timeout.
+/// Waits until no run has been open for the duration `idle_stop`. Waits forever if `idle_stop` is `None`.
 async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
     let Some(idle_stop) = idle_stop else {
         return std::future::pending().await;
@@ -231,17 +231,19 @@ async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
         let change = tokio::time::timeout(idle_stop, changes.changed()).await;
         if change.is_err() {
             let seconds = idle_stop.as_secs();
-            tracing::info!(seconds, "no run was open: shutting down");
+            tracing::info!(seconds, "idle timeout expired: shutting down");
             return;
         }
     }
 }
 
-/// Searches one run after the other, until another coordinator keeps writing their manifests.
+/// Searches one run after another. Returns an error if this coordinator loses the lease, or if another coordinator
+/// keeps writing its manifests.
 ///
-/// A manifest that another coordinator has written does not mean that this one has lost the lease. A coordinator that was
-/// suspended, and has lost the lease to this one, may write a manifest once more before it notices. If this coordinator
-/// still holds the lease after that, it resumes from what the other one wrote, which is a depth of the same search.
+/// A manifest written by another coordinator does not prove that this one has lost the lease. A coordinator that was
+/// suspended, and lost the lease to this one, may write a manifest once more before it notices. If this coordinator
+/// still holds the lease after that, it resumes from the manifest in the store, which contains a depth of the same
+/// search.
 async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> CoordinatorError {
     let mut updates = parts.queue.updates();
     let mut changes = parts.registry.changes();
@@ -272,7 +274,8 @@ async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> C
             continue;
         }
         superseded += 1;
-        // A renewal that is under way may have been sent before the manifest was written.
+        // A renewal in flight may have been sent before the manifest was written, so only the second renewal from now
+        // proves that this coordinator still holds the lease.
         let enough = *renewals.borrow() + 2;
         let is_lost = renewals.wait_for(|&count| count >= enough).await.is_err();
         if is_lost || superseded > MAX_SUPERSEDED {
@@ -285,11 +288,11 @@ async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> C
     }
 }
 
-/// Searches a run to its end.
+/// Searches a run until it ends or fails.
 async fn search_run(parts: &Arc<Parts>, run: &str) -> Result<(), DriverError> {
     let versioned = VersionedManifest::load(&parts.objects, run, parts.conditional).await?;
     if !versioned.manifest.is_open() {
-        // Another coordinator has ended it.
+        // Another coordinator has ended the run.
         parts.queue.put(&versioned.manifest);
         return Ok(());
     }
@@ -302,14 +305,14 @@ async fn search_run(parts: &Arc<Parts>, run: &str) -> Result<(), DriverError> {
     searched
 }
 
-/// Retries a run later, or takes it out of the queue if it cannot continue.
+/// Handles a failed search: pauses before the run is retried, or removes the run from the queue if it cannot continue.
 async fn handle_failure(parts: &Parts, run: &str, error: DriverError) {
     if !error.is_transient() {
         tracing::error!(run, %error, "run cannot continue");
         match mark_failed(parts, run, &error).await {
             Failed::Saved(manifest) => return parts.queue.put(&manifest),
             Failed::Missing => {
-                tracing::warn!(run, "removed run: its manifest does not exist any more");
+                tracing::warn!(run, "removed run: its manifest no longer exists");
                 return parts.queue.remove(run);
             }
             Failed::Unreadable(error) => {
@@ -317,7 +320,7 @@ async fn handle_failure(parts: &Parts, run: &str, error: DriverError) {
                 return parts.queue.set_unreadable(run, &error.to_string());
             }
             Failed::NotSaved(error) => {
-                tracing::warn!(run, %error, "cannot save that the run failed")
+                tracing::warn!(run, %error, "cannot mark the run as failed")
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The cost of the current run. Its ledger is advanced every second and saved with the run's manifest.
+//! The cost of the current run. The usage ledger (machine time, requests, storage) is advanced every second and saved
+//! in the run's manifest.
 
 use crate::registry::{RequestCounts, WorkerRegistry};
 use hatebeam_cost::{
@@ -14,22 +15,22 @@ use std::time::Duration;
 /// Interval between two updates of the ledger.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The current run.
+/// The run that is being searched, and its usage so far.
 struct Current {
     run: String,
     ledger: UsageLedger,
     stored_bytes: u64,
-    /// Request counters that the ledger already includes.
+    /// Request counters up to which the ledger includes all requests.
     counted: RequestCounts,
 }
 
-/// Keeps the ledger of the current run.
+/// Maintains the ledger of the current run.
 pub(crate) struct CostTracker {
     env: Env,
     registry: Arc<WorkerRegistry>,
     objects: Objects,
     prices: ObjectStorePrices,
-    /// This process, whose machine is on the ledger too.
+    /// This process, whose machine is charged too.
     own: ActiveProcess,
     current: Mutex<Option<Current>>,
 }
@@ -60,7 +61,7 @@ impl CostTracker {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Requests to the object store so far, by the workers and by this process.
+    /// Returns the number of object store requests so far, by the workers and by this process.
     fn requests(&self) -> RequestCounts {
         let workers = self.registry.requests();
         let (writes, reads) = self.objects.stats().charged();
@@ -70,7 +71,8 @@ impl CostTracker {
         }
     }
 
-    /// All processes that work now. A coordinator whose machine has neither a name nor a price is left off the ledger.
+    /// Returns all processes that are active now. The coordinator is included only if its machine has a name or a
+    /// price.
     fn present(&self) -> Vec<ActiveProcess> {
         let mut present = self.registry.present();
         if self.own.machine != Machine::default() {
@@ -103,7 +105,7 @@ impl CostTracker {
         }
     }
 
-    /// Advances the ledger of the current run until now.
+    /// Advances the ledger of the current run to now.
     fn advance(&self) {
         let (present, requests) = (self.present(), self.requests());
         let now_ms = self.env.wall_ms();
@@ -126,28 +128,28 @@ impl CostTracker {
         }
     }
 
-    /// Returns the ledger of a run, advanced until now, if it is the current run.
+    /// Returns the ledger of a run, advanced to now. Returns `None` if it is not the current run.
     pub(crate) fn ledger(&self, run: &str) -> Option<UsageLedger> {
         self.advance();
         self.last_ledger(run)
     }
 
-    /// Returns the cost of a run until now if it is the current run, or else zero.
+    /// Returns the cost of a run so far. Returns zero if it is not the current run.
     pub(crate) fn spent(&self, run: &str) -> Micros {
         let ledger = self.ledger(run);
         ledger.map_or(Micros::ZERO, |ledger| ledger.cost(&self.prices))
     }
 
-    /// Returns the ledger of a run as it was advanced last, if it is the current run.
+    /// Returns the ledger of a run without advancing it. Returns `None` if it is not the current run.
     fn last_ledger(&self, run: &str) -> Option<UsageLedger> {
         let current = self.current();
         let current = current.as_ref().filter(|current| current.run == run);
         current.map(|current| current.ledger.clone())
     }
 
-    /// Returns the cost of a run, for clients.
+    /// Returns the cost of a run, as clients see it.
     pub(crate) fn cost(&self, manifest: &Manifest) -> Cost {
-        // The ledger of a run that has ended is complete, even while its garbage is still collected.
+        // An ended run stays the current one while its garbage is collected, but is not charged any more.
         let is_open = manifest.is_open();
         let current = is_open.then(|| self.last_ledger(&manifest.name)).flatten();
         let present = match current {
@@ -163,7 +165,7 @@ impl CostTracker {
         }
     }
 
-    /// Returns the hourly price of all machines that work now.
+    /// Returns the hourly price of all machines that are active now.
     pub(crate) fn rate(&self) -> Rate {
         Rate::of(&self.present())
     }
@@ -189,7 +191,7 @@ impl Rate {
     }
 }
 
-/// Cost of a run, and the machines that work for it now.
+/// Cost of a run, and the machines that are working on it.
 #[derive(Clone, Debug)]
 pub struct Cost {
     /// Usage of the run.
@@ -200,7 +202,7 @@ pub struct Cost {
     present: Vec<ActiveProcess>,
 }
 
-/// The parts of a cost.
+/// Breakdown of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostParts {
     /// Cost of machines.
@@ -212,7 +214,7 @@ pub struct CostParts {
 }
 
 impl Cost {
-    /// Returns the cost of a run whose object store is free and that has no worker.
+    /// Returns the cost of a run that has no workers and whose object store is free.
     #[cfg(test)]
     pub(crate) fn without_prices(manifest: &Manifest) -> Cost {
         Cost {
@@ -238,7 +240,7 @@ impl Cost {
         }
     }
 
-    /// Returns the hourly price of the machines that work now.
+    /// Returns the hourly price of the machines that are working on the run.
     pub fn per_hour(&self) -> Micros {
         Rate::of(&self.present).per_hour
     }
@@ -253,13 +255,14 @@ impl Cost {
         self.ledger.unpriced()
     }
 
-    /// Whether a machine of the ledger works now.
+    /// Whether a machine on the ledger is working on the run.
     pub fn is_present(&self, usage: &MachineUsage) -> bool {
         let mut processes = self.present.iter();
         processes.any(|process| usage.is_machine_of(process))
     }
 
-    /// Returns the used share of the limit that is nearest; `None` without a limit of cost or time.
+    /// Returns the used share of the cost or time limit, whichever is closer to being reached. Returns `None` if the
+    /// run has neither.
     pub fn used_share(&self) -> Option<UsedShare> {
         let time = Duration::from_millis(self.ledger.milliseconds);
         self.limits.used_share(self.total(), time)
@@ -279,7 +282,7 @@ mod tests {
 
     const HOUR: u64 = 3_600_000;
 
-    /// A process whose wall clock a test sets.
+    /// A process whose wall clock is set by the test.
     #[derive(Default)]
     struct Clock(AtomicU64);
 
@@ -303,7 +306,7 @@ mod tests {
         fn remove_task(&self, _: u64) {}
     }
 
-    /// A tracker whose machine costs a dollar an hour.
+    /// Returns a tracker whose own machine costs one dollar an hour.
     fn tracker(clock: &Arc<Clock>, objects: &Objects) -> Arc<CostTracker> {
         let env = Env::with_host(clock.clone());
         let metrics = CoordinatorMetrics::register(&Registry::default());
@@ -337,7 +340,7 @@ mod tests {
         tracker.end();
         clock.0.store(HOUR, Relaxed);
         assert!(tracker.ledger("r").is_none());
-        // What it has cost is in its manifest then.
+        // The run is no longer current, so the cost is that of the manifest's ledger, which is empty here.
         assert_eq!(tracker.cost(&run).total(), Micros::ZERO);
     }
 
@@ -351,7 +354,7 @@ mod tests {
         clock.0.store(HOUR, Relaxed);
         run.ledger = first.ledger("r").unwrap();
         run.ledger.close();
-        // It starts ten hours later.
+        // The second coordinator starts ten hours later.
         clock.0.store(11 * HOUR, Relaxed);
         let second = tracker(&clock, &objects);
         second.begin(&run);
@@ -360,7 +363,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clock_that_jumps_back_charges_nothing_twice() {
+    async fn no_time_is_charged_twice_when_the_clock_jumps_back() {
         let clock = Arc::new(Clock::default());
         let tracker = tracker(&clock, &direct(&Memory::new()));
         clock.0.store(5 * HOUR, Relaxed);

@@ -1,12 +1,14 @@
-//! The coordinator of a beam search over many machines.
+//! The coordinator of a distributed beam search.
 //!
-//! The coordinator knows runs, workers and depths, but not the wells. It assigns shards to workers, takes each depth
-//! through expansion, the search for the cut, selection and commit, and answers the requests of clients. Its state is
-//! in the object store, so that another coordinator can take over anywhere. Conditional writes there ensure that only
-//! one of them continues.
+//! The coordinator assigns shards (ranges of well hashes) to workers, and answers client requests. For each depth of a
+//! run, it has the workers expand their wells, finds the score threshold (the cut) by counting, and commits the
+//! survivors. Wells stay on the workers: the coordinator handles only counts and shard assignments.
 //!
-//! [`Coordinator`] works without sockets and takes time, randomness and tasks from an [`Env`](hatebeam_env::Env).
-//! [`coordinate`] puts the servers around it.
+//! All coordinator state is in the object store, so a coordinator on any machine can take over from another. If two
+//! coordinators run at once, conditional writes ensure that only one of them continues.
+//!
+//! [`Coordinator`] needs no sockets, and uses the clock, randomness and tasks of an [`Env`](hatebeam_env::Env).
+//! [`coordinate`] runs a coordinator together with its gRPC server and dashboard.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -68,8 +68,8 @@ impl GameReader {
         read_game(&self.env, archive, depth).await
     }
 
-    /// Stores the files of a run's best game and returns the result of the run. The replay must be stored; other files that
-    /// cannot be stored are skipped.
+    /// Stores the files of a run's best game and returns the result of the run. The replay must be stored; other
+    /// files that cannot be stored are skipped.
     pub(crate) async fn store_files(
         &self,
         manifest: &Manifest,

@@ -3,17 +3,19 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A worker that gets shards.
+/// A worker to which shards are assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WorkerCapacity {
     pub(super) name: String,
-    /// The number of shards is proportional to this.
+    /// Number of threads. The worker's share of the shards is proportional to it.
     pub(super) threads: u32,
 }
 
-/// Returns the index in `workers` of the owner of each shard. Each worker gets its share by threads, give or take one
-/// shard. A shard stays with its owner in `before` if that worker is present and has no more than its share, so that
-/// few shards move when a worker joins or leaves.
+/// Assigns each shard to a worker. Returns the owner of each shard as an index into `workers`.
+///
+/// The number of shards per worker is proportional to its threads, to within one shard. `before` contains the name of
+/// each shard's previous owner. A shard stays with that owner if the owner is in `workers` and its share is not used
+/// up, so few shards move when a worker joins or leaves.
 pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity]) -> Vec<u32> {
     let places = workers.iter().enumerate();
     let places: BTreeMap<&str, usize> = places
@@ -33,7 +35,7 @@ pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity
         if owner.is_some() {
             continue;
         }
-        // Of those with a free share, the same worker each time.
+        // Rendezvous hashing: the same shard and the same candidates always give the same owner.
         let candidates = (0..workers.len()).filter(|&place| free[place] > 0);
         let weight = |&place: &usize| (rendezvous_weight(&workers[place].name, shard), place);
         if let Some(place) = candidates.max_by_key(weight) {
@@ -47,7 +49,8 @@ pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity
         .collect()
 }
 
-/// Returns the number of shards of each worker, by threads. The largest remainders get one more.
+/// Returns the number of shards for each worker, in proportion to its threads. Shards left over after rounding down go
+/// to the workers with the largest remainders.
 fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
     let threads = |worker: &WorkerCapacity| u64::from(worker.threads.max(1));
     let total: u64 = workers.iter().map(threads).sum();
@@ -68,7 +71,7 @@ fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
     quotas
 }
 
-/// Hashes name and shard: FNV-1a, then mixed.
+/// Hashes a worker's name and a shard with FNV-1a, and mixes the bits.
 fn rendezvous_weight(name: &str, shard: usize) -> u64 {
     let bytes = name.bytes().chain((shard as u64).to_le_bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -112,9 +115,9 @@ mod tests {
                 let share = shards as f64 * f64::from(own) / f64::from(total);
                 prop_assert!((has - share).abs() <= 1.0, "{has} of {share}");
             }
-            // With the same workers nothing moves.
+            // If the workers stay the same, no shard moves.
             prop_assert_eq!(&assign(&names(&owners, &all), shards, &all), &owners);
-            // A worker leaves: its shards move, and few others.
+            // When a worker leaves, its shards move, and few others do.
             let mut fewer = all.clone();
             let gone = fewer.remove(gone.index(fewer.len()));
             let before = names(&owners, &all);
@@ -122,7 +125,7 @@ mod tests {
             let kept = before.iter().zip(&after).filter(|(a, b)| a == b).count();
             let had = before.iter().filter(|name| **name == gone.name).count();
             prop_assert!(kept + had + fewer.len() >= shards, "{kept} {had}");
-            // It returns: it gets its share back, and few others move.
+            // When the worker returns, it gets its share of shards again, and few others move.
             let again = names(&assign(&after, shards, &all), &all);
             let kept = after.iter().zip(&again).filter(|(a, b)| a == b).count();
             prop_assert!(kept + had + all.len() >= shards, "{kept} {had}");

@@ -1,4 +1,4 @@
-//! Committing a depth.
+//! Committing a depth: waiting for its tables, and saving the manifest that lists them.
 
 use super::error::EpochError;
 use super::failures::Retries;
@@ -10,18 +10,18 @@ use hatebeam_search::DepthRecord;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-/// A depth that was selected, and whose tables are being uploaded.
+/// A depth whose survivors are selected and whose tables are being uploaded.
 pub(super) struct Pending {
     record: DepthRecord,
     sent: u64,
     sent_bytes: u64,
     uploads: Uploads,
     workers: usize,
-    /// Span of this depth, since the next one is expanded at the same time.
+    /// Tracing span of this depth. Stored here because the next depth is expanded at the same time, in its own span.
     span: Span,
 }
 
-/// A depth that was selected.
+/// A depth whose survivors are selected.
 pub(super) struct Selected {
     pub(super) depth: u32,
     pub(super) explored: Explored,
@@ -31,7 +31,7 @@ pub(super) struct Selected {
 }
 
 impl RunDriver {
-    /// Begins to commit a depth: waits for its tables in the background.
+    /// Starts to commit a depth: waits for its table uploads in the background.
     pub(super) fn pending(
         &self,
         workers: &EpochWorkers,
@@ -62,7 +62,8 @@ impl RunDriver {
         })
     }
 
-    /// Waits until all tables of a depth are in the object store, and saves the manifest that names them.
+    /// Waits until all tables of the pending depth are in the object store, and saves the manifest that lists them.
+    /// Does nothing if no depth is pending.
     pub(super) async fn commit(&mut self, pending: Option<Pending>) -> Result<(), EpochError> {
         let Some(pending) = pending else {
             return Ok(());
@@ -90,7 +91,7 @@ impl RunDriver {
             sent_bytes: pending.sent_bytes,
             tables: Some(list),
         });
-        // Whatever failed before has passed.
+        // A committed depth shows that the earlier failures are over.
         self.failures.forget();
         self.retries = Retries::default();
         let dropped = self.drop_tables(depth);
@@ -100,8 +101,8 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Waits for the tables of all workers. The tables of a wide beam take as long as a depth, so updates of clients are
-    /// applied meanwhile.
+    /// Waits until all workers have uploaded their tables. For a wide beam the upload takes as long as a depth, so
+    /// client updates are applied in the meantime.
     async fn wait_for_tables(&mut self, uploads: &mut Uploads) -> Result<Vec<Table>, EpochError> {
         let mut tables: Vec<Table> = Vec::new();
         let mut updates = self.parts.queue.updates();
@@ -123,7 +124,7 @@ impl RunDriver {
         Ok(tables)
     }
 
-    /// Marks the tables that are not kept any more once this depth is committed, and returns their depths.
+    /// Marks the depths whose tables are not kept once `depth` is committed, and returns these depths.
     fn drop_tables(&mut self, depth: u32) -> Vec<u32> {
         let manifest = self.manifest_mut();
         let keep = manifest.keep;
@@ -142,7 +143,7 @@ impl RunDriver {
         dropped
     }
 
-    /// Logs, counts and announces the last committed depth.
+    /// Reports the last committed depth to the log, the metrics and the hooks.
     fn report_committed(&mut self, workers: usize, began: Instant) {
         self.warn_of_budget();
         let Some(last) = self.manifest().last() else {
@@ -175,12 +176,12 @@ impl RunDriver {
         metrics.run.depth_seconds.observe_seconds(record.seconds);
     }
 
-    /// Deletes tables that the manifest does not name any more. Tables that remain do no harm.
+    /// Deletes the tables of depths that are no longer kept. An error is only logged, since leftover tables do no harm.
     async fn delete_tables(&self, depths: Vec<u32>) {
         for depth in depths {
             let prefix = format!("{}/frontier/{depth:05}", self.manifest().prefix());
             if let Err(error) = self.parts.objects.delete_prefix(&prefix).await {
-                tracing::warn!(depth, %error, "cannot delete tables that are not kept");
+                tracing::warn!(depth, %error, "cannot delete tables that are no longer kept");
             }
         }
     }

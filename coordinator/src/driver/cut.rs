@@ -1,18 +1,19 @@
-//! The search for the cut by counting: the workers count candidates, no well is sent.
+//! The search for the cut (the lowest rank that survives) by counting. The workers count their candidates and send only
+//! the counts, so no well is transferred.
 
 use super::workers::EpochWorkers;
 use crate::registry::WorkerError;
 use hatebeam_proto::messages::{AnswerKind, Count, Histogram, OrderKind};
 use hatebeam_search::{CountQuery, Cut, CutSearch, DIGIT_VALUES};
 
-/// A cut, ties not yet settled, and the median of the survivors' scores.
+/// A cut whose ties are not resolved yet, and the median of the survivors' scores.
 pub(super) struct FoundCut {
     pub(super) cut: Cut,
     pub(super) median: i32,
 }
 
-/// Searches for the cut and for the median at the same time. The first query is the same for both, and its answer says
-/// how many candidates there are.
+/// Searches for the cut and for the median at the same time. Both searches start with the same query. Its answer also
+/// gives the total number of candidates, which determines the rank of the median.
 struct Searches {
     width: usize,
     cut: CutSearch,
@@ -28,13 +29,14 @@ impl Searches {
         }
     }
 
-    /// Returns the next queries: that of the cut first. Empty once both are found.
+    /// Returns the next query of each unfinished search, the cut's before the median's. Returns none once both are
+    /// found.
     fn queries(&self) -> Vec<CountQuery> {
         let median = self.median.as_ref().and_then(CutSearch::query);
         self.cut.query().into_iter().chain(median).collect()
     }
 
-    /// Takes the counts for each of the queries.
+    /// Continues the searches with the counts for each of the last [`queries`](Searches::queries).
     fn answer(&mut self, counts: Vec<Vec<u64>>) {
         let mut counts = counts.into_iter();
         let median_query = self.median.as_ref().and_then(CutSearch::query);
@@ -51,14 +53,14 @@ impl Searches {
         }
     }
 
-    /// Begins the search for the median with the answer to the first query.
+    /// Starts the search for the median with the answer to the first query. Does nothing after the first call.
     fn begin_median(&mut self, counts: &[u64]) {
         if self.median.is_some() {
             return;
         }
         let total = counts.iter().copied().fold(0, u64::saturating_add);
         let survivors = usize::try_from(total).unwrap_or(usize::MAX).min(self.width);
-        // The middle one, counted from the greatest.
+        // The median's position among the survivors, counted from the greatest score.
         let mut median = CutSearch::new((survivors - survivors / 2).max(1));
         median.answer(counts);
         self.median = Some(median);
@@ -73,7 +75,7 @@ impl Searches {
 }
 
 impl EpochWorkers {
-    /// Finds the cut of a beam of this width.
+    /// Finds the cut that leaves at most `width` survivors, and their median score.
     pub(super) async fn find_cut(&self, depth: u32, width: usize) -> Result<FoundCut, WorkerError> {
         let mut searches = Searches::new(width);
         loop {
@@ -86,7 +88,8 @@ impl EpochWorkers {
         }
     }
 
-    /// Counts the candidates of all workers, for each query by its next digit.
+    /// Counts the candidates of all workers. Returns, for each query, the number of candidates per value of the queried
+    /// digit.
     async fn count(
         &self,
         depth: u32,

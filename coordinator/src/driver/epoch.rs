@@ -1,4 +1,4 @@
-//! One epoch: preparation of the workers, then depth after depth.
+//! One epoch: the workers prepare, and then search one depth after another.
 
 use super::assign::{WorkerCapacity, assign};
 use super::commit::{Pending, Selected};
@@ -11,17 +11,17 @@ use hatebeam_runs::{EndReason, Table};
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 
-/// End of an epoch.
+/// Reason why an epoch ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EpochEnd {
-    /// The search ends.
+    /// The run ends.
     Run(RunEnd),
     /// A worker joined, disconnected, or wants to leave.
     WorkersChanged,
 }
 
 impl RunDriver {
-    /// Searches with these workers until they change or the search ends.
+    /// Searches with these workers until the set of workers changes or the run ends.
     pub(super) async fn search(&mut self, workers: &EpochWorkers) -> Result<EpochEnd, EpochError> {
         let mut depth = self.prepare(workers).await?;
         self.note("");
@@ -34,7 +34,7 @@ impl RunDriver {
                 self.commit(pending.take()).await?;
                 return Ok(end);
             }
-            // Workers that wait outside the epoch to leave need not wait for its end.
+            // Leaving workers outside the epoch need not wait until the epoch ends.
             self.parts.registry.release(&workers.members);
             let started = self.parts.env.now();
             depth += 1;
@@ -58,7 +58,7 @@ impl RunDriver {
         }
     }
 
-    /// Expands a depth and finds its cut, while the depth before is committed.
+    /// Expands a depth and finds its cut, while the previous depth is being committed.
     async fn explore(
         &mut self,
         workers: &EpochWorkers,
@@ -77,14 +77,14 @@ impl RunDriver {
             self.commit(pending).await?;
             Ok::<_, EpochError>(self.apply_pending_until(is_done).await?)
         };
-        // Both run to their end even if one of them fails: a manifest that is being written must not be abandoned, and a
-        // depth that can be committed should be.
+        // If one future fails, the other one still runs to completion: a manifest write must not be abandoned, and a
+        // depth that can be committed should be committed.
         let (explored, committed) = tokio::join!(exploring, committing);
         committed?;
         Ok(explored?)
     }
 
-    /// Returns why the epoch ends after this depth, if it does.
+    /// Returns the reason to end the epoch after this depth. Returns `None` if the epoch continues.
     fn epoch_end(&self, workers: &EpochWorkers, depth: u32) -> Option<EpochEnd> {
         let manifest = self.manifest();
         let over = |limit| EpochEnd::Run(RunEnd::Over(limit));
@@ -101,12 +101,12 @@ impl RunDriver {
         }
     }
 
-    /// Gives each worker its shards of the last committed depth, and returns that depth.
+    /// Has each worker load its shards of the last committed depth, and returns that depth.
     async fn prepare(&mut self, workers: &EpochWorkers) -> Result<u32, EpochError> {
         let owners = self.assign_shards(&workers.members);
         let manifest = self.manifest();
         let Some(last) = manifest.last() else {
-            return Err(strange("coordinator", &"the manifest names no depth").into());
+            return Err(strange("coordinator", &"the manifest contains no depth").into());
         };
         let (depth, count) = (last.record.depth, last.record.count);
         let tables = manifest.tables(&self.parts.objects, last).await?;
@@ -129,7 +129,7 @@ impl RunDriver {
         let prepared = workers.prepare(order).await?;
         let wells: u64 = prepared.iter().map(|prepared| prepared.wells).sum();
         if wells != count {
-            let wrong = format!("the workers have {wells} wells of depth {depth}, not {count}");
+            let wrong = format!("the workers have {wells} wells at depth {depth}, not {count}");
             return Err(strange("coordinator", &wrong).into());
         }
         let fetched: u32 = prepared.iter().map(|prepared| prepared.fetched).sum();

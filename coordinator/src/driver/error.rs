@@ -1,22 +1,22 @@
-//! Errors of a run's search.
+//! Errors that interrupt the search of a run.
 
 use super::failures::MAX_FAILURES;
 use crate::registry::WorkerError;
 use hatebeam_runs::{ManifestError, SpecError};
 use thiserror::Error;
 
-/// An error after which a run cannot continue on this coordinator.
+/// An error that interrupts a run on this coordinator.
 #[derive(Debug, Error)]
 pub(crate) enum DriverError {
-    /// The object store or the manifest failed, or another coordinator has taken the run over.
+    /// The manifest cannot be read or written, or another coordinator has taken over the run.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// The specification cannot be searched.
+    /// The specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A depth failed again and again.
+    /// A depth failed too often.
     #[error(
-        "depth {depth} failed {MAX_FAILURES} times; the last failure was of worker {worker}: {reason}"
+        "depth {depth} failed {MAX_FAILURES} times; the last failure was on worker {worker}: {reason}"
     )]
     Failing {
         depth: u32,
@@ -37,7 +37,7 @@ impl DriverError {
         )
     }
 
-    /// Whether the same may succeed a while later.
+    /// Whether a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self, DriverError::Manifest(error) if error.is_transient())
     }
@@ -46,9 +46,9 @@ impl DriverError {
 /// An error that ends an epoch.
 #[derive(Debug)]
 pub(super) enum EpochError {
-    /// A worker is gone or failed. The next epoch resumes after the last committed depth.
+    /// A worker disconnected or failed. The next epoch resumes after the last committed depth.
     Worker(WorkerError),
-    /// The run cannot continue on this coordinator.
+    /// The run is interrupted on this coordinator.
     Run(DriverError),
 }
 

@@ -1,24 +1,24 @@
-//! Failures of depths: which workers to quarantine, and when to give up.
+//! Tracking of failed depths: decides which worker to quarantine, and when a run has failed.
 //!
-//! A worker that is gone is recognized by its silence. A worker that is connected, and yet cannot reach another worker or
-//! cannot carry out an order (its disk is full, it cannot reach the object store), would fail every depth. It is
-//! quarantined for a while, so that the other workers continue without it.
+//! A lost worker is detected by its missing heartbeats. A worker that stays connected may still fail every depth,
+//! because it cannot reach another worker or cannot carry out its orders (for example, its disk is full). Such a
+//! worker is quarantined: it gets no shards for some time, and the other workers continue without it.
 
 use crate::registry::{WorkerError, WorkerErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Failures of two workers to reach each other before one of them is quarantined. A single failure can be the
-/// consequence of a lost worker.
+/// Number of times that two workers must fail to reach each other before one of them is quarantined. A single failure
+/// may be the consequence of a lost worker.
 const PAIR_LIMIT: u32 = 2;
-/// Weight of failures of one worker before it is quarantined.
+/// Total weight of a worker's own failures at which it is quarantined.
 const OWN_LIMIT: u32 = 9;
-/// Weight of a permanent failure. A transient failure has weight 1: when the object store is unavailable to all workers,
-/// it mostly is to the coordinator too, which then gives no orders.
+/// Weight of a permanent failure. A transient failure has weight 1. Usually, an object store that is unavailable to all
+/// workers is unavailable to the coordinator too, which then sends no orders, so outages rarely cause a quarantine.
 const PERMANENT: u32 = 3;
-/// First quarantine of a worker; each further one is twice as long.
+/// Duration of a worker's first quarantine. Each further quarantine lasts twice as long, up to [`MAX_QUARANTINE`].
 const FIRST_QUARANTINE: Duration = Duration::from_secs(30);
-/// Longest quarantine.
+/// Maximum duration of a quarantine.
 const MAX_QUARANTINE: Duration = Duration::from_secs(600);
 
 /// A worker to quarantine.
@@ -29,18 +29,18 @@ pub(super) struct Exclusion {
     pub(super) how_long: Duration,
 }
 
-/// Failures of one worker.
+/// Failures of one worker that involve no other worker.
 #[derive(Debug, Default)]
 struct OwnFailures {
     weight: u32,
-    /// Reason of the last one.
+    /// Reason of the last failure.
     reason: String,
 }
 
 /// Failures of workers since a depth was last committed.
 #[derive(Debug, Default)]
 pub(super) struct FailureTracker {
-    /// Workers that could not reach each other, the lesser name first, and how often.
+    /// Number of failures of each pair of workers to reach each other. The lesser name comes first.
     pairs: BTreeMap<(String, String), u32>,
     own: BTreeMap<String, OwnFailures>,
     /// Number of quarantines of each worker so far.
@@ -48,7 +48,7 @@ pub(super) struct FailureTracker {
 }
 
 impl FailureTracker {
-    /// Counts a failure.
+    /// Records a failure.
     pub(super) fn note(&mut self, error: &WorkerError) {
         for (one, other) in &error.unreachable {
             let pair = if one < other {
@@ -69,13 +69,14 @@ impl FailureTracker {
         }
     }
 
-    /// Forgets all failures: a depth was committed.
+    /// Resets all failures, but not the number of quarantines. Called when a depth is committed.
     pub(super) fn forget(&mut self) {
         self.pairs.clear();
         self.own.clear();
     }
 
-    /// Returns the worker to quarantine, if one failed too often. The last worker is never quarantined.
+    /// Returns a worker that failed too often, and for how long to quarantine it. The only worker of an epoch is never
+    /// quarantined.
     pub(super) fn exclude(&mut self, workers: &[&str]) -> Option<Exclusion> {
         if workers.len() < 2 {
             return None;
@@ -94,8 +95,8 @@ impl FailureTracker {
         })
     }
 
-    /// Returns the worker with the most unreachable peers, once a pair has failed too often. If only two workers cannot
-    /// reach each other, the second one is returned: one must go, and either would do.
+    /// Returns the worker with the most unreachable peers, and the reason to quarantine it, once any pair has failed
+    /// [`PAIR_LIMIT`] times. If just one pair is affected, the choice is arbitrary, and the greater name is returned.
     fn cut_off(&self, workers: &[&str]) -> Option<(String, String)> {
         let is_here = |name: &String| workers.contains(&name.as_str());
         let pairs: Vec<_> = self
@@ -113,10 +114,11 @@ impl FailureTracker {
         }
         let (worker, peers) = peers.into_iter().max_by_key(|(_, peers)| peers.len())?;
         let peers: Vec<&str> = peers.into_iter().map(String::as_str).collect();
-        let reason = format!("{} and it cannot reach each other", peers.join(", "));
+        let reason = format!("no connection to {}", peers.join(", "));
         Some((worker.clone(), reason))
     }
 
+    /// Returns a worker whose own failures have reached [`OWN_LIMIT`], and the reason of its last failure.
     fn failing(&self, workers: &[&str]) -> Option<(String, String)> {
         let is_failing = |(name, own): &(&String, &OwnFailures)| {
             own.weight >= OWN_LIMIT && workers.contains(&name.as_str())
@@ -128,26 +130,27 @@ impl FailureTracker {
 
 /// Consecutive failures of one depth before the run is marked failed.
 pub(super) const MAX_FAILURES: u32 = 5;
-/// Pause before a failed depth is retried.
+/// Pause before a failed depth is retried, after a permanent failure or the first transient one.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The pause after transient failures grows to this many times [`PAUSE`].
+/// Maximum pause after consecutive transient failures, as a multiple of [`PAUSE`].
 const MAX_PAUSES: u32 = 20;
 
-/// Failures since the last depth was begun for the first time.
+/// Failures of the depth that is being searched.
 #[derive(Debug, Default)]
 pub(super) struct Retries {
     depth: u32,
-    /// Permanent failures of that depth.
+    /// Number of permanent failures of `depth`.
     permanent: u32,
-    /// Consecutive transient failures.
+    /// Number of transient failures, up to [`MAX_PAUSES`].
     transient: u32,
 }
 
 impl Retries {
-    /// Returns the pause before the next attempt; `None` if there have been too many.
+    /// Records a failure of `depth`, and returns the pause before the next attempt. Returns `None` after
+    /// [`MAX_FAILURES`] permanent failures of one depth.
     pub(super) fn pause_after(&mut self, depth: u32, is_transient: bool) -> Option<Duration> {
         if is_transient {
-            // The object store is unavailable, which can last. No worker is at fault.
+            // The object store is unavailable, possibly for a long time. This must not fail the run.
             self.transient = (self.transient + 1).min(MAX_PAUSES);
             return Some(PAUSE * self.transient);
         }
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn transient_failures_are_retried_forever_with_a_growing_pause() {
+    fn transient_failures_are_retried_indefinitely_with_increasing_pauses() {
         let mut retries = Retries::default();
         let pauses: Vec<_> = (0..100).map(|_| retries.pause_after(7, true)).collect();
         assert_eq!(pauses[0], Some(PAUSE));
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn one_unreachable_pair_quarantines_no_worker() {
+    fn single_failure_of_a_pair_quarantines_no_worker() {
         let mut failures = FailureTracker::default();
         failures.note(&unreachable(&[("a", "b")]));
         assert_eq!(failures.exclude(&["a", "b", "c"]), None);
@@ -211,12 +214,12 @@ mod tests {
         let exclusion = failures.exclude(&["a", "b", "c"]).unwrap();
         assert_eq!(exclusion.worker, "a");
         assert_eq!(exclusion.how_long, FIRST_QUARANTINE);
-        assert_eq!(exclusion.reason, "b, c and it cannot reach each other");
+        assert_eq!(exclusion.reason, "no connection to b, c");
         assert_eq!(failures.exclude(&["b", "c"]), None);
     }
 
     #[test]
-    fn one_of_two_workers_is_quarantined_and_the_last_one_never() {
+    fn one_of_two_workers_is_quarantined_but_never_the_only_one() {
         let mut failures = FailureTracker::default();
         failures.note(&unreachable(&[("a", "b")]));
         failures.note(&unreachable(&[("b", "a")]));
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn transient_failures_are_tolerated_for_longer() {
+    fn quarantine_takes_more_transient_failures_than_permanent_ones() {
         let mut failures = FailureTracker::default();
         for _ in 0..OWN_LIMIT {
             assert_eq!(failures.exclude(&["a", "b"]), None);

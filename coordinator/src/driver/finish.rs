@@ -11,12 +11,13 @@ use hatebeam_runs::{
 };
 use std::time::Duration;
 
-/// First pause before reading back is retried. It doubles up to [`MAX_PAUSE`].
+/// First pause before reading back is retried. Each further pause is twice as long, up to [`MAX_PAUSE`].
 const PAUSE: Duration = Duration::from_secs(2);
+/// Maximum pause before reading back is retried.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 impl RunDriver {
-    /// Ends the run.
+    /// Ends the run, saves its manifest, and sends the event.
     pub(super) async fn end(&mut self, end: RunEnd) -> Result<(), DriverError> {
         match end {
             RunEnd::Over(end) => self.finish(end).await,
@@ -30,7 +31,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Reads the best game back, stores its files, and marks the run finished.
+    /// Reads back the best game, stores its files, and marks the run as finished.
     async fn finish(&mut self, end: EndReason) -> Result<(), DriverError> {
         self.manifest_mut().end = Some(end);
         if matches!(end, EndReason::MaxCost | EndReason::MaxHours) {
@@ -51,7 +52,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Saves that the run has ended, and delivers the event.
+    /// Saves the final state of the run, and delivers its end event.
     async fn close(&mut self, state: RunState, event: EventKind) -> Result<(), ManifestError> {
         let staged = self.parts.notifier.stage(self.manifest(), event).await;
         let manifest = self.manifest_mut();
@@ -62,8 +63,8 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Reads the best game back and stores its files, retrying for as long as the object store is unavailable. Returns
-    /// `None`, with a note in the manifest, if the wells of the game were not kept.
+    /// Reads back the best game and stores its files, and retries while the object store is unavailable. If the tables
+    /// needed to read the game back were not kept, returns `None` and sets a note in the manifest.
     async fn read_back(&mut self) -> Result<Option<GameResult>, DriverError> {
         let mut pause = PAUSE;
         loop {
@@ -110,8 +111,8 @@ impl RunDriver {
         Ok(result)
     }
 
-    /// Deletes what failed depths left in the object store. Comes after the manifest is saved: a coordinator that was
-    /// superseded without noticing must not delete what its successor has committed.
+    /// Deletes objects that failed depths left in the object store. Must be called after the manifest is saved: a
+    /// successful save proves that no successor has committed objects that this manifest does not list.
     async fn collect_garbage(&self) {
         match collect_garbage(&self.parts.objects, self.manifest()).await {
             Ok(garbage) if garbage.objects == 0 => {}
@@ -123,19 +124,19 @@ impl RunDriver {
     }
 }
 
-/// Result of marking a run failed.
+/// Result of [`mark_failed`].
 pub(crate) enum Failed {
-    /// Its manifest says that it failed.
+    /// The manifest is saved, or another coordinator had ended the run already.
     Saved(Box<Manifest>),
-    /// Its manifest does not exist any more.
+    /// The manifest no longer exists.
     Missing,
-    /// Its manifest cannot be read.
+    /// The manifest is invalid.
     Unreadable(ManifestError),
-    /// The manifest cannot be written now.
+    /// The object store failed, or another coordinator has written the manifest.
     NotSaved(ManifestError),
 }
 
-/// Saves that a run cannot continue.
+/// Marks a run as failed in its manifest, with `error` as the reason, and delivers the event.
 pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) -> Failed {
     let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
     let mut versioned = match loaded {
@@ -145,7 +146,7 @@ pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) 
         Err(error) => return Failed::Unreadable(error),
     };
     if !versioned.manifest.is_open() {
-        // Another coordinator has ended it.
+        // Another coordinator has ended the run.
         return Failed::Saved(Box::new(versioned.manifest));
     }
     let reason = error.to_string();

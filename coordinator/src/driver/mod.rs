@@ -1,20 +1,28 @@
 //! The search of one run, depth by depth.
 //!
-//! An *epoch* is a set of workers with an assignment of shards. Within an epoch each depth is expanded, the cut is found
-//! by counting, and the survivors are selected. Their tables are uploaded while the next depth is expanded. When all
-//! tables of a depth are in the object store, the manifest names them: then the depth is committed. When a worker is
-//! lost, joins or wants to leave, the epoch ends, and the next one resumes after the last committed depth.
+//! An *epoch* is a period of a run with a fixed set of workers and a fixed assignment of shards (ranges of well hashes)
+//! to them. The coordinator takes each depth of an epoch through these steps:
 //!
-//! | module | step |
+//! 1. The workers expand their wells, which gives the candidates for the next depth.
+//! 2. The workers count candidates, and the coordinator finds the *cut*: the lowest rank that survives.
+//! 3. Each worker selects its survivors, and uploads them as tables while the next depth is expanded.
+//! 4. When all tables of the depth are in the object store, the coordinator saves a manifest that lists them. This
+//!    write commits the depth.
+//!
+//! When a worker joins, is lost, or wants to leave, the epoch ends. The next epoch resumes after the last committed
+//! depth.
+//!
+//! | module | contents |
 //! |---|---|
 //! | [`run`] | the epochs of a run |
 //! | [`readiness`] | waiting for workers |
-//! | [`epoch`] | one epoch: preparation and the depths |
+//! | [`assign`] | assignment of shards to workers |
+//! | [`epoch`] | one epoch: preparation and depths |
 //! | [`workers`], [`cut`] | orders to all workers of an epoch; the search for the cut |
 //! | [`commit`] | committing a depth |
-//! | [`updates`] | limits and stop requests of clients |
-//! | [`recovery`], [`failures`] | failed depths: retry, quarantine, giving up |
-//! | [`finish`] | the end: reading the best game back, garbage collection |
+//! | [`updates`] | limits and stop requests from clients |
+//! | [`recovery`], [`failures`] | failed depths: retries, quarantine, failure of the run |
+//! | [`finish`] | the end of a run: reading back the best game, garbage collection |
 
 mod assign;
 mod commit;

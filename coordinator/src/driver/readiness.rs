@@ -1,34 +1,36 @@
-//! Waiting for workers.
+//! Waiting for enough workers before an epoch begins.
 
 use super::state::{RunDriver, RunEnd};
 use crate::registry::Member;
 use std::time::Duration;
 
-/// Workers often join together: an epoch begins when none has joined or left for this long, ...
+/// Time without a change of the workers after which an epoch begins. Workers often join in groups, and each change
+/// during an epoch ends it.
 const SETTLE: Duration = Duration::from_millis(400);
-/// ... or after this long, if they never stop to join and leave.
+/// Maximum time to wait for the workers to settle. After this time, the epoch begins even if workers keep joining and
+/// leaving.
 const MAX_SETTLE: Duration = Duration::from_secs(5);
-/// Interval between checks of the limits while a run waits: waiting takes time and money, too.
+/// Interval between checks of the limits while a run waits, since waiting also uses time and money.
 const LIMIT_CHECK: Duration = Duration::from_secs(1);
 
 /// Result of waiting for workers.
 pub(super) enum Readiness {
     /// There are enough workers.
     Ready(Vec<Member>),
-    /// A client's update is to be applied first.
+    /// A client's update must be applied first.
     UpdatePending,
-    /// The search ends.
+    /// The run ends.
     Ended(RunEnd),
 }
 
 impl RunDriver {
-    /// Waits until there are enough workers, a client wants something, or the search ends.
+    /// Waits until there are enough workers, a client update is pending, or the run ends.
     pub(super) async fn wait_for_workers(&self) -> Readiness {
         let registry = &self.parts.registry;
         let mut changes = registry.changes();
         let mut updates = self.parts.queue.updates();
         let wanted = self.parts.settings.min_workers.max(1);
-        // When there were enough workers first.
+        // The time since which there have been enough workers.
         let mut enough_since = None;
         loop {
             changes.mark_unchanged();

@@ -8,7 +8,9 @@ use hatebeam_notify::EventKind;
 use std::time::Duration;
 
 impl RunDriver {
-    /// Handles a failed depth and returns the pause before it is retried.
+    /// Handles a failed depth, and returns the pause before it is retried. Quarantines a worker that failed too often.
+    ///
+    /// Returns an error if the depth failed too often, so that the run fails.
     pub(super) fn recover(
         &mut self,
         error: WorkerError,
@@ -44,7 +46,7 @@ impl RunDriver {
         })
     }
 
-    /// Sends an event for each worker of an epoch that has disconnected without being waited for.
+    /// Sends an event for each worker of an ended epoch that is no longer connected.
     pub(super) fn report_lost(&self, workers: &EpochWorkers) {
         for worker in workers.names() {
             if !self.parts.registry.is_connected(worker) {

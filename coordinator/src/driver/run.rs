@@ -1,4 +1,4 @@
-//! The epochs of a run, from its beginning to its end.
+//! The sequence of epochs that searches a run.
 
 use super::epoch::EpochEnd;
 use super::error::{DriverError, EpochError};
@@ -10,7 +10,7 @@ use hatebeam_runs::{CommittedDepth, RunState, first_record};
 use tracing::Instrument;
 
 impl RunDriver {
-    /// Searches the run to its end.
+    /// Searches the run until it ends.
     pub(crate) async fn run(&mut self) -> Result<(), DriverError> {
         self.begin()?;
         loop {

@@ -5,7 +5,7 @@ use crate::parts::Parts;
 use hatebeam_runs::{EndReason, Manifest, ManifestError, RunState, VersionedManifest};
 use std::sync::Arc;
 
-/// End of a search.
+/// Reason why a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunEnd {
     /// The search is complete, or a limit is reached.
@@ -20,16 +20,16 @@ pub(crate) struct RunDriver {
     pub(super) versioned: VersionedManifest,
     pub(super) failures: FailureTracker,
     pub(super) retries: Retries,
-    /// Name of each shard's owner in the last epoch.
+    /// Name of the worker that owned each shard in the last epoch.
     pub(super) owners: Vec<String>,
-    /// Search time so far, in seconds.
+    /// Total search time in seconds, including that of earlier coordinators.
     pub(super) seconds: f64,
-    /// Whether the current budget's warning was sent.
+    /// Whether the budget warning for the current limits was sent.
     pub(super) has_warned: bool,
 }
 
 impl RunDriver {
-    /// Prepares the search of an open run. Nothing is saved yet.
+    /// Creates the driver of an open run. Nothing is saved until it [runs](RunDriver::run).
     pub(crate) fn new(parts: Arc<Parts>, mut versioned: VersionedManifest) -> RunDriver {
         versioned.manifest.coordinator = parts.settings.name.clone();
         RunDriver {
@@ -57,12 +57,12 @@ impl RunDriver {
         last.map_or(0, |last| last.record.depth)
     }
 
-    /// Shows clients the current obstacle of the run; none if the text is empty.
+    /// Sets the note that tells clients what the run is waiting for. An empty text clears the note.
     pub(super) fn note(&self, text: impl Into<String>) {
         self.parts.queue.note(&self.manifest().name, text.into());
     }
 
-    /// Saves the manifest with the ledger of this moment, and shows it to clients.
+    /// Saves the manifest with the current ledger, and makes it visible to clients.
     pub(super) async fn save(&mut self) -> Result<(), ManifestError> {
         if let Some(ledger) = self.parts.costs.ledger(&self.manifest().name) {
             self.manifest_mut().ledger = ledger;

@@ -1,4 +1,4 @@
-//! Updates of an open run by clients, and its limits.
+//! Client updates of a run that is being searched, and checks of its limits.
 
 use super::state::RunDriver;
 use crate::alerts::WARN_AT;
@@ -17,7 +17,7 @@ impl RunDriver {
         };
         let before = update.put(self.manifest_mut());
         if let Err(error) = self.save().await {
-            // It counts only once it is saved. It is applied again when the run is retried.
+            // An update takes effect only once it is saved. It is applied again when the run is retried.
             before.put(self.manifest_mut());
             self.parts.queue.put_back_update(&name, update);
             return Err(error);
@@ -29,7 +29,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Applies updates until the sender of `done` is dropped.
+    /// Applies updates as they arrive, until the sender of `done` is dropped.
     pub(super) async fn apply_pending_until(
         &mut self,
         mut done: oneshot::Receiver<Infallible>,
@@ -46,7 +46,7 @@ impl RunDriver {
         }
     }
 
-    /// Returns the limit that is reached, or that one more depth like the last would exceed.
+    /// Returns a limit that is reached, or that one more depth like the last one would exceed.
     pub(super) fn reached_limit(&self) -> Option<EndReason> {
         let manifest = self.manifest();
         let last = manifest.last()?;
@@ -60,7 +60,7 @@ impl RunDriver {
         })
     }
 
-    /// Sends a warning, once for each change of the limits, when most of one is used.
+    /// Warns when the used share of a limit reaches [`WARN_AT`]. Warns at most once until the limits change.
     pub(super) fn warn_of_budget(&mut self) {
         let cost = self.parts.costs.cost(self.manifest());
         let Some(used) = cost.used_share() else {

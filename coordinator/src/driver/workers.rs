@@ -1,4 +1,4 @@
-//! The workers of an epoch: each order goes to all of them at once.
+//! The workers of an epoch, which all receive each order at the same time.
 
 use crate::parts::Parts;
 use crate::registry::{Member, WorkerError, WorkerErrorKind, WorkerRegistry};
@@ -15,11 +15,11 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Time to wait for the other workers' answers after one worker could not reach another: the worker that most
-/// workers cannot reach is quarantined.
+/// Time to wait for the other workers' answers after one worker reports an unreachable peer. Their answers may name
+/// unreachable peers too, and show which worker most others cannot reach.
 const HEARING: Duration = Duration::from_millis(500);
 
-/// Uploads of one depth: the tables of each worker.
+/// Pending uploads of one depth. Each task returns the tables of one worker.
 pub(super) type Uploads = JoinSet<Result<Vec<Table>, WorkerError>>;
 
 /// The workers of an epoch.
@@ -31,7 +31,7 @@ pub(super) struct EpochWorkers {
     pub(super) epoch: u64,
 }
 
-/// A depth that was expanded and whose cut is known.
+/// A depth that is expanded and whose cut is known.
 pub(super) struct Explored {
     pub(super) children: u64,
     pub(super) sent: u64,
@@ -45,11 +45,11 @@ pub(super) struct Explored {
 struct Validation {
     /// Whether a table was too small, so that a child above the cut was dropped.
     dropped: bool,
-    /// The survivors of the cut's own rank, where not all of them survive.
+    /// The survivors whose rank equals the cut. Empty if all candidates with that rank survive.
     tied: Vec<NodeWell>,
 }
 
-/// An answer, and the index of the worker that gave it.
+/// The index of a worker, and its answer.
 type Answered = (usize, Result<AnswerKind, WorkerError>);
 
 impl EpochWorkers {
@@ -68,8 +68,8 @@ impl EpochWorkers {
         names.collect()
     }
 
-    /// Gives each worker an order, waits for all answers, and returns the values that `take` extracts from them, in the
-    /// order of the workers.
+    /// Sends each worker an order, waits for all answers, and returns the values that `take` extracts from them. The
+    /// values are in the same order as the workers.
     pub(super) async fn ask_all<T>(
         &self,
         order: impl Fn(usize) -> OrderKind,
@@ -99,7 +99,7 @@ impl EpochWorkers {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Gives each worker its shards, and returns the size of each worker's frontier.
+    /// Has each worker load its shards, and returns the answers, which contain the number of loaded wells.
     pub(super) async fn prepare(
         &self,
         order: impl Fn(usize) -> Prepare,
@@ -112,12 +112,14 @@ impl EpochWorkers {
         self.ask_all(order, prepared).await
     }
 
-    /// Ends the epoch. A worker that does not get the order learns of it from a later epoch, or never.
+    /// Tells the workers to stop searching. Errors are ignored: a worker that misses the order is stopped by the first
+    /// order of a later epoch.
     pub(super) async fn halt(&self) {
         let _ = self.ask_all(|_| OrderKind::Halt, Some).await;
     }
 
-    /// Makes the children of a depth, and finds the cut of a beam of this width.
+    /// Expands a depth and finds the cut for a beam of this width. Repeats the depth with larger tables if they were
+    /// too small.
     pub(super) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, WorkerError> {
         let mut expand = Expand {
             depth,
@@ -136,7 +138,8 @@ impl EpochWorkers {
         }
     }
 
-    /// Returns `None` if the workers' tables were too small.
+    /// Makes one attempt to [`explore`](EpochWorkers::explore) a depth. Returns `None` if the workers' tables were too
+    /// small.
     async fn try_explore(
         &self,
         expand: Expand,
@@ -203,7 +206,7 @@ impl EpochWorkers {
         Ok(Validation { dropped, tied })
     }
 
-    /// Keeps the survivors, and begins to upload their tables.
+    /// Has the workers keep the survivors and start to upload them, and returns a summary of the new frontier.
     pub(super) async fn select(&self, explored: &Explored) -> Result<FrontierSummary, WorkerError> {
         let began = self.env.now();
         let select = |_| OrderKind::Select(explored.select.clone());
@@ -219,7 +222,7 @@ impl EpochWorkers {
         Ok(frontier)
     }
 
-    /// Waits in the background for the uploads of a depth that was selected.
+    /// Starts to wait in the background until each worker has uploaded its tables of a depth.
     pub(super) fn uploads(&self, depth: u32) -> Uploads {
         let mut uploads = JoinSet::new();
         for member in &self.members {
@@ -237,12 +240,12 @@ impl EpochWorkers {
     }
 }
 
-/// Adds the complaints of the other workers to that of the first one that could not reach another.
+/// Waits a short time for the other workers' answers, and adds the unreachable peers that they report to `error`.
 async fn hear_others(mut error: WorkerError, mut asked: JoinSet<Answered>) -> WorkerError {
     let until = Instant::now() + HEARING;
     while let Ok(Some(answer)) = tokio::time::timeout_at(until, asked.join_next()).await {
         match answer {
-            // The worker was unreachable because it is gone.
+            // A worker was lost, which is why others cannot reach it.
             Ok((_, Err(other))) if other.kind == WorkerErrorKind::Gone => return other,
             Ok((_, Err(other))) => error.unreachable.extend(other.unreachable),
             _ => {}
@@ -251,11 +254,11 @@ async fn hear_others(mut error: WorkerError, mut asked: JoinSet<Answered>) -> Wo
     error
 }
 
-/// Something that cannot be, told of `worker`.
+/// Returns the error for a state that should not occur, attributed to `worker`.
 pub(super) fn strange(worker: &str, reason: &dyn Display) -> WorkerError {
     WorkerError::failed(worker, &reason.to_string())
 }
 
 fn unexpected_answer(worker: &str) -> WorkerError {
-    WorkerError::failed(worker, "answered another order than the one that it got")
+    WorkerError::failed(worker, "the answer does not match the order")
 }

@@ -246,8 +246,8 @@ impl Cluster {
         loaded.unwrap().manifest
     }
 
-    /// Asserts that the run is finished at this depth, with the digests of one machine, the best game, and nothing else in
-    /// the store than the manifest names.
+    /// Asserts that the run is finished at this depth, with the digests of one machine, the best game, and nothing
+    /// else in the store than the manifest names.
     pub(crate) async fn assert_finished(&self, depth: u32) {
         let manifest = self.saved().await;
         assert_eq!(manifest.state, RunState::Finished, "{}", manifest.note);

@@ -105,7 +105,7 @@ async fn run_fails_when_its_only_worker_keeps_failing_and_continues_when_submitt
     cluster.worker(&process, "w0", Box::new(script));
     cluster.submit(&process, DEPTH).await;
     let run = cluster.wait_for(&process, RunState::Failed).await;
-    let expected = "depth 3 failed 5 times; the last failure was of worker w0: it cannot";
+    let expected = "depth 3 failed 5 times; the last failure was on worker w0: it cannot";
     assert_eq!(run.note, expected);
     cluster.assert_digests(&cluster.saved().await, 2);
     cluster.submit(&process, DEPTH).await;
