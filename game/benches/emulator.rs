@@ -1,9 +1,9 @@
-//! `cargo bench -p hatebeam-game`: time per well and per child, at every SIMD level of this machine
-//! and for the oracle.
+//! Benchmark of the emulators: time per well and per child, at every SIMD level that this machine
+//! supports and for the oracle. Run it with `cargo bench -p hatebeam-game`.
 //!
-//! Each row is the median of several rounds. The rounds of all rows alternate, so a disturbance
-//! affects all rows alike. On a noisy machine the ratios within one run are reliable even if the
-//! times are not.
+//! Each row of the output is the median of several rounds. The rounds of all rows alternate, so a
+//! disturbance affects all rows equally. On a noisy machine, the ratios within one run are reliable
+//! even if the times are not.
 
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{
@@ -14,15 +14,15 @@ use std::time::Instant;
 
 const ROUNDS: usize = 15;
 
-/// A case to measure: its name, and a function that processes all wells.
+/// A case to measure.
 struct Case<'a> {
     name: String,
-    /// Returns the number of children, parents or keys made.
+    /// Processes all wells and returns the number of children, parents or keys produced.
     run: Box<dyn FnMut() -> usize + 'a>,
-    /// Number of wells that a run processes.
+    /// Number of wells that one call of `run` processes.
     wells: usize,
     nanoseconds: Vec<f64>,
-    /// Number of children, parents or keys that the last run made.
+    /// Number of children, parents or keys that the last call of `run` produced.
     made: usize,
 }
 
@@ -52,7 +52,8 @@ impl<'a> Case<'a> {
 fn wells(file: &str) -> Vec<Well> {
     let path = format!("{}/tests/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let well = |line| Well::from_hex(Geometry::STANDARD, line).expect("a vector is a live well");
+    let well =
+        |line| Well::from_hex(Geometry::STANDARD, line).expect("every test vector is a live well");
     text.lines().map(well).collect()
 }
 
@@ -94,7 +95,7 @@ fn forwards<'a>(cases: &mut Vec<Case<'a>>, wells: &'a [Well]) {
     }
 }
 
-/// Every 20th well, for the slower cases.
+/// Returns every 20th well, for the slower cases.
 fn some(wells: &[Well]) -> Vec<Well> {
     wells.iter().step_by(20).copied().collect()
 }
@@ -137,7 +138,7 @@ fn paths<'a>(cases: &mut Vec<Case<'a>>, steps: &'a [(Well, Piece, Well)]) {
     }));
 }
 
-/// Every child of the wells.
+/// Returns every child of the wells, with its parent and piece.
 fn steps(wells: &[Well]) -> Vec<(Well, Piece, Well)> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     let mut children = Children::new();
@@ -149,8 +150,8 @@ fn steps(wells: &[Well]) -> Vec<(Well, Piece, Well)> {
     steps
 }
 
-/// Measures the cases and prints a table. `made` names what a case makes. With `ratio`, a column
-/// compares each case with the first one.
+/// Measures the cases and prints a table. `made` is the unit of a case's output. If `ratio` is
+/// true, an additional column compares each case with the first.
 fn measure(title: &str, made: &str, ratio: bool, cases: &mut [Case<'_>]) {
     for case in cases.iter_mut() {
         (case.run)(); // warm up

@@ -1,30 +1,31 @@
 //! The backward emulator: finds the parents of a well.
 //!
-//! A parent is a live well without an empty row below its top, in which the enemy offers a piece
-//! and a reachable placement of that piece leaves the given well. The search for all parents has
-//! five steps:
+//! A parent is a live well (the game is not over) that has no empty row below the top of its stack.
+//! In a parent, the enemy offers a piece, and some reachable placement of that piece produces the
+//! given well. The search for all parents has five steps:
 //!
-//! 1. Restore the rows that a placement may have cleared: none, or one to four full rows inside a
-//!    window of four.
-//! 2. On every level, find the positions at which all four cells of a piece are filled and which
-//!    have at least one cell in each restored row. The well without these cells may be a parent.
-//!    The tables of the forward emulator find these positions when filled and empty cells are
-//!    exchanged.
-//! 3. Keep a position if the piece rests on something else there, and if at least one of the
-//!    positions that lead there by a single key is free. Both tests are table look-ups for all
+//! 1. Restore the rows that the placement may have cleared: none, or one to four full rows within a
+//!    window of four rows.
+//! 2. At every height, find the positions in which all four cells of a piece are filled and at
+//!    least one cell is in each restored row. The well without these cells is a candidate. The
+//!    tables of the forward emulator find these positions if filled and empty cells are swapped.
+//! 3. Keep a position if the piece rests on other cells or on the floor, and if at least one of the
+//!    positions from which a single key leads there is free. Each test is a table lookup for all
 //!    pieces at once, as in the forward emulator.
-//! 4. If the parent's stack is higher than the given well's, *every* piece must be able to lower it
-//!    that far, because HATETRIS gives the worst piece. So O and I must each find a row with a gap
-//!    that they fit and that is open from above. Three rows are impossible, since O has only two.
-//!    (This step is skipped for enemies that do not give the worst piece.)
-//! 5. Check with the forward emulator that the enemy gives this piece and that the well is one of
-//!    the children.
+//! 4. If the parent's stack is higher than that of the given well, *every* piece must be able to
+//!    lower it by the difference, because HATETRIS gives the worst piece. So both O and I must fit
+//!    a gap that is open from above and that is the only gap in its row. A difference of three rows
+//!    is impossible, because O occupies only two. (This step is skipped for enemies that do not
+//!    give the worst piece.)
+//! 5. Use the forward emulator to check that the enemy gives this piece and that the given well is
+//!    one of the candidate's children.
 //!
-//! Mean numbers over 1,000 wells that survived in a beam of 2,000: 5,400 placements pass step 2,
-//! 560 pass step 3, 200 pass step 4, and 4.6 are parents (4.1 without a clear, 0.5 with one line,
-//! none with more; median 4, 90th percentile 7, maximum 12, so one byte is enough to name a
-//! parent). A call takes 24 µs with AVX-512, half of it in step 5 (see the benchmark). In random
-//! play the numbers are 2,900, 490, 110 and 5.3, and a call takes 17 µs.
+//! On average over 1,000 wells that survived in a beam of width 2,000, 5,400 placements pass step
+//! 2, 560 pass step 3, 200 pass step 4, and 4.6 are parents: 4.1 cleared no line, 0.5 cleared one,
+//! and none cleared more. The median number of parents is 4, the 90th percentile 7 and the maximum
+//! 12, so one byte is enough to identify a parent. A call takes 24 µs with AVX-512, half of it in
+//! step 5 (see the benchmark). For wells from random play, the averages are 2,900, 490, 110 and
+//! 5.3, and a call takes 17 µs.
 
 use crate::emulator::backward::Tables as BackTables;
 use crate::emulator::{Children, Emulator};
@@ -34,18 +35,19 @@ use crate::reference::Parent;
 use crate::well::Well;
 use std::sync::Arc;
 
-/// The pieces that an enemy may offer in a well, if the earlier game is unknown.
+/// The pieces that an enemy may offer in a well when the game before it is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// The piece that HATETRIS Mild gives. HATETRIS gives the same piece, except for its loop rule.
+    /// The piece that HATETRIS Mild gives. HATETRIS gives the same piece unless its loop rule
+    /// selects another one.
     Mild,
-    /// Any of these pieces, in every well.
+    /// Any of these pieces, regardless of the well.
     AnyOf(&'static [Piece]),
 }
 
 impl Offer {
-    /// Returns the pieces that `enemy` may offer. For HATETRIS this leaves out the pieces that the
-    /// loop rule selects; use [`Offer::AnyOf`] with all pieces to include them.
+    /// Returns the pieces that `enemy` may offer. For HATETRIS, the result excludes pieces that the
+    /// loop rule selects. Use [`Offer::AnyOf`] with all pieces to include them.
     pub const fn of(enemy: Enemy) -> Offer {
         match enemy {
             Enemy::Hatetris | Enemy::Mild => Offer::Mild,
@@ -55,12 +57,12 @@ impl Offer {
     }
 }
 
-/// Finds the parents of wells. Clones share the tables. The buffers are reused: once they have
-/// grown, a call allocates nothing.
+/// Finds the parents of wells. Clones share the lookup tables. The buffers are reused, so a call
+/// allocates nothing once they are large enough.
 #[derive(Clone)]
 pub struct Backward {
     emulator: Emulator,
-    /// `None` where the forward emulator has no tables either.
+    /// `None` if the forward emulator has no tables.
     tables: Option<Arc<BackTables>>,
     candidates: Vec<Parent>,
     children: Children,
@@ -85,12 +87,12 @@ impl Backward {
     }
 
     /// Replaces the contents of `out` with all parents of `well`, without duplicates. They are
-    /// sorted by lines cleared, then by piece (S Z O I L J T), then by their rows from the bottom
-    /// up (smaller values first). This order is part of the format of stored frontiers, where an
-    /// index names a parent.
+    /// sorted by lines cleared, then by piece (S Z O I L J T), then by rows from the bottom up
+    /// (smaller values first). This order is part of the format of stored frontiers, in which an
+    /// index into this list identifies a parent.
     ///
-    /// Every well of a game except the first has at least one parent. A well with an empty row
-    /// below its top has none, and neither has a well that is not live in this geometry.
+    /// Every well of a game except the first has at least one parent. A well has no parents if it
+    /// has an empty row below its top or is not live in this geometry.
     pub fn parents_by(&mut self, well: &Well, offer: Offer, out: &mut Vec<Parent>) {
         out.clear();
         self.candidates.clear();

@@ -1,14 +1,17 @@
 //! The enemies, which choose the pieces.
 //!
-//! HATETRIS and HATETRIS Mild consider every lock that the player could reach with each piece. The
-//! other three consider only the well as a whole, or nothing. All except Mild and LOVETRIS remember
-//! a part of the game, so a game holds an [`EnemyState`] and asks it once per piece.
+//! HATETRIS and HATETRIS Mild consider every lock that the player can reach with each piece.
+//! Brzustowski considers only whether a well has occurred before, and LOVETRIS and Burgiel ignore
+//! the well. All enemies except Mild and LOVETRIS remember part of the game, so a game owns an
+//! [`EnemyState`] and calls it once per piece.
 //!
-//! **Cost of the loop rule.** HATETRIS orders the pieces by fewest loops, then lowest rating, then
-//! `S Z O I L J T`. Nearly always the first piece by rating, which is the piece of Mild, has no
-//! loops. Then no other piece can come before it, and one expansion and one look-up per child are
-//! enough. Otherwise all pieces are rated and tried in the order of rating, up to the first without
-//! loops. If every piece loops, the first piece with the fewest loops wins, as in the full order.
+//! **Cost of the loop rule.** HATETRIS orders the pieces by number of loops (how often the most
+//! frequent of the piece's children has occurred), then by rating, then by `S Z O I L J T`, and
+//! gives the first. In nearly all wells, the piece with the lowest rating, which is the piece that
+//! Mild gives, has no loops. No other piece can then precede it, so one expansion and one lookup
+//! per child are enough. Otherwise all pieces are rated and tried in the order of their ratings
+//! until one has no loops. If every piece loops, the first piece with the fewest loops is given, as
+//! the full order requires.
 
 use crate::emulator::{Children, Emulator};
 use crate::piece::Piece;
@@ -24,14 +27,14 @@ pub enum Enemy {
     /// HATETRIS with its loop rule, the enemy of the record games.
     #[default]
     Hatetris,
-    /// HATETRIS before it had the loop rule: the worst piece for the next lock.
+    /// HATETRIS without the loop rule: the piece whose best lock is the worst for the player.
     Mild,
     /// LOVETRIS: always `I`.
     Lovetris,
     /// Burgiel (1997): `S` and `Z` alternately.
     Burgiel,
     /// Brzustowski (1992): `S` until a well repeats, then `Z` until a well repeats, and so on. Each
-    /// change is announced one piece ahead.
+    /// change is shown one piece in advance.
     Brzustowski,
 }
 
@@ -50,7 +53,7 @@ impl Enemy {
         Enemy::Brzustowski,
     ];
 
-    /// Name in lower case.
+    /// The name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Enemy::Hatetris => "hatetris",
@@ -71,7 +74,7 @@ impl fmt::Display for Enemy {
 impl FromStr for Enemy {
     type Err = UnknownEnemy;
 
-    /// Parses the name of an enemy, in upper or lower case.
+    /// Parses the name of an enemy, ignoring case.
     fn from_str(name: &str) -> Result<Enemy, UnknownEnemy> {
         Enemy::ALL
             .into_iter()
@@ -80,14 +83,14 @@ impl FromStr for Enemy {
     }
 }
 
-/// An enemy during a game, with its memory of the game. The memory grows with the game.
+/// An enemy with its memory of the current game. The memory grows with the game.
 #[derive(Clone, Debug)]
 pub struct EnemyState {
     enemy: Enemy,
     memory: Memory,
 }
 
-/// The memory of each enemy.
+/// The memory of an enemy.
 #[derive(Clone, Debug)]
 enum Memory {
     Hatetris(Visits),
@@ -97,12 +100,13 @@ enum Memory {
     Brzustowski { step: Step, list: HashSet<Well> },
 }
 
-/// Number of times each well has been seen. A well counts once for each piece that enters it,
-/// including the current one.
+/// The number of times each well has been seen. A well is counted once for each piece that enters
+/// it, including the current piece.
 #[derive(Clone, Debug, Default)]
 struct Visits(HashMap<Well, u32>);
 
-/// State of Brzustowski's algorithm. It determines the piece that is shown, which is given next.
+/// State of Brzustowski's algorithm. It determines the piece shown to the player, which is the next
+/// piece given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Step 1: gives `S` and shows `S`.
@@ -136,11 +140,11 @@ impl EnemyState {
         self.enemy
     }
 
-    /// Returns the piece that the enemy gives in `well`. Call it exactly once for each piece of a
-    /// game, including the first, with the well that the piece enters, and always with an emulator
-    /// of the same geometry and rules.
+    /// Returns the piece that the enemy gives in `well`. Call this exactly once for each piece of a
+    /// game, including the first, with the well that the piece enters. All calls require an
+    /// emulator with the same geometry and rules.
     ///
-    /// `children` is a scratch buffer. Its contents are unspecified afterwards.
+    /// `children` is a scratch buffer. Its contents after the call are unspecified.
     pub fn next_piece(
         &mut self,
         emulator: &Emulator,
@@ -190,8 +194,9 @@ impl Visits {
         best
     }
 
-    /// Number of loops of a piece: the largest number of times that any of its children has been
-    /// seen. (No piece enters a well after the game ends, so such a well is never seen.)
+    /// Returns the number of loops of a piece: the largest number of times that any of its children
+    /// has been seen. Placements that end the game do not count, because no piece enters the
+    /// resulting well.
     fn loops(&self, children: &Children) -> u32 {
         let seen = |child| self.0.get(child).copied().unwrap_or(0);
         children.wells().iter().map(seen).max().unwrap_or(0)
@@ -199,7 +204,7 @@ impl Visits {
 }
 
 impl Step {
-    /// Returns the piece that is shown and moves to the next step.
+    /// Returns the piece shown to the player and moves to the next step.
     fn next_piece(&mut self, list: &mut HashSet<Well>, well: &Well) -> Piece {
         let shown = match self {
             Step::Left | Step::ToLeft => Piece::S,
@@ -232,12 +237,13 @@ mod tests {
     use crate::rules::Rules;
     use crate::well::Geometry;
 
-    /// The piece of HATETRIS, found directly by the wording of the rules.
+    /// The piece that HATETRIS gives, computed directly from the wording of the rules.
     fn naive(oracle: &Reference, seen: &HashMap<Well, u32>, well: &Well) -> Piece {
         let value = |piece: Piece| {
             let (mut loops, mut rating) = (0, 0);
             oracle.for_each_lock(well, piece, |_, lock| {
-                // Cells above the bar belong to the well, and no seen well has any.
+                // By the rules, the cells above the bar belong to the well. No well seen before has
+                // such cells, so a lock that ends the game has no loops.
                 let count = seen.get(&lock.board.well()).copied().unwrap_or(0);
                 loops = loops.max(if lock.over { 0 } else { count });
                 rating = rating.max(lock.board.rating());
@@ -287,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn hatetris_gives_the_piece_of_mild_when_no_piece_loops() {
+    fn hatetris_gives_same_piece_as_mild_if_no_piece_loops() {
         let wells = [Well::EMPTY; 3];
         assert_eq!(pieces(Enemy::Mild, &wells), "SSS");
         assert_eq!(pieces(Enemy::Hatetris, &wells), "SSS");
@@ -298,19 +304,19 @@ mod tests {
         let [a, b, c] = abc();
         assert_eq!(pieces(Enemy::Brzustowski, &[a, b, c]), "SSS");
         // The second `a` still gets S. Then Z is shown and given in any well, and the list is
-        // empty. The way back from Z to S works alike.
+        // empty. The change from Z back to S works the same way.
         assert_eq!(
             pieces(Enemy::Brzustowski, &[a, b, a, b, a, b, a, c, a, b, a]),
             "SSSZZZZSSSS"
         );
-        // In steps 2 and 4 the well is neither looked up nor added to the list.
+        // In steps 2 and 4, the well is neither looked up in the list nor added to it.
         assert_eq!(
             pieces(Enemy::Brzustowski, &[a, a, b, b, c, c, a]),
             "SSZZZZS"
         );
     }
 
-    /// A HATETRIS that has seen these wells this many times.
+    /// The state of a HATETRIS enemy that has seen each well the given number of times.
     fn having_seen(seen: &HashMap<Well, u32>) -> EnemyState {
         EnemyState {
             enemy: Enemy::Hatetris,
@@ -318,7 +324,7 @@ mod tests {
         }
     }
 
-    /// One child of each piece, with the number of times that it has been seen.
+    /// One child for each piece, with the number of times that it has been seen.
     fn one_child_each(oracle: &Reference, well: &Well, counts: [u32; 7]) -> HashMap<Well, u32> {
         let child = |piece| oracle.expand(well, piece).children[0].0;
         Piece::ALL
@@ -341,8 +347,8 @@ mod tests {
             ([1, 1, 0, 0, 0, 0, 0], Piece::O),
             ([1, 1, 1, 0, 0, 0, 0], Piece::L), // I is better for the player than L, J and T
             ([1, 1, 1, 0, 1, 1, 1], Piece::I),
-            ([1, 1, 1, 1, 1, 1, 1], Piece::S), // all loop: rating and order decide
-            ([2, 1, 1, 1, 1, 1, 1], Piece::Z), // counts matter, not only membership
+            ([1, 1, 1, 1, 1, 1, 1], Piece::S), // all pieces loop: rating and order decide
+            ([2, 1, 1, 1, 1, 1, 1], Piece::Z), // the count matters, not only whether a well was seen
             ([3, 2, 2, 2, 3, 1, 1], Piece::J),
             ([3, 2, 2, 1, 3, 2, 2], Piece::I), // counts take precedence over ratings
         ] {
@@ -376,7 +382,7 @@ mod tests {
             let emulator = Emulator::new(geometry, Rules::default());
             let mut well = Well::EMPTY;
             for _ in 0..200 {
-                // Random children: sometimes of all pieces, sometimes of few.
+                // Mark random children as seen, sometimes of all pieces, sometimes of only a few.
                 let most = 1 + dice.below(3);
                 let counts = Piece::ALL.map(|_| (dice.below(most + 1) + most / 2) as u32);
                 let mut seen = HashMap::new();
@@ -401,7 +407,8 @@ mod tests {
         assert!(fallbacks > 50, "{fallbacks}");
     }
 
-    /// The wells from which a player can continue forever against Mild.
+    /// The wells from which a player can continue forever against Mild, each with those of its
+    /// children from which the player can also continue forever.
     fn endless_wells(emulator: &Emulator) -> HashMap<Well, Vec<Well>> {
         let mut children = Children::new();
         let mut after: HashMap<Well, Vec<Well>> = HashMap::new();
@@ -427,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn piece_matches_rules_in_games_that_mild_would_never_end() {
+    fn piece_matches_rules_in_games_that_are_endless_against_mild() {
         let geometry = Geometry::new(4, 4).unwrap();
         let oracle = Reference::new(geometry, Rules::default());
         let emulator = Emulator::new(geometry, Rules::default());

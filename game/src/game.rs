@@ -1,12 +1,12 @@
-//! A game played key by key, and whole replays.
+//! Games played key by key, and playback of whole replays.
 //!
-//! [`Game`] follows the rules exactly: a blocked key does nothing, except that a blocked `D` locks
-//! the piece, and a game that is over ignores all keys. [`play`] plays a whole key sequence and
+//! [`Game`] follows the rules exactly: a blocked `D` locks the piece, any other blocked key does
+//! nothing, and a game that is over ignores all keys. [`play`] plays a whole key sequence and
 //! records a [`Turn`] for each piece.
 //!
-//! A replay names neither its pieces nor its enemy. Under another enemy the same keys make a
-//! different game, usually a short and senseless one. [`better_enemy`] guesses the enemy of a
-//! replay.
+//! A replay contains neither its pieces nor its enemy. Against another enemy, the same keys result
+//! in a different game, which is usually short and pointless. [`better_enemy`] guesses the enemy of
+//! a replay.
 
 use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};
@@ -14,7 +14,7 @@ use crate::piece::Piece;
 use crate::rules::{Board, Key, Position, Rules};
 use crate::well::{Geometry, Well, WellError};
 
-/// A game in progress, or over.
+/// A game that is in progress or over.
 #[derive(Clone, Debug)]
 pub struct Game {
     emulator: Emulator,
@@ -36,7 +36,7 @@ pub enum Pressed {
     Moved,
     /// No effect: a wall or a filled cell is in the way.
     Blocked,
-    /// The piece was locked in place.
+    /// The piece was locked in its position.
     Locked {
         /// Lines cleared, each worth one point.
         lines: u8,
@@ -48,15 +48,15 @@ pub enum Pressed {
 }
 
 impl Game {
-    /// Starts a game with the empty well. The first piece has entered it.
+    /// Starts a game in the empty well. The first piece has already entered it.
     pub fn new(geometry: Geometry, rules: Rules, enemy: Enemy) -> Game {
         Game::start(geometry, rules, enemy, &Well::EMPTY)
     }
 
-    /// Starts a game with another well, which is the first that the enemy remembers.
+    /// Starts a game in `well`, which is the first well that the enemy remembers.
     ///
     /// # Errors
-    /// The well is not a live well of the geometry (see [`Well::check`]).
+    /// Returns an error if the well is not a live well of the geometry (see [`Well::check`]).
     pub fn from_well(
         geometry: Geometry,
         rules: Rules,
@@ -101,7 +101,7 @@ impl Game {
         }
     }
 
-    /// Locks the piece in place and brings in the next one, unless the game is over.
+    /// Locks the piece in its position. Unless the game is over, the next piece enters the well.
     fn lock(&mut self) -> Pressed {
         let lock = self
             .board
@@ -133,17 +133,18 @@ impl Game {
         &self.board
     }
 
-    /// The locked cells below the bar: all of them, unless the game is over.
+    /// The locked cells below the bar. Unless the game is over, these are all locked cells.
     pub fn well(&self) -> Well {
         self.board.well()
     }
 
-    /// The current piece. If the game is over, the piece that ended it.
+    /// The current piece, or the piece that ended the game.
     pub fn piece(&self) -> Piece {
         self.piece
     }
 
-    /// The position of the current piece. If the game is over, the position of its last lock.
+    /// The position of the current piece, or the position in which the last piece was locked if the
+    /// game is over.
     pub fn position(&self) -> Position {
         self.position
     }
@@ -164,7 +165,7 @@ impl Game {
     }
 }
 
-/// One piece of a played game, and the state of the game when the piece entered the well.
+/// A piece of a played game, with the state of the game when the piece entered the well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The well that the piece entered.
@@ -173,25 +174,25 @@ pub struct Turn {
     pub piece: Piece,
     /// Lines cleared before this piece.
     pub score: u32,
-    /// Number of keys used before this piece, which is the index of its first key.
+    /// Number of keys used before this piece, which is also the index of its first key.
     pub first_key: usize,
 }
 
-/// A played key sequence.
+/// The result of playing a key sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The enemy that chose the pieces.
     pub enemy: Enemy,
-    /// All pieces given, in order. The last one was not locked, unless the game is over.
+    /// All pieces given, in order. Unless the game is over, the last piece was not locked.
     pub turns: Vec<Turn>,
     /// The board at the end. If the game is over, it has cells above the bar.
     pub board: Board,
     /// Lines cleared.
     pub score: u32,
-    /// Number of keys pressed before the game was over, or of all keys.
+    /// Number of keys pressed until the game was over, or the number of all keys if it is not over.
     pub keys_used: usize,
-    /// Number of keys left when the game was over. One or two are normal: encodings add padding,
-    /// and converting a replay adds it again.
+    /// Number of keys that remained when the game was over. One or two are normal: an encoding may
+    /// add a padding key, and converting the replay to another encoding may add a second one.
     pub keys_unused: usize,
     /// Whether the game is over.
     pub over: bool,
@@ -203,19 +204,20 @@ impl Record {
         self.turns.iter().map(|turn| turn.piece)
     }
 
-    /// The well that each piece entered. [`replay_of_wells`](crate::replay_of_wells) turns them
-    /// into a replay.
+    /// The wells that the pieces entered, in order. [`replay_of_wells`](crate::replay_of_wells)
+    /// converts them into a replay.
     pub fn wells(&self) -> impl ExactSizeIterator<Item = Well> + '_ {
         self.turns.iter().map(|turn| turn.well)
     }
 
-    /// Whether the game ends where the keys end, with at most two keys of padding left. The keys of
-    /// a finished game hardly ever do this against another enemy.
+    /// Whether the game is over and at most two keys, which may be padding, remain. Keys that
+    /// finish a game against one enemy hardly ever finish a game against another.
     pub fn is_finished(&self) -> bool {
         self.over && self.keys_unused <= 2
     }
 
-    /// Number, from 1, of the first piece that differs from the other record's piece.
+    /// Returns the 1-based index of the first piece that differs from the corresponding piece of
+    /// `other`.
     pub fn first_difference(&self, other: &Record) -> Option<usize> {
         self.pieces()
             .zip(other.pieces())
@@ -224,8 +226,8 @@ impl Record {
     }
 }
 
-/// Plays keys from the empty well until the keys or the game end. A record takes 64 bytes per
-/// piece.
+/// Plays `keys` starting with the empty well until the keys or the game end. The record takes 64
+/// bytes per piece.
 pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Record {
     let mut game = Game::new(geometry, rules, enemy);
     let turn = |game: &Game, first_key| Turn {
@@ -256,13 +258,14 @@ pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Rec
     }
 }
 
-/// Finds an enemy against which `keys` make a more plausible game than `record`, which was played
-/// with the same keys. A finished game (see [`Record::is_finished`]) is more plausible than an
-/// unfinished one. Of two unfinished games, the one with more lines is more plausible. Returns the
-/// most plausible game, or the first of several equal ones. [`Record::first_difference`] finds the
-/// piece where it departs from `record`.
+/// Finds an enemy against which `keys` result in a more plausible game than `record`, which was
+/// played with the same keys. A finished game (see [`Record::is_finished`]) is more plausible than
+/// an unfinished one. Otherwise, the game that clears more lines is more plausible. Returns the
+/// most plausible game, or the first of several equally plausible games.
+/// [`Record::first_difference`] finds the first piece that differs from `record`.
 ///
-/// The result is a guess. A finished record has no better enemy, and a guess from few keys is weak.
+/// The result is a guess, and it is unreliable if there are few keys. Returns `None` if `record` is
+/// finished.
 pub fn better_enemy(
     geometry: Geometry,
     rules: Rules,
@@ -306,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn key_moves_piece_until_it_is_blocked() {
+    fn keys_move_piece_until_it_is_blocked() {
         let mut game = game(Enemy::Lovetris);
         assert_eq!(
             game.position(),
@@ -434,8 +437,8 @@ mod tests {
 
     #[test]
     fn better_enemy_finds_the_enemy_of_a_finished_game() {
-        // Nine S on top of each other end the game after 90 keys. Alternating S and Z need other
-        // keys.
+        // Nine S pieces on top of each other end the game after 90 keys. The I pieces that LOVETRIS
+        // gives do not.
         let keys = keys(&"D".repeat(90));
         let claimed = play(STANDARD, Rules::default(), Enemy::Lovetris, &keys);
         assert!(!claimed.is_finished());

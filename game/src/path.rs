@@ -1,21 +1,22 @@
-//! Key paths: the shortest keys from a well to its child, and the replay of a list of wells.
+//! Key paths: the shortest key sequence from a well to its child, and the keys of a whole game
+//! given as a list of wells.
 //!
 //! A search stores wells, not keys, so the keys must be found afterwards. [`PathFinder`] does this
 //! with a breadth-first search over positions (orientation, column, row) from the spawn position.
-//! The first position found whose lock leaves the child is the nearest one, and one more `D` locks
-//! the piece there.
+//! The first position found in which a lock produces the child is the nearest, and one more `D`
+//! locks the piece there.
 //!
-//! **Speed.** The free positions are computed first, as one word of columns for each row and
-//! orientation: the rows of the well, shifted by each of the piece's four cells. The search then
-//! tests single bits and clears the bit of each visited position. Buffers are reused between calls.
-//! The search visits some 700 positions at most: 1.1 µs per call at 10 × 16 for the children of
-//! random play, 1.8 µs if there is no path.
+//! **Speed.** The free positions are computed first, with one word per row and orientation and one
+//! bit per column, by shifting the rows of the well by each of the piece's four cells. The search
+//! then tests single bits and clears the bit of each visited position. Buffers are reused between
+//! calls. The search visits at most about 700 positions. At 10 × 16, a call takes 1.1 µs for
+//! children from random play, and 1.8 µs if there is no path.
 //!
-//! **Ties.** If there are several shortest sequences, the result is always the same one: keys are
-//! tried in the order `L R D U`, and positions are processed in the order in which they were found.
+//! **Ties.** If there are several shortest sequences, the result is deterministic: keys are tried
+//! in the order `L R D U`, and positions are processed in the order in which they are found.
 //!
-//! **Tests.** The keys to every child of a thousand wells, played by the rules, lead to that child,
-//! and a plain search finds no shorter ones.
+//! **Tests.** The tests find the keys to every child of a thousand wells, check that playing the
+//! keys by the rules produces the child, and check that a simple search finds no shorter keys.
 
 use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};
@@ -24,39 +25,40 @@ use crate::rules::{Board, Key, Lock, Position, Rules};
 use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well, WellError};
 use thiserror::Error;
 
-/// Maximum number of rows, including those above the bar.
+/// Maximum number of rows of a well, including those above the bar.
 const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
-/// Column of the box that bit 0 of a word stands for. Boxes extend at most two columns to the left
-/// of the well, so there is always a wall to the left of them.
+/// The box column for which bit 0 of a word stands. Boxes extend at most two columns to the left of
+/// the well, so at least one column of wall remains to their left.
 const FIRST_COLUMN: i8 = -3;
-/// One orientation further, in a [`Place`].
+/// The increment of a [`Place`] that leads to the next orientation.
 const ORIENTATION: u16 = 1 << 5;
-/// One row down, in a [`Place`].
+/// The increment of a [`Place`] that leads one row down.
 const ROW: u16 = 1 << 7;
-/// Number of words: four per row, and a blocked row under the floor.
+/// Number of words in a set of places: four per row, plus a blocked row below the floor.
 const WORDS: usize = 4 * (MAX_DEPTH + 1);
 
-/// A position in twelve bits: the column in bits 0 to 4, the orientation in bits 5 and 6, the row
-/// in the bits above. In a set of positions it is bit `place & 31` of word `place >> 5`.
+/// A position encoded in twelve bits: the column in bits 0 to 4, the orientation in bits 5 and 6,
+/// and the row in the remaining bits. In a set of places, it is bit `place & 31` of word `place >>
+/// 5`.
 type Place = u16;
 
-/// Finds the keys that lead from a well to a child. Reuse it: a call allocates nothing except for
-/// its result.
+/// Finds the keys that lead from a well to a child. Reuse a `PathFinder`: its calls allocate only
+/// the result.
 #[derive(Clone, Debug)]
 pub struct PathFinder {
     geometry: Geometry,
     rules: Rules,
-    /// The queue of the search: all places found so far, in order.
+    /// The queue of the search, which contains all places in the order in which they were found.
     found: Vec<Place>,
-    /// By place: the key that led there. Valid only for the places in `found`.
+    /// The key that led to each place. Valid only for places in `found`.
     key_to: Vec<Key>,
 }
 
-/// Reason why a list of wells is not a game.
+/// The reason why a list of wells is not a game.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PathError {
     /// The list is empty.
-    #[error("the list of wells is empty: a game has at least its first well")]
+    #[error("the list of wells is empty: a game has at least one well")]
     NoWells,
     /// The first well is not a live well of the geometry.
     #[error("well 1: {0}")]
@@ -67,14 +69,14 @@ pub enum PathError {
         step + 1
     )]
     NoPlacement {
-        /// Number of the earlier well, from 1.
+        /// 1-based index of the earlier well.
         step: usize,
         /// The piece given there.
         piece: Piece,
         /// The enemy that gave it.
         enemy: Enemy,
     },
-    /// No placement ends the game in the last well.
+    /// No placement in the last well ends the game.
     #[error("no placement in the last well ({wells}) ends the game: {enemy} gives {piece} there")]
     NoEnd {
         /// Number of wells.
@@ -98,7 +100,8 @@ impl PathFinder {
     }
 
     /// Appends a shortest key sequence that plays `piece` from `parent` to the live well `child`,
-    /// including the `D` that locks. If there is none, returns false and leaves `keys` unchanged.
+    /// including the `D` that locks the piece. If there is none, returns `false` and leaves `keys`
+    /// unchanged.
     pub fn find(&mut self, parent: &Well, piece: Piece, child: &Well, keys: &mut Vec<Key>) -> bool {
         self.search(
             parent,
@@ -108,13 +111,13 @@ impl PathFinder {
         )
     }
 
-    /// Appends a shortest key sequence that ends the game with a lock of `piece`. If there is none,
-    /// returns false and leaves `keys` unchanged.
+    /// Appends a shortest key sequence that locks `piece` in a position that ends the game. If
+    /// there is none, returns `false` and leaves `keys` unchanged.
     pub fn find_end(&mut self, parent: &Well, piece: Piece, keys: &mut Vec<Key>) -> bool {
         self.search(parent, piece, |lock| lock.over, keys)
     }
 
-    /// Appends the shortest keys to a lock that `is_goal` accepts.
+    /// Appends the shortest key sequence to a lock that `is_goal` accepts.
     fn search(
         &mut self,
         parent: &Well,
@@ -162,13 +165,13 @@ impl PathFinder {
 }
 
 /// Returns the keys of a game against `enemy` that passes through these wells. The game starts with
-/// the first well (normally [`Well::EMPTY`]). With `end`, the keys also play the last piece to the
-/// nearest lock that ends the game; the list cannot contain this lock because it leaves no live
-/// well.
+/// the first well (normally [`Well::EMPTY`]). If `end` is true, the keys also play the last piece
+/// to the nearest lock that ends the game. The list cannot contain the result of this lock, because
+/// it is not a live well.
 ///
 /// # Errors
-/// [`PathError`] if the list is empty, if its first well is not live, if no placement leads from
-/// one well to the next, or if no placement ends the game.
+/// Returns a [`PathError`] if the list is empty, if its first well is not live, if no placement
+/// leads from one well to the next, or if `end` is true and no placement ends the game.
 pub fn replay_of_wells(
     geometry: Geometry,
     rules: Rules,
@@ -204,11 +207,11 @@ pub fn replay_of_wells(
     Ok(keys)
 }
 
-/// The places where the piece is free, one bit per place.
+/// The places in which the piece overlaps no filled cell or wall, one bit per place.
 fn free_places(board: &Board, piece: Piece) -> [u32; WORDS] {
     let shift = u32::from(FIRST_COLUMN.unsigned_abs());
     let inside = u32::from(board.geometry().full_row()) << shift;
-    // The rows of the well between walls. Below the floor, every bit is a wall.
+    // The rows of the well with walls on both sides. Below the floor, every bit is a wall.
     let mut walled = [u32::MAX; MAX_DEPTH + 4];
     for (walled, &row) in walled.iter_mut().zip(board.rows()) {
         *walled = !inside | u32::from(row) << shift;
@@ -217,7 +220,8 @@ fn free_places(board: &Board, piece: Piece) -> [u32; WORDS] {
     for y in 0..board.geometry().depth() {
         for orientation in 0..4 {
             let cells = piece.cells(orientation).iter();
-            // The shift brings in zeros at the top, which count as free, but walls separate them.
+            // The shift fills the upper bits with zeros, which count as free, but walls separate
+            // these bits from the well.
             let blocked = cells.map(|&(cx, cy)| walled[y + usize::from(cy)] >> cx);
             free[4 * y + usize::from(orientation)] = !blocked.fold(0, |all, word| all | word);
         }
@@ -245,7 +249,7 @@ fn position(place: Place) -> Position {
     }
 }
 
-/// The place that a key leads to, whether or not it is free (see [`Position::moved`]).
+/// The place to which a key leads, whether or not it is free (see [`Position::moved`]).
 fn moved(place: Place, key: Key) -> Place {
     match key {
         Key::Left => place - 1,
@@ -255,7 +259,7 @@ fn moved(place: Place, key: Key) -> Place {
     }
 }
 
-/// The place that a key came from.
+/// The place from which `key` leads to `place`.
 fn before(place: Place, key: Key) -> Place {
     match key {
         Key::Left => place + 1,
@@ -291,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn free_places_match_free_positions_in_every_geometry() {
+    fn free_places_match_board_in_every_geometry() {
         for (width, height) in [(4, 1), (4, 4), (5, 7), (10, 16), (15, 9), (16, 16)] {
             let geometry = Geometry::new(width, height).unwrap();
             // A staircase with holes in it.
@@ -392,7 +396,8 @@ mod tests {
             &[Well::EMPTY],
             true,
         );
-        // S does not fit below the bar: it rests on the floor and extends into the row above.
+        // S does not fit below the bar: it rests on the floor and extends into the row above the
+        // bar.
         assert_eq!(keys.map(|keys| letters(&keys)), Ok("DDD".to_owned()));
     }
 }

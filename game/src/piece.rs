@@ -1,4 +1,4 @@
-//! The seven pieces, their cells, and their order of preference.
+//! The seven pieces, their cells, and the enemy's order of preference.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Piece {
-    /// `S`, given whenever no other piece is worse.
+    /// `S`, which the enemy gives if no other piece is worse.
     S,
     /// `Z`.
     Z,
@@ -23,7 +23,7 @@ pub enum Piece {
     T,
 }
 
-/// The four cells `(x, y)` of a piece in its 4×4 box. `x` increases to the right, `y` downwards.
+/// The four cells `(x, y)` of a piece in its 4×4 box. `x` increases to the right and `y` downwards.
 pub type Cells = [(u8, u8); 4];
 
 /// Cells by piece (in the order of [`Piece::ALL`]) and orientation. A piece spawns in orientation

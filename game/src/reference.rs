@@ -1,24 +1,25 @@
 //! The oracle: a slow emulator that works cell by cell.
 //!
-//! It follows the wording of the rules and takes tens of microseconds per well. Everything fast in
-//! this crate is tested against it. The fast emulator also uses it for the few wells that its
-//! shortcuts do not cover (see [`Emulator`](crate::Emulator)).
+//! It follows the wording of the rules and takes tens of microseconds per well. All fast code in
+//! this crate is tested against it. The fast [`Emulator`](crate::Emulator) also uses it for the few
+//! wells that its shortcuts do not cover.
 
 use crate::piece::Piece;
 use crate::rules::{Board, Key, Lock, Placement, Position, Rules};
 use crate::well::{Geometry, ROWS_ABOVE_BAR, Well};
 
-/// The reference emulator for one geometry.
+/// The oracle for one geometry.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     geometry: Geometry,
     rules: Rules,
 }
 
-/// All results of placing one piece in a well.
+/// All results of placing a piece in a well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expansion {
-    /// Live children, each with the lines cleared on the way. Sorted, without duplicates.
+    /// The distinct live children (those in which the game is not over), each with the number of
+    /// lines that its placement clears. Sorted.
     pub children: Vec<(Well, u8)>,
     /// Whether some placement ends the game.
     pub can_die: bool,
@@ -41,7 +42,8 @@ impl Reference {
         Reference { geometry, rules }
     }
 
-    /// Calls `visit` with every position in which `piece` can be locked, and with the lock.
+    /// Calls `visit` for every position in which `piece` can be locked, with the position and the
+    /// result of the lock.
     pub fn for_each_lock(&self, well: &Well, piece: Piece, mut visit: impl FnMut(Position, &Lock)) {
         let board = Board::new(self.geometry, well);
         let mut seen = Seen::default();
@@ -61,7 +63,7 @@ impl Reference {
         }
     }
 
-    /// Returns the distinct live wells that `piece` can leave, and whether it can end the game.
+    /// Returns the distinct live wells that `piece` can produce, and whether it can end the game.
     pub fn expand(&self, well: &Well, piece: Piece) -> Expansion {
         let mut outcome = Expansion {
             children: Vec::new(),
@@ -86,8 +88,8 @@ impl Reference {
         best
     }
 
-    /// Returns the piece that HATETRIS Mild gives: the one with the lowest rating, or the first of
-    /// several in the order of preference.
+    /// Returns the piece that HATETRIS Mild gives: the one with the lowest best rating, or the
+    /// first of several in the order of preference.
     pub fn piece(&self, well: &Well) -> Piece {
         Piece::ALL
             .into_iter()
@@ -95,15 +97,15 @@ impl Reference {
             .expect("there are seven pieces")
     }
 
-    /// Calls `visit` with every well that may be a parent of `well`, judged by cells only. In such
-    /// a parent, `lines` full rows were restored to `well`, and then a piece that touches each of
-    /// them was removed. The parent is live and has no empty row below its top.
+    /// Calls `visit` for every well that may be a parent of `well` according to its cells alone.
+    /// Such a candidate is built by restoring `lines` full rows to `well` and removing a piece that
+    /// has a cell in each of them. Candidates are live and have no empty row below their top.
     ///
-    /// The caller checks whether the enemy gives the piece and whether the piece can get there and
-    /// rest there. Some wells are visited twice.
+    /// The caller must check whether the enemy gives the piece and whether the piece can reach the
+    /// position and rest there. A candidate may be visited twice.
     pub fn for_each_removal(&self, well: &Well, mut visit: impl FnMut(Parent)) {
         let board = Board::new(self.geometry, well);
-        // The full rows may have been none, or any set inside a window of four rows.
+        // The cleared rows may be none, or any set of rows within a window of four.
         visit_removals(&board, 0, &mut visit);
         for lowest in 0..self.geometry.depth() {
             for more in 0..8usize {
@@ -118,8 +120,8 @@ impl Reference {
         }
     }
 
-    /// Returns all parents of a well in which the enemy may give the piece according to `offered`.
-    /// The order is that of [`Backward`](crate::Backward).
+    /// Returns all parents of a well for which `offered` returns true, given the parent and the
+    /// piece. They are in the same order as those that [`Backward`](crate::Backward) returns.
     pub fn parents(&self, well: &Well, offered: impl Fn(&Well, Piece) -> bool) -> Vec<Parent> {
         let mut parents = Vec::new();
         self.for_each_removal(well, |parent| {
@@ -143,8 +145,8 @@ impl Reference {
     }
 }
 
-/// Visits the parents that remain when a piece is removed from `board`, in which the full rows are
-/// restored. See [`Reference::for_each_removal`].
+/// Visits the candidates that result from removing a piece from `board`, in which the cleared rows
+/// are already restored. See [`Reference::for_each_removal`].
 fn visit_removals(board: &Board, lines: u8, visit: &mut impl FnMut(Parent)) {
     let geometry = board.geometry();
     for piece in Piece::ALL {
@@ -171,14 +173,14 @@ fn visit_removals(board: &Board, lines: u8, visit: &mut impl FnMut(Parent)) {
     }
 }
 
-/// A set of positions: one word per row, one bit per orientation and column.
+/// A set of positions, with one word per row and one bit per orientation and column.
 #[derive(Default)]
 struct Seen([u128; 20]);
 
 impl Seen {
     /// Adds a position and returns whether it is new.
     fn insert(&mut self, Position { orientation, x, y }: Position) -> bool {
-        // The column of the box is -2 to 14, its row 0 to 19.
+        // The column of the box is in the range -2 to 14, its row in the range 0 to 19.
         let bit = 1u128 << (u32::from(orientation) * 32 + (i32::from(x) + 2) as u32);
         let row = &mut self.0[y as usize];
         let new = *row & bit == 0;

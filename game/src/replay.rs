@@ -4,26 +4,27 @@
 //! |---|---|
 //! | raw | the letters `U L D R` |
 //! | hex | two keys per digit (first × 4 + second; `L R D U` are 0 to 3), in groups of four digits |
-//! | Base65536 | the bytes of a run-length code, two per character |
-//! | Base2048 | the same bytes, eleven bits per character; the game prints this encoding today |
+//! | Base65536 | run-length code, two bytes per character |
+//! | Base2048 | run-length code, eleven bits per character; today's game prints this encoding |
 //!
-//! The run-length code stores each run of at most four equal keys as a nibble: the key in the upper
-//! two bits, the length minus one in the lower two. The upper nibble of a byte comes first.
+//! The run-length code stores each run of at most four equal keys as a nibble, with the key in the
+//! upper two bits and the length minus one in the lower two. The upper nibble of a byte comes
+//! first.
 //!
-//! **Padding.** Hex and the run-length code can only store whole pairs. Hex pairs an odd last key
-//! with `D`. The run-length code completes an odd number of nibbles with nibble 0, which is one
-//! more `L`. So a decoded replay may have one more key than the encoded one. A game that is over
-//! ignores this key.
+//! **Padding.** Hex stores pairs of keys and the run-length code stores pairs of nibbles. If the
+//! number of keys is odd, hex adds a `D`. If the number of nibbles is odd, the run-length code adds
+//! nibble 0, which stands for one `L`. So a decoded replay may have one more key than the original.
+//! A game that is over ignores this key.
 //!
-//! **Detection** works like in the game: white space around the text is ignored (not inside it),
-//! and the first encoding that fits wins, in the order of the table. There is one difference: this
-//! module rejects a raw or hex replay in lower case. The game takes most of them for Base2048,
-//! which contains all ASCII letters, and plays nonsense. Some short texts of ASCII letters remain
-//! ambiguous: the hex of `URUR` is `DD`, which is also raw, and the Base2048 of `L` is `F`, which
-//! is also hex. No replay of a whole game is ambiguous. If the encoding is known, use
-//! [`Encoding::decode`].
+//! **Detection** works as in the game. White space around the text (but not inside it) is ignored,
+//! and the first encoding in the order of the table that can decode the text is used. There is one
+//! difference: this module rejects raw and hex replays in lower case. The game decodes most of
+//! these as Base2048, which contains all ASCII letters, and plays nonsense. Some short texts of
+//! ASCII letters remain ambiguous: `URUR` in hex is `DD`, which is also valid raw text, and `L` in
+//! Base2048 is `F`, which is also valid hex. No replay of a whole game is ambiguous. If the
+//! encoding is known, use [`Encoding::decode`].
 //!
-//! **Tests** use public games in every encoding, and round trips of arbitrary keys.
+//! The tests decode public games in every encoding and round-trip arbitrary keys.
 
 mod base2048;
 
@@ -32,7 +33,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Text encoding of the keys of a replay.
+/// The text encoding of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
     /// One letter per key.
@@ -50,17 +51,17 @@ pub enum Encoding {
 #[error("unknown encoding {0:?}: use raw, hex, base65536 or base2048")]
 pub struct UnknownEncoding(pub String);
 
-/// Error in the text of a replay. Positions count the characters of the given text, including white
-/// space, from 1.
+/// Error in the text of a replay. Positions are 1-based and count all characters of the given text,
+/// including white space.
 ///
-/// A truncated replay is not an error unless its last character is invalid at the end: it is a
-/// valid shorter replay.
+/// A truncated replay is a valid shorter replay. It is an error only if its last character is not
+/// valid in the last position.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReplayError {
     /// The text contains no keys.
     #[error("the replay is empty: it contains no keys")]
     Empty,
-    /// A character that is not in the encoding.
+    /// A character that the encoding does not contain.
     #[error(
         "character {position}, {character:?}, is not valid in a replay: the text looks like {encoding}, \
          which contains {}", encoding.alphabet()
@@ -73,7 +74,7 @@ pub enum ReplayError {
         /// The character.
         character: char,
     },
-    /// A character that can only be the last one is followed by other characters.
+    /// A character that is only valid at the end of a text is followed by other characters.
     #[error(
         "character {position}, {character:?}, ends a replay in {encoding}, but more text follows: \
          is this two replays, or parts of one in the wrong order?"
@@ -81,12 +82,12 @@ pub enum ReplayError {
     AfterEnding {
         /// Base65536 or Base2048.
         encoding: Encoding,
-        /// Position of the ending.
+        /// Position of the character that ends the text.
         position: usize,
-        /// The ending.
+        /// The character that ends the text.
         character: char,
     },
-    /// The unused bits in the last character of Base2048 are not all ones.
+    /// The unused bits in the last character of a Base2048 text are not all ones.
     #[error(
         "character {position}, {character:?}, cannot be the last character of a replay in base2048 \
          (its unused bits are not all ones): the text is truncated or damaged"
@@ -108,7 +109,7 @@ impl Encoding {
         Encoding::Base2048,
     ];
 
-    /// Name in lower case.
+    /// The name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Encoding::Raw => "raw",
@@ -118,16 +119,16 @@ impl Encoding {
         }
     }
 
-    /// Decodes a text in this encoding. White space around it is ignored.
+    /// Decodes a text in this encoding. White space around the text is ignored.
     ///
     /// # Errors
-    /// Any [`ReplayError`].
+    /// Returns a [`ReplayError`] if the text is not valid in this encoding.
     pub fn decode(self, text: &str) -> Result<Vec<Key>, ReplayError> {
         let (text, first) = trim(text);
         self.decode_trimmed(text, first)
     }
 
-    /// Description of the alphabet for error messages.
+    /// Returns a description of the alphabet for error messages.
     const fn alphabet(self) -> &'static str {
         match self {
             Encoding::Raw => "only the capital letters U, L, D and R",
@@ -136,7 +137,7 @@ impl Encoding {
         }
     }
 
-    /// Decodes a text whose first character has the position `first` in the given text.
+    /// Decodes a trimmed text whose first character has position `first` in the original text.
     fn decode_trimmed(self, text: &str, first: usize) -> Result<Vec<Key>, ReplayError> {
         let keys = match self {
             Encoding::Raw => decode_raw(text, first)?,
@@ -151,8 +152,9 @@ impl Encoding {
         }
     }
 
-    /// Number of bytes at the start of the text that are characters of this encoding. This counts
-    /// lower-case letters for raw and hex, too: they are invalid, but show what was meant.
+    /// Returns the number of bytes at the start of the text that are characters of this encoding.
+    /// For raw and hex, this includes lower-case letters. They are invalid, but they indicate the
+    /// intended encoding.
     fn fitting_bytes(self, text: &str) -> usize {
         let fits = |fit: fn(char) -> bool| text.find(|c| !fit(c)).unwrap_or(text.len());
         match self {
@@ -176,7 +178,7 @@ impl fmt::Display for Encoding {
 impl FromStr for Encoding {
     type Err = UnknownEncoding;
 
-    /// Parses the name of an encoding, in upper or lower case.
+    /// Parses the name of an encoding, ignoring case.
     fn from_str(name: &str) -> Result<Encoding, UnknownEncoding> {
         Encoding::ALL
             .into_iter()
@@ -188,7 +190,7 @@ impl FromStr for Encoding {
 /// Detects the encoding of a replay and decodes it. Returns the keys and the encoding.
 ///
 /// # Errors
-/// Any [`ReplayError`]. If no encoding fits, the error is that of the closest one.
+/// Returns the [`ReplayError`] of the closest encoding if no encoding can decode the text.
 pub fn decode(text: &str) -> Result<(Vec<Key>, Encoding), ReplayError> {
     let (text, first) = trim(text);
     if text.is_empty() {
@@ -206,7 +208,7 @@ pub fn decode(text: &str) -> Result<(Vec<Key>, Encoding), ReplayError> {
         .map(|keys| (keys, closest))
 }
 
-/// Encodes keys. The text of no keys is empty.
+/// Encodes keys as text. Returns an empty text if there are no keys.
 pub fn encode(keys: &[Key], encoding: Encoding) -> String {
     match encoding {
         Encoding::Raw => keys.iter().map(|key| key.letter()).collect(),
@@ -216,10 +218,10 @@ pub fn encode(keys: &[Key], encoding: Encoding) -> String {
     }
 }
 
-/// Trims the white space around a text. Returns the rest and the position of its first character,
-/// counted from 1.
+/// Trims the white space around a text. Returns the trimmed text and the 1-based position of its
+/// first character in `text`.
 ///
-/// White space is defined like in JavaScript's `trim`: it includes the byte order mark, but not
+/// White space is defined as in JavaScript's `trim`: it includes the byte order mark, but not
 /// U+0085.
 fn trim(text: &str) -> (&str, usize) {
     let is_space = |c: char| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}');
@@ -228,8 +230,8 @@ fn trim(text: &str) -> (&str, usize) {
     (tail.trim_end_matches(is_space), dropped + 1)
 }
 
-/// The encodings to try. If the text looks like raw or hex, apart from lower-case letters, these
-/// are only raw and hex, otherwise all.
+/// Returns the encodings to try. If the text looks like raw or hex (lower-case letters included),
+/// these are raw and hex, otherwise all encodings.
 fn likely(text: &str) -> &'static [Encoding] {
     let (ascii, all) = (&Encoding::ALL[..2], &Encoding::ALL[..]);
     if ascii.iter().any(|e| e.fitting_bytes(text) == text.len()) {
@@ -239,10 +241,11 @@ fn likely(text: &str) -> &'static [Encoding] {
     }
 }
 
-/// The encoding that fits the longest part of an invalid text, or the first of several.
+/// Returns the encoding that contains the longest initial part of an invalid text, or the first of
+/// several.
 fn closest(text: &str, likely: &[Encoding]) -> Encoding {
-    // Base2048 contains all ASCII letters, so it fits a damaged raw replay well. But no game has a
-    // Base2048 replay that is pure ASCII.
+    // Base2048 contains all ASCII letters, so a damaged raw replay looks like Base2048. But no
+    // Base2048 replay of a game consists of ASCII characters only.
     let likely = if text.is_ascii() {
         &likely[..2]
     } else {
@@ -252,8 +255,9 @@ fn closest(text: &str, likely: &[Encoding]) -> Encoding {
         .iter()
         .rev()
         .max_by_key(|encoding| encoding.fitting_bytes(text));
-    // The iterator is reversed, so the last of several maxima is the first encoding.
-    closest.copied().expect("there is a likely encoding")
+    // `max_by_key` returns the last of several maxima. The iterator is reversed, so this is the
+    // first encoding.
+    closest.copied().expect("at least two encodings are likely")
 }
 
 fn decode_raw(text: &str, first: usize) -> Result<Vec<Key>, ReplayError> {
@@ -307,7 +311,7 @@ fn encode_hex(keys: &[Key]) -> String {
     text
 }
 
-/// The bytes of a Base65536 text.
+/// Decodes a Base65536 text into bytes.
 fn decode_base65536(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
     let encoding = Encoding::Base65536;
     base65536::decode(text, false).map_err(|error| match error {
@@ -320,11 +324,11 @@ fn decode_base65536(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
             }
         }
         base65536::Error::InvalidLength => {
-            // The crate does not return the position. Characters in this range encode a single last
-            // byte.
+            // The crate does not return the position. Characters in this range encode a single byte
+            // and are only valid at the end.
             let ending = |c: &char| ('\u{1500}'..='\u{15ff}').contains(c);
             let found = text.chars().enumerate().find(|(_, c)| ending(c));
-            let (at, character) = found.expect("the crate found an ending");
+            let (at, character) = found.expect("the error implies an ending");
             ReplayError::AfterEnding {
                 encoding,
                 position: first + at,
@@ -334,7 +338,7 @@ fn decode_base65536(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
     })
 }
 
-/// The run-length code of some keys.
+/// Encodes keys with the run-length code.
 fn to_runs(keys: &[Key]) -> Vec<u8> {
     let equal = keys.chunk_by(|a, b| a == b).flat_map(|run| run.chunks(4));
     let nibbles: Vec<u8> = equal
@@ -344,14 +348,14 @@ fn to_runs(keys: &[Key]) -> Vec<u8> {
     nibbles.chunks(2).map(byte).collect()
 }
 
-/// The keys of a run-length code.
+/// Decodes the run-length code.
 fn from_runs(bytes: &[u8]) -> Vec<Key> {
     let nibbles = bytes.iter().flat_map(|&byte| [byte >> 4, byte & 15]);
     let run = |nibble: u8| std::iter::repeat_n(key(nibble >> 2), usize::from(nibble & 3) + 1);
     nibbles.flat_map(run).collect()
 }
 
-/// The key with this code. The upper bits are ignored.
+/// Returns the key with this code. Bits above the lower two are ignored.
 fn key(code: u8) -> Key {
     Key::ALL[usize::from(code & 3)]
 }
@@ -409,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn ambiguous_text_is_detected_like_in_the_game() {
+    fn ambiguous_text_is_detected_as_in_the_game() {
         assert_eq!(decode("DD"), Ok((keys("DD"), Encoding::Raw)));
         assert_eq!(Encoding::Hex.decode("DD"), Ok(keys("URUR")));
         assert_eq!(decode("DD DD").unwrap().1, Encoding::Hex);
@@ -507,7 +511,7 @@ mod tests {
     }
 
     fn any_keys() -> impl Strategy<Value = Vec<Key>> {
-        // Long runs like in games, and short ones.
+        // Generate long runs, as they occur in games, and short ones.
         let run = (0u8..4, prop_oneof![1usize..4, 1usize..20]);
         prop::collection::vec(run, 1..60).prop_map(|runs| {
             runs.into_iter()
@@ -516,8 +520,8 @@ mod tests {
         })
     }
 
-    /// Texts of characters that occur in encodings. Arbitrary random texts hardly ever contain
-    /// them.
+    /// Generates texts of characters that the encodings contain, because arbitrary texts hardly
+    /// ever contain such characters.
     fn plausible_text() -> impl Strategy<Value = String> {
         let character = prop_oneof![
             prop::char::range('\u{38}', '\u{1060}'),
@@ -557,7 +561,7 @@ mod tests {
         fn encoding_decoded_keys_gives_the_same_keys(text in plausible_text()) {
             for encoding in Encoding::ALL {
                 if let Ok(keys) = encoding.decode(&text) {
-                    // Encoding again may use longer runs, and so add padding that was not there.
+                    // The second encoding may use longer runs and therefore need padding.
                     let again = encoding.decode(&encode(&keys, encoding)).unwrap();
                     prop_assert_eq!(&again[..keys.len()], &keys[..]);
                 }

@@ -1,7 +1,8 @@
-//! The rules, cell by cell: a board with the rows above the bar, positions, keys, and locking.
+//! The rules, cell by cell: boards that include the rows above the bar, positions, keys, and
+//! locking.
 //!
-//! This code is slow and written to be checked by eye against the rules of the game. The oracle,
-//! the replay player and the search for key paths use it.
+//! This code is slow, but it is easy to compare with the rules of the game. The oracle, the replay
+//! player and the search for key paths use it.
 
 use crate::piece::Piece;
 use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
@@ -15,7 +16,7 @@ pub enum Key {
     Left,
     /// `R`: one column to the right.
     Right,
-    /// `D`: one row down, or a lock if the piece cannot move down.
+    /// `D`: one row down. Locks the piece if it cannot move down.
     Down,
     /// `U`: the next orientation.
     Up,
@@ -30,7 +31,7 @@ impl Key {
         ['L', 'R', 'D', 'U'][self as usize]
     }
 
-    /// The key with this upper-case letter.
+    /// Returns the key with this upper-case letter.
     pub fn from_letter(letter: char) -> Option<Key> {
         Key::ALL.into_iter().find(|key| key.letter() == letter)
     }
@@ -42,19 +43,19 @@ impl fmt::Display for Key {
     }
 }
 
-/// Variants of the rules. The default is the game as it is played today.
+/// A variant of the rules. The default is the game as it is played today.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Rules {
-    /// Whether full rows are removed even if the locking piece extends above the bar, with the test
-    /// for game over after the removal. The game does not do this. The emulator behind the table of
-    /// small wells published in 2022 did.
+    /// Whether full rows are removed even if the locked piece extends above the bar. If so, the
+    /// game-over test follows the removal. The game does not do this, but the emulator that
+    /// produced the table of small wells published in 2022 did.
     pub clear_above_bar: bool,
 }
 
-/// The position of a piece: its 4×4 box and its orientation.
+/// The position of a piece: the position of its 4×4 box, and its orientation.
 ///
-/// Two positions of S, Z or I that fill the same cells are not equal, because they rotate
-/// differently.
+/// Different positions of S, Z or I that fill the same cells are not equal, because the piece
+/// rotates differently from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// Orientation, 0 to 3.
@@ -66,7 +67,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The position in which every piece enters a well of this geometry.
+    /// The position in which a piece enters a well of this geometry.
     pub const fn spawn(geometry: Geometry) -> Position {
         Position {
             orientation: 0,
@@ -75,7 +76,7 @@ impl Position {
         }
     }
 
-    /// The position that this key leads to, whether or not it is free.
+    /// The position to which this key leads, whether or not it is free.
     pub const fn moved(self, key: Key) -> Position {
         let Position { orientation, x, y } = self;
         match key {
@@ -103,7 +104,7 @@ impl Position {
     }
 }
 
-/// A piece at a position.
+/// A piece in a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Placement {
     /// The piece.
@@ -125,7 +126,7 @@ impl Placement {
 /// Maximum number of rows of a board.
 const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
 
-/// A whole well, including the rows above the bar, **top row first** as in the rules.
+/// A well including the rows above the bar, with the **top row first** as in the rules.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Board {
     geometry: Geometry,
@@ -144,7 +145,7 @@ pub struct Lock {
 }
 
 impl Board {
-    /// Creates the board of a live well.
+    /// Creates the board of a live well (one in which the game is not over).
     pub fn new(geometry: Geometry, well: &Well) -> Board {
         let mut rows = [0; MAX_DEPTH];
         for (index, &row) in well.rows()[..geometry.height()].iter().enumerate() {
@@ -158,12 +159,12 @@ impl Board {
         self.geometry
     }
 
-    /// All rows, starting with those above the bar.
+    /// All rows from the top down, including those above the bar.
     pub fn rows(&self) -> &[u16] {
         &self.rows[..self.geometry.depth()]
     }
 
-    /// The part below the bar. Unless the game is over, no other cells are filled.
+    /// The part of the board below the bar. Unless the game is over, no other cells are filled.
     pub fn well(&self) -> Well {
         let mut rows = [0; MAX_HEIGHT];
         for (row, &bits) in rows
@@ -175,14 +176,14 @@ impl Board {
         Well::from_rows(rows)
     }
 
-    /// Row of the topmost filled cell, or the number of rows if the board is empty. The enemy rates
-    /// a lock by it: a greater rating is better for the player.
+    /// The row of the topmost filled cell, or the number of rows if the board is empty. The enemy
+    /// uses this value to rate a lock: a greater rating is better for the player.
     pub fn rating(&self) -> u8 {
         let rows = self.rows();
         rows.iter().position(|&row| row != 0).unwrap_or(rows.len()) as u8
     }
 
-    /// Whether a piece can be at this position: all its cells are inside the well and empty.
+    /// Whether a piece fits at this position: all its cells are inside the well and empty.
     pub fn is_free(&self, piece: Piece, position: Position) -> bool {
         let (width, depth) = (self.geometry.width() as i32, self.geometry.depth() as i32);
         Placement { piece, position }
@@ -221,8 +222,9 @@ impl Board {
         Lock { board, lines, over }
     }
 
-    /// Inserts a full row at `row` rows above the floor and moves the rows above it up. Returns
-    /// false and changes nothing if `row` is above the stack or if the topmost row is not empty.
+    /// Inserts a full row `row` rows above the floor and moves the rows above it up. Returns
+    /// `false` and changes nothing if `row` is above the stack or if the topmost row of the board
+    /// is not empty.
     pub(crate) fn put_full_row(&mut self, row: usize) -> bool {
         let depth = self.geometry.depth();
         let stack = depth - usize::from(self.rating());
@@ -235,7 +237,8 @@ impl Board {
         true
     }
 
-    /// Returns the board without the cells of a placement, or `None` unless all of them are filled.
+    /// Returns the board without the cells of a placement, or `None` if one of these cells is not
+    /// filled.
     pub(crate) fn without(&self, placement: &Placement) -> Option<Board> {
         let mut board = *self;
         let (width, depth) = (self.geometry.width() as i32, self.geometry.depth() as i32);

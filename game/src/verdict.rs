@@ -1,14 +1,15 @@
-//! Whether a replay makes sense as a game against an enemy.
+//! Plausibility check of a replay as a game against a given enemy.
 
 use crate::game::{Record, better_enemy};
 use crate::rules::{Key, Rules};
 use crate::well::Geometry;
 use thiserror::Error;
 
-/// Number of keys that encodings may have added to the end of a replay: one per conversion.
+/// Maximum number of padding keys at the end of a replay. Each encoding may add one, and a replay
+/// may be converted once.
 const PADDING: usize = 2;
 
-/// Why a replay does not make sense as a game.
+/// The reason why a replay is not a plausible game.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ReplayFault {
@@ -36,7 +37,7 @@ pub enum ReplayFault {
     Truncated {
         /// Number of keys since the last lock.
         keys: usize,
-        /// Number of the piece.
+        /// 1-based index of the piece.
         piece: usize,
     },
 }
@@ -58,14 +59,14 @@ fn difference(record: &Record, other: &Record) -> String {
 }
 
 impl Record {
-    /// Checks that the replay with these keys makes sense as this game.
+    /// Checks that this game is a plausible result of playing `keys`.
     ///
-    /// A game whose keys end with it (see [`Record::is_finished`]) is certain. Any other game is
-    /// compared with the same keys against the other enemies, where it must score more or be
-    /// finished.
+    /// A finished game (see [`Record::is_finished`]) is always accepted. For any other game, the
+    /// same keys are played against the other enemies. The game is rejected if they clearly result
+    /// in a better game there, or if they end in the middle of a piece.
     ///
     /// # Errors
-    /// [`ReplayFault`].
+    /// Returns a [`ReplayFault`] if the game is not plausible.
     pub fn check(&self, geometry: Geometry, rules: Rules, keys: &[Key]) -> Result<(), ReplayFault> {
         if let Some(other) = better_enemy(geometry, rules, self, keys)
             && self.is_meant_for(&other)
@@ -84,7 +85,7 @@ impl Record {
         Ok(())
     }
 
-    /// Returns the number of keys since the last lock; 0 if the game is over.
+    /// Returns the number of keys since the last lock, or 0 if the game is over.
     pub fn keys_of_last_piece(&self) -> usize {
         match self.turns.last() {
             Some(turn) if !self.over => self.keys_used - turn.first_key,
@@ -92,18 +93,18 @@ impl Record {
         }
     }
 
-    /// Returns whether the keys were meant for the enemy of `other`, against which they score more
-    /// or are finished.
+    /// Returns whether the keys were meant for the enemy of `other`. `other` must be a better game
+    /// with the same keys: it scores more or is finished.
     ///
-    /// They were if they are finished there. Otherwise they were if the game lasts to the last key
-    /// there and ends earlier here, or if it stops between two pieces only there.
+    /// This is the case if `other` is finished, if `other` uses all keys while this game ends
+    /// earlier, or if only `other` stops between two pieces.
     fn is_meant_for(&self, other: &Record) -> bool {
         other.is_finished()
             || self.keys_unused > PADDING && !other.over
             || !self.stops_cleanly() && other.stops_cleanly()
     }
 
-    /// Returns whether the keys end with the game or between two pieces.
+    /// Returns whether the keys end together with the game or between two pieces.
     fn stops_cleanly(&self) -> bool {
         self.keys_unused <= PADDING && self.keys_of_last_piece() <= PADDING
     }

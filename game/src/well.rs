@@ -1,18 +1,18 @@
-//! Wells: the filled cells below the bar, their geometry, and their three forms (rows, packed
-//! bytes, text).
+//! Wells (the filled cells below the bar), their geometry, and their representations as rows,
+//! packed bytes and text.
 
 use std::fmt;
 use thiserror::Error;
 
-/// Number of rows above the bar. They are empty in every well in which the game is not over.
+/// Number of rows above the bar. These rows are empty unless the game is over.
 pub const ROWS_ABOVE_BAR: usize = 4;
 /// Maximum number of rows below the bar.
 pub const MAX_HEIGHT: usize = 16;
 /// Maximum number of columns.
 pub const MAX_WIDTH: usize = 16;
 
-/// The size of a well: columns, and rows below the bar. The original game has 10 × 16 (its 20 rows
-/// minus the four above the bar).
+/// The size of a well: the number of columns, and the number of rows below the bar. The original
+/// game has 10 × 16 (20 rows, of which four are above the bar).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
     width: u8,
@@ -31,13 +31,13 @@ pub enum GeometryError {
 }
 
 impl Geometry {
-    /// 10 columns by 16 rows below the bar: the standard game.
+    /// The geometry of the standard game: 10 columns, and 16 rows below the bar.
     pub const STANDARD: Geometry = Geometry {
         width: 10,
         height: 16,
     };
 
-    /// Creates a geometry of `width` columns (4 to 16) and `height` rows below the bar (1 to 16).
+    /// Creates a geometry with `width` columns (4 to 16) and `height` rows below the bar (1 to 16).
     pub const fn new(width: usize, height: usize) -> Result<Geometry, GeometryError> {
         if width < 4 || width > MAX_WIDTH {
             return Err(GeometryError::Width(width));
@@ -61,7 +61,7 @@ impl Geometry {
         self.height as usize
     }
 
-    /// Number of all rows, including the four above the bar (`D` in the original).
+    /// Total number of rows, including the four above the bar (`D` in the original game's code).
     pub const fn depth(self) -> usize {
         self.height() + ROWS_ABOVE_BAR
     }
@@ -71,17 +71,18 @@ impl Geometry {
         (u16::MAX as u32 >> (16 - self.width as u32)) as u16
     }
 
-    /// Number of bytes of a packed well: `width × height` bits, rounded up. 20 at 10 × 16.
+    /// Number of bytes in a packed well: `width × height` bits, rounded up to whole bytes. 20 at 10
+    /// × 16.
     pub const fn packed_len(self) -> usize {
         (self.width() * self.height()).div_ceil(8)
     }
 
-    /// Number of hex digits of a row in text: a quarter of the columns, rounded up.
+    /// Number of hex digits per row in the text form: a quarter of the columns, rounded up.
     pub const fn digits_per_row(self) -> usize {
         self.width().div_ceil(4)
     }
 
-    /// Number of hex digits of a whole well in text. 48 at 10 × 16.
+    /// Number of hex digits in the text form of a well. 48 at 10 × 16.
     pub const fn text_len(self) -> usize {
         self.digits_per_row() * self.height()
     }
@@ -100,23 +101,23 @@ impl fmt::Display for Geometry {
 }
 
 /// The filled cells of a live well, which is a well in which the game is not over. In every
-/// geometry it has sixteen rows of sixteen bits, 256 bits in total.
+/// geometry, they are stored as sixteen rows of sixteen bits, 256 bits in total.
 ///
 /// Row 0 is the **bottom** row, so removing full rows is a compression towards index 0. Bit `x` of
 /// a row is column `x`, and bit 0 is the leftmost column. Rows at or above the geometry's height,
-/// and bits at or beyond its width, are zero. A well does not store its geometry: the caller keeps
-/// track of it.
+/// and bits at or beyond its width, are zero. A well does not store its geometry, so the caller
+/// must keep track of it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(C, align(32))]
 pub struct Well {
     rows: [u16; MAX_HEIGHT],
 }
 
-/// Error in a well given as rows, bytes or text.
+/// Error in the rows, bytes or text of a well.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WellError {
     /// Text or bytes of the wrong length.
-    #[error("a {geometry} well takes {expected} {unit}, not {found}")]
+    #[error("a {geometry} well has {expected} {unit}, not {found}")]
     Length {
         /// The geometry of the expected well.
         geometry: Geometry,
@@ -127,20 +128,20 @@ pub enum WellError {
         /// The unit of both lengths.
         unit: &'static str,
     },
-    /// A character that a well's text cannot contain.
+    /// A character that is not allowed in the text of a well.
     #[error("unexpected character {character:?} at position {position}: expected {expected}")]
     Character {
         /// The character.
         character: char,
-        /// Its position, counted from 1.
+        /// Its 1-based position.
         position: usize,
         /// The characters allowed there.
         expected: &'static str,
     },
-    /// A row with cells beyond the width.
+    /// A row with cells outside the columns of the geometry.
     #[error("row {row} has cells outside the {width} columns")]
     OutsideWidth {
-        /// The row, counted from the top of the text, from 1.
+        /// The 1-based row, counted from the top of the text.
         row: usize,
         /// Number of columns.
         width: usize,
@@ -148,13 +149,13 @@ pub enum WellError {
     /// A row with cells above the bar.
     #[error("row {row} is above the bar and not empty: the game is over in such a well")]
     AboveBar {
-        /// The row, counted from the top of the well, from 1.
+        /// The 1-based row, counted from the top of the well.
         row: usize,
     },
     /// A full row, which the game would have removed.
     #[error("row {row} is full: the game removes full rows")]
     FullRow {
-        /// The row, counted from the top of the text, from 1.
+        /// The 1-based row, counted from the top of the text.
         row: usize,
     },
     /// Bits after the last cell of a packed well are not zero.
@@ -163,7 +164,7 @@ pub enum WellError {
 }
 
 impl Well {
-    /// The empty well, with which a game starts.
+    /// The empty well, in which a game starts.
     pub const EMPTY: Well = Well {
         rows: [0; MAX_HEIGHT],
     };
@@ -178,7 +179,7 @@ impl Well {
         &self.rows
     }
 
-    /// Height of the stack: the number of rows up to the topmost non-empty one.
+    /// Height of the stack: the number of rows up to and including the topmost non-empty row.
     pub fn stack_height(&self) -> usize {
         self.rows
             .iter()
@@ -191,8 +192,8 @@ impl Well {
         self.rows.iter().map(|row| row.count_ones()).sum()
     }
 
-    /// Whether a row below the top of the stack is empty. No well of a game has such a row: every
-    /// piece rests on something, and a cleared row is removed.
+    /// Whether a row below the top of the stack is empty. No well of a game has such a row, because
+    /// every piece rests on something and cleared rows are removed.
     pub fn has_gap(&self) -> bool {
         self.rows[..self.stack_height()].contains(&0)
     }
@@ -202,7 +203,7 @@ impl Well {
     pub fn check(&self, geometry: Geometry) -> Result<(), WellError> {
         let height = geometry.height();
         if let Some(index) = self.rows[height..].iter().rposition(|&row| row != 0) {
-            // A row more than four rows above the bar is reported as the top row.
+            // A cell more than four rows above the bar is reported in the top row.
             let above = (index + 1).min(ROWS_ABOVE_BAR);
             return Err(WellError::AboveBar {
                 row: ROWS_ABOVE_BAR + 1 - above,
@@ -222,8 +223,8 @@ impl Well {
         Ok(())
     }
 
-    /// Returns the packed form: rows from the bottom up, `width` bits each, the lowest bit first,
-    /// in [`Geometry::packed_len`] bytes.
+    /// Returns the packed form in [`Geometry::packed_len`] bytes: the rows from the bottom up, with
+    /// `width` bits each and the lowest bit first.
     pub fn pack(&self, geometry: Geometry) -> PackedWell {
         let mut packed = PackedWell {
             len: geometry.packed_len() as u8,
@@ -257,7 +258,7 @@ impl Well {
         packed
     }
 
-    /// Reads the packed form and checks the well like [`Well::check`].
+    /// Parses the packed form and checks the well like [`Well::check`].
     pub fn unpack(geometry: Geometry, bytes: &[u8]) -> Result<Well, WellError> {
         if bytes.len() != geometry.packed_len() {
             return Err(WellError::Length {
@@ -272,7 +273,8 @@ impl Well {
         let mut bytes = bytes.iter();
         for row in &mut rows[..geometry.height()] {
             while pending_bits < geometry.width() {
-                pending |= u32::from(*bytes.next().expect("length was checked")) << pending_bits;
+                pending |=
+                    u32::from(*bytes.next().expect("the length was checked")) << pending_bits;
                 pending_bits += 8;
             }
             *row = pending as u16 & geometry.full_row();
@@ -287,12 +289,13 @@ impl Well {
         Ok(well)
     }
 
-    /// A 64-bit hash of the rows. It is the same on every machine, in every version and in every
-    /// geometry. Its lowest byte is the parent hint of stored nodes.
+    /// Returns a 64-bit hash of the rows. It depends on neither the machine, the version of this
+    /// crate nor the geometry. A stored node contains the lowest byte of its parent's hash, from
+    /// which the parent is found.
     ///
-    /// Let `w0..w3` be the rows as four 64-bit words (four rows each, the lowest row in the lowest
-    /// bits), and let `fold(a, b)` be the exclusive or of the two halves of the 128-bit product `a
-    /// × b`. The hash is `fold(fold(w0 ^ k0, w1 ^ k1) ^ k4, fold(w2 ^ k2, w3 ^ k3) ^ k1)`: two
+    /// Let `w0` to `w3` be the rows as four 64-bit words (four rows each, the lowest row in the
+    /// lowest bits). Let `fold(a, b)` be the exclusive or of the two halves of the 128-bit product
+    /// `a × b`. The hash is `fold(fold(w0 ^ k0, w1 ^ k1) ^ k4, fold(w2 ^ k2, w3 ^ k3) ^ k1)`: two
     /// independent products, and a third that combines them.
     pub fn hash(&self) -> u64 {
         // The fractional bits of the square roots of 2, 3, 5 and 7, made odd, and 2^64 divided by
@@ -319,8 +322,8 @@ impl Well {
         fold(low ^ KEYS[4], high ^ KEYS[1])
     }
 
-    /// Returns the text form: rows from the top down, [`Geometry::digits_per_row`] hex digits each
-    /// (48 digits at 10 × 16). Bit 0 is the leftmost column.
+    /// Returns the text form: the rows from the top down, with [`Geometry::digits_per_row`] hex
+    /// digits each (48 digits at 10 × 16). The lowest bit of a row is its leftmost column.
     pub fn to_hex(&self, geometry: Geometry) -> String {
         use fmt::Write;
         let mut text = String::with_capacity(geometry.text_len());
@@ -331,7 +334,7 @@ impl Well {
         text
     }
 
-    /// Reads the text form and checks the well like [`Well::check`]. The text may include the four
+    /// Parses the text form and checks the well like [`Well::check`]. The text may include the four
     /// rows above the bar (60 digits at 10 × 16), which must be empty.
     pub fn from_hex(geometry: Geometry, text: &str) -> Result<Well, WellError> {
         let text = text.trim();
@@ -373,8 +376,9 @@ impl Well {
         text
     }
 
-    /// Reads a picture. Empty rows at the top may be missing. The four rows above the bar may be
-    /// present and must be empty. Blank lines and white space around a line are ignored.
+    /// Parses a picture (see [`Well::picture`]) and checks the well like [`Well::check`]. Empty
+    /// rows at the top may be omitted. The four rows above the bar may be included and must be
+    /// empty. Blank lines and white space around a line are ignored.
     pub fn from_picture(geometry: Geometry, text: &str) -> Result<Well, WellError> {
         let mut rows = Vec::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -415,8 +419,8 @@ impl Well {
         Well::from_top_rows(geometry, rows)
     }
 
-    /// Builds and checks a well from at most `depth` rows, top row first. The last row is the
-    /// bottom row.
+    /// Builds a well from at most [`Geometry::depth`] rows, top row first, and checks it. The last
+    /// element is the bottom row.
     fn from_top_rows(geometry: Geometry, top: Vec<u32>) -> Result<Well, WellError> {
         let above = top.len().saturating_sub(geometry.height());
         if let Some(row) = top[..above].iter().position(|&bits| bits != 0) {
@@ -445,7 +449,7 @@ impl fmt::Debug for Well {
     }
 }
 
-/// A well in [`Geometry::packed_len`] bytes, the form for storage and transfer.
+/// A well packed into [`Geometry::packed_len`] bytes for storage and transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PackedWell {
     len: u8,

@@ -17,15 +17,15 @@ const ABOVE_BAR: Rules = Rules {
     clear_above_bar: true,
 };
 
-/// Checks that a well is among the parents of its children, and that a well is among the children
-/// of its parents.
+/// Checks that each well is among the parents of its children, and that each child is among the
+/// children of its parents.
 fn check_inverse(emulator: &Emulator, wells: &[Well]) {
     let mut backward = Backward::new(emulator);
     let (mut children, mut parents, mut grandchildren) =
         (Children::new(), Vec::new(), Children::new());
     for (index, well) in wells.iter().enumerate() {
         let piece = emulator.expand(well, &mut children);
-        // Check one child per well, and all children with cleared lines, which are rare.
+        // Check one child per well, plus all children with cleared lines, which are rare.
         let turn = index % children.len().max(1);
         for (at, (child, lines)) in children.iter().enumerate() {
             if at != turn && lines == 0 {
@@ -57,23 +57,23 @@ fn check_inverse(emulator: &Emulator, wells: &[Well]) {
 }
 
 #[test]
-fn forward_and_backward_are_inverse_on_random_play() {
+fn backward_inverts_forward_on_random_play() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     check_inverse(&emulator, &random_wells(&emulator, 60_000, 7));
 }
 
 #[test]
-fn forward_and_backward_are_inverse_on_a_greedy_beam() {
+fn backward_inverts_forward_on_a_greedy_beam() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     check_inverse(&emulator, &greedy_wells(&emulator, 60_000, 300));
 }
 
 #[test]
-fn forward_and_backward_are_inverse_in_every_geometry() {
+fn backward_inverts_forward_in_every_geometry() {
     for (width, height) in (5..=15).flat_map(|w| [1, 2, 3, 5, 8, 12, 13, 16].map(|h| (w, h))) {
         let geometry = Geometry::new(width, height).unwrap();
         for rules in [STANDARD, ABOVE_BAR] {
-            // Wells that only the oracle covers take a long time.
+            // Only the oracle handles these wells, which takes a long time.
             let slow = rules == ABOVE_BAR && height > 12;
             let count = if slow { 3 } else { 150 };
             let emulator = Emulator::new(geometry, rules);
@@ -83,7 +83,7 @@ fn forward_and_backward_are_inverse_in_every_geometry() {
 }
 
 #[test]
-fn every_simd_level_finds_the_parents_of_the_oracle() {
+fn every_simd_level_finds_same_parents_as_oracle() {
     for (width, height) in [(10, 16), (10, 4), (7, 5), (5, 8), (15, 3), (4, 4), (16, 2)] {
         let geometry = Geometry::new(width, height).unwrap();
         for rules in [STANDARD, ABOVE_BAR] {
@@ -103,7 +103,7 @@ fn every_simd_level_finds_the_parents_of_the_oracle() {
 }
 
 #[test]
-fn every_simd_level_finds_the_same_parents_of_beam_wells() {
+fn all_simd_levels_find_same_parents_for_beam_wells() {
     let mut all: Vec<_> = emulators(Geometry::STANDARD, STANDARD)
         .iter()
         .map(Backward::new)
@@ -121,7 +121,7 @@ fn every_simd_level_finds_the_same_parents_of_beam_wells() {
 }
 
 #[test]
-fn parents_by_offer_contain_every_well_with_an_offered_piece() {
+fn parents_by_offer_include_every_well_with_an_offered_piece() {
     const OFFERED: &[Piece] = &[Piece::I, Piece::T];
     for (width, height) in [(10, 16), (6, 5), (8, 4)] {
         let geometry = Geometry::new(width, height).unwrap();
@@ -132,7 +132,7 @@ fn parents_by_offer_contain_every_well_with_an_offered_piece() {
         for (index, well) in random_wells(&emulator, 4_000, 5).iter().enumerate() {
             let piece = OFFERED[index % 2];
             emulator.children(well, piece, &mut children);
-            // All children with cleared lines, and one more child for every 50th well.
+            // Check all children with cleared lines, plus one child of every 50th well.
             let clearing = children.iter().filter(|(_, lines)| *lines > 0);
             let rest = children.iter().take(usize::from(index % 50 == 0));
             for (child, lines) in clearing.chain(rest) {
@@ -156,7 +156,7 @@ fn parents_by_offer_contain_every_well_with_an_offered_piece() {
 }
 
 #[test]
-fn offer_of_every_enemy_covers_the_pieces_it_gives() {
+fn offer_of_each_enemy_includes_pieces_that_it_gives() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     let mut backward = Backward::new(&emulator);
     let (mut children, mut parents) = (Children::new(), Vec::new());

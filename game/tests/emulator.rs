@@ -24,9 +24,9 @@ fn sorted(children: &Children) -> Vec<(Well, u8)> {
     all
 }
 
-/// Checks that every emulator agrees with the oracle on the ratings, the piece, and the children of
-/// this piece and of the piece `also`. Checks that all emulators agree on the order of the
-/// children.
+/// Checks that every emulator agrees with the oracle on the ratings, the piece, the children of
+/// this piece and of `also`, and the pieces that clear lines. Also checks that all emulators return
+/// the children in the same order.
 fn check(emulators: &[Emulator], well: &Well, also: Piece) {
     let (geometry, rules) = (emulators[0].geometry(), emulators[0].rules());
     let oracle = Reference::new(geometry, rules);
@@ -102,7 +102,7 @@ fn check_all(geometry: Geometry, rules: Rules, wells: &[Well]) {
 }
 
 #[test]
-fn expansions_match_the_reference_implementation() {
+fn expansions_match_reference_implementation() {
     for file in ["expand_records.jsonl", "expand_play.jsonl"] {
         for expected in expansions(file) {
             let well = Well::from_hex(Geometry::STANDARD, &expected.well).unwrap();
@@ -130,7 +130,7 @@ fn sorted_text(children: &Children) -> Vec<String> {
 }
 
 #[test]
-fn every_simd_level_matches_the_oracle_on_random_play() {
+fn every_simd_level_matches_oracle_on_random_play() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     check_all(
         Geometry::STANDARD,
@@ -140,7 +140,7 @@ fn every_simd_level_matches_the_oracle_on_random_play() {
 }
 
 #[test]
-fn every_simd_level_matches_the_oracle_on_a_greedy_beam() {
+fn every_simd_level_matches_oracle_on_a_greedy_beam() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     check_all(
         Geometry::STANDARD,
@@ -150,7 +150,7 @@ fn every_simd_level_matches_the_oracle_on_a_greedy_beam() {
 }
 
 #[test]
-fn every_simd_level_matches_the_oracle_on_the_benchmark_wells() {
+fn every_simd_level_matches_oracle_on_benchmark_wells() {
     check_all(
         Geometry::STANDARD,
         STANDARD,
@@ -160,7 +160,7 @@ fn every_simd_level_matches_the_oracle_on_the_benchmark_wells() {
 }
 
 #[test]
-fn every_simd_level_matches_the_oracle_in_every_geometry() {
+fn every_simd_level_matches_oracle_in_every_geometry() {
     for width in 4..=16 {
         for height in 1..=16 {
             let geometry = Geometry::new(width, height).unwrap();
@@ -175,7 +175,7 @@ fn every_simd_level_matches_the_oracle_in_every_geometry() {
 }
 
 #[test]
-fn well_with_empty_row_matches_the_oracle() {
+fn every_simd_level_matches_oracle_on_well_with_empty_row() {
     let text = "000000000000000000000000000000000000000001000003";
     let well = Well::from_hex(Geometry::STANDARD, text).unwrap();
     assert!(well.has_gap());

@@ -9,7 +9,8 @@ mod parsers;
 
 use common::{Random, vector};
 
-/// Damages an input: flips bits, removes bytes, inserts bytes, repeats the end, or truncates.
+/// Damages an input: flips bits, removes or inserts bytes, repeats the end of the input, or
+/// truncates it.
 fn damage(random: &mut Random, input: &mut Vec<u8>) {
     for _ in 0..=random.below(4) {
         let at = random.below(input.len() + 1);
@@ -24,7 +25,7 @@ fn damage(random: &mut Random, input: &mut Vec<u8>) {
     input.truncate(4096);
 }
 
-/// Runs `target` on the seeds, on damaged seeds and on random bytes.
+/// Runs `target` on the seeds, on damaged copies of them, and on random bytes.
 fn run(target: fn(&[u8]), seeds: &[Vec<u8>], runs: usize) {
     let mut random = Random(42);
     seeds.iter().for_each(|seed| target(seed));
@@ -57,17 +58,17 @@ fn replays() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn replay_parser_accepts_any_input() {
+fn replay_parser_handles_any_input() {
     run(parsers::replay, &replays(), 3_000);
 }
 
 #[test]
-fn play_accepts_any_keys() {
+fn play_handles_any_keys() {
     run(parsers::play, &standard(replays().into_iter()), 1_500);
 }
 
 #[test]
-fn well_parsers_accept_any_input() {
+fn well_parsers_handle_any_input() {
     let texts: Vec<String> = vector("bench_beam.txt")
         .lines()
         .take(50)

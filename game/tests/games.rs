@@ -1,4 +1,4 @@
-//! Tests of whole games: public replays, and key paths between wells.
+//! Tests with whole games (public replays) and with key paths between wells.
 #![allow(clippy::unwrap_used)] // also in helper functions
 
 use hatebeam_game::reference::Reference;
@@ -32,7 +32,7 @@ impl PublicGame {
         }
     }
 
-    /// The keys of one of its replays, including padding.
+    /// Returns the keys of one of the game's replays, including padding.
     fn keys(&self) -> Vec<Key> {
         decode(self.replays.values().next().unwrap()).unwrap().0
     }
@@ -83,7 +83,7 @@ fn every_published_encoding_of_a_game_round_trips() {
             let (keys, encoding) = decode(text).unwrap();
             assert_eq!(encoding, expected, "{}", game.name);
             assert_eq!(&keys[..game.keys], used, "{} {name}", game.name);
-            // One key of padding, or two if a padded replay was converted.
+            // There is at most one padding key, or two if a padded replay was converted.
             assert!(keys.len() <= game.keys + 2, "{} {name}", game.name);
             assert_eq!(
                 encode(&keys, encoding),
@@ -139,7 +139,7 @@ fn replay_of_wells_plays_the_same_game() {
 }
 
 #[test]
-fn better_enemy_finds_the_enemy_of_a_published_replay() {
+fn better_enemy_finds_enemy_of_published_replay() {
     let mut differences = Vec::new();
     for game in games() {
         let keys = game.keys();
@@ -160,12 +160,13 @@ fn better_enemy_finds_the_enemy_of_a_published_replay() {
                     );
                     differences.push((game.name.clone(), claimed.enemy, piece));
                 }
-                // Most games have no loops, so they are the same against Mild.
+                // Most games have no loops, so they are identical against Mild.
                 None => assert!(claimed.is_finished(), "{} {}", game.name, claimed.enemy),
             }
         }
     }
-    // The two games with loops differ from those of the other enemy only after many pieces.
+    // In the two games with loops, the piece differs from that of the other enemy only after many
+    // pieces.
     for (name, claimed) in [
         ("knewjade loop basis", Enemy::Mild),
         ("knewjade loop", Enemy::Hatetris),
@@ -177,7 +178,7 @@ fn better_enemy_finds_the_enemy_of_a_published_replay() {
 }
 
 #[test]
-fn keys_of_each_child_lead_to_it() {
+fn found_keys_lead_to_each_child() {
     let mut finder = PathFinder::new(STANDARD, Rules::default());
     let mut keys = Vec::new();
     for expansion in expansions() {
@@ -192,7 +193,7 @@ fn keys_of_each_child_lead_to_it() {
             );
             let mut game = start.clone();
             let (last, others) = keys.split_last().unwrap();
-            // A shortest path has no key without effect.
+            // Every key of a shortest path has an effect.
             assert!(others.iter().all(|&key| game.press(key) == Pressed::Moved));
             assert!(matches!(
                 game.press(*last),
@@ -203,7 +204,8 @@ fn keys_of_each_child_lead_to_it() {
     }
 }
 
-/// Length of the shortest key path to each live child, found by trying every key in every position.
+/// Returns the length of the shortest key path to each live child, found by trying every key in
+/// every position.
 fn plain_search(well: &Well, piece: Piece) -> BTreeMap<Well, usize> {
     let board = Board::new(STANDARD, well);
     let mut lengths = BTreeMap::new();

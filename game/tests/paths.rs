@@ -1,4 +1,4 @@
-//! Key paths between wells of play: each leads to its child by the rules.
+//! Checks that key paths found between wells lead to the child when played by the rules.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -7,8 +7,8 @@ mod common;
 use common::{greedy_wells, random_wells};
 use hatebeam_game::{Board, Children, Emulator, Geometry, Key, PathFinder, Position, Rules, Well};
 
-/// Presses the keys by the rules and returns the well after the lock. The last key must lock the
-/// piece.
+/// Plays the keys by the rules and returns the well after the lock. Panics unless the last key
+/// locks the piece and all others move it.
 fn press(board: &Board, piece: hatebeam_game::Piece, keys: &[Key]) -> Well {
     let mut position = Position::spawn(board.geometry());
     for (at, &key) in keys.iter().enumerate() {
@@ -51,13 +51,13 @@ fn check(wells: &[Well]) {
 }
 
 #[test]
-fn key_paths_lead_to_the_child_on_random_play() {
+fn key_paths_lead_to_child_on_random_play() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     check(&random_wells(&emulator, 60_000, 17));
 }
 
 #[test]
-fn key_paths_lead_to_the_child_on_a_greedy_beam() {
+fn key_paths_lead_to_child_on_a_greedy_beam() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     check(&greedy_wells(&emulator, 60_000, 400));
 }

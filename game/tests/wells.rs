@@ -1,4 +1,4 @@
-//! The forms of a well (text, picture, packed bytes, hash), and invalid wells.
+//! Tests of the text form, picture, packed form and hash of wells, and of invalid wells.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -8,7 +8,7 @@ use common::{Random, bench_wells, random_wells};
 use hatebeam_game::{Emulator, Geometry, GeometryError, Rules, Well, WellError};
 use std::collections::HashSet;
 
-/// A well with random cells, but no full row.
+/// Returns a well with random cells and no full row.
 fn any_well(random: &mut Random, geometry: Geometry) -> Well {
     let mut rows = [0; 16];
     for row in &mut rows[..geometry.height()] {
@@ -46,7 +46,7 @@ fn every_form_round_trips_in_every_geometry() {
 }
 
 #[test]
-fn every_form_round_trips_on_wells_of_play() {
+fn every_form_round_trips_on_random_play() {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     for well in random_wells(&emulator, 100_000, 3) {
         check_forms(Geometry::STANDARD, &well);
@@ -62,8 +62,8 @@ fn packed_form_is_twenty_bytes_bottom_row_first() {
     assert_eq!(well.pack(Geometry::STANDARD).as_bytes(), expected);
 }
 
-/// These values are part of the format: the parent hint of a stored node is the lowest byte of a
-/// hash.
+/// These values are part of the storage format: a stored node contains the lowest byte of its
+/// parent's hash.
 #[test]
 fn hashes_never_change() {
     let wells = bench_wells("bench_beam.txt");
@@ -76,7 +76,8 @@ fn hashes_never_change() {
     assert_eq!(found, HASHES, "{found:#x?}");
 }
 
-/// Computed by an independent program from the formula in the documentation.
+/// Hashes computed by an independent program from the formula in the documentation of
+/// [`Well::hash`].
 const HASHES: [u64; 4] = [
     0x63ad_1e62_e02c_a924,
     0x63ce_cba0_1c38_5b19,
@@ -106,7 +107,7 @@ fn hashes_are_distinct_and_evenly_distributed() {
 }
 
 #[test]
-fn geometry_out_of_range_is_an_error() {
+fn geometry_out_of_range_is_rejected() {
     assert_eq!(Geometry::new(3, 16), Err(GeometryError::Width(3)));
     assert_eq!(Geometry::new(17, 16), Err(GeometryError::Width(17)));
     assert_eq!(Geometry::new(10, 0), Err(GeometryError::Height(0)));
@@ -120,13 +121,10 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn invalid_well_has_a_precise_error() {
+fn error_describes_invalid_well_precisely() {
     let empty = "0".repeat(48);
-    assert_eq!(error(""), "a 10x16 well takes 48 hex digits, not 0");
-    assert_eq!(
-        error(&empty[1..]),
-        "a 10x16 well takes 48 hex digits, not 47"
-    );
+    assert_eq!(error(""), "a 10x16 well has 48 hex digits, not 0");
+    assert_eq!(error(&empty[1..]), "a 10x16 well has 48 hex digits, not 47");
     assert_eq!(
         error(&format!("{}x{}", &empty[..5], &empty[6..])),
         "unexpected character 'x' at position 6: expected a hex digit"
@@ -156,7 +154,7 @@ fn invalid_well_has_a_precise_error() {
     let packed = Well::unpack(Geometry::STANDARD, &[0; 19])
         .unwrap_err()
         .to_string();
-    assert_eq!(packed, "a 10x16 well takes 20 bytes, not 19");
+    assert_eq!(packed, "a 10x16 well has 20 bytes, not 19");
     let padding = Well::unpack(Geometry::new(5, 1).unwrap(), &[0b100_00000]);
     assert_eq!(padding, Err(WellError::Padding));
 }

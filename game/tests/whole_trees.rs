@@ -1,4 +1,4 @@
-//! Compares whole game trees, level by level, with the published counts.
+//! Compares whole game trees, level by level, with the counts of the reference implementation.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -9,7 +9,7 @@ use hatebeam_game::{Children, Emulator, Geometry, Rules, Well};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The distinct (well, score) pairs after one more piece.
+/// Returns the distinct (well, score) pairs after one more piece.
 fn next_level(emulator: &Emulator, level: &[(Well, u32)]) -> Vec<(Well, u32)> {
     let mut children = Children::new();
     let mut next = Vec::new();
@@ -27,7 +27,7 @@ fn next_level(emulator: &Emulator, level: &[(Well, u32)]) -> Vec<(Well, u32)> {
 }
 
 #[test]
-fn perft_counts_match() {
+fn perft_counts_match_reference_implementation() {
     #[derive(Deserialize)]
     struct Perft {
         counts: Vec<usize>,
@@ -43,7 +43,8 @@ fn perft_counts_match() {
     }
 }
 
-/// Best score, length of the longest game in pieces, size of the widest level.
+/// Returns the best score, the number of pieces in the longest game, and the size of the widest
+/// level.
 fn whole_tree(geometry: Geometry, rules: Rules) -> (u32, u32, usize) {
     let emulator = Emulator::new(geometry, rules);
     let mut level = vec![(Well::EMPTY, 0)];
@@ -75,7 +76,7 @@ fn check_small_wells(expected: &BTreeMap<String, (u32, u32, usize)>, rules: Rule
 }
 
 #[test]
-fn small_wells_match_with_the_real_rules() {
+fn small_wells_match_reference_with_real_rules() {
     let wells: SmallWells = serde_json::from_str(&vector("small_wells.json")).unwrap();
     check_small_wells(
         &wells.real_rules,
@@ -86,7 +87,7 @@ fn small_wells_match_with_the_real_rules() {
 }
 
 #[test]
-fn small_wells_match_with_lines_clearing_above_the_bar() {
+fn small_wells_match_reference_if_lines_clear_above_bar() {
     let wells: SmallWells = serde_json::from_str(&vector("small_wells.json")).unwrap();
     check_small_wells(
         &wells.lines_clear_above_bar,

@@ -66,8 +66,8 @@ fn well_of_another_size() {
 fn invalid_well_is_an_error_with_its_reason() {
     let width_5 = ["--width", "5", "--height", "2"];
     for (options, hex, expected) in [
-        (&[][..], "0000", "a 10x16 well takes 48 hex digits, not 4"),
-        (&[], "", "a 10x16 well takes 48 hex digits, not 0"),
+        (&[][..], "0000", "a 10x16 well has 48 hex digits, not 4"),
+        (&[], "", "a 10x16 well has 48 hex digits, not 0"),
         (
             &[],
             &EMPTY.replacen('0', "x", 1),
@@ -99,8 +99,8 @@ fn invalid_well_is_an_error_with_its_reason() {
 
 /// Lines without a valid well, and the errors.
 const BAD_LINES: [(&[u8], &str); 4] = [
-    (b"0123", "a 10x16 well takes 48 hex digits, not 4"),
-    (b"", "a 10x16 well takes 48 hex digits, not 0"),
+    (b"0123", "a 10x16 well has 48 hex digits, not 4"),
+    (b"", "a 10x16 well has 48 hex digits, not 0"),
     (b"00\xff00", "byte 3 (0xff) is not valid UTF-8"),
     (
         &[b'0'; 100_000],

@@ -1,4 +1,4 @@
-//! AVX2: seven words in two registers.
+//! SIMD operations with AVX2: seven words in two registers.
 #![allow(unsafe_code)]
 
 use super::children::{CAPACITY, Children};
@@ -8,12 +8,12 @@ use crate::well::Well;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-/// The proof that the processor has AVX2, BMI1 and 2, LZCNT and POPCNT.
+/// A proof that the processor supports AVX2, BMI1, BMI2, LZCNT and POPCNT.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2(());
 
 impl Avx2 {
-    /// Returns the proof if the processor has these instructions.
+    /// Returns the proof if the processor supports these instructions.
     pub(super) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
@@ -24,14 +24,14 @@ impl Avx2 {
     }
 }
 
-// SAFETY, for every block of this impl: `self` exists only where `detect` found the instructions,
-// and memory is touched only through references of the right size.
+// SAFETY, for every block of this impl: `self` can only be created if `detect` finds the
+// instructions, and memory is accessed only through references of the right size.
 impl Simd for Avx2 {
     type Words = [__m256i; 2];
 
     #[inline(always)]
     fn filled_rows(self, well: &Well) -> u32 {
-        // SAFETY: as above; `Well` is 32 bytes on a boundary of 32.
+        // SAFETY: as above; `Well` has a size and alignment of 32 bytes.
         unsafe {
             let rows = _mm256_load_si256(well.rows().as_ptr().cast());
             let empty = _mm256_cmpeq_epi16(rows, _mm256_setzero_si256());
@@ -43,7 +43,7 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn load(self, words: &Seven) -> [__m256i; 2] {
         let at: *const __m256i = words.0.as_ptr().cast();
-        // SAFETY: as above; `Seven` is 64 bytes on a boundary of 64.
+        // SAFETY: as above; `Seven` has a size and alignment of 64 bytes.
         unsafe { [_mm256_load_si256(at), _mm256_load_si256(at.add(1))] }
     }
 
@@ -51,7 +51,7 @@ impl Simd for Avx2 {
     fn store(self, words: [__m256i; 2]) -> Seven {
         let mut seven = Seven::ZERO;
         let at: *mut __m256i = seven.0.as_mut_ptr().cast();
-        // SAFETY: as above; `Seven` is 64 bytes on a boundary of 64.
+        // SAFETY: as above; `Seven` has a size and alignment of 64 bytes.
         unsafe {
             _mm256_store_si256(at, words[0]);
             _mm256_store_si256(at.add(1), words[1]);
@@ -111,10 +111,10 @@ impl Simd for Avx2 {
     }
 }
 
-/// [`Simd::spread`] of four words.
+/// [`Simd::spread`] for four words.
 #[inline(always)]
 fn spread(_: Avx2, words: __m256i) -> __m256i {
-    // SAFETY: the first argument proves that the processor has the instructions.
+    // SAFETY: the first argument proves that the processor supports the instructions.
     unsafe {
         let sides = _mm256_or_si256(_mm256_slli_epi16::<1>(words), _mm256_srli_epi16::<1>(words));
         // Rotates each 64-bit word by 16 bits: bytes 6 and 7 come first.
@@ -129,31 +129,31 @@ fn spread(_: Avx2, words: __m256i) -> __m256i {
     }
 }
 
-/// [`Simd::non_zero`] of four words.
+/// [`Simd::non_zero`] for four words.
 #[inline(always)]
 fn non_zero(_: Avx2, words: __m256i) -> u8 {
-    // SAFETY: the first argument proves that the processor has the instructions.
+    // SAFETY: the first argument proves that the processor supports the instructions.
     unsafe {
         let zero = _mm256_cmpeq_epi64(words, _mm256_setzero_si256());
         !_mm256_movemask_pd(_mm256_castsi256_pd(zero)) as u8 & 15
     }
 }
 
-/// Buffer for a list of landings. It is not initialised, because clearing it costs more than
+/// Buffer for a list of landings. It is uninitialised, because clearing it would cost more than
 /// filling it.
 pub(super) type List = [MaybeUninit<u16>; CAPACITY + WORD];
 
-/// Returns the byte offsets in `job.shapes` at which the sixteen rows of each landing's shape
-/// begin; at most [`CAPACITY`] of them.
+/// Returns at most [`CAPACITY`] byte offsets into `job.shapes`, one per landing, at which the
+/// sixteen rows of the landing's shape begin.
 #[inline(always)]
 pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u16] {
     job.check();
     let mut count = 0;
     for (level, &word) in job.landings[..job.levels].iter().enumerate() {
         let slide = job.first_row(level) * size_of::<u16>();
-        // Always writes four at a time, because this needs fewer unpredictable branches than one
-        // bit at a time. The next level overwrites excess entries; after the last level they are
-        // past the end.
+        // Always writes four entries at a time, because this needs fewer unpredictable branches
+        // than one bit at a time. The next level overwrites excess entries. Those of the last level
+        // are past the end of the returned list.
         let mut left = word;
         let end = count + word.count_ones() as usize;
         loop {
@@ -173,7 +173,7 @@ pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
     unsafe { written(list, count.min(CAPACITY)) }
 }
 
-/// Returns the first `count` entries.
+/// Returns the first `count` entries of `list`.
 ///
 /// # Safety
 /// These entries must have been written.
@@ -186,14 +186,14 @@ pub(super) unsafe fn written(list: &List, count: usize) -> &[u16] {
 /// Draws the listed landings.
 ///
 /// # Safety
-/// The processor must have AVX2. Each entry of `list` must be a byte offset in `job.shapes` at
+/// The processor must support AVX2. Each entry of `list` must be a byte offset into `job.shapes` at
 /// which sixteen rows of one shape can be read.
 #[inline(always)]
 pub(super) unsafe fn draw_list(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
     let shapes = job.shapes.as_ptr().cast::<u8>();
     let mut any = 0;
-    // SAFETY: the processor has the instructions; `Well` is 32 bytes on a boundary of 32; the
-    // caller guarantees that the shapes can be read at the offsets.
+    // SAFETY: the processor supports the instructions; `Well` has a size and alignment of 32 bytes;
+    // the caller guarantees that the shapes can be read at the offsets.
     unsafe {
         let full_row = _mm256_set1_epi16(job.full_row as i16);
         let well = _mm256_load_si256(job.well.rows().as_ptr().cast());

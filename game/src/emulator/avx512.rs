@@ -1,8 +1,9 @@
-//! AVX-512: seven words in one register.
+//! SIMD operations with AVX-512: seven words in one register.
 //!
-//! There are two kinds of processor. Skylake and similar ones have the byte and word instructions,
-//! but cannot compress 16-bit lanes. Since Ice Lake and Zen 4 (VBMI2), compressing the rows of a
-//! well *is* the line clear, and landing words become lists without a loop over bits.
+//! There are two kinds of processor. Skylake and similar processors support the byte and word
+//! instructions but cannot compress 16-bit lanes. Ice Lake, Zen 4 and later processors can (VBMI2):
+//! one compression of the rows of a well clears its lines, and a word of landings becomes a list
+//! without a loop over its bits.
 #![allow(unsafe_code)]
 
 use super::avx2::{Avx2, List, draw_list, list_landings, written};
@@ -14,13 +15,13 @@ use crate::well::Well;
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
-/// The proof that the processor has AVX-512 F, BW, DQ and VL, and all that [`Avx2`] proves. With
-/// `VBMI2` it also has VBMI2.
+/// A proof that the processor supports AVX-512 F, BW, DQ and VL, and everything that [`Avx2`]
+/// proves. If the parameter `VBMI2` is true, it also proves support for VBMI2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx512<const VBMI2: bool>(());
 
 impl<const VBMI2: bool> Avx512<VBMI2> {
-    /// Returns the proof if the processor has these instructions.
+    /// Returns the proof if the processor supports these instructions.
     pub(super) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -32,14 +33,14 @@ impl<const VBMI2: bool> Avx512<VBMI2> {
     }
 }
 
-// SAFETY, for every block of this impl: `self` exists only where `detect` found the instructions,
-// and memory is touched only through references of the right size.
+// SAFETY, for every block of this impl: `self` can only be created if `detect` finds the
+// instructions, and memory is accessed only through references of the right size.
 impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
     type Words = __m512i;
 
     #[inline(always)]
     fn filled_rows(self, well: &Well) -> u32 {
-        // SAFETY: as above; `Well` is 32 bytes on a boundary of 32.
+        // SAFETY: as above; `Well` has a size and alignment of 32 bytes.
         unsafe {
             let rows = _mm256_load_si256(well.rows().as_ptr().cast());
             u32::from(_mm256_test_epi16_mask(rows, rows))
@@ -48,14 +49,14 @@ impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
 
     #[inline(always)]
     fn load(self, words: &Seven) -> __m512i {
-        // SAFETY: as above; `Seven` is 64 bytes on a boundary of 64.
+        // SAFETY: as above; `Seven` has a size and alignment of 64 bytes.
         unsafe { _mm512_load_si512(words.0.as_ptr().cast()) }
     }
 
     #[inline(always)]
     fn store(self, words: __m512i) -> Seven {
         let mut seven = Seven::ZERO;
-        // SAFETY: as above; `Seven` is 64 bytes on a boundary of 64.
+        // SAFETY: as above; `Seven` has a size and alignment of 64 bytes.
         unsafe { _mm512_store_si512(seven.0.as_mut_ptr().cast(), words) };
         seven
     }
@@ -104,7 +105,7 @@ impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool {
         let mut list = [MaybeUninit::uninit(); CAPACITY + WORD];
         if VBMI2 {
-            // SAFETY: as above, and the processor has VBMI2; the list comes from
+            // SAFETY: as above, and the processor supports VBMI2; the list comes from
             // `compress_landings`.
             unsafe {
                 let list = compress_landings(job, &mut list);
@@ -118,10 +119,10 @@ impl<const VBMI2: bool> Simd for Avx512<VBMI2> {
     }
 }
 
-/// Like [`list_landings`], without a loop over bits.
+/// Like [`list_landings`], but without a loop over bits.
 ///
 /// # Safety
-/// The processor must have AVX-512 BW and VBMI2.
+/// The processor must support AVX-512 BW and VBMI2.
 #[inline(always)]
 unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u16] {
     const OFFSETS: [u16; 64] = {
@@ -139,11 +140,11 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
         let slide = job.first_row(level) * size_of::<u16>();
         let (low, high) = (word as u32, (word >> 32) as u32);
         if count > CAPACITY {
-            break; // never happens: a well has fewer children
+            break; // unreachable: a well has fewer children
         }
-        // SAFETY: the processor has the instructions. The first store writes 32 lanes from `count`,
-        // which is at most CAPACITY. The second begins at most 32 lanes later. The list has
-        // CAPACITY + WORD lanes, and WORD is 64.
+        // SAFETY: the processor supports the instructions. The first store writes 32 lanes starting
+        // at `count`, which is at most CAPACITY. The second starts at most 32 lanes later. The list
+        // has CAPACITY + WORD lanes, and WORD is 64.
         unsafe {
             let slide = _mm512_set1_epi16(slide as i16);
             let offsets = _mm512_loadu_si512(OFFSETS.as_ptr().cast());
@@ -163,14 +164,14 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
 /// Draws the listed landings.
 ///
 /// # Safety
-/// The processor must have AVX-512 BW, VL and VBMI2. Each entry of `list` must be a byte offset in
-/// `job.shapes` at which sixteen rows of one shape can be read.
+/// The processor must support AVX-512 BW, VL and VBMI2. Each entry of `list` must be a byte offset
+/// into `job.shapes` at which sixteen rows of one shape can be read.
 #[inline(always)]
 unsafe fn draw_compressing(job: &Drawing<'_>, list: &[u16], children: &mut Children) -> bool {
     let shapes = job.shapes.as_ptr().cast::<u8>();
     let mut any = 0;
-    // SAFETY: the processor has the instructions; `Well` is 32 bytes on a boundary of 32; the
-    // caller guarantees that the shapes can be read at the offsets.
+    // SAFETY: the processor supports the instructions; `Well` has a size and alignment of 32 bytes;
+    // the caller guarantees that the shapes can be read at the offsets.
     unsafe {
         let full_row = _mm256_set1_epi16(job.full_row as i16);
         let well = _mm256_load_si256(job.well.rows().as_ptr().cast());

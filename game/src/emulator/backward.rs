@@ -1,4 +1,4 @@
-//! Finds candidates for parents, for all pieces at once. See [`crate::backward`].
+//! Search for candidate parents, for all pieces at once. See [`crate::backward`].
 
 use super::core::blocked_by;
 use super::simd::Simd;
@@ -7,37 +7,37 @@ use crate::piece::Piece;
 use crate::reference::Parent;
 use crate::well::{Geometry, MAX_HEIGHT, Well};
 
-/// The rows of a box, the row above and the row below it.
+/// Number of rows of a box, plus the row above it and the row below it.
 const ROWS_AROUND: usize = 6;
 
-/// Tables that tell which cells block the neighbour of a position. The neighbour is the position
-/// one key away. The cells of the position itself do not count.
+/// Tables of the cells that block the neighbour of a position. The neighbour is a position one key
+/// away. The cells of the position itself do not block it.
 struct Neighbour {
     /// Positions whose neighbour is outside the walls.
     outside: Seven,
-    /// Positions whose neighbour the filled cells of a row block, by the lower part of the row's
-    /// value and by its index (0 is the row above the box).
+    /// Positions whose neighbour is blocked by the filled cells of a row. Indexed by the lower bits
+    /// of the row and by the row's index (0 is the row above the box).
     low: Box<[[Seven; ROWS_AROUND]]>,
-    /// Positions whose neighbour the filled cells of a row block, by the upper part of the row's
-    /// value.
+    /// Positions whose neighbour is blocked by the filled cells of a row. Indexed like `low`, but
+    /// by the upper bits of the row.
     high: Box<[[Seven; ROWS_AROUND]]>,
 }
 
 pub(crate) struct Tables {
     low_bits: u32,
-    /// The position one row down. The piece rests if this neighbour is blocked.
+    /// The neighbour one row down. The piece rests on something if this neighbour is blocked.
     below: Neighbour,
-    /// The positions from which the keys D, L, R and U lead here.
+    /// The neighbours from which the keys D, L, R and U lead to the position.
     before: [Neighbour; 4],
-    /// By row of the box: positions with a cell in that row.
+    /// Positions with a cell in each row, indexed by row of the box.
     touches: [Seven; 4],
 }
 
 type PlacedCells = [(i32, i32); 4];
 
 impl Neighbour {
-    /// Creates the tables. `of` returns the neighbour's cells for a piece, a bit of its word, and
-    /// the cells of the position.
+    /// Creates the tables. Given a piece, the bit of a position in the piece's word, and the cells
+    /// of that position, `of` returns the cells of the neighbour.
     fn new(
         geometry: Geometry,
         low_bits: u32,
@@ -75,7 +75,7 @@ impl Neighbour {
         }
     }
 
-    /// Positions whose neighbour is blocked.
+    /// Returns the positions whose neighbour is blocked.
     #[inline(always)]
     fn blocked<S: Simd>(&self, simd: S, low_bits: u32, rows: &[u16; ROWS_AROUND]) -> S::Words {
         let mut blocked = simd.load(&self.outside);
@@ -133,7 +133,7 @@ struct Uncleared {
 
 impl Uncleared {
     /// Inserts a full row into `well` for each bit of `restored`, where bit 0 is the bottom row.
-    /// Returns `None` if one of them would be above the stack, or if the stack would be higher than
+    /// Returns `None` if a restored row is above the stack, or if the stack becomes higher than
     /// `limit`.
     #[inline(always)]
     fn new(
@@ -172,14 +172,14 @@ pub(super) struct Search<'a> {
     pub(super) forward: &'a tables::Tables,
     pub(super) back: &'a Tables,
     pub(super) well: &'a Well,
-    /// Maximum number of rows of the well before its full rows were removed.
+    /// Maximum stack height before full rows are removed.
     pub(super) limit: usize,
-    /// Whether the enemy gives the worst piece. Then every piece can lower the stack of a parent to
-    /// the height of the well's stack.
+    /// Whether the enemy gives the worst piece. If so, every piece can lower the stack of a parent
+    /// to the height of the well's stack.
     pub(super) worst_piece: bool,
 }
 
-/// Appends all candidates for parents of a well. Some are appended twice.
+/// Appends all candidates for parents of a well. A candidate may be appended twice.
 #[inline(always)]
 pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Parent>) {
     let Search { forward, well, .. } = *search;
@@ -190,21 +190,22 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
             collect_level(simd, search, &rows, bottom, &[Seven([u64::MAX; 8])], out);
         }
     }
-    // The lowest restored row, and bit `k` of `more` for another one at `lowest + k + 1`.
+    // `lowest` is the lowest restored row. Bit `k` of `more` stands for a restored row at `lowest +
+    // k + 1`.
     for lowest in 0..=stack {
         for more in 0..8u32 {
             let restored = (2 * more + 1) << lowest;
             let Some(rows) = Uncleared::new(well, full_row, stack, restored, search.limit) else {
                 continue;
             };
-            // O clears at most two lines, so in a parent the stack is at most two rows higher than
-            // in the well. That is less than the rows cleared here, so the piece formed the top of
-            // the stack before the clear.
+            // O clears at most two lines, so a parent's stack is at most two rows higher than the
+            // well's. Three or more rows are restored here, so the removed piece must have formed
+            // the top of the stack before the clear.
             if search.worst_piece && rows.lines >= 3 && lowest + 4 < rows.stack {
                 continue;
             }
             // The box must contain all restored rows. `highest` is the distance from the lowest to
-            // the highest one.
+            // the highest restored row.
             let highest = (32 - more.leading_zeros()) as usize;
             for below in 0..=3 - highest {
                 // The lowest restored row is row 3 - below of the box.
@@ -221,8 +222,8 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
     }
 }
 
-/// Appends candidates whose box has its bottom row at `bottom - 3`, at positions in all of
-/// `touches`.
+/// Appends candidates whose box has its bottom row at `bottom - 3` and whose position is in every
+/// set in `touches`.
 #[inline(always)]
 fn collect_level<S: Simd>(
     simd: S,
@@ -282,7 +283,7 @@ fn collect_level<S: Simd>(
     }
 }
 
-/// Merges positions on one level that fill the same cells.
+/// Merges positions at one height that fill the same cells.
 #[inline(always)]
 fn fold(piece: Piece, word: u64) -> u64 {
     const LANE: u64 = 0xffff;
@@ -294,7 +295,7 @@ fn fold(piece: Piece, word: u64) -> u64 {
     }
 }
 
-/// Returns the well without the piece, if it may be a parent.
+/// Removes the piece and returns the resulting well if it may be a parent.
 #[inline(always)]
 fn remove(
     search: &Search<'_>,
@@ -326,8 +327,9 @@ fn remove(
     Some(Well::from_rows(parent))
 }
 
-/// Whether O and I, the pieces that fit the fewest gaps, may each be able to clear `lines` lines at
-/// once. A piece that fills the last gap of a row must have entered it from above.
+/// Whether both O and I, the pieces that fit the fewest gaps, may be able to clear `lines` lines at
+/// once. May return true although one of them cannot. A piece that fills the last gap of a row must
+/// enter the gap from above.
 #[inline(always)]
 fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> bool {
     let mut empty = [full_row; MAX_HEIGHT + 2];
@@ -344,8 +346,8 @@ fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> b
         two_by_o |= fits_o & (above == gap) & (empty[row + 2] & gap == gap);
         by_i |= ((gap == first) | (gap == first.wrapping_mul(15))) & (open != 0);
     }
-    // O has two rows. (Whether I can clear two lines at once is not checked, because O excludes
-    // nearly all wells.)
+    // O has two rows. The code does not check whether I can clear two lines at once, because the
+    // test for O excludes nearly all wells.
     by_i & match lines {
         1 => one_by_o,
         2 => two_by_o,

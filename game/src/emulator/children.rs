@@ -2,15 +2,16 @@
 
 use crate::well::Well;
 
-/// Upper bound for the number of children of a well. A word has at most 60 positions per level, and
-/// a piece in a given column and orientation can rest on at most every other of 20 levels.
+/// Upper bound on the number of children of a well. Each level has at most 60 positions, and a
+/// piece in a given column and orientation can rest on at most every other one of the 20 levels.
 pub(crate) const CAPACITY: usize = 640;
 
-/// A reusable buffer for the distinct live children of a well, with the lines cleared on the way to
-/// each.
+/// A reusable buffer for the distinct live children of a well (those in which the game is not
+/// over), with the number of lines that each placement clears.
 ///
 /// The order of the children is the same on every machine: from the highest resting position down,
-/// then by orientation and column. (The oracle's children are sorted instead.)
+/// then by orientation and column. (The children that the oracle returns are sorted by their rows
+/// instead.)
 #[derive(Clone, Debug)]
 pub struct Children {
     pub(crate) wells: Box<[Well; CAPACITY]>,
@@ -35,12 +36,12 @@ impl Children {
         &self.wells[..self.len]
     }
 
-    /// The number of lines cleared on the way to each child (0 to 4).
+    /// The number of lines cleared by the placement that leads to each child (0 to 4).
     pub fn lines(&self) -> &[u8] {
         &self.lines[..self.len]
     }
 
-    /// The wells, each with the number of lines cleared on the way.
+    /// Iterates over the wells, each with the number of lines cleared.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Well, u8)> + Clone {
         self.wells().iter().zip(self.lines().iter().copied())
     }
@@ -71,7 +72,7 @@ impl Children {
         self.len += 1;
     }
 
-    /// Keeps the children for which `keep` returns true, in their order.
+    /// Keeps the children for which `keep` returns true and preserves their order.
     pub(crate) fn retain(&mut self, keep: impl Fn(&Well) -> bool) {
         let mut kept = 0;
         for index in 0..self.len {
@@ -86,8 +87,9 @@ impl Children {
 
     /// Removes each child that equals an earlier one.
     ///
-    /// Only children with cleared lines can be equal. Without a clear, different cells make
-    /// different wells. A different number of cleared lines makes a different number of cells.
+    /// Only children with cleared lines can be equal: without a clear, placements in different
+    /// cells result in different wells. Children with different numbers of cleared lines have
+    /// different numbers of filled cells.
     pub(crate) fn remove_duplicates(&mut self) {
         let mut clearing = [0u16; CAPACITY];
         let (mut cleared, mut kept) = (0, 0);

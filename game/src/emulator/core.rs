@@ -1,23 +1,25 @@
 //! The fast emulator, generic over the SIMD level.
 //!
 //! **Levels.** Let `stack` be the height of the well's stack. At *level* `d`, the bottom row of the
-//! 4×4 box is `stack - d` rows above the floor. At level 0 the whole box is above the stack, and
-//! every position inside the walls is reachable (the game leaves four empty rows there, and no
-//! orientation is higher than its box). No key moves a piece up. So the positions reachable at
-//! level `d + 1` are those of level `d` that are free one row further down, and those that L, R and
-//! U reach from them. A piece can be locked in a position that is reachable at its level and
-//! blocked one level down. Such a position is a *landing*.
+//! piece's 4×4 box is `stack - d` rows above the floor. At level 0 the whole box is above the
+//! stack. Every position inside the walls is reachable there, because the four rows above the bar
+//! are empty and no orientation is higher than its box. No key moves a piece up. So the positions
+//! reachable at level `d + 1` are the reachable positions of level `d` that are free one row
+//! further down, and all positions that the keys L, R and U reach from these. A piece can be locked
+//! in a position that is reachable at its level and blocked one level down. Such a position is a
+//! *landing*.
 //!
-//! **Choice of the piece.** The enemy gives the piece whose best lock leaves the highest stack. The
-//! stack of a game has no empty row, so after a lock its height is `max(stack, top of the piece) -
-//! lines`. At level `d`, the top of the piece is `4 - d - top` rows above the stack, where `top` is
-//! the topmost row of the box with a cell. [`first_levels`] derives from levels 1 to 4 which pieces
-//! can keep the stack within `stack + 1` rows, and which within `stack` rows:
+//! **Choice of the piece.** The enemy gives the piece whose best lock results in the highest stack.
+//! A stack in a game has no empty row, so its height after a lock is `max(stack, top of the piece)
+//! - lines`. At level `d`, the top of the piece is `4 - d - top` rows above the stack, where `top`
+//! is the topmost row of the box that contains a cell. From levels 1 to 4, [`first_levels`] finds
+//! the pieces that can keep the stack within `stack + 1` rows and those that can keep it within
+//! `stack` rows. The worst piece is then:
 //!
-//! 1. If some piece cannot stay within `stack + 1`, the first such piece is the worst.
-//! 2. Otherwise, if some piece cannot stay within `stack`, the first such piece is the worst.
-//! 3. Otherwise, if some piece cannot lower the stack, the first such piece is the worst.
-//! 4. Otherwise, the first piece that lowers the stack by the fewest rows is the worst.
+//! 1. the first piece that cannot stay within `stack + 1` rows;
+//! 2. if there is none, the first piece that cannot stay within `stack` rows;
+//! 3. if there is none, the first piece that cannot lower the stack;
+//! 4. if there is none, the first of the pieces that lower the stack by the fewest rows.
 //!
 //! **Tests** compare everything with the oracle, piece by piece and child by child.
 
@@ -27,7 +29,7 @@ use super::tables::{Seven, Tables};
 use crate::piece::Piece;
 use crate::well::{MAX_HEIGHT, Well};
 
-/// Number of padding rows below the floor. No box extends further below it.
+/// Number of padding rows below the floor. No box extends further down.
 const FLOOR: usize = 4;
 
 /// The rows of a well, with full rows below the floor and empty rows above the top.
@@ -37,9 +39,9 @@ struct Rows {
 }
 
 impl Rows {
-    /// Returns `None` for a well that is too high for the tables, and for a well with an empty row
-    /// below its top. (No well of a game has such a row, and the formula for the height after a
-    /// lock would be wrong.)
+    /// Returns `None` if the well is too high for the tables or has an empty row below its top. The
+    /// formula for the height after a lock is wrong for a well with such a row, but no well of a
+    /// game has one.
     #[inline(always)]
     fn new<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Rows> {
         let filled = simd.filled_rows(well);
@@ -56,7 +58,7 @@ impl Rows {
         })
     }
 
-    /// The row of the well at row `y` of the box (0 is the top) at a level.
+    /// The row of the well that coincides with row `y` of the box (0 is the top row) at `level`.
     #[inline(always)]
     fn at(&self, level: usize, y: usize) -> u16 {
         self.rows[self.stack + FLOOR + 3 - y - level]
@@ -67,8 +69,8 @@ impl Rows {
 // below that handles `Words` uses neither closures nor iterator adaptors (measured: three times
 // slower).
 
-/// Positions of all pieces that the filled cells of a row block when it is row `y` of the box. For
-/// `y` = 0 this includes the walls.
+/// Positions of all pieces that the filled cells of `row` block if it coincides with row `y` of the
+/// box. For `y` = 0, positions that the walls block are included.
 #[inline(always)]
 pub(super) fn blocked_by<S: Simd>(simd: S, tables: &Tables, row: u16, y: usize) -> S::Words {
     let (low, high) = tables.split(row);
@@ -78,7 +80,7 @@ pub(super) fn blocked_by<S: Simd>(simd: S, tables: &Tables, row: u16, y: usize) 
     )
 }
 
-/// Positions of all pieces that are blocked at a level, including the walls.
+/// Positions of all pieces that filled cells or the walls block at `level`.
 #[inline(always)]
 fn blocked<S: Simd>(simd: S, tables: &Tables, rows: &Rows, level: usize) -> S::Words {
     let upper = simd.or(
@@ -106,8 +108,8 @@ fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: usize) -> u6
 struct FirstLevels {
     /// Landings on levels 0 to 3.
     landings: [Seven; 4],
-    /// Positions on level 4 that are reached from above. Positions that L, R and U reach from them
-    /// are missing: they matter only for the piece that is chosen.
+    /// Positions on level 4 that D reaches from level 3. Positions that L, R and U reach from these
+    /// are not included, because they are needed only for the chosen piece.
     reached: Seven,
     /// Positions blocked on level 4.
     blocked: Seven,
@@ -119,7 +121,7 @@ struct FirstLevels {
     below: u8,
 }
 
-/// Moves one level down. Returns the landings of the upper level and the positions reached on the
+/// Moves one level down. Returns the landings on the upper level and the positions reachable on the
 /// lower level.
 #[inline(always)]
 fn down<S: Simd>(simd: S, reached: S::Words, blocked: S::Words) -> (S::Words, S::Words) {
@@ -149,8 +151,8 @@ fn first_levels<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> FirstLevels {
 
     let y1 = simd.load(&tables.top_from[1]);
     let y2 = simd.load(&tables.top_from[2]);
-    // A piece that reaches level 3 lands there or lower, where its top is at most one row above the
-    // stack.
+    // A piece that reaches level 3 lands on level 3 or below. Its top is then at most one row above
+    // the stack.
     let low = simd.or(simd.and(l2, y1), simd.and(l1, y2));
     let mut first = FirstLevels {
         landings: [
@@ -171,7 +173,7 @@ fn first_levels<S: Simd>(simd: S, tables: &Tables, rows: &Rows) -> FirstLevels {
     first
 }
 
-/// The three highest rows of the stack, and the runs that would complete them.
+/// The three highest rows of the stack, and the runs of empty cells that complete them when filled.
 struct HighRows<'a> {
     tables: &'a Tables,
     runs: [usize; 3],
@@ -179,7 +181,7 @@ struct HighRows<'a> {
 }
 
 impl HighRows<'_> {
-    /// Positions on level `level` that complete a row of the stack (0 is the highest).
+    /// Positions at `level` that complete row `row` of the stack (0 is the highest).
     #[inline(always)]
     fn completed<S: Simd>(&self, simd: S, row: usize, level: usize) -> S::Words {
         // On level 1, the lowest row of the box is at the highest row of the stack.
@@ -191,8 +193,8 @@ impl HighRows<'_> {
     }
 }
 
-/// Adds the results of locks on levels 1 to 3 that clear lines. On level `d`, the box overlaps the
-/// `d` highest rows of the stack.
+/// Adds the results of line-clearing locks on levels 1 to 3. On level `d`, the box overlaps the `d`
+/// highest rows of the stack.
 #[inline(always)]
 fn add_line_clears<S: Simd>(
     simd: S,
@@ -231,10 +233,12 @@ fn add_line_clears<S: Simd>(
         simd.or(simd.and(a3, b3), simd.and(a3, c3)),
         simd.and(b3, c3),
     );
-    // Level 1: with top 1, two rows up minus one line. Level 2: at most two rows up minus one line.
+    // Level 1: if the piece's top row in the box is 1, the stack rises by two rows and loses one
+    // line. Level 2: the stack rises by at most two rows and loses one line.
     first.within_one |= simd.non_zero(simd.or(simd.and(clear_1, y1), clear_2));
-    // Level 2: with top 1, one row up minus one line; or two rows up minus two lines. Level 3: at
-    // most one row up minus one line.
+    // Level 2: if the top row is 1, the stack rises by one row and loses one line; otherwise it
+    // rises by two rows and loses two lines. Level 3: the stack rises by at most one row and loses
+    // one line.
     first.within |= simd.non_zero(simd.or(simd.or(simd.and(clear_2, y1), twice_2), clear_3));
     let below_2 = simd.or(simd.and(twice_2, y1), simd.and(clear_2, y2));
     let below_3 = simd.or(simd.and(clear_3, y1), twice_3);
@@ -249,8 +253,8 @@ struct Landings {
 }
 
 impl Landings {
-    /// Continues the landings of one piece from the first levels. Returns no landings if they are
-    /// not `WANTED`.
+    /// Finds the landings of one piece, starting from the results for the first levels. Returns no
+    /// landings unless `WANTED` is true.
     #[inline(always)]
     fn from_first_levels<const WANTED: bool>(
         tables: &Tables,
@@ -290,7 +294,8 @@ impl Landings {
         landings
     }
 
-    /// Extracts the landings of one piece from those of all pieces, by level.
+    /// Extracts the landings of one piece from `words`, which contains those of all pieces by
+    /// level.
     #[inline(always)]
     fn of_piece(words: &[Seven], piece: usize, stack: usize) -> Landings {
         let mut landings = Landings {
@@ -303,8 +308,8 @@ impl Landings {
         landings
     }
 
-    /// Continues from the positions that are `reached` from above and those that are `blocked` on
-    /// level `self.levels`.
+    /// Continues at level `self.levels`. `reached` contains the positions there that are reachable
+    /// from above, `blocked` the blocked ones.
     #[inline(always)]
     fn descend(
         &mut self,
@@ -315,9 +320,9 @@ impl Landings {
         mut blocked: u64,
     ) {
         while reached != 0 {
-            // Two steps per test mean fewer unpredictable branches. In random play a well takes 90
-            // ns, against 102 ns with one step and 92 ns with three. In `down`, a second step gains
-            // nothing.
+            // Two steps per test mean fewer unpredictable branches. A well from random play takes
+            // 90 ns, compared with 102 ns for one step and 92 ns for three. In `down`, a second
+            // step gains nothing.
             loop {
                 let once = spread(reached) & !blocked;
                 let more = spread(once) & !blocked;
@@ -349,7 +354,7 @@ impl Landings {
     }
 
     /// Merges positions that fill the same cells. Each orientation of S, Z and I has the same shape
-    /// as another one, one column or one level away. All orientations of O are equal.
+    /// as another orientation shifted by one column or one level. All orientations of O are equal.
     #[inline(always)]
     fn fold(&mut self, piece: usize) {
         const LANE: u64 = 0xffff;
@@ -378,7 +383,8 @@ impl Landings {
     }
 }
 
-/// Maximum number of rows by which a piece can lower the stack. Negative if the stack must rise.
+/// The maximum number of rows by which a piece can lower the stack. Negative if every lock raises
+/// the stack.
 fn best_drop(tables: &Tables, rows: &Rows, piece: usize) -> i32 {
     let landings = Landings::new(tables, rows, piece);
     let mut best = i32::MIN;
@@ -408,7 +414,7 @@ fn best_drop(tables: &Tables, rows: &Rows, piece: usize) -> i32 {
     best
 }
 
-/// Best rating of each piece, as defined by [`crate::Board::rating`].
+/// The best rating of each piece (see [`crate::Board::rating`]).
 pub(super) fn ratings<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<[u8; 7]> {
     let rows = Rows::new(simd, tables, well)?;
     let depth = tables.geometry.depth() as i32;
@@ -417,7 +423,8 @@ pub(super) fn ratings<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<
     }))
 }
 
-/// The worst piece if every piece can lower the stack: the first that lowers it by the fewest rows.
+/// The worst piece if every piece can lower the stack: the first of the pieces that lower it by the
+/// fewest rows.
 #[cold]
 fn least_drop(tables: &Tables, rows: &Rows) -> usize {
     let (mut worst, mut least) = (0, i32::MAX);
@@ -427,7 +434,7 @@ fn least_drop(tables: &Tables, rows: &Rows) -> usize {
             (worst, least) = (piece, drop);
         }
         if least <= 1 {
-            break; // the minimum, since every piece lowers the stack
+            break; // the minimum, because every piece lowers the stack
         }
     }
     worst
@@ -504,7 +511,7 @@ fn draw<S: Simd>(
     }
 }
 
-// The three functions below return `None` or false for wells that the fast emulator does not cover.
+// The functions below return `None` or `false` for wells that the fast emulator does not cover.
 
 #[inline(always)]
 pub(super) fn piece<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Piece> {
@@ -541,8 +548,8 @@ pub(super) fn children<S: Simd>(
     true
 }
 
-/// Returns the pieces that can clear lines. With `follow`, also the wells that the chosen piece
-/// leaves by clearing a line.
+/// Returns the pieces that can clear lines. If `follow` is given, also finds the wells that result
+/// when the chosen piece clears a line.
 #[inline(always)]
 pub(super) fn clears<S: Simd>(
     simd: S,
@@ -553,7 +560,7 @@ pub(super) fn clears<S: Simd>(
 ) -> Option<super::Clears> {
     let rows = Rows::new(simd, tables, well)?;
     let stack = rows.stack;
-    // By row of the stack: the number of its run. Only reachable rows matter.
+    // The index of the run that completes each row of the stack. Only reachable rows matter.
     let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
     let mut deepest = stack;
     for row in (lowest..stack).rev() {
@@ -567,7 +574,7 @@ pub(super) fn clears<S: Simd>(
     if deepest == stack {
         return Some(clears);
     }
-    // The last level at which the box still overlaps the deepest such row.
+    // The last level at which the box overlaps row `deepest`.
     let last = stack - deepest + 3;
     let mut words = [Seven::ZERO; 24];
     let zero = simd.load(&Seven::ZERO);

@@ -1,8 +1,10 @@
-//! The forward emulator: the piece that a well gets, and the children of the well.
+//! The forward emulator, which finds the piece that HATETRIS Mild gives in a well and the children
+//! of the well.
 //!
 //! The fast algorithm is in `core`. It is compiled once per SIMD level, and the level is chosen at
-//! run time. It covers widths 5 to 15 and wells without an empty row below their top, as all wells
-//! of a game are. The slow [oracle](crate::reference) handles everything else.
+//! run time. It covers widths 5 to 15, and wells that have no empty row below their top, which is
+//! true of all wells that occur in a game. The slow [oracle](crate::reference) handles all other
+//! wells.
 
 pub(crate) mod backward;
 mod children;
@@ -28,16 +30,17 @@ use crate::well::{Geometry, MAX_HEIGHT, ROWS_ABOVE_BAR, Well};
 use std::fmt;
 use std::sync::Arc;
 
-/// The instruction set that the emulator uses. Every level gives the same wells in the same order.
+/// The instruction set that the emulator uses. Every level produces the same wells in the same
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SimdLevel {
     /// Plain 64-bit code, for any processor.
     Portable,
-    /// AVX2, BMI1, BMI2, LZCNT and POPCNT (since Haswell and Zen 1).
+    /// AVX2, BMI1, BMI2, LZCNT and POPCNT (Haswell, Zen 1 and later).
     Avx2,
-    /// AVX-512 F, BW, DQ, VL (since the servers of Skylake).
+    /// AVX-512 F, BW, DQ and VL (Skylake server processors and later).
     Avx512,
-    /// AVX-512 with VBMI2 (since Ice Lake and Zen 4).
+    /// AVX-512 with VBMI2 (Ice Lake, Zen 4 and later).
     Avx512Vbmi2,
 }
 
@@ -50,7 +53,7 @@ impl SimdLevel {
         SimdLevel::Avx512Vbmi2,
     ];
 
-    /// Name of the level.
+    /// The name of the level.
     pub const fn name(self) -> &'static str {
         match self {
             SimdLevel::Portable => "portable",
@@ -74,7 +77,7 @@ impl fmt::Display for SimdLevel {
     }
 }
 
-/// A level together with the proof that the processor supports it.
+/// A level with a proof that the processor supports it.
 #[derive(Clone, Copy, Debug)]
 enum Backend {
     Portable(Portable),
@@ -115,8 +118,7 @@ impl Backend {
     }
 }
 
-/// Calls a function that is generic over `Simd`, in a copy compiled for the instructions of the
-/// backend.
+/// Calls a function that is generic over `Simd`, compiled for the backend's instruction set.
 macro_rules! with_backend {
     ($backend:expr, $function:ident($($name:ident: $type:ty),*) -> $result:ty) => {
         match $backend {
@@ -127,7 +129,7 @@ macro_rules! with_backend {
                 fn compiled(simd: avx2::Avx2, $($name: $type),*) -> $result {
                     $function(simd, $($name),*)
                 }
-                // SAFETY: the value `simd` exists only where these instructions were found.
+                // SAFETY: `simd` can only be created if the processor supports these instructions.
                 #[allow(unsafe_code)]
                 unsafe { compiled(simd, $($name),*) }
             }
@@ -139,7 +141,7 @@ macro_rules! with_backend {
                 fn compiled(simd: avx512::Avx512<false>, $($name: $type),*) -> $result {
                     $function(simd, $($name),*)
                 }
-                // SAFETY: the value `simd` exists only where these instructions were found.
+                // SAFETY: `simd` can only be created if the processor supports these instructions.
                 #[allow(unsafe_code)]
                 unsafe { compiled(simd, $($name),*) }
             }
@@ -151,7 +153,7 @@ macro_rules! with_backend {
                 fn compiled(simd: avx512::Avx512<true>, $($name: $type),*) -> $result {
                     $function(simd, $($name),*)
                 }
-                // SAFETY: the value `simd` exists only where these instructions were found.
+                // SAFETY: `simd` can only be created if the processor supports these instructions.
                 #[allow(unsafe_code)]
                 unsafe { compiled(simd, $($name),*) }
             }
@@ -170,15 +172,15 @@ pub struct Clears {
 }
 
 impl Clears {
-    /// The first piece that can clear one line, but not two or more.
+    /// The first piece that can clear a line but cannot clear two or more at once.
     #[inline]
     pub fn single(self) -> Option<Piece> {
         let single = self.pieces & !self.several;
         (single != 0).then(|| Piece::ALL[single.trailing_zeros() as usize])
     }
 
-    /// The first piece that cannot clear two or more lines, if it can clear one: S or none in
-    /// nearly all wells.
+    /// The first piece that cannot clear two or more lines at once, or `None` if this piece cannot
+    /// clear a line. The result is S or `None` in nearly all wells.
     #[inline]
     pub fn first(self) -> Option<Piece> {
         let first = self.several.trailing_ones() as usize;
@@ -186,11 +188,12 @@ impl Clears {
     }
 }
 
-/// A request for the wells that one of the pieces of [`Clears`] leaves by clearing lines.
+/// A request for the wells that result when one of the pieces in [`Clears`] clears lines.
 pub struct Follow<'a> {
-    /// Chooses the piece: one that can clear a line, but not two or more, or none.
+    /// Chooses the piece: one that can clear a line but cannot clear two or more at once, or
+    /// `None`.
     pub choose: fn(Clears) -> Option<Piece>,
-    /// Receives the wells. It does not change if no piece is chosen.
+    /// Receives the wells. Unchanged if no piece is chosen.
     pub children: &'a mut Children,
 }
 
@@ -205,8 +208,8 @@ impl Follow<'_> {
 
 /// The emulator for one geometry. Cheap to clone, because clones share their tables.
 ///
-/// It gives the pieces of HATETRIS Mild, which depend only on the well. See
-/// [`EnemyState`](crate::EnemyState) for the enemies that remember the game.
+/// It chooses pieces like HATETRIS Mild, whose choice depends only on the well. See
+/// [`EnemyState`](crate::EnemyState) for enemies that remember earlier wells.
 #[derive(Clone)]
 pub struct Emulator {
     reference: Reference,
@@ -255,8 +258,9 @@ impl Emulator {
         self.tables.as_deref()
     }
 
-    /// Returns the piece that HATETRIS Mild gives: the one whose best lock leaves the highest
-    /// stack, or the first of several in the order S Z O I L J T.
+    /// Returns the piece that HATETRIS Mild gives: the piece whose best lock (the one with the
+    /// lowest resulting stack) still has the highest stack. Ties go to the first piece in the order
+    /// S Z O I L J T.
     #[inline]
     pub fn piece(&self, well: &Well) -> Piece {
         let fast = self.tables.as_deref().and_then(|tables| {
@@ -265,7 +269,8 @@ impl Emulator {
         fast.unwrap_or_else(|| self.reference.piece(well))
     }
 
-    /// Returns the piece that HATETRIS Mild gives, and puts the wells that it can leave into `out`.
+    /// Returns the piece that HATETRIS Mild gives, and writes the wells that it can produce to
+    /// `out`.
     #[inline]
     pub fn expand(&self, well: &Well, out: &mut Children) -> Piece {
         let fast = self.tables.as_deref().and_then(|tables| {
@@ -284,7 +289,7 @@ impl Emulator {
         piece
     }
 
-    /// Puts the wells that `piece` can leave into `out`.
+    /// Writes the wells that `piece` can produce to `out`.
     #[inline]
     pub fn children(&self, well: &Well, piece: Piece, out: &mut Children) {
         let fast = self.tables.as_deref().is_some_and(|tables| {
@@ -303,10 +308,10 @@ impl Emulator {
 
     /// Returns the pieces that can clear lines.
     ///
-    /// `lowest` is a row (0 is the bottom) below which no cell can be reached. 0 is always correct;
-    /// a greater value saves time. If `out` is given and [`Clears::single`] names a piece, the
-    /// distinct wells that its line-clearing locks leave are put into `out`. Otherwise `out` is
-    /// unchanged.
+    /// `lowest` is a row (0 is the bottom row) below which no piece can reach a cell. 0 is
+    /// always correct; a greater value saves time. If `follow` is given and its `choose` returns a
+    /// piece, the distinct wells that result from the line-clearing locks of that piece replace the
+    /// contents of `follow.children`.
     #[inline]
     pub fn clears(&self, well: &Well, lowest: usize, mut follow: Option<Follow<'_>>) -> Clears {
         let fast = self
@@ -347,9 +352,10 @@ impl Emulator {
         clears
     }
 
-    /// Returns the best rating of each piece, in the order of [`Piece::ALL`]. A rating is the row
-    /// of the topmost filled cell after a lock, counted from the top of the board, or the number of
-    /// rows if the board is empty. The enemy gives the piece with the lowest best rating.
+    /// Returns the best rating of each piece, in the order of [`Piece::ALL`]. The rating of a lock
+    /// is the row of the topmost filled cell after the lock, counted from the top of the board, or
+    /// the number of rows if the board is empty. The enemy gives the piece with the lowest best
+    /// rating.
     pub fn ratings(&self, well: &Well) -> [u8; 7] {
         let fast = self
             .tables
@@ -362,16 +368,16 @@ impl Emulator {
         &self.reference
     }
 
-    /// Whether [`Emulator::collect_parents`] covers this well: it must fit sixteen rows with all
-    /// rows that may have been cleared.
+    /// Whether [`Emulator::collect_parents`] covers this well: the well must fit into sixteen rows
+    /// even after all rows that may have been cleared are restored.
     pub(crate) fn handles_parents_of(&self, well: &Well) -> bool {
         !self.rules.clear_above_bar
             || self.geometry.height() + ROWS_ABOVE_BAR <= MAX_HEIGHT
             || well.stack_height() + 4 <= self.geometry.height()
     }
 
-    /// Appends candidates for parents of a well, see [`crate::Backward`]. With `worst_piece`, this
-    /// skips some candidates in which another piece is worse.
+    /// Appends candidates for parents of a well (see [`crate::Backward`]). If `worst_piece` is set,
+    /// skips some candidates in which another piece is worse than the candidate's piece.
     pub(crate) fn collect_parents(
         &self,
         back: &backward::Tables,
@@ -380,7 +386,7 @@ impl Emulator {
         out: &mut Vec<Parent>,
     ) {
         let Some(forward) = self.tables() else { return };
-        // A piece that extends above the bar clears lines only under the variant rule.
+        // A piece that extends above the bar clears lines only if `clear_above_bar` is set.
         let above = if self.rules.clear_above_bar {
             ROWS_ABOVE_BAR
         } else {
@@ -410,8 +416,8 @@ impl Emulator {
         out.can_die = outcome.can_die;
     }
 
-    /// Removes children in which the game is over. If lines clear above the bar, this is known only
-    /// after the clear.
+    /// Removes children in which the game is over. If lines clear above the bar, the game-over test
+    /// follows the clear.
     #[inline(always)]
     fn judge_above_bar(&self, well: &Well, out: &mut Children) {
         let height = self.geometry.height();

@@ -1,37 +1,37 @@
-//! The SIMD operations of the emulator, and their portable implementation.
+//! The SIMD operations that the emulator uses, and their portable implementation.
 
 use super::children::Children;
 use super::tables::{SHAPE_BOTTOM, SHAPE_ROWS, Seven, Shape};
 use crate::well::{MAX_HEIGHT, Well};
 
-/// Landings by level, one word per level. See [`super::core`].
+/// Landings (resting positions of a piece), one word per level. See [`super::core`].
 pub(crate) type Levels = [u64; 24];
 
-/// Operations on seven words at a time, and drawing of children.
+/// Operations on seven words at a time, and the drawing of children.
 ///
-/// A value of an implementing type proves that the processor has the instructions.
+/// A value of an implementing type proves that the processor supports the instructions.
 pub(crate) trait Simd: Copy {
     /// Seven words in registers.
     type Words: Copy;
 
-    /// A set bit for each non-empty row of a well. The bottom row is bit 0.
+    /// Returns a set bit for each non-empty row of a well. Bit 0 is the bottom row.
     fn filled_rows(self, well: &Well) -> u32;
 
     fn load(self, words: &Seven) -> Self::Words;
     fn store(self, words: Self::Words) -> Seven;
     fn or(self, a: Self::Words, b: Self::Words) -> Self::Words;
     fn and(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// `!a & b`.
+    /// Computes `!a & b`.
     fn and_not(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// Adds the positions that are one key L, R or U away.
+    /// Adds the positions that one press of L, R or U reaches, including blocked ones.
     fn spread(self, words: Self::Words) -> Self::Words;
     fn equal(self, a: Self::Words, b: Self::Words) -> bool;
-    /// A set bit for each non-zero word.
+    /// Returns a set bit for each non-zero word.
     fn non_zero(self, words: Self::Words) -> u8;
 
-    /// Draws the piece at every landing over the well, in ascending order of levels, removes full
-    /// rows and puts the results into `children`. At level `d`, the bottom row of the box is `stack
-    /// - d` rows above the floor. Returns whether any line was cleared.
+    /// Places the piece in the well at every landing, in ascending order of levels, removes full
+    /// rows and writes the results to `children`. At level `d`, the bottom row of the box is
+    /// `stack - d` rows above the floor. Returns whether any line was cleared.
     fn draw(self, job: &Drawing<'_>, children: &mut Children) -> bool;
 }
 
@@ -42,14 +42,15 @@ pub(crate) struct Drawing<'a> {
     /// Height of the well's stack.
     pub(crate) stack: usize,
     pub(crate) landings: &'a Levels,
-    /// Number of levels in use. At each of them, a part of the box is above the floor.
+    /// Number of levels in use. At each of these levels, at least one row of the box is above the
+    /// floor.
     pub(crate) levels: usize,
     pub(crate) shapes: &'a [Shape; 64],
 }
 
 impl Drawing<'_> {
-    /// Panics unless sixteen rows of a shape can be read from [`Drawing::first_row`] of every
-    /// level. Unchecked reads rely on this.
+    /// Panics unless, for every level, sixteen rows of a shape can be read starting at
+    /// [`Drawing::first_row`]. Unchecked reads rely on this.
     #[inline(always)]
     pub(crate) fn check(&self) {
         const _: () = assert!(SHAPE_BOTTOM >= MAX_HEIGHT);
@@ -57,14 +58,14 @@ impl Drawing<'_> {
         assert!(self.stack <= MAX_HEIGHT && self.levels <= self.stack + 4);
     }
 
-    /// The row of a shape that coincides with the bottom row of the well at a level.
+    /// The row of a shape that coincides with the bottom row of the well at `level`.
     #[inline(always)]
     pub(crate) fn first_row(&self, level: usize) -> usize {
         SHAPE_BOTTOM + level - self.stack
     }
 }
 
-/// Portable code: 64-bit words, one after another.
+/// The portable implementation, which processes one 64-bit word after another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable;
 
@@ -149,7 +150,7 @@ impl Simd for Portable {
     }
 }
 
-/// Adds the positions that are one key L, R or U away.
+/// Adds the positions that one press of L, R or U reaches, including blocked ones.
 #[inline(always)]
 pub(crate) fn spread(word: u64) -> u64 {
     word | word << 1 | word >> 1 | word.rotate_left(16)
@@ -166,11 +167,11 @@ pub(crate) fn remove_full_rows(rows: &mut [u16; MAX_HEIGHT], full_row: u16) -> u
     (MAX_HEIGHT - kept) as u8
 }
 
-/// Maximum number of positions in a word. Lists that are written one word at a time need this much
-/// spare room.
+/// Maximum number of positions in a word. A list that is written one word at a time needs this many
+/// spare entries.
 pub(crate) const WORD: usize = 64;
 
 const _: () = assert!(
     SHAPE_ROWS * 2 * WORD < u16::MAX as usize,
-    "a shape's offset fits 16 bits"
+    "the offset of a shape fits into 16 bits"
 );

@@ -1,19 +1,18 @@
-//! The tables of the fast emulator: all data about the pieces in one geometry.
+//! The lookup tables of the fast emulator, which contain all data about the pieces in one geometry.
 //!
-//! A *word* is a set of positions of one piece whose boxes are at the same height. It is a `u64` of
-//! four 16-bit lanes, one lane per orientation. Bit `x + 2` of a lane is the box in column `x` (−2
-//! to `width − 2`, so at most 15 columns fit). On a word, the keys L and R are shifts by one, and U
-//! is a rotation by 16. A bit that a shift moves into the next lane always meets a wall there,
-//! because no orientation reaches both ends of its lane.
+//! A *word* is a set of positions of one piece whose 4×4 boxes are at the same height. It is a
+//! `u64` of four 16-bit lanes, one lane per orientation. Bit `x + 2` of a lane stands for the box
+//! in column `x` (−2 to `width − 2`, so at most 15 columns fit). The keys L and R shift a word by
+//! one bit, and U rotates it by 16 bits. A bit that a shift moves into the next lane always hits a
+//! wall there, because no orientation reaches both ends of its lane.
 //!
-//! The value of a row is looked up in two halves. The row blocks the union of the positions that
-//! its filled cells block. Two tables of 32 entries stay in the first-level cache. One table of
-//! 1,024 entries (480 KB together with the copies per piece) would take half of the second-level
-//! cache. Alone on a core, the large table was 6 to 10 % faster, but a beam search needs this cache
-//! for other data.
+//! A row is looked up in two halves, because a row blocks the union of the positions that its
+//! halves block. Two tables of 32 entries fit into the L1 cache. One table of 1,024 entries (480 KB
+//! including the copies per piece) would occupy half of the L2 cache. With a core to itself, the
+//! large table was 6 to 10 % faster, but a beam search needs this cache for other data.
 //!
-//! *Seven* words, one per piece in the order of [`Piece::ALL`], and an empty eighth form one
-//! 512-bit register.
+//! [`Seven`] holds seven words, one per piece in the order of [`Piece::ALL`], and an empty eighth
+//! word. Together they fill one 512-bit register.
 
 use crate::piece::{Cells, Piece};
 use crate::rules::Rules;
@@ -28,7 +27,7 @@ impl Seven {
     pub(crate) const ZERO: Seven = Seven([0; 8]);
 }
 
-/// Maximum number of columns that fit a lane.
+/// Maximum number of columns that fit into a lane.
 pub(crate) const MAX_FAST_WIDTH: usize = 15;
 
 /// Number of rows in a [`Shape`].
@@ -36,47 +35,48 @@ pub(crate) const SHAPE_ROWS: usize = 40;
 /// Index of the bottom row of the box in a [`Shape`].
 pub(crate) const SHAPE_BOTTOM: usize = 20;
 
-/// The rows of a piece at one position, bottom row of the box first. Empty rows before and after
-/// them make it possible to read sixteen rows of a well with the box at any height.
+/// The rows of a piece at one position, bottom row of the box first. Because of the empty rows
+/// before and after them, sixteen rows can be read with the box at any height in a well.
 pub(crate) type Shape = [u16; SHAPE_ROWS];
 
 pub(crate) struct Tables {
     pub(crate) geometry: Geometry,
-    /// Height of the highest stack that is covered. Sixteen rows must be enough for all children,
-    /// including those that extend above the bar before lines clear.
+    /// Maximum supported stack height. Sixteen rows must be enough for all children, including
+    /// those that extend above the bar before lines clear.
     pub(crate) max_stack: usize,
-    /// Number of bits in the lower part of a row.
+    /// Number of bits in the lower half of a row.
     pub(crate) low_bits: u32,
-    /// Positions that the filled cells of a row block, by the lower part of the row's value and by
-    /// its index in the box (0 is the top). Index 0 of every entry also contains the walls.
+    /// Positions that the filled cells of a row block, indexed by the lower half of the row and by
+    /// the row's index in the box (0 is the top). Index 0 of every entry also contains the
+    /// positions that the walls block.
     pub(crate) blocked_low: Box<[[Seven; 4]]>,
-    /// Positions that the filled cells of a row block, by the upper part of the row's value.
-    /// Without the walls.
+    /// Positions that the filled cells of a row block, indexed by the upper half of the row and by
+    /// the row's index in the box. Positions that the walls block are not included.
     pub(crate) blocked_high: Box<[[Seven; 4]]>,
     /// [`Tables::blocked_low`], separated by piece.
     pub(crate) piece_low: [Box<[[u64; 4]]>; 7],
     /// [`Tables::blocked_high`], separated by piece.
     pub(crate) piece_high: [Box<[[u64; 4]]>; 7],
-    /// By row value: number of the run of empty cells that a piece must fill to complete the row,
-    /// or 0 if no piece can.
+    /// Index of the run of empty cells that a piece must fill to complete a row, or 0 if no piece
+    /// can complete it. Indexed by the value of the row.
     pub(crate) run: Box<[u8]>,
-    /// By run and row of the box: positions that fill the run.
+    /// Positions that fill a run, indexed by run and by row of the box.
     pub(crate) completes: Box<[[Seven; 4]]>,
     /// [`Tables::completes`], separated by piece.
     pub(crate) piece_completes: [Box<[[u64; 4]]>; 7],
-    /// By number of rows of the box above the bar: positions with a cell there. They end the game
-    /// and clear nothing. All zero if the rules clear lines above the bar.
+    /// Positions with a cell above the bar, indexed by the number of box rows above the bar. Such
+    /// positions end the game and clear no lines. All zero if the rules clear lines above the bar.
     pub(crate) dead: [Seven; 5],
-    /// By `k`: positions whose topmost cell is in row `k` of the box or lower.
+    /// Positions whose topmost cell is in row `k` of the box or lower, indexed by `k`.
     pub(crate) top_from: [Seven; 4],
     /// Positions inside the walls.
     pub(crate) inside: Seven,
-    /// By piece and bit of a word: the rows of the piece.
+    /// The rows of a piece at a position, indexed by piece and by the position's bit in a word.
     pub(crate) shapes: [Box<[Shape; 64]>; 7],
 }
 
-/// Returns the positions for whose cells `wanted` returns true. Cells are given as column of the
-/// well and row of the box. Positions outside the walls are never included.
+/// Returns the positions for which `wanted` returns true. Each cell passed to `wanted` is a column
+/// of the well and a row of the box. Positions outside the walls are never included.
 pub(crate) fn seven(geometry: Geometry, wanted: impl Fn(Piece, &[(i32, i32); 4]) -> bool) -> Seven {
     let mut words = Seven::ZERO;
     for_each_position(geometry, |piece, bit, cells| {
@@ -85,8 +85,8 @@ pub(crate) fn seven(geometry: Geometry, wanted: impl Fn(Piece, &[(i32, i32); 4])
     words
 }
 
-/// Visits every position inside the walls: its piece, its bit in the word, and its cells (column of
-/// the well, row of the box).
+/// Calls `visit` for every position inside the walls with its piece, its bit in the word, and its
+/// cells (column of the well, row of the box).
 pub(crate) fn for_each_position(
     geometry: Geometry,
     mut visit: impl FnMut(Piece, u32, &[(i32, i32); 4]),
@@ -105,7 +105,7 @@ pub(crate) fn for_each_position(
     }
 }
 
-/// Number of bits in the lower part of a row.
+/// Number of bits in the lower half of a row.
 pub(crate) fn low_bits(geometry: Geometry) -> u32 {
     geometry.width().div_ceil(2) as u32
 }
@@ -114,8 +114,8 @@ impl Tables {
     /// Creates the tables for a geometry, or returns `None` if the fast emulator does not cover it.
     pub(crate) fn new(geometry: Geometry, rules: Rules) -> Option<Tables> {
         if !(5..=MAX_FAST_WIDTH).contains(&geometry.width()) {
-            // One piece can fill an empty row of four columns, which the shortcuts exclude. Sixteen
-            // columns do not fit a lane.
+            // A single piece can fill an empty row of four columns, which the shortcuts do not
+            // handle. Sixteen columns do not fit into a lane.
             return None;
         }
         let (width, height) = (geometry.width() as u32, geometry.height());
@@ -169,7 +169,7 @@ impl Tables {
         })
     }
 
-    /// The lower and the upper part of a row.
+    /// Splits a row into its lower and upper half.
     #[inline(always)]
     pub(crate) fn split(&self, row: u16) -> (usize, usize) {
         (
@@ -179,8 +179,8 @@ impl Tables {
     }
 }
 
-/// Returns the run of every row value, and the positions that fill each run. A run is one to four
-/// adjacent empty cells. Runs are numbered from 1 (54 of them at 15 columns).
+/// Returns the run index of every row value, and the positions that fill each run. A run is one to
+/// four adjacent empty cells. Run indices start at 1. There are 54 runs at 15 columns.
 fn runs(geometry: Geometry) -> (Box<[u8]>, Box<[[Seven; 4]]>) {
     let mut run_of = vec![0; 1 << geometry.width()];
     let mut completes = vec![[Seven::ZERO; 4]];

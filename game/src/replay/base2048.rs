@@ -1,21 +1,22 @@
-//! Base2048, the encoding of today's replays: eleven bits per character.
+//! Base2048, the encoding that the game uses for replays today: eleven bits per character.
 //!
-//! Bits are taken from each byte starting with the most significant one. The bits that remain at
-//! the end are padded with ones and form a last character: one of eight *endings* if at most three
-//! bits remain, otherwise one of the 2,048 normal characters.
+//! The bits of each byte are encoded starting with the most significant bit. The bits that remain
+//! at the end are padded with ones and form the last character. This is one of eight special
+//! characters (*endings*) if at most three bits remain, and otherwise one of the 2,048 normal
+//! characters.
 //!
-//! The repertoire is that of qntm's Base2048 (version 3.0.0 of the package `base2048`), which the
-//! game uses. This module exists because the Rust crate `base2048` has a different repertoire of
-//! the same size.
+//! The repertoire is that of qntm's Base2048 (version 3.0.0 of the npm package `base2048`), which
+//! the game uses. This module exists because the Rust crate `base2048` has a different repertoire
+//! of the same size.
 
 use super::{Encoding, ReplayError};
 
 /// Number of character ranges.
 const RANGES: usize = 221;
 
-/// The 2,048 characters in ascending order of their values, as the first and the last code point of
-/// each range.
-#[rustfmt::skip] // twelve per line, so pairs stay together
+/// The 2,048 characters in ascending order of their values, given as the first and the last code
+/// point of each range.
+#[rustfmt::skip] // twelve numbers per line, so that pairs stay together
 const REPERTOIRE: [u16; 2 * RANGES] = [
     0x0038, 0x0039, 0x0041, 0x005a, 0x0061, 0x007a, 0x00c6, 0x00c6, 0x00d0, 0x00d0, 0x00d8, 0x00d8,
     0x00de, 0x00df, 0x00e6, 0x00e6, 0x00f0, 0x00f0, 0x00f8, 0x00f8, 0x00fe, 0x00fe, 0x0110, 0x0111,
@@ -73,14 +74,14 @@ const BITS: u32 = 11;
 /// Number of bits in an ending.
 const ENDING_BITS: u32 = 3;
 
-/// The character of a value below 2,048.
+/// Returns the character for a value below 2,048.
 fn character(value: u16) -> char {
     let range = FIRST_VALUES.partition_point(|&first| first <= value) - 1;
     let code = REPERTOIRE[2 * range] + (value - FIRST_VALUES[range]);
     char::from_u32(u32::from(code)).expect("the ranges contain no surrogates")
 }
 
-/// The value of a normal character, or `None` for any other.
+/// Returns the value of a normal character, or `None` for any other character.
 fn value(character: char) -> Option<u16> {
     let code = u16::try_from(u32::from(character)).ok()?;
     let (ranges, _) = REPERTOIRE.as_chunks::<2>();
@@ -91,12 +92,12 @@ fn value(character: char) -> Option<u16> {
     (code <= last).then(|| FIRST_VALUES[range] + (code - first))
 }
 
-/// The value of an ending, or `None` for any other character.
+/// Returns the value of an ending, or `None` for any other character.
 fn ending(character: char) -> Option<u16> {
     character.to_digit(8).map(|value| value as u16)
 }
 
-/// Whether a text may contain this character.
+/// Whether this character is a normal character or an ending.
 pub(super) fn has(character: char) -> bool {
     value(character).is_some() || ending(character).is_some()
 }
@@ -131,7 +132,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Decodes a text. `first` is the position of its first character for error messages.
+/// Decodes a text. `first` is the position of its first character, used in error messages.
 pub(super) fn decode(text: &str, first: usize) -> Result<Vec<u8>, ReplayError> {
     let encoding = Encoding::Base2048;
     let mut bytes = Vec::with_capacity(text.len());

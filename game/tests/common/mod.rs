@@ -1,4 +1,4 @@
-//! Test data: wells from the vectors, and wells of generated games.
+//! Test data: wells from the vector files and wells from generated games.
 #![allow(dead_code)] // each test file uses only a part of this
 #![allow(clippy::unwrap_used)] // the lint does not recognise helper functions of tests
 
@@ -6,7 +6,7 @@ use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well}
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// The text of a vector file.
+/// Returns the text of a vector file.
 pub(crate) fn vector(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/vectors")
@@ -14,7 +14,7 @@ pub(crate) fn vector(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The wells of a benchmark file.
+/// Returns the wells in a benchmark file.
 pub(crate) fn bench_wells(name: &str) -> Vec<Well> {
     vector(name)
         .lines()
@@ -62,8 +62,8 @@ impl Random {
     }
 }
 
-/// `count` wells of random play: games against HATETRIS Mild in which about every fourth piece is a
-/// random one.
+/// Returns `count` wells from random play: games against HATETRIS Mild in which about every fourth
+/// piece is random.
 pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<Well> {
     let mut random = Random(seed);
     let mut children = Children::new();
@@ -84,8 +84,9 @@ pub(crate) fn random_wells(emulator: &Emulator, count: usize, seed: u64) -> Vec<
     wells
 }
 
-/// `count` wells of a greedy beam of `width`. At each depth it keeps the children with the fewest
-/// holes and the lowest stack. When the beam ends, it starts again with a random well.
+/// Returns `count` wells from a greedy beam of width `width`. At each depth, the beam keeps the
+/// children with the lowest cost, which increases with holes and stack height. A beam with no
+/// children left restarts with a random well.
 pub(crate) fn greedy_wells(emulator: &Emulator, count: usize, width: usize) -> Vec<Well> {
     let mut children = Children::new();
     let mut wells = Vec::with_capacity(count);
@@ -110,7 +111,7 @@ pub(crate) fn greedy_wells(emulator: &Emulator, count: usize, width: usize) -> V
     wells
 }
 
-/// Cost from holes and height. Less is better.
+/// Returns the cost of a well from its holes and its height. A lower cost is better.
 fn cost(well: &Well) -> u32 {
     let (mut above, mut holes) = (0u16, 0);
     for &row in well.rows().iter().rev() {
