@@ -1,15 +1,15 @@
-//! A future that belongs to a simulated process.
+//! Futures that belong to a simulated process.
 
 use crate::host::{Admission, Host};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Polls a future as its host admits it.
+/// A future that is polled only while its host admits it.
 pub(crate) struct Guarded<F> {
     host: Arc<dyn Host>,
     task: u64,
-    /// `None` after the process has crashed.
+    /// The wrapped future, or `None` after the process has crashed.
     future: Option<Pin<Box<F>>>,
 }
 

@@ -1,28 +1,29 @@
-//! What stands in for the operating system.
+//! The interface of simulated processes.
 
 use std::task::Waker;
 use std::time::Duration;
 
-/// Whether a task may be polled.
+/// Decision of a host whether a task may be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// The task is polled.
+    /// The task may be polled.
     Run,
-    /// The process is stalled: the host wakes the task when the process resumes.
+    /// The process is stalled. The host wakes the task when the process resumes.
     Wait,
-    /// The process has crashed: the task is dropped.
+    /// The process has crashed, so the task must be dropped.
     Drop,
 }
 
-/// A simulated process, as [`Env`](crate::Env) sees it. A restarted process is a new host.
+/// A simulated process that replaces the operating system in an [`Env`](crate::Env). After a restart, the
+/// process has a new host.
 pub trait Host: Send + Sync + 'static {
-    /// Returns the milliseconds since 1970 on this process's wall clock.
+    /// Returns the time of this process's wall clock, in milliseconds since 1970.
     fn wall_ms(&self) -> u64;
 
-    /// Draws a random number that depends on the simulation's seed alone.
+    /// Returns a random number that depends only on the simulation's seed.
     fn random(&self) -> u64;
 
-    /// Returns how long the next blocking work takes. The work runs inline after that time.
+    /// Returns the duration of the next blocking operation. After that time, the operation runs inline.
     fn blocking_delay(&self) -> Duration {
         Duration::ZERO
     }
@@ -30,10 +31,10 @@ pub trait Host: Send + Sync + 'static {
     /// Adds a task and returns its identifier, which is unique in this process.
     fn add_task(&self) -> u64;
 
-    /// Decides whether a task may be polled now. The host keeps the waker and wakes the task when the answer may have
-    /// changed: a crash must wake every task so that it is dropped.
+    /// Decides whether a task may be polled now. The host must keep the waker and wake the task when the
+    /// decision may have changed. In particular, a crash must wake every task so that it is dropped.
     fn admit(&self, task: u64, waker: &Waker) -> Admission;
 
-    /// Removes a task that has ended or was dropped.
+    /// Removes a task that has ended or has been dropped.
     fn remove_task(&self, task: u64);
 }

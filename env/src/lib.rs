@@ -1,11 +1,13 @@
-//! Time, randomness and tasks of one process, as a value.
+//! Time, randomness and tasks of one process, represented as a value.
 //!
-//! The coordinator and the worker reach the clock, the source of random numbers and the task scheduler through an
-//! [`Env`]. [`Env::system`] is the real one. [`Env::with_host`] hands all of it to a [`Host`]: the simulation runs
-//! many processes on one thread this way, and stalls, crashes and restarts each of them on its own.
+//! The coordinator and the worker access the clock, random numbers and the task scheduler only through an
+//! [`Env`]. [`Env::system`] uses the operating system. [`Env::with_host`] uses a simulated process (a
+//! [`Host`]). The simulation runs many processes on one thread in this way, and stalls, crashes and restarts
+//! each of them independently.
 //!
-//! `sleep`, `timeout` and `interval` are tokio's own. Under tokio's paused clock they are virtual, and so is
-//! [`Env::now`]. The exception is [`watch`], which tokio wakes in a random order.
+//! `sleep`, `timeout` and `interval` are used directly from tokio. Under tokio's paused clock, they are
+//! virtual, and so is [`Env::now`]. Tokio's `watch` channel is not used, because it wakes its receivers in
+//! random order: [`watch`] replaces it.
 //!
 //! # Examples
 //!
@@ -41,7 +43,7 @@ use tokio::time::Instant;
 /// Time, randomness and tasks of one process. Clones belong to the same process.
 #[derive(Clone)]
 pub struct Env {
-    /// `None` is the operating system.
+    /// The simulated process, or `None` for the operating system.
     host: Option<Arc<dyn Host>>,
 }
 
@@ -52,7 +54,7 @@ impl fmt::Debug for Env {
     }
 }
 
-/// Blocking work that panicked.
+/// An error for blocking work that panicked or was cancelled.
 #[derive(Debug, Error)]
 #[error("blocking work panicked: {0}")]
 pub struct Panicked(String);
@@ -66,12 +68,12 @@ impl Panicked {
 }
 
 impl Env {
-    /// Returns the environment of the operating system and of the current tokio runtime.
+    /// Returns the environment of the operating system. It requires a tokio runtime.
     pub fn system() -> Env {
         Env { host: None }
     }
 
-    /// Returns the environment of a process that `host` simulates.
+    /// Returns the environment of a process simulated by `host`.
     pub fn with_host(host: Arc<dyn Host>) -> Env {
         Env { host: Some(host) }
     }
@@ -81,7 +83,8 @@ impl Env {
         Instant::now()
     }
 
-    /// Returns the milliseconds since 1970 on the process's wall clock. The clock may jump, backwards too.
+    /// Returns the time of the process's wall clock, in milliseconds since 1970. The clock may jump forwards
+    /// or backwards.
     pub fn wall_ms(&self) -> u64 {
         match &self.host {
             Some(host) => host.wall_ms(),
@@ -89,7 +92,7 @@ impl Env {
         }
     }
 
-    /// Draws a random number. No result of a search depends on it.
+    /// Returns a random number. Results of a search never depend on it.
     pub fn random(&self) -> u64 {
         match &self.host {
             Some(host) => host.random(),
@@ -97,10 +100,11 @@ impl Env {
         }
     }
 
-    /// Wraps a future so that it belongs to this process. Every future that is spawned passes through here.
+    /// Wraps a future so that it belongs to this process. Every spawned future passes through this function.
     ///
-    /// The operating system's environment returns it unchanged in behavior. A host does not poll it while the process
-    /// is stalled, and drops it when the process crashes; after that the wrapper is pending forever.
+    /// In the operating system's environment, the wrapper only forwards to the future. With a host, the
+    /// wrapper does not poll the future while the process is stalled, and drops it when the process crashes.
+    /// After a crash, the wrapper remains pending indefinitely.
     pub fn guard<F>(&self, future: F) -> impl Future<Output = F::Output> + Send + 'static
     where
         F: Future + Send + 'static,
@@ -127,11 +131,12 @@ impl Env {
         tokio::spawn(self.guard(future))
     }
 
-    /// Runs blocking work: on a thread of tokio's blocking pool, or inline in a task of its own with a host. As in the
-    /// pool, work that has been started continues if the returned future is dropped.
+    /// Runs blocking work on a thread of tokio's blocking pool. With a host, the work runs inline in a
+    /// separate task instead. In both cases, work that has been started continues if the returned future is
+    /// dropped.
     ///
     /// # Errors
-    /// [`Panicked`] if the work panics, or if the runtime shuts down before the work starts.
+    /// Returns [`Panicked`] if the work panics, or if the runtime shuts down before the work starts.
     pub async fn run_blocking<T, F>(&self, work: F) -> Result<T, Panicked>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -173,7 +178,7 @@ fn system_wall_ms() -> u64 {
 
 fn system_random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    // The standard library takes the keys of its hash maps from the operating system, so two machines draw
-    // different numbers.
+    // The standard library seeds its hash maps with random numbers from the operating system, so different
+    // machines return different numbers.
     RandomState::new().hash_one(0)
 }

@@ -1,8 +1,8 @@
-//! A channel that keeps the last value, as tokio's `watch`, which wakes its receivers in the order in which they began
-//! to wait.
+//! A channel that keeps only the last value, like tokio's `watch`. It wakes its receivers in the order in
+//! which they started to wait.
 //!
-//! Tokio's own wakes them in an order that it draws at random, from a source that only an unstable option seeds. Two
-//! runs of one simulation seed would differ.
+//! Tokio's channel wakes its receivers in random order, and only an unstable option can seed that order. Two
+//! runs of the simulation with the same seed would therefore differ.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::task::{Context, Poll, Waker};
 use thiserror::Error;
 
-/// All senders or all receivers are gone.
+/// An error for a channel whose senders or receivers have all been dropped.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the channel is closed")]
 pub struct Closed;
@@ -26,7 +26,7 @@ struct State {
     version: u64,
     senders: usize,
     receivers: usize,
-    /// Number of the next waiter.
+    /// Key of the next waiter in `waiters`. Keys ascend, so waiters are woken in the order of waiting.
     next: u64,
     waiters: BTreeMap<u64, Waker>,
 }
@@ -49,18 +49,18 @@ impl<T> Shared<T> {
     }
 }
 
-/// Makes a channel. The receiver has seen the initial value.
+/// Creates a channel. Its receiver has already seen the initial value.
 pub fn channel<T>(initial: T) -> (Sender<T>, Receiver<T>) {
     let sender = Sender::new(initial);
     let receiver = sender.subscribe();
     (sender, receiver)
 }
 
-/// The sending half. Clones send to the same receivers.
+/// The sending half of a channel. Clones send to the same receivers.
 pub struct Sender<T>(Arc<Shared<T>>);
 
 impl<T> Sender<T> {
-    /// Makes a channel without a receiver.
+    /// Creates a channel that has no receiver.
     pub fn new(initial: T) -> Sender<T> {
         let state = State {
             senders: 1,
@@ -72,7 +72,7 @@ impl<T> Sender<T> {
         }))
     }
 
-    /// Returns a receiver that has seen the current value.
+    /// Creates a receiver that has already seen the current value.
     pub fn subscribe(&self) -> Receiver<T> {
         let mut state = self.0.state();
         state.receivers += 1;
@@ -85,7 +85,7 @@ impl<T> Sender<T> {
     /// Replaces the value.
     ///
     /// # Errors
-    /// [`Closed`] without a receiver; the value is then unchanged.
+    /// Returns [`Closed`] and leaves the value unchanged if there is no receiver.
     pub fn send(&self, value: T) -> Result<(), Closed> {
         if self.0.state().receivers == 0 {
             return Err(Closed);
@@ -94,13 +94,13 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Replaces the value and returns the one before, with or without a receiver.
+    /// Replaces the value and returns the previous value, even if there is no receiver.
     pub fn send_replace(&self, mut value: T) -> T {
         self.send_modify(|current| std::mem::swap(current, &mut value));
         value
     }
 
-    /// Changes the value, with or without a receiver.
+    /// Changes the value, even if there is no receiver.
     pub fn send_modify(&self, modify: impl FnOnce(&mut T)) {
         self.send_if_modified(|value| {
             modify(value);
@@ -108,7 +108,8 @@ impl<T> Sender<T> {
         });
     }
 
-    /// Changes the value. Notifies the receivers if `modify` returns true, and returns what it returned.
+    /// Changes the value, and notifies the receivers if `modify` returns `true`. Returns the result of
+    /// `modify`.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         let mut value = self.0.value.write().unwrap_or_else(PoisonError::into_inner);
         let modified = modify(&mut value);
@@ -119,7 +120,7 @@ impl<T> Sender<T> {
         modified
     }
 
-    /// Returns the value. While the guard lives, nothing can be sent.
+    /// Returns a reference to the value. Sending blocks while the reference exists.
     pub fn borrow(&self) -> RwLockReadGuard<'_, T> {
         self.0.borrow()
     }
@@ -160,40 +161,41 @@ impl<T: fmt::Debug> fmt::Debug for Sender<T> {
     }
 }
 
-/// The receiving half. A clone has seen what the original has seen.
+/// The receiving half of a channel. A clone has seen the same value as the original.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
-    /// The version of the last value that was seen.
+    /// Version of the last value that was seen.
     seen: u64,
 }
 
 impl<T> Receiver<T> {
-    /// Returns the value without marking it as seen. While the guard lives, nothing can be sent.
+    /// Returns a reference to the value without marking it as seen. Sending blocks while the reference
+    /// exists.
     pub fn borrow(&self) -> RwLockReadGuard<'_, T> {
         self.shared.borrow()
     }
 
-    /// Returns the value and marks it as seen.
+    /// Returns a reference to the value, and marks the value as seen.
     pub fn borrow_and_update(&mut self) -> RwLockReadGuard<'_, T> {
         let value = self.shared.borrow();
         self.seen = self.shared.state().version;
         value
     }
 
-    /// Marks the value as seen.
+    /// Marks the current value as seen.
     pub fn mark_unchanged(&mut self) {
         self.seen = self.shared.state().version;
     }
 
-    /// Marks the value as not seen.
+    /// Marks the current value as unseen.
     pub fn mark_changed(&mut self) {
         self.seen = self.seen.wrapping_sub(1);
     }
 
-    /// Whether the value has changed since it was seen.
+    /// Returns whether the value has changed since it was last seen.
     ///
     /// # Errors
-    /// [`Closed`] if all senders are gone.
+    /// Returns [`Closed`] if all senders have been dropped.
     pub fn has_changed(&self) -> Result<bool, Closed> {
         let state = self.shared.state();
         match state.senders {
@@ -202,10 +204,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits until the value changes, and marks it as seen.
+    /// Waits for a value that has not been seen, and marks it as seen.
     ///
     /// # Errors
-    /// [`Closed`] if all senders are gone and the last value has been seen.
+    /// Returns [`Closed`] if all senders have been dropped and the last value has been seen.
     pub async fn changed(&mut self) -> Result<(), Closed> {
         let changed = Changed {
             shared: &self.shared,
@@ -216,10 +218,10 @@ impl<T> Receiver<T> {
         Ok(())
     }
 
-    /// Waits until the value, which may be the current one, meets a condition, and marks it as seen.
+    /// Waits until the value meets a condition, and marks it as seen. The current value is checked first.
     ///
     /// # Errors
-    /// [`Closed`] if all senders are gone and the last value does not meet it.
+    /// Returns [`Closed`] if all senders have been dropped and the last value does not meet the condition.
     pub async fn wait_for(
         &mut self,
         mut meets: impl FnMut(&T) -> bool,
@@ -256,7 +258,7 @@ impl<T: fmt::Debug> fmt::Debug for Receiver<T> {
     }
 }
 
-/// Resolves to the version after `seen`.
+/// A future that waits for a version other than `seen` and returns it.
 struct Changed<'a, T> {
     shared: &'a Shared<T>,
     seen: u64,

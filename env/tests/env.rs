@@ -1,6 +1,6 @@
-//! The environment of the operating system, and that of a host.
+//! Tests of the operating system's environment and of a host's environment.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // test helpers
 
 use hatebeam_env::{Admission, Env, Host};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 
-/// A process that a test stalls and crashes.
+/// A simulated process that a test can stall and crash.
 struct Process {
     admission: Mutex<Admission>,
     tasks: Mutex<BTreeMap<u64, Option<Waker>>>,
@@ -75,7 +75,7 @@ async fn system_clock_and_randomness_are_real() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panic_of_blocking_work_is_an_error() {
+async fn panic_in_blocking_work_is_returned_as_error() {
     let hosts: [Env; 2] = [Env::system(), Env::with_host(Process::new())];
     for env in hosts {
         let panicked = env
@@ -102,7 +102,7 @@ async fn stalled_process_is_not_polled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn crashed_process_drops_its_tasks_and_never_answers() {
+async fn crashed_process_drops_its_tasks_without_completing_them() {
     let process = Process::new();
     let env = Env::with_host(process.clone());
     let (held, mut dropped) = oneshot::channel::<()>();
@@ -124,7 +124,7 @@ async fn crashed_process_drops_its_tasks_and_never_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn blocking_work_continues_without_its_caller() {
+async fn blocking_work_continues_after_its_future_is_dropped() {
     let env = Env::with_host(Process::new());
     let (done, is_done) = oneshot::channel();
     let work = env.run_blocking(move || done.send(Instant::now()));

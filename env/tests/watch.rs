@@ -1,4 +1,4 @@
-//! The channel that keeps the last value.
+//! Tests of the channel that keeps only the last value.
 
 use hatebeam_env::watch::{self, Closed};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ async fn receiver_sees_the_last_value_once() {
 }
 
 #[tokio::test]
-async fn wait_for_sees_the_current_value_and_later_ones() {
+async fn wait_for_checks_the_current_value_and_later_ones() {
     let (sender, mut receiver) = watch::channel(7);
     assert_eq!(*receiver.wait_for(|value| *value == 7).await.unwrap(), 7);
     let waits =
@@ -36,7 +36,7 @@ async fn wait_for_sees_the_current_value_and_later_ones() {
 }
 
 #[tokio::test]
-async fn closed_channel_is_an_error_after_the_last_value() {
+async fn receiver_reports_closed_channel_after_the_last_value() {
     let (sender, mut receiver) = watch::channel(0);
     let other = sender.clone();
     other.send(1).unwrap();
@@ -55,7 +55,7 @@ async fn closed_channel_is_an_error_after_the_last_value() {
 }
 
 #[tokio::test]
-async fn receivers_wake_in_the_order_in_which_they_began_to_wait() {
+async fn receivers_wake_in_the_order_of_waiting() {
     for _ in 0..20 {
         let sender = watch::Sender::new(0);
         let woken = Arc::new(Mutex::new(Vec::new()));

@@ -1,21 +1,21 @@
-//! A command that is run for each event.
+//! A hook that runs a command for each event.
 
 use crate::event::Event;
 use std::io::Write;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time between two checks of a running command.
+/// Interval at which a running command is checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A command that is run for each event, one at a time.
+/// A hook that runs a command for each event, one event at a time.
 pub(crate) struct CommandHook {
     pub(crate) command: String,
     pub(crate) timeout: Duration,
 }
 
 impl CommandHook {
-    /// Runs the command and waits for it.
+    /// Runs the command, passes the event on its standard input, and waits until it ends.
     pub(crate) fn deliver(
         &self,
         event: &Event,
@@ -31,19 +31,21 @@ impl CommandHook {
             .stdin(Stdio::piped())
             // Standard output is reserved for this program's results.
             .stdout(std::io::stderr());
-        // In a process group of its own the command does not receive Ctrl-C, and can be killed with its children.
+        // In a separate process group, the command does not receive Ctrl-C and can be killed together with
+        // its children.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command
             .spawn()
             .map_err(|error| format!("cannot run the command: {error}"))?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A command that does not read its input must not block this thread.
+            // Write on another thread, so that a command that does not read its input cannot block this
+            // thread.
             std::thread::spawn(move || drop(stdin.write_all(&json)));
         }
         match self.wait(&mut child, is_aborted)? {
             status if status.success() => Ok(()),
-            status => Err(format!("the command ended with {status}")),
+            status => Err(format!("the command failed: {status}")),
         }
     }
 
@@ -70,7 +72,8 @@ impl CommandHook {
     }
 }
 
-/// Kills a command and its children. It was not waited for yet, so its process ID is still its own.
+/// Kills a command and its children. The process has not been waited for yet, so its process ID cannot have
+/// been reused.
 fn kill(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id())

@@ -1,18 +1,19 @@
-//! Events, as receivers see them.
+//! Events in the form that receivers get.
 
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 use time::OffsetDateTime;
 
-/// Version of the format of events. A later release may add fields; existing fields keep their meaning.
+/// Version of the event format. A later release may add fields, but existing fields keep their meaning.
 pub const VERSION: u32 = 1;
 
-/// An event of a run: one JSON object.
+/// An event of a run, which is sent as one JSON object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// [`VERSION`].
+    /// Version of the format: [`VERSION`].
     pub version: u32,
-    /// Kind of the event: the field `event` names it, and its own fields are beside that.
+    /// Kind of the event. In JSON, the field `event` names the kind, and the kind's own fields follow at the
+    /// same level.
     #[serde(flatten)]
     pub kind: EventKind,
     /// Name of the run.
@@ -21,11 +22,11 @@ pub struct Event {
     pub time: String,
     /// Last committed depth.
     pub depth: u32,
-    /// Most lines of any game so far.
+    /// Maximum number of rows cleared by any game so far.
     pub score: u32,
 }
 
-/// Kind of an event, with the fields of that kind.
+/// Kind of an event, with the fields specific to that kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum EventKind {
@@ -34,66 +35,66 @@ pub enum EventKind {
         /// Width of the beam in wells.
         width: u64,
     },
-    /// A milestone: another number of depths is committed.
+    /// Another interval of depths has been committed.
     Depth {
-        /// Number of wells of the depth.
+        /// Number of wells at this depth.
         wells: u64,
-        /// Number of children made for it.
+        /// Number of children generated for this depth.
         children: u64,
-        /// Duration in seconds.
+        /// Search time of this depth, in seconds.
         seconds: f64,
     },
-    /// A game has more lines than any game before.
+    /// A game clears more rows than any game before.
     BestScore {},
     /// The run has used most of a limit, or reached it.
     Budget {
         /// Name of the limit: `max-cost` or `max-hours`.
         limit: String,
-        /// Used percentage of it.
+        /// Percentage of the limit that has been used.
         percent: u32,
-        /// The same in words.
+        /// Human-readable form of the percentage.
         text: String,
     },
-    /// A worker of the run is disconnected.
+    /// A worker of the run has been disconnected.
     WorkerLost {
         /// Name of the worker.
         worker: String,
-        /// Reason, as far as it is known.
+        /// Reason for the disconnection, if known.
         reason: String,
     },
     /// The run has ended.
     Finished {
-        /// Why it ended: `over` if the search is complete, or the name of a limit.
+        /// Reason for the end: `over` if the search is complete, or the name of a limit.
         end: String,
-        /// Number of pieces of the best game, if that was read back.
+        /// Number of pieces in the best game, if the game was read back.
         pieces: Option<u32>,
-        /// The best game in Base2048.
+        /// The best game encoded in Base2048, if the game was read back.
         replay: Option<String>,
         /// Files of the game: keys in the object store, or paths on this machine.
         files: Vec<String>,
     },
     /// The run cannot continue.
     Failed {
-        /// Reason.
+        /// Reason for the failure.
         reason: String,
     },
     /// A user stopped the run.
     Cancelled {},
 }
 
-/// Importance of an event: a full queue drops the least important ones.
+/// Importance of an event. A full queue drops the least important events first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Importance {
-    /// The next milestone replaces it.
+    /// The event may be dropped, because the next milestone replaces it.
     Milestone,
-    /// Receivers miss it.
+    /// The event may be dropped, but receivers then miss it.
     Notice,
-    /// The end of a run, after which nothing follows: never dropped.
+    /// The end of a run. It is never dropped, because no later event replaces it.
     End,
 }
 
 impl EventKind {
-    /// Returns the name, as in the field `event`.
+    /// Returns the name of the kind, as used in the field `event`.
     pub fn name(&self) -> &'static str {
         match self {
             EventKind::Started { .. } => "started",
@@ -126,12 +127,12 @@ impl EventKind {
 pub struct Progress {
     /// Last committed depth.
     pub depth: u32,
-    /// Most lines of any game.
+    /// Maximum number of rows cleared by any game so far.
     pub lines: u32,
 }
 
 impl Event {
-    /// Returns an event of a run.
+    /// Creates an event of a run.
     pub fn new(run: &str, progress: Progress, kind: EventKind, time: SystemTime) -> Event {
         Event {
             version: VERSION,
@@ -148,7 +149,7 @@ impl Event {
     }
 }
 
-/// Formats a time as RFC 3339, in whole seconds.
+/// Formats a time according to RFC 3339, truncated to whole seconds.
 fn rfc3339(time: SystemTime) -> String {
     let time = OffsetDateTime::from(time);
     let (date, (hour, minute, second)) = (time.date(), time.to_hms());
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, UNIX_EPOCH};
 
-    /// Every kind of event, and its JSON after the common fields.
+    /// Returns all kinds of events, each with the part of its JSON that follows `"event":`.
     fn examples() -> [(EventKind, &'static str); 9] {
         let text = str::to_owned;
         [

@@ -1,4 +1,4 @@
-//! Hooks, each with a thread of its own.
+//! Hooks, each of which runs on a separate thread.
 
 use crate::command::CommandHook;
 use crate::event::Event;
@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How long an aborted delivery may take to end.
+/// Maximum time to wait for an aborted delivery to end.
 const ABORT: Duration = Duration::from_secs(1);
 
 /// Time limits of hooks.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// Maximum duration of a command, which is killed after that.
+    /// Maximum duration of a command, after which the command is killed.
     pub command: Duration,
-    /// Maximum duration of a webhook's request, which is retried after that.
+    /// Maximum duration of a webhook request, after which the request is retried.
     pub request: Duration,
-    /// Wait before the first retry of a webhook. Each further wait is twice as long.
+    /// Wait before a webhook's first retry. Each further wait is twice as long as the previous one.
     pub first_wait: Duration,
 }
 
@@ -32,14 +32,14 @@ impl Default for Timing {
     }
 }
 
-/// Settings of hooks. They may contain secrets, and so have no `Debug`.
+/// Settings of hooks. They implement no `Debug`, because they may contain secrets.
 #[derive(Clone, Default)]
 pub struct Hooks {
     /// Command that `sh -c` runs for each event, with the event on its standard input.
     pub command: Option<String>,
     /// URL to which each event is sent.
     pub webhook: Option<String>,
-    /// Secret that signs the requests of the webhook.
+    /// Secret that signs webhook requests.
     pub secret: Option<String>,
     /// Time limits.
     pub timing: Timing,
@@ -49,7 +49,7 @@ impl Hooks {
     /// Checks the settings without starting the hooks.
     ///
     /// # Errors
-    /// [`HookError`].
+    /// Returns a [`HookError`] if the webhook's URL or secret is invalid.
     pub fn check(&self) -> Result<(), HookError> {
         self.webhook().map(drop)
     }
@@ -60,17 +60,18 @@ impl Hooks {
     }
 }
 
-/// Why the hooks cannot be started.
+/// The reason why the hooks cannot be started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HookError {
-    /// The URL of the webhook is not valid. The message does not contain it, because it may contain a secret.
-    #[error("the URL of the webhook is not valid: {0}")]
+    /// The webhook's URL is invalid. The message does not contain the URL, because the URL may contain a
+    /// secret.
+    #[error("invalid webhook URL: {0}")]
     Address(String),
-    /// The secret is empty.
-    #[error("the secret of the webhook is empty: set it to a value, or unset it")]
+    /// The webhook's secret is empty.
+    #[error("the webhook secret is empty: set it to a value, or unset it")]
     EmptySecret,
-    /// The thread cannot be started, or the certificates of the machine cannot be read.
+    /// A thread cannot be started, or the machine's root certificates cannot be read.
     #[error("cannot start the hooks")]
     Start(#[source] std::io::Error),
 }
@@ -81,7 +82,7 @@ enum Hook {
 }
 
 impl Hook {
-    /// Returns the name for logs.
+    /// Returns the hook's name for logs.
     fn label(&self) -> String {
         match self {
             Hook::Command(_) => "command".to_owned(),
@@ -98,7 +99,7 @@ impl Hook {
     }
 }
 
-/// Sends events to all hooks. Only [`Events::close`] waits for them.
+/// Sends events to all hooks. Only [`Events::close`] waits for deliveries.
 #[derive(Clone)]
 pub struct Events {
     queues: Arc<Vec<Arc<Queue>>>,
@@ -111,10 +112,10 @@ impl std::fmt::Debug for Events {
 }
 
 impl Events {
-    /// Starts the hooks. Returns `None` if there are none.
+    /// Starts the hooks. Returns `None` if no hooks are configured.
     ///
     /// # Errors
-    /// [`HookError`].
+    /// Returns a [`HookError`] if the settings are invalid or a hook cannot be started.
     pub fn start(hooks: &Hooks) -> Result<Option<Events>, HookError> {
         let timing = hooks.timing;
         let mut all = Vec::new();
@@ -148,8 +149,8 @@ impl Events {
         self.put(event, None);
     }
 
-    /// Queues an event, and calls `then` with whether all hooks have accepted it. The thread of the last hook that accepts
-    /// or drops it makes the call.
+    /// Queues an event, and later calls `then` with `true` if every hook accepted the event, or with `false`
+    /// otherwise. The call is made on the thread of the last hook that accepts or drops the event.
     pub fn send_then(&self, event: Event, then: impl FnOnce(bool) + Send + 'static) {
         self.put(event, Some(Box::new(then)));
     }
@@ -163,8 +164,8 @@ impl Events {
         }
     }
 
-    /// Refuses further events, waits until the queued ones are delivered, and aborts what is left after this limit.
-    /// Blocks.
+    /// Refuses further events, and waits until the queued events are delivered. After `limit`, aborts the
+    /// remaining deliveries. This function blocks.
     pub fn close(&self, limit: Duration) {
         let until = Instant::now() + limit;
         self.queues.iter().for_each(|queue| queue.close());
@@ -181,7 +182,7 @@ impl Events {
     }
 }
 
-/// Delivers queued events one after the other, until the queue is closed.
+/// Delivers queued events one at a time until the queue is closed.
 fn deliver_all(hook: &Hook, queue: &Queue) {
     let label = hook.label();
     while let Some((delivery, dropped)) = queue.next() {

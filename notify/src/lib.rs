@@ -1,7 +1,7 @@
 //! Events of runs, and their delivery to hooks: a command, a webhook, or both.
 //!
-//! Each hook has a thread and a queue of its own, so that neither a search nor the other hook waits for it. A hook that is
-//! slow, hangs or fails loses events, but never delays a search. `docs/events.md` is the contract with receivers.
+//! Each hook has a separate thread and queue, so that it delays neither the search nor the other hook. Events
+//! are lost if a hook is too slow, hangs or fails. `docs/events.md` documents the guarantees for receivers.
 
 mod command;
 mod event;

@@ -1,9 +1,9 @@
-//! Which events a committed depth causes.
+//! Selection of the events that a committed depth causes.
 
 use crate::event::{EventKind, Progress};
 use hatebeam_search::DepthRecord;
 
-/// Progress of a run, and the events that its committed depths cause.
+/// Progress of a run. It determines the events that the run's committed depths cause.
 #[derive(Clone, Debug)]
 pub struct Milestones {
     every: u32,
@@ -11,8 +11,8 @@ pub struct Milestones {
 }
 
 impl Milestones {
-    /// Returns the milestones of a run that starts or resumes at this progress, with `every` depths between two
-    /// [`EventKind::Depth`] events.
+    /// Creates the milestones of a run that starts or resumes at `progress`. An [`EventKind::Depth`] event is
+    /// caused at each multiple of `every` depths.
     pub fn new(every: u32, progress: Progress) -> Milestones {
         Milestones {
             every: every.max(1),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_of_zero_means_every_depth() {
+    fn interval_of_zero_reports_every_depth() {
         let mut milestones = Milestones::new(0, Progress::default());
         assert_eq!(milestones.committed(&record(1, 0)).len(), 1);
     }

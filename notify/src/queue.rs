@@ -1,14 +1,15 @@
-//! Events that wait for one hook.
+//! Queues of events for hooks.
 
 use crate::event::{Event, Importance};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Maximum number of waiting events. Ends of runs do not count: there is at most one for each run.
+/// Maximum number of queued events. Run-end events may exceed it, because a queue holds at most one per run.
 pub(crate) const MAX_WAITING: usize = 256;
 
-/// Calls back with whether every hook has accepted an event, after the last one has accepted or dropped it.
+/// Runs a callback when no hook handles the event any more. The argument is `true` if every hook has accepted
+/// the event.
 pub(crate) struct Receipt {
     /// Number of hooks that have not accepted the event.
     missing: Mutex<usize>,
@@ -39,7 +40,7 @@ impl Drop for Receipt {
     }
 }
 
-/// An event on its way to one hook.
+/// An event that is being delivered to one hook.
 pub(crate) struct Delivery {
     pub(crate) event: Arc<Event>,
     pub(crate) receipt: Arc<Receipt>,
@@ -60,17 +61,17 @@ impl Delivery {
 #[derive(Default)]
 struct Waiting {
     events: VecDeque<Delivery>,
-    /// Number of events dropped since the last call of [`Queue::next`].
+    /// Number of events dropped since the last call to [`Queue::next`].
     dropped: u64,
-    /// Further events are refused.
+    /// Whether further events are refused.
     is_closed: bool,
-    /// Waiting events are dropped, and the current delivery is aborted.
+    /// Whether the queued events are dropped and the current delivery is aborted.
     is_aborted: bool,
-    /// The thread of the hook has ended.
+    /// Whether the hook's thread has ended.
     has_ended: bool,
 }
 
-/// Events that wait for one hook.
+/// A queue of events for one hook.
 #[derive(Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
@@ -82,8 +83,8 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event. A full queue drops the oldest of the least important events. It drops the end of a run only for a
-    /// later end of the same run.
+    /// Adds an event. A full queue drops the oldest of its least important events. A run-end event is dropped
+    /// only when a later run-end event of the same run replaces it.
     pub(crate) fn put(&self, delivery: Delivery) {
         let mut waiting = self.lock();
         if waiting.is_closed {
@@ -99,12 +100,13 @@ impl Queue {
         }
         drop(waiting);
         self.changed.notify_all();
-        // Its receipt may call back: not while the queue is locked.
+        // Dropping the delivery may run the receipt's callback, which must not happen while the queue is
+        // locked.
         drop(dropped);
     }
 
-    /// Waits for the next event. Returns it with the number of events dropped since the last call, or `None` if there
-    /// will be no more.
+    /// Waits for the next event. Returns it with the number of events dropped since the last call, or `None`
+    /// if no more events will follow.
     pub(crate) fn next(&self) -> Option<(Delivery, u64)> {
         let mut waiting = self.lock();
         loop {
@@ -124,7 +126,7 @@ impl Queue {
         }
     }
 
-    /// Returns whether the current delivery must stop.
+    /// Returns whether the current delivery must be aborted.
     pub(crate) fn is_aborted(&self) -> bool {
         self.lock().is_aborted
     }
@@ -135,7 +137,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Drops the waiting events and returns their number.
+    /// Drops the queued events, requests that the current delivery be aborted, and returns the number of
+    /// dropped events.
     pub(crate) fn abort(&self) -> usize {
         let mut waiting = self.lock();
         waiting.is_aborted = true;
@@ -145,13 +148,14 @@ impl Queue {
         dropped.len()
     }
 
-    /// Records that the thread of the hook has ended.
+    /// Records that the hook's thread has ended.
     pub(crate) fn set_ended(&self) {
         self.lock().has_ended = true;
         self.changed.notify_all();
     }
 
-    /// Waits until the thread of the hook has ended, and returns whether it has by then.
+    /// Waits until the hook's thread has ended, but at most until `until`. Returns whether the thread has
+    /// ended.
     pub(crate) fn wait_ended(&self, until: Instant) -> bool {
         let mut waiting = self.lock();
         while !waiting.has_ended {
@@ -166,7 +170,7 @@ impl Queue {
     }
 }
 
-/// Returns the index of the event to drop.
+/// Returns the index of the event to drop from a full queue, if an event can be dropped.
 fn to_drop(events: &VecDeque<Delivery>) -> Option<usize> {
     let importances = || {
         events
@@ -251,12 +255,12 @@ mod tests {
     }
 
     #[test]
-    fn end_of_a_run_is_never_dropped() {
+    fn run_end_is_dropped_only_for_later_end_of_same_run() {
         let queue = Queue::default();
         for run in 0..2 * MAX_WAITING as u32 {
             queue.put(failed(&format!("r{run}"), run));
         }
-        // A later milestone is dropped at once; a later end of the same run replaces the earlier one.
+        // The milestone is dropped immediately. The later end of run `r0` replaces the earlier one.
         queue.put(milestone(9));
         queue.put(failed("r0", 9999));
         let (names, dropped) = drain(&queue);
@@ -269,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn receipt_says_whether_all_hooks_accepted() {
+    fn receipt_reports_whether_all_hooks_accepted() {
         let called = Arc::new(AtomicU32::new(0));
         let event = Arc::new(Event::new(
             "r",

@@ -1,4 +1,4 @@
-//! A webhook: sends events as JSON by HTTP.
+//! A webhook, which sends events as JSON over HTTP.
 
 use crate::event::Event;
 use crate::events::{HookError, Timing};
@@ -14,15 +14,15 @@ use rustls::crypto::ring::default_provider;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Environment variable with the secret that signs requests. There is no option for it, because every user of the machine
-/// can read the arguments of processes.
+/// Environment variable that contains the secret for signing requests. No command-line option accepts the
+/// secret, because every user of the machine can read the arguments of processes.
 pub const SECRET_VARIABLE: &str = "HATEBEAM_WEBHOOK_SECRET";
 const SIGNATURE: &str = "x-hatebeam-signature";
 const KIND: &str = "x-hatebeam-event";
-/// Maximum number of attempts for an event. The waits between them double, so the last attempt is about 15 seconds after
-/// the first.
+/// Maximum number of attempts to send an event. The waits between attempts double, so the last attempt starts
+/// about 15 seconds after the first.
 const MAX_ATTEMPTS: u32 = 6;
-/// Time between two checks for shutdown.
+/// Interval at which a delivery checks for shutdown.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 type Sender = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
@@ -36,7 +36,7 @@ pub(crate) struct Webhook {
     runtime: tokio::runtime::Runtime,
 }
 
-/// Why an attempt failed.
+/// The reason why an attempt failed.
 enum Failure {
     /// A retry may succeed.
     Transient(String),
@@ -45,7 +45,7 @@ enum Failure {
 }
 
 impl Webhook {
-    /// Returns the webhook of a URL. `secret` signs the requests.
+    /// Creates a webhook that sends to the URL `address`. If `secret` is given, it signs the requests.
     pub(crate) fn new(
         address: &str,
         secret: Option<&str>,
@@ -71,7 +71,7 @@ impl Webhook {
         }
         let builder = match uri.scheme_str() {
             Some("http") => {
-                // Plain HTTP checks no certificates, and the machine need not have any.
+                // Plain HTTP needs no root certificates, and the machine may not have any.
                 let tls = rustls::ClientConfig::builder_with_provider(default_provider().into())
                     .with_safe_default_protocol_versions()
                     .map_err(|error| HookError::Start(std::io::Error::other(error)))?
@@ -89,7 +89,7 @@ impl Webhook {
             .build()
             .map_err(HookError::Start)?;
         let sender = Client::builder(TokioExecutor::new())
-            // Hours can pass between two events.
+            // Keep no idle connections, because hours can pass between two events.
             .pool_max_idle_per_host(0)
             .build(builder.https_or_http().enable_http1().build());
         Ok(Webhook {
@@ -101,7 +101,7 @@ impl Webhook {
         })
     }
 
-    /// Returns scheme and host for logs: the path may be a secret.
+    /// Returns the scheme and host for logs. The path is omitted, because it may contain a secret.
     pub(crate) fn label(&self) -> String {
         let scheme = self.uri.scheme_str().unwrap_or_default();
         let host = self
@@ -111,7 +111,8 @@ impl Webhook {
         format!("{scheme}://{host}")
     }
 
-    /// Sends an event until it is accepted, until a failure is permanent, or until the last attempt fails.
+    /// Sends an event, and retries until it is accepted, a failure is permanent, or the maximum number of
+    /// attempts is reached.
     pub(crate) fn deliver(
         &self,
         event: &Event,
@@ -187,7 +188,8 @@ impl Webhook {
         match status {
             _ if status.is_success() => Ok(()),
             _ if status.is_redirection() => {
-                // Otherwise the server could send an event and its signature anywhere.
+                // Following a redirect would let the server forward an event and its signature to any
+                // address.
                 Err(Failure::Permanent(format!(
                     "{reason}: redirects are not followed"
                 )))
@@ -201,7 +203,7 @@ impl Webhook {
     }
 }
 
-/// Returns an error with its causes.
+/// Returns the message of an error, followed by those of its causes.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -212,7 +214,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Returns `sha256=` and the HMAC of the body in hex.
+/// Returns `sha256=` followed by the HMAC of the body in hexadecimal.
 fn signature(key: &hmac::Key, body: &[u8]) -> String {
     let mut text = "sha256=".to_owned();
     for byte in hmac::sign(key, body).as_ref() {
@@ -225,7 +227,7 @@ fn signature(key: &hmac::Key, body: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Test case 2 of RFC 4231.
+    /// Uses test case 2 of RFC 4231.
     #[test]
     fn signatures_are_hmac_sha256() {
         let key = hmac::Key::new(hmac::HMAC_SHA256, b"Jefe");
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_checked_and_logged_without_their_path() {
+    fn urls_are_checked_and_labels_omit_their_path() {
         let new = |address, secret| Webhook::new(address, secret, Timing::default());
         for address in [
             "",

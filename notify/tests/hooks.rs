@@ -1,6 +1,6 @@
-//! Hooks that fail, hang and are late: real commands, and a real server.
+//! Tests of hooks that fail, hang or are slow, with real commands and a real server.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // test helpers
 #![cfg(unix)]
 
 use hatebeam_notify::{Event, EventKind, Events, Hooks, Progress, Timing};
@@ -77,7 +77,8 @@ fn receive(stream: &TcpStream) -> Received {
     Received { head, body }
 }
 
-/// Starts a server that answers one request after the other with these, and closes the connection for an empty one.
+/// Starts a server that answers successive requests with `answers`. For an empty answer, it closes the
+/// connection instead.
 fn server(answers: Vec<&'static str>) -> (SocketAddr, Receiver<Received>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -112,7 +113,7 @@ fn is_accepted(events: &Events, event: Event) -> bool {
 }
 
 #[test]
-fn command_gets_every_event_in_order() {
+fn command_receives_all_events_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let (file, env) = (dir.path().join("events"), dir.path().join("env"));
     let command = format!(
@@ -132,7 +133,7 @@ fn command_gets_every_event_in_order() {
     assert_eq!(names, ["started", "best-score", "finished"]);
     let env = std::fs::read_to_string(&env).unwrap();
     assert_eq!(env, "started a b 3\nbest-score a b 3\nfinished a b 3\n");
-    // After closing, events are refused.
+    // A closed queue refuses events.
     assert!(!is_accepted(&events, finished("late")));
     assert_eq!(lines(&file).len(), 3);
 }
@@ -145,7 +146,7 @@ fn failing_command_loses_only_its_event() {
         event("r", EventKind::Started { width: 1 })
     ));
     assert!(!is_accepted(&events, event("r", EventKind::Cancelled {})));
-    // An event that is larger than a pipe, for a command that never reads.
+    // The event is larger than a pipe's buffer, and the command never reads it.
     let events = commanded("exit 0", quick());
     let reason = "x".repeat(1 << 20);
     assert!(is_accepted(
@@ -170,7 +171,7 @@ fn hanging_command_is_killed_with_its_children() {
     let pid = std::fs::read_to_string(&file).unwrap();
     let status = format!("/proc/{}/stat", pid.trim());
     let gone = || {
-        // A zombie is dead as well.
+        // A zombie process counts as dead.
         let stat = std::fs::read_to_string(&status).unwrap_or_default();
         stat.is_empty() || stat.contains(") Z ")
     };
@@ -248,7 +249,7 @@ fn webhook_is_not_retried_after_refusal_or_redirect() {
         assert!(!is_accepted(&events, finished("r")), "{answer}");
         let first = received.try_recv().unwrap();
         assert!(!first.head.contains("x-hatebeam-signature"));
-        // The next request is for the next event.
+        // The next request belongs to the next event, so the first event was not retried.
         assert!(is_accepted(&events, event("s", EventKind::Cancelled {})));
         let next: Event = serde_json::from_slice(&received.recv().unwrap().body).unwrap();
         assert_eq!(next.run, "s");
@@ -276,13 +277,13 @@ fn unreachable_webhook_does_not_delay_the_command() {
     let (sender, receipts) = channel();
     events.send_then(finished("r"), move |by_all| sender.send(by_all).unwrap());
     let begun = Instant::now();
-    // The command receives the event while the webhook waits.
+    // The command receives the event while the webhook waits for its retry.
     while lines(&file).is_empty() {
         assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(10));
     }
     events.close(Duration::from_millis(100));
     assert!(begun.elapsed() < PATIENCE);
-    // Only one of two hooks has accepted the event.
+    // Only one of the two hooks accepted the event.
     assert!(!receipts.recv_timeout(PATIENCE).unwrap());
 }

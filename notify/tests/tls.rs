@@ -1,6 +1,6 @@
-//! A webhook behind TLS gets events only if the machine trusts its certificate.
+//! Tests that a webhook with TLS receives events only if the machine trusts its certificate.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // test helpers
 
 use hatebeam_notify::{Event, EventKind, Events, Hooks, Progress, Timing};
 use rustls::pki_types::PrivateKeyDer;
@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Variable with the URL to which the child process sends its event.
+/// Environment variable with the URL to which the child process sends its event.
 const ADDRESS: &str = "HATEBEAM_TEST_ADDRESS";
 
-/// Sends an event to this URL. A child process does this, because the environment decides which certificates are trusted.
+/// Sends an event to a URL. This runs in a child process, because environment variables determine the trusted
+/// certificates.
 fn send_to(address: String) {
     let hooks = Hooks {
         webhook: Some(address),
@@ -37,7 +38,8 @@ fn send_to(address: String) {
     assert!(receipts.recv_timeout(Duration::from_secs(60)).unwrap());
 }
 
-/// Starts a server that passes on what trusting clients send.
+/// Starts a server that passes on the requests that it receives. Clients send a request only if they trust
+/// the certificate.
 fn server(certificate: &rcgen::CertifiedKey<rcgen::KeyPair>) -> (u16, Receiver<String>) {
     let key = PrivateKeyDer::try_from(certificate.signing_key.serialize_der()).unwrap();
     let config =
@@ -62,7 +64,7 @@ fn server(certificate: &rcgen::CertifiedKey<rcgen::KeyPair>) -> (u16, Receiver<S
                     Ok(read) if read > 0 => {
                         text.push_str(std::str::from_utf8(&buffer[..read]).unwrap())
                     }
-                    // The client does not trust the certificate.
+                    // The client does not trust the certificate, or has closed the connection.
                     _ => break,
                 }
             }

@@ -113,13 +113,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn random_and_damaged_batches_never_panic(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(batches())) {
+    fn invalid_batches_never_panic(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(batches())) {
         messages::batch(&noise);
         messages::batch(&bad);
     }
 
     #[test]
-    fn random_and_damaged_messages_never_panic(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(valid_messages())) {
+    fn invalid_messages_never_panic(noise in prop::collection::vec(any::<u8>(), 0..600), bad in damaged(valid_messages())) {
         messages::message(&noise);
         messages::message(&bad);
     }

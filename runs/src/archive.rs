@@ -1,8 +1,9 @@
-//! A run in the object store, whose games are read back by look-ups.
+//! A run in the object store, whose games are read back with lookups.
 //!
-//! A look-up reads the tables that were fetched before. If one is missing, it names the table
-//! ([`StoreError::MissingTables`]), and [`Archive::look_up`] fetches the table and continues the search. Look-ups do not
-//! wait for the object store, so they run on any thread, and a simulation runs them as well.
+//! A lookup searches only tables that have been fetched. If it needs another table, it fails with an error
+//! that names the table ([`StoreError::MissingTables`]). [`Archive::look_up`] then fetches the table and
+//! resumes the lookup. A lookup itself never waits for the object store, so it can run on any thread, and the
+//! simulation can run it too.
 
 use crate::error::ManifestError;
 use crate::manifest::Manifest;
@@ -23,22 +24,23 @@ use std::path::Path;
 use tempfile::TempDir;
 use thiserror::Error;
 
-/// The tables that an archive has fetched.
+/// Storage for the tables that an archive has fetched.
 pub trait ArchiveTables: Send {
-    /// Adds the table of a shard, as it is in the object store.
+    /// Adds the table of one shard, with the bytes that the object store returned.
     ///
     /// # Errors
-    /// Errors of writing and reading the table.
+    /// Returns an error if the table cannot be written or read.
     fn add(&mut self, depth: u32, shard: u32, table: Bytes) -> Result<(), StoreError>;
 
-    /// Returns the nodes of a depth with these wells, in the order of the wells.
+    /// Returns the nodes that contain these wells at `depth`, in the order of `wells`. A well that is not in
+    /// the tables yields `None`.
     ///
     /// # Errors
-    /// Errors of reading the tables.
+    /// Returns an error if a table cannot be read.
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError>;
 }
 
-/// Tables in RocksDB, in a folder that is deleted with this value.
+/// Tables in RocksDB, in a folder that is deleted when this value is dropped.
 #[derive(Debug)]
 pub struct ScratchTables {
     tables: ShardTables,
@@ -47,10 +49,10 @@ pub struct ScratchTables {
 }
 
 impl ScratchTables {
-    /// Creates a folder for tables in `scratch`. This blocks.
+    /// Creates a folder for tables in `scratch`. This function blocks.
     ///
     /// # Errors
-    /// Errors of writing files.
+    /// Returns an error if the folder or the database cannot be created.
     pub fn create(scratch: &Path, geometry: Geometry) -> Result<ScratchTables, StoreError> {
         let folder = tempfile::Builder::new()
             .prefix("hatebeam-archive-")
@@ -76,28 +78,28 @@ impl ArchiveTables for ScratchTables {
     }
 }
 
-/// Why a game cannot be read back from the object store.
+/// The reason why a game cannot be read back from the object store.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The object store failed, or an object is damaged. [`ReadError::is_transient`] says whether a retry can help.
+    /// The object store failed, or an object is damaged. [`ReadError::is_transient`] distinguishes the two.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// The tables contain no such game.
+    /// The tables contain no such game, or do not lead to it.
     #[error(transparent)]
     Game(#[from] GameError),
-    /// The game cannot be shown.
+    /// The game cannot be turned into a film.
     #[error(transparent)]
     Show(#[from] ShowError),
-    /// The exact rules give another score: a bug in this program.
-    #[error("the game has {expected} lines, but {found} when it is played from its keys")]
+    /// The exact rules give a different score, which indicates a bug in this program.
+    #[error("the game should clear {expected} lines, but clears {found} when its keys are played")]
     Score {
-        /// Lines of the game that was read back.
+        /// Rows cleared according to the tables.
         expected: u32,
-        /// Lines of the game that was played.
+        /// Rows cleared when the keys are played.
         found: u32,
     },
-    /// The look-ups panicked: a bug in this program.
+    /// The lookup panicked, which indicates a bug in this program.
     #[error(transparent)]
     Panicked(#[from] Panicked),
 }
@@ -109,7 +111,7 @@ impl From<StoreError> for ReadError {
 }
 
 impl ReadError {
-    /// Returns whether a retry can succeed: the object store is slow or unavailable.
+    /// Returns whether a retry may succeed because the object store was slow or unavailable.
     pub fn is_transient(&self) -> bool {
         match self {
             ReadError::Manifest(error) => error.is_transient(),
@@ -118,29 +120,29 @@ impl ReadError {
         }
     }
 
-    /// Returns whether the retention rule dropped tables that the game needs.
+    /// Returns whether the retention rule has dropped tables that the game needs.
     pub fn is_dropped(&self) -> bool {
         matches!(self, ReadError::Game(error) if error.is_dropped())
     }
 }
 
-/// Number and size of the tables that an archive has fetched.
+/// Number and total size of the tables that an archive has fetched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fetched {
     /// Number of tables.
     pub tables: usize,
-    /// Size of the tables.
+    /// Total size of the tables.
     pub bytes: u64,
 }
 
-/// A table that was fetched, but is not in the [`ArchiveTables`] yet.
+/// A table that has been fetched but is not in the [`ArchiveTables`] yet.
 struct NewTable {
     depth: u32,
     shard: u32,
     bytes: Bytes,
 }
 
-/// A run in the object store.
+/// A run in the object store, open for lookups.
 pub struct Archive {
     objects: Objects,
     manifest: Manifest,
@@ -149,19 +151,20 @@ pub struct Archive {
     start: StartingPosition,
     first: Node,
     tables: Box<dyn ArchiveTables>,
-    /// The tables of depths whose list was read.
+    /// The lists of tables that have been read, by depth.
     lists: BTreeMap<u32, Vec<Table>>,
-    /// Shards (after depths) that were looked up: whether they have a table, which then is in `tables` or `new`.
+    /// Whether a shard that was looked up has a table, by depth and shard. If so, the table is in `tables` or
+    /// `new`.
     shards: BTreeMap<(u32, u32), bool>,
     new: Vec<NewTable>,
     fetched: Fetched,
 }
 
 impl Archive {
-    /// Returns the archive of the run with this manifest. `tables` is empty.
+    /// Opens the run that `manifest` describes. `tables` must be empty.
     ///
     /// # Errors
-    /// [`ManifestError::Spec`].
+    /// Returns [`ManifestError::Spec`] if the specification is invalid.
     pub fn open(
         objects: &Objects,
         manifest: Manifest,
@@ -183,16 +186,17 @@ impl Archive {
         })
     }
 
-    /// Returns what was fetched so far.
+    /// Returns the number and total size of the tables fetched so far.
     pub fn fetched(&self) -> Fetched {
         self.fetched
     }
 
-    /// Calls `look` until it does not miss a table any more, and fetches the tables that it misses in between. `look`
+    /// Calls `look` until it misses no table, and fetches the tables that it misses between the calls. `look`
     /// should continue where it stopped, like [`GameSearch::resume`].
     ///
     /// # Errors
-    /// The errors of `look`, except for missing tables; [`ReadError::Manifest`] and [`ReadError::Panicked`].
+    /// Returns any error from `look` except missing tables, [`ReadError::Manifest`] if a table cannot be
+    /// fetched, and [`ReadError::Panicked`] if `look` panics.
     pub async fn look_up<T, F>(self, env: &Env, mut look: F) -> Result<(Archive, T), ReadError>
     where
         T: Send + 'static,
@@ -219,7 +223,7 @@ impl Archive {
         }
     }
 
-    /// Moves fetched tables to where look-ups find them.
+    /// Adds the newly fetched tables to the tables in which lookups search.
     fn add_new(&mut self) -> Result<(), StoreError> {
         for table in self.new.drain(..) {
             self.tables.add(table.depth, table.shard, table.bytes)?;
@@ -227,7 +231,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Fetches the tables of these shards, as far as they have any wells.
+    /// Fetches the tables of these shards. A shard that has no wells has no table.
     async fn fetch(&mut self, depth: u32, shards: &[u32]) -> Result<(), ManifestError> {
         if !self.lists.contains_key(&depth) {
             let mut depths = self.manifest.depths.iter();
@@ -278,7 +282,7 @@ impl Lookup for Archive {
             return Ok(wells.iter().map(is_first).collect());
         }
         let layout = self.manifest.layout();
-        // The positions of the wells, by the shard that they belong to.
+        // Indices into `wells`, grouped by shard.
         let mut by_shard: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
         for (index, well) in wells.iter().enumerate() {
             let shard = layout.shard_of(well) as u32;
@@ -323,23 +327,23 @@ impl ReadableRun for Archive {
     }
 }
 
-/// A game that was read back from the object store and played from its keys.
+/// A game that was read back from the object store, and played from its keys to verify it.
 #[derive(Debug)]
 pub struct ReadBack {
     /// The game.
     pub game: BestGame,
     /// The game as a film.
     pub film: Film,
-    /// The tables that were fetched for it.
+    /// The tables that were fetched for the game.
     pub fetched: Fetched,
-    /// Seconds that reading it back took.
+    /// Time spent reading the game back, in seconds.
     pub seconds: f64,
 }
 
-/// Reads back the best game of a run, or the one through the best well of a depth.
+/// Reads back the best game of a run, or the game through the best well at `depth` if a depth is given.
 ///
 /// # Errors
-/// [`ReadError`].
+/// Returns a [`ReadError`] if the game cannot be read back, or if playing its keys gives another score.
 pub async fn read_game(
     env: &Env,
     archive: Archive,

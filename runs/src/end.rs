@@ -1,4 +1,4 @@
-//! State of a run, and why a search ended.
+//! States of runs, and reasons why searches end.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -7,9 +7,9 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// Waits in the queue.
+    /// The run waits in the queue.
     Queued,
-    /// Is searched, or was when its coordinator stopped.
+    /// The run is being searched, or was when its coordinator stopped.
     Running,
     /// The search has ended and the best game was read back.
     Finished,
@@ -29,7 +29,7 @@ impl RunState {
         RunState::Failed,
     ];
 
-    /// Returns the name, as in JSON and metrics.
+    /// Returns the name used in JSON and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             RunState::Queued => "queued",
@@ -52,11 +52,11 @@ impl fmt::Display for RunState {
     }
 }
 
-/// Why a search ended.
+/// The reason why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
-    /// Every game is over after the last depth: no well has a child that is alive.
+    /// Every game is over after the last depth: no well has a living child.
     Over,
     /// The depth limit was reached.
     MaxDepth,
@@ -78,7 +78,7 @@ impl EndReason {
         EndReason::Interrupted,
     ];
 
-    /// Returns the name, as in JSON. The name of a limit is that of the option that sets it.
+    /// Returns the name used in JSON. A limit has the name of the option that sets it.
     pub const fn name(self) -> &'static str {
         match self {
             EndReason::Over => "over",
@@ -89,12 +89,12 @@ impl EndReason {
         }
     }
 
-    /// Returns the reason with this name.
+    /// Returns the reason with this name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<EndReason> {
         EndReason::ALL.into_iter().find(|end| end.name() == name)
     }
 
-    /// Returns whether a limit ended the search, so that the run can be continued with a higher one.
+    /// Returns whether a limit ended the search. The run can then be continued with a higher limit.
     pub const fn is_limit(self) -> bool {
         matches!(
             self,
@@ -102,7 +102,7 @@ impl EndReason {
         )
     }
 
-    /// Describes the end in words.
+    /// Describes the reason in words.
     pub const fn words(self) -> &'static str {
         match self {
             EndReason::Over => "searched to the end",
@@ -114,7 +114,7 @@ impl EndReason {
     }
 }
 
-/// Describes in words how a search ended, or that it did not end yet.
+/// Describes in words why a search ended, or that it has not ended.
 pub fn end_in_words(end: Option<EndReason>) -> &'static str {
     end.map_or("not finished", EndReason::words)
 }
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_files() {
+    fn names_match_their_serialized_form() {
         for end in EndReason::ALL {
             assert_eq!(serde_json::to_value(end).unwrap(), end.name());
             assert_eq!(EndReason::from_name(end.name()), Some(end));

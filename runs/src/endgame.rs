@@ -1,4 +1,4 @@
-//! Better ends for a game: its last pieces, searched completely.
+//! Improvement of a game by searching its last pieces completely.
 
 use crate::read_back::{GameError, bring_to_end};
 use hatebeam_game::{Emulator, Enemy, Key, PathError, Record, Well, play, replay_of_wells};
@@ -7,36 +7,36 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use thiserror::Error;
 
-/// Why an end cannot be searched.
+/// The reason why a better end cannot be searched for.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EndgameError {
-    /// The game cannot be brought to its end.
+    /// The wells that were found cannot be continued to the end of a game.
     #[error(transparent)]
     Game(#[from] GameError),
-    /// The best game does not hold against HATETRIS.
-    #[error("HATETRIS changes a piece of the best game, because a well comes back")]
+    /// The best game is not valid against HATETRIS.
+    #[error("HATETRIS changes a piece of the best game, because a well is repeated")]
     Changed(#[source] PathError),
     /// The game is not over.
     #[error("the replay is not a finished game against HATETRIS: it ends with piece {0} falling")]
     NotOver(usize),
-    /// The game has no such piece.
+    /// The game does not have a piece with this number.
     #[error("no piece {piece}: the replay has pieces 1 to {pieces}")]
     NoPiece {
-        /// The piece.
+        /// The requested number, from 1.
         piece: usize,
-        /// Number of pieces.
+        /// Number of pieces in the game.
         pieces: usize,
     },
 }
 
-/// A search for better ends.
+/// A search for better ends of games.
 pub struct EndSearch<'a> {
-    /// The emulator.
+    /// The emulator of the game's geometry and rules.
     pub emulator: &'a Emulator,
-    /// The search, whose table speeds up later searches.
+    /// The search. Its table speeds up later searches.
     pub endgame: Endgame,
-    /// Stops the search.
+    /// Stops the search when set to true.
     pub cancel: &'a AtomicBool,
     /// Maximum number of wells to expand.
     pub nodes: Option<u64>,
@@ -47,20 +47,20 @@ pub struct EndSearch<'a> {
 /// A game with the best end that was found.
 #[derive(Clone, Debug)]
 pub struct BestEnd {
-    /// Its lines.
+    /// Number of rows cleared.
     pub score: u32,
-    /// Its keys.
+    /// Keys of the game.
     pub keys: Vec<Key>,
-    /// The earliest piece searched from.
+    /// Lowest number of a piece (from 1) from which an end was searched.
     pub from: usize,
-    /// The first piece from which the game is proven best.
+    /// Lowest number of a piece from which the game is proven to have the best end, if there is one.
     pub proven_from: Option<usize>,
-    /// Whether a better game was found that HATETRIS changes.
+    /// Whether a better game was rejected because HATETRIS changes one of its pieces.
     pub changed: bool,
 }
 
 impl EndSearch<'_> {
-    /// Returns the limits that are left.
+    /// Returns the remaining limits.
     fn limits(&self) -> EndgameLimits {
         let used = self.endgame.nodes();
         EndgameLimits {
@@ -69,10 +69,11 @@ impl EndSearch<'_> {
         }
     }
 
-    /// Returns the best game from a well. The well counts as piece 1.
+    /// Returns the best game that starts from `well`, which counts as piece 1.
     ///
     /// # Errors
-    /// [`EndgameError::Game`] and [`EndgameError::Changed`].
+    /// Returns [`EndgameError::Game`] if the game cannot be brought to its end, and [`EndgameError::Changed`]
+    /// if HATETRIS changes one of its pieces.
     pub fn from_well(&mut self, well: Well) -> Result<BestEnd, EndgameError> {
         let limits = self.limits();
         let found = self.endgame.search(&well, &limits, self.cancel);
@@ -89,12 +90,16 @@ impl EndSearch<'_> {
         })
     }
 
-    /// Returns the best game that begins like `record`, which has these keys: with other pieces from `from_piece` on, or
-    /// from an earlier and earlier piece until a limit is reached. Before each piece, `continues` gets its number and the
-    /// best score so far, and can stop the search.
+    /// Searches for the best end of the finished game `record`, whose keys are `keys`.
+    ///
+    /// With `from_piece`, replaces only the pieces from that one on. Without it, starts with the last piece
+    /// and moves back one piece at a time, until a limit is reached or a piece cannot be searched completely.
+    /// Before each piece, calls `continues` with the piece number and the best score so far; a return value
+    /// of `false` stops the search.
     ///
     /// # Errors
-    /// [`EndgameError::NotOver`], [`EndgameError::NoPiece`] and [`EndgameError::Game`].
+    /// Returns [`EndgameError::NotOver`] if the game is not finished, [`EndgameError::NoPiece`] if it has no
+    /// piece `from_piece`, and [`EndgameError::Game`] if a found game cannot be brought to its end.
     pub fn from_game(
         &mut self,
         record: &Record,
@@ -133,7 +138,7 @@ impl EndSearch<'_> {
                 let wells = record.wells().take(piece).chain(found.wells);
                 self.take_better(&mut best, wells.collect())?;
             }
-            // A proof for a piece is a proof for all later pieces.
+            // A proof for a piece implies a proof for all later pieces.
             if !found.proven {
                 break;
             }
@@ -142,7 +147,8 @@ impl EndSearch<'_> {
         Ok(best)
     }
 
-    /// Plays a game by the exact rules, and takes it if it is better.
+    /// Plays a game by the exact rules, and stores it in `best` if it clears more rows. If HATETRIS changes
+    /// one of its pieces, only sets `best.changed`.
     fn take_better(&self, best: &mut BestEnd, mut wells: Vec<Well>) -> Result<(), EndgameError> {
         bring_to_end(self.emulator, &mut wells)?;
         let Ok(keys) = self.keys(&wells) else {

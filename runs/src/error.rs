@@ -1,21 +1,21 @@
-//! Errors of runs in the object store.
+//! Errors of runs in an object store.
 
 use crate::manifest::FORMAT;
 use crate::spec::SpecError;
 use hatebeam_objects::ObjectError;
 use thiserror::Error;
 
-/// An error of a manifest, or of an object that it names.
+/// An error concerning a manifest or an object that a manifest names.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// The object store failed. [`ManifestError::is_transient`] says whether a retry can help.
+    /// The object store failed. [`ManifestError::is_transient`] returns whether a retry may succeed.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// The contents are not what this program writes.
+    /// The contents are not in a form that this program writes.
     #[error("the run is damaged: {0}")]
     Damaged(String),
-    /// A later version of this program wrote the manifest.
+    /// A newer version of this program wrote the manifest.
     #[error(
         "the run has format {found}, and this program knows formats up to {FORMAT}: use the program that wrote it"
     )]
@@ -29,13 +29,13 @@ pub enum ManifestError {
         /// Name of the run.
         run: String,
     },
-    /// The specification cannot be searched.
+    /// The specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
 }
 
 impl ManifestError {
-    /// Returns whether a retry can succeed: the object store is slow or unavailable.
+    /// Returns whether a retry may succeed because the object store was slow or unavailable.
     pub fn is_transient(&self) -> bool {
         match self {
             ManifestError::Object(error) => error.is_transient(),
@@ -43,7 +43,7 @@ impl ManifestError {
         }
     }
 
-    /// Returns whether the object store has no such run.
+    /// Returns whether the run does not exist in the object store.
     pub fn is_not_found(&self) -> bool {
         match self {
             ManifestError::Object(error) => error.is_not_found(),

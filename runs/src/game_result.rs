@@ -2,31 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The best game of a run that has ended. A manifest and a run folder keep it.
+/// The best game of a run that has ended. It is stored in a manifest or in a run folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GameResult {
-    /// Number of lines.
+    /// Number of rows cleared.
     #[serde(alias = "score")]
     pub lines: u32,
     /// Number of pieces.
     pub pieces: u32,
-    /// The game in Base2048.
+    /// The game, encoded in Base2048.
     pub replay: String,
-    /// Number of look-ups that reading it back took.
+    /// Number of lookups needed to read the game back.
     pub lookups: u64,
-    /// Seconds that reading it back took.
+    /// Time spent reading the game back, in seconds.
     pub seconds: f64,
-    /// Depth whose best well the game leads through; 0 if an old version wrote the result.
+    /// Depth whose best well the game leads through; 0 if an old version of the program wrote the result.
     #[serde(default)]
     pub depth: u32,
-    /// When it was read back, in milliseconds since 1970; 0 if an old version wrote the result.
+    /// Time at which the game was read back, in milliseconds since 1970; 0 if an old version of the program
+    /// wrote the result.
     #[serde(default)]
     pub ended_ms: u64,
-    /// Files of the game, relative to the run's prefix or folder; the replay is the first one.
+    /// Files of the game, relative to the run's prefix or folder. The first file is the replay.
     #[serde(default)]
     pub files: Vec<String>,
-    /// Number of the piece, from 1, that HATETRIS changes in a better game because a well was repeated.
+    /// Number (from 1) of the piece at which a better game fails because HATETRIS changes that piece after a
+    /// repeated well.
     #[serde(default)]
     pub parted_at: Option<usize>,
 }

@@ -1,23 +1,26 @@
-//! Garbage collection in the object store.
+//! Garbage collection for runs in the object store.
 
 use crate::manifest::Manifest;
 use hatebeam_objects::{ObjectError, Objects};
 use std::collections::BTreeMap;
 
-/// Number and size of the objects that were deleted.
+/// Number and total size of the deleted objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Garbage {
     /// Number of objects.
     pub objects: u64,
-    /// Size of the objects.
+    /// Total size of the objects.
     pub bytes: u64,
 }
 
-/// Deletes the tables, and lists of tables, that the manifest does not name: those of failed epochs, and of depths that
-/// are not kept. Call it only for a run that has ended: during a search, tables exist before the manifest names them.
+/// Deletes the tables and lists of tables that the manifest does not name. They are left over from failed
+/// epochs and from depths that are not kept.
+///
+/// Call this function only for a run that has ended. During a search, tables exist before the manifest names
+/// them.
 ///
 /// # Errors
-/// Errors of listing and deleting. The objects that are left do not count, and a later call deletes them.
+/// Returns an error if objects cannot be listed or deleted. A later call deletes the remaining objects.
 pub async fn collect_garbage(
     objects: &Objects,
     manifest: &Manifest,
@@ -25,10 +28,10 @@ pub async fn collect_garbage(
     let prefix = manifest.prefix();
     let epochs = kept_epochs(manifest);
     let is_named = |key: &str| match DepthObject::parse(key) {
-        // Another coordinator has taken over the run.
+        // A higher epoch means that another coordinator has taken over the run.
         Some(object) if object.epoch > manifest.epoch => true,
         Some(object) => epochs.get(&object.depth) == Some(&object.epoch),
-        // This program does not write such objects.
+        // This program writes no such object, so it is not garbage.
         None => true,
     };
     let mut garbage = Garbage::default();
@@ -45,14 +48,14 @@ pub async fn collect_garbage(
     Ok(garbage)
 }
 
-/// Returns the epoch of each kept depth. All tables of a depth are of the epoch of its list.
+/// Returns the epoch of each kept depth. All tables of a depth have the same epoch as their list.
 fn kept_epochs(manifest: &Manifest) -> BTreeMap<u32, u64> {
     let kept = manifest.depths.iter().filter(|depth| depth.record.kept);
     let lists = kept.filter_map(|depth| DepthObject::parse(&depth.tables.as_ref()?.key));
     lists.map(|list| (list.depth, list.epoch)).collect()
 }
 
-/// Depth and epoch of `frontier/<depth>/<epoch>-<worker>` or `tables/<depth>-<epoch>.json`.
+/// Depth and epoch in a key of the form `frontier/<depth>/<epoch>-<worker>` or `tables/<depth>-<epoch>.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DepthObject {
     depth: u32,
@@ -80,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_contain_depth_and_epoch() {
+    fn depth_and_epoch_are_parsed_from_keys() {
         let expected = Some(DepthObject {
             depth: 12,
             epoch: 3,

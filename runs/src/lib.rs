@@ -1,6 +1,8 @@
-//! A run of the beam search as data: its [specification](RunSpec), [manifest](Manifest), records, limits and
-//! results; the search from depth to depth on one machine ([`Run`]); and reading its best game back
-//! ([`best_game`]).
+//! A run of the beam search, represented as data.
+//!
+//! This crate contains the [specification](RunSpec), [manifest](Manifest), records, limits and results of a
+//! run. [`Run`] searches a run depth by depth on one machine. [`best_game`] reads back the best game of a
+//! run.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -5,46 +5,47 @@ use hatebeam_cost::Micros;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Limits of a run. The search stops before a depth that would exceed one of them.
+/// Limits of a run. The search stops before a depth that would exceed a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Depth at which the search stops, pieces before the start included.
+    /// Depth at which the search stops. Pieces placed before the start count.
     pub max_depth: Option<u32>,
-    /// Maximum cost.
+    /// Maximum total cost.
     #[serde(rename = "max_cost_micros")]
     pub max_cost: Option<Micros>,
-    /// Maximum time of searching and of waiting for workers, including the time before the run was resumed.
+    /// Maximum time spent searching and waiting for workers, including the time before the run was resumed.
     #[serde(rename = "max_seconds", with = "seconds")]
     pub max_time: Option<Duration>,
 }
 
-/// What a run has used so far.
+/// Resources that a run has used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// Last depth.
+    /// Last completed depth.
     pub depth: u32,
-    /// Cost of the run.
+    /// Total cost of the run.
     pub cost: Micros,
     /// Cost of the last depth alone.
     pub depth_cost: Micros,
-    /// Time of the run.
+    /// Total time of the run.
     pub time: Duration,
     /// Time of the last depth alone.
     pub depth_time: Duration,
 }
 
-/// Used share of a limit.
+/// Share of a limit that has been used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UsedShare {
     /// The limit.
     pub limit: EndReason,
-    /// Used share: 1 is all of it.
+    /// The used share; 1 means that the limit is reached.
     pub share: f64,
 }
 
 impl Limits {
-    /// Returns the limit that is reached, or that one more depth like the last would exceed.
+    /// Returns the limit that has been reached, or that another depth as expensive as the last one would
+    /// exceed.
     pub fn exceeded_by(&self, usage: &Usage) -> Option<EndReason> {
         let next_cost = usage.cost.saturating_add(usage.depth_cost);
         let next_time = usage.time.saturating_add(usage.depth_time);
@@ -65,7 +66,8 @@ impl Limits {
         }
     }
 
-    /// Returns the used share of the cost limit or of the time limit, whichever is greater. `None` without these limits.
+    /// Returns the used share of the cost limit or of the time limit, whichever is greater. Returns `None` if
+    /// neither limit is set.
     pub fn used_share(&self, cost: Micros, time: Duration) -> Option<UsedShare> {
         let used = |limit, used: f64, max: f64| UsedShare {
             limit,
@@ -81,7 +83,7 @@ impl Limits {
         shares.max_by(|a, b| a.share.total_cmp(&b.share))
     }
 
-    /// Returns whether these limits set one that differs from `current`. Limits that are not set do not count.
+    /// Returns whether at least one of these limits is set and differs from the limit in `current`.
     pub fn differ_from(&self, current: &Limits) -> bool {
         fn differs<T: PartialEq>(asked: Option<T>, current: Option<T>) -> bool {
             asked.is_some() && asked != current
@@ -91,7 +93,8 @@ impl Limits {
             || differs(self.max_time, current.max_time)
     }
 
-    /// Returns whether a run that `end` ended under the limits `before` can continue under these.
+    /// Returns whether a run that ended for the reason `end` under the limits `before` can continue under
+    /// these limits.
     pub fn allow_more_than(&self, before: &Limits, end: EndReason) -> bool {
         fn is_more<T: PartialOrd>(now: Option<T>, before: Option<T>) -> bool {
             match (now, before) {
@@ -110,7 +113,7 @@ impl Limits {
     }
 }
 
-/// A duration as a number of seconds.
+/// Serialization of a duration as a number of seconds.
 mod seconds {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::time::Duration;
@@ -121,7 +124,7 @@ mod seconds {
     ) -> Result<S::Ok, S::Error> {
         let whole = time.filter(|time| time.subsec_nanos() == 0);
         match whole {
-            // Whole seconds stay whole numbers.
+            // A whole number of seconds is written as an integer.
             Some(time) => time.as_secs().serialize(serializer),
             None => time.map(|time| time.as_secs_f64()).serialize(serializer),
         }
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn used_share_is_that_of_the_nearest_limit() {
+    fn used_share_reports_limit_with_greatest_share() {
         let share = |cost, seconds| {
             let used = limits().used_share(Micros(cost), seconds * SECOND);
             used.map(|used| (used.limit, used.share))
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_compared_with_those_of_before() {
+    fn limits_are_compared_with_previous_limits() {
         let more = Limits {
             max_cost: Some(Micros(2_000_000)),
             ..limits()
@@ -204,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read_as_they_were_written() {
+    fn limits_survive_serialization() {
         let odd = Limits {
             max_time: Some(Duration::from_millis(360)),
             ..limits()

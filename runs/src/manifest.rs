@@ -1,8 +1,8 @@
 //! The manifest of a run in the object store: `runs/<name>/manifest.json`.
 //!
-//! Only the coordinator writes it. The manifest names the list of each depth's tables (`tables/<depth>-<epoch>.json`),
-//! and the list names the tables, each with its length and checksum. An object that is not reachable from the manifest
-//! does not count.
+//! Only the coordinator writes it. For each depth, the manifest names a list of tables
+//! (`tables/<depth>-<epoch>.json`), and the list names the tables with their lengths and checksums. An object
+//! that cannot be reached from the manifest is garbage.
 
 use crate::end::{EndReason, RunState, end_in_words};
 use crate::error::ManifestError;
@@ -18,31 +18,32 @@ use hatebeam_search::{DepthRecord, MAX_SHARDS, ShardLayout};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Folder of the runs, relative to the root of the store.
+/// Folder of all runs, relative to the root of the object store.
 pub const RUNS: &str = "runs";
-/// Format of the manifests that this version writes. It reads older ones as well: 3 has `limits` (before: `max_depth`
-/// and `budget`), `ledger` (`bill`), `result` (`outcome`), `end` (`stopped_by`) and `stop_requested`
-/// (`is_to_stop`).
+/// Format number of the manifests that this version writes. Older formats remain readable.
+///
+/// Format 3 renamed `bill` to `ledger`, `outcome` to `result`, `stopped_by` to `end`, and `is_to_stop` to
+/// `stop_requested`. It also merged `max_depth` and `budget` into `limits`.
 pub(crate) const FORMAT: u64 = 3;
 
 /// A committed depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommittedDepth {
-    /// Record of the depth. Its field `kept` says whether the tables are stored.
+    /// Record of the depth. Its field `kept` indicates whether the tables are stored.
     pub record: DepthRecord,
-    /// Number of children that went from one worker to another.
+    /// Number of children sent from one worker to another.
     pub sent: u64,
-    /// Size of the messages that carried them.
+    /// Total size of the messages that carried these children.
     pub sent_bytes: u64,
-    /// List of the tables. `None` for the first depth, whose only well is in the specification.
+    /// List of the tables. The first depth has none, because its only well is in the specification.
     pub tables: Option<TableList>,
-    /// Cost of the run between the commit of the depth before and this one.
+    /// Cost of the run between the commits of the previous depth and this depth.
     #[serde(default, rename = "cost_micros")]
     pub cost: Micros,
 }
 
-/// State of a run in the object store.
+/// State of a run, as stored in the object store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -52,42 +53,43 @@ pub struct Manifest {
     pub name: String,
     /// Specification of the search.
     pub spec: RunSpec,
-    /// Which depths keep their tables.
+    /// Rule that determines which depths keep their tables.
     pub keep: Retention,
-    /// Number of shards of a frontier.
+    /// Number of shards that each frontier is divided into.
     pub shards: u32,
     /// Limits of the run.
     #[serde(default)]
     pub limits: Limits,
-    /// When the run was submitted, in milliseconds since 1970.
+    /// Time of submission, in milliseconds since 1970.
     pub submitted_ms: u64,
     /// State of the run.
     pub state: RunState,
-    /// Why the run failed, or another remark.
+    /// The reason why the run failed, or another remark.
     pub note: String,
-    /// Number of the epoch. Each new set of workers increments it; what workers of an earlier epoch do is ignored.
+    /// The current epoch. Each new set of workers increments it, and messages from workers of an earlier
+    /// epoch are ignored.
     pub epoch: u64,
-    /// The coordinator that wrote the manifest: its name and a random part.
+    /// The coordinator that wrote the manifest, identified by its name and a random suffix.
     pub coordinator: String,
-    /// Seconds of searching.
+    /// Time spent searching, in seconds.
     pub seconds: f64,
-    /// Committed depths, ascending without a gap.
+    /// The committed depths, ascending and without gaps.
     pub depths: Vec<CommittedDepth>,
-    /// Best game, once the run has ended.
+    /// The best game, once the run has ended.
     pub result: Option<GameResult>,
-    /// Usage so far.
+    /// Resources used so far.
     #[serde(default)]
     pub ledger: UsageLedger,
-    /// Why the search ended, once it has.
+    /// The reason why the search ended, once it has ended.
     #[serde(default)]
     pub end: Option<EndReason>,
-    /// Whether a user asked to stop the run. The run stays open until the coordinator has stopped it.
+    /// Whether a user requested that the run stop. The run remains open until the coordinator has stopped it.
     #[serde(default)]
     pub stop_requested: bool,
 }
 
 impl Manifest {
-    /// Returns the manifest of a queued run.
+    /// Creates the manifest of a queued run.
     pub fn new(
         name: String,
         spec: RunSpec,
@@ -121,18 +123,18 @@ impl Manifest {
         self.state.is_open()
     }
 
-    /// Returns the prefix of the run's objects.
+    /// Returns the key prefix of the run's objects.
     pub fn prefix(&self) -> String {
         format!("{RUNS}/{}", self.name)
     }
 
-    /// Returns the division of a frontier into shards.
+    /// Returns the layout that divides a frontier into shards.
     pub fn layout(&self) -> ShardLayout {
         let width = usize::try_from(self.spec.width).unwrap_or(usize::MAX);
         ShardLayout::new(width, self.shards as usize)
     }
 
-    /// Returns the last committed depth. The search resumes from it.
+    /// Returns the last committed depth, from which the search resumes.
     pub fn last(&self) -> Option<&CommittedDepth> {
         self.depths.last()
     }
@@ -142,30 +144,31 @@ impl Manifest {
         self.depths.iter().map(|depth| &depth.record)
     }
 
-    /// Returns the most lines cleared by any game so far.
+    /// Returns the maximum number of rows cleared by any game so far.
     pub fn best_lines(&self) -> u32 {
         let lines = self.records().map(|record| record.best_lines);
         lines.max().map_or(0, u32::from)
     }
 
-    /// Returns the size of the stored tables.
+    /// Returns the total size of the stored tables.
     pub fn stored_bytes(&self) -> u64 {
         self.records().map(|record| record.bytes).sum()
     }
 
-    /// Returns the facts of the run for its report.
+    /// Returns the facts about the run for its report.
     ///
     /// # Errors
-    /// [`SpecError::Geometry`].
+    /// Returns [`SpecError::Geometry`] if the specification has an invalid geometry.
     pub fn facts(&self) -> Result<Facts, SpecError> {
         let records = self.records().cloned().collect();
         self.spec.facts(&self.name, records, end_in_words(self.end))
     }
 
-    /// Parses a manifest of this format or an older one, and checks it.
+    /// Parses and checks a manifest in the current format or an older one.
     ///
     /// # Errors
-    /// [`ManifestError::Newer`], [`ManifestError::Damaged`], [`ManifestError::Spec`].
+    /// Returns [`ManifestError::Newer`] if the format is newer, [`ManifestError::Damaged`] if the contents
+    /// are invalid, and [`ManifestError::Spec`] if the specification is invalid.
     pub fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         let damaged = |error: serde_json::Error| ManifestError::Damaged(error.to_string());
         let mut value: Value = serde_json::from_slice(bytes).map_err(damaged)?;
@@ -192,10 +195,11 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Reads the list of a depth's tables and checks it.
+    /// Reads and checks the list of a depth's tables.
     ///
     /// # Errors
-    /// As for [`TableList::read`].
+    /// Returns [`ManifestError::Damaged`] if the tables do not match the depth, and otherwise the same errors
+    /// as [`TableList::read`].
     pub async fn tables(
         &self,
         objects: &Objects,
@@ -211,10 +215,11 @@ impl Manifest {
         }
     }
 
-    /// Checks that these can be the tables of a depth with `count` wells.
+    /// Checks that `tables` are plausible for a depth with `count` wells: each shard has at most one table,
+    /// and the wells add up.
     ///
     /// # Errors
-    /// The reason, in words.
+    /// Returns a description of the problem.
     pub fn check_tables(&self, tables: &[Table], count: u64) -> Result<(), String> {
         let mut seen = vec![false; self.shards as usize];
         for table in tables {
@@ -227,13 +232,13 @@ impl Manifest {
         let counts = tables.iter().map(|table| table.count);
         let found = counts.fold(0, u64::saturating_add);
         if found != count {
-            return Err(format!("the tables have {found} wells, the depth {count}"));
+            return Err(format!("the tables have {found} wells instead of {count}"));
         }
         Ok(())
     }
 }
 
-/// Rewrites a manifest of format 1 or 2 to the current format.
+/// Converts a manifest from format 1 or 2 to the current format.
 fn upgrade(value: &mut Value) {
     let Value::Object(manifest) = value else {
         return;
@@ -251,7 +256,7 @@ fn upgrade(value: &mut Value) {
     let is_finished = manifest.get("state") == Some(&json!(RunState::Finished));
     let end = match stopped_by {
         Value::Null if is_finished => {
-            // Before limits of cost and time existed, only the depth limit could stop a run.
+            // Before cost and time limits existed, only the depth limit could stop a run.
             let depths = manifest.get("depths").and_then(Value::as_array);
             let depth = depths.and_then(|depths| depths.last()?["record"]["depth"].as_u64());
             match max_depth.as_u64() {

@@ -1,8 +1,8 @@
-//! Runs by abbreviated name.
+//! Lookup of runs by abbreviated names.
 
 use thiserror::Error;
 
-/// Why an abbreviated name does not name a run.
+/// The reason why an abbreviated name does not identify a run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
     /// No name begins with the text.
@@ -11,19 +11,20 @@ pub enum NameError {
     /// More than one name begins with the text.
     #[error("{wanted} can be {first} or {second}: give more of the name")]
     Ambiguous {
-        /// The text.
+        /// The abbreviated name.
         wanted: String,
-        /// A name that begins with it.
+        /// A name that begins with the abbreviation.
         first: String,
-        /// Another one.
+        /// Another name that begins with the abbreviation.
         second: String,
     },
 }
 
-/// Returns the run with the name `wanted`, or else the only one whose name begins with it.
+/// Returns the run whose name equals `wanted`, or else the only run whose name begins with `wanted`.
 ///
 /// # Errors
-/// [`NameError`], also for an empty text.
+/// Returns a [`NameError`] if there is no such run, several names match, or `wanted` is empty and matches no
+/// name exactly.
 pub fn find_by_name<'a, T>(
     runs: &'a [T],
     name: impl Fn(&T) -> &str,
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_name_runs_if_they_are_unique() {
+    fn unique_prefix_finds_the_run() {
         let runs = ["patterns-10-a", "patterns-10", "plain-7"];
         let find = |wanted| find_by_name(&runs, |run| run, wanted);
         assert_eq!(find("pl"), Ok(&"plain-7"));

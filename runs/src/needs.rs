@@ -1,25 +1,25 @@
-//! The memory and disk that a run needs.
+//! Estimates of the memory and disk space that a run needs.
 
 use crate::retention::Retention;
 
-/// Memory of a well of width: an upper bound.
+/// Upper bound on the memory per well of width, in bytes.
 const MEMORY_PER_WELL: u64 = 100;
-/// Memory of the process: an upper bound.
+/// Upper bound on the memory of the process without its wells, in bytes.
 const MEMORY_OF_PROCESS: u64 = 200 << 20;
-/// Approximate disk space of a well in a table.
+/// Approximate disk space per well in a table, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 
-/// Returns the memory in bytes that a run of this width needs at most.
+/// Returns the maximum memory that a run of this width needs, in bytes.
 pub fn memory_needed(width: u64) -> u64 {
     width * MEMORY_PER_WELL + MEMORY_OF_PROCESS
 }
 
-/// Returns the greatest width that fits in this much memory.
+/// Returns the greatest width for which a run fits in `memory` bytes.
 pub fn max_width(memory: u64) -> u64 {
     memory.saturating_sub(MEMORY_OF_PROCESS) / MEMORY_PER_WELL
 }
 
-/// Returns the approximate disk space in bytes of a run with this number of depths.
+/// Returns the approximate disk space that a run with this number of depths needs, in bytes.
 pub fn disk_needed(width: u64, depths: u32, keep: Retention) -> u64 {
     (width as f64 * DISK_PER_WELL * f64::from(depths) * keep.share(depths)) as u64
 }
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widest_run_fits_and_a_wider_one_does_not() {
+    fn max_width_fits_in_memory_and_greater_width_does_not() {
         let memory = 1 << 30;
         let most = max_width(memory);
         assert!(memory_needed(most) <= memory && memory_needed(most + 1) > memory);

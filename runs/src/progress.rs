@@ -1,21 +1,21 @@
-//! An estimate of the end of a run, from its last depths.
+//! Estimates when a run will end, based on its most recent depths.
 
 use crate::spec::RunSpec;
 use hatebeam_search::{DepthRecord, EvaluatorKind};
 use std::collections::VecDeque;
 
-/// Speed of a run, by its last depths.
+/// Estimates the end of a run from the speed of its most recent depths.
 #[derive(Clone, Debug)]
 pub struct ProgressEstimator {
     width: u64,
     max_depth: Option<u32>,
-    /// Range of the last depth, as far as the specification determines it.
+    /// Lowest and highest likely last depth, as estimated from the specification alone.
     likely: [u32; 2],
-    /// The last depths.
+    /// The most recent depths.
     recent: VecDeque<Recent>,
 }
 
-/// A depth, as far as the estimate uses it.
+/// The facts about a depth that the estimate uses.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
     depth: u32,
@@ -23,18 +23,18 @@ struct Recent {
     seconds: f64,
 }
 
-/// Where a run may end. Ranges go from the lowest to the highest likely value.
+/// Estimated end of a run. Ranges contain the lowest and the highest likely value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Projection {
     /// Last depth.
     pub depths: (u32, u32),
     /// Remaining time in seconds.
     pub seconds: (f64, f64),
-    /// What the estimate is based on, in words.
+    /// Description of what the estimate is based on.
     pub basis: &'static str,
 }
 
-/// Lines of the best games, by the decimal logarithm of the width, for the evaluator `patterns`.
+/// Rows cleared by the best games found with the evaluator `patterns`, by the decimal logarithm of the width.
 const PATTERNS: &[(f64, f64)] = &[
     (3.0, 32.0),
     (4.0, 51.0),
@@ -42,19 +42,20 @@ const PATTERNS: &[(f64, f64)] = &[
     (6.0, 75.0),
     (6.7, 99.0),
 ];
-/// The same for the other evaluators, measured with `knewjade` and the published weights.
+/// Rows cleared by the best games found with the other evaluators, by the decimal logarithm of the width.
+/// Measured with `knewjade` and the published weights.
 const OTHERS: &[(f64, f64)] = &[(3.0, 12.0), (4.0, 23.0), (4.5, 25.0)];
-/// Cells of a line.
+/// Number of cells in a row.
 const CELLS_PER_LINE: f64 = 10.0;
-/// Cells of a piece.
+/// Number of cells in a piece.
 const CELLS_PER_PIECE: f64 = 4.0;
-/// Cells that are left when a game is over.
+/// Number of cells in the well when a game is over.
 const CELLS_LEFT: f64 = 134.0;
-/// Deviation from the length of other games of about the same width: the length is a chaotic function of the width, and
-/// weights have a larger effect.
+/// Lowest and highest factor by which a game's length differs from that of other games of about the same
+/// width. The length is a chaotic function of the width, and weights have an even larger effect.
 const RANGE: [f64; 2] = [0.8, 1.3];
 
-/// Returns the lowest and the highest likely last depth of a run, as far as its specification determines it.
+/// Returns the lowest and the highest likely last depth of a run, as estimated from its specification.
 pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     let table = match spec.evaluator.kind {
         EvaluatorKind::Patterns => PATTERNS,
@@ -63,7 +64,7 @@ pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     let lines = interpolated(table, (spec.width.max(1) as f64).log10());
     let cells = (spec.well.columns * spec.well.rows) as f64 / 160.0;
     let pieces = (lines * CELLS_PER_LINE + CELLS_LEFT) * cells / CELLS_PER_PIECE;
-    // A start in the middle of a game does not shorten the game, and at least one piece fits.
+    // A start in the middle of a game does not shorten the game, and at least one more piece fits.
     let first = spec.start_depth() + 1;
     RANGE.map(|part| {
         let depth = ((pieces * part).round() as u32).max(first);
@@ -71,7 +72,7 @@ pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     })
 }
 
-/// Interpolates linearly between the points of a table, and continues the outermost segments.
+/// Interpolates linearly between the points of a table, and extrapolates its outermost segments.
 fn interpolated(table: &[(f64, f64)], at: f64) -> f64 {
     let after = table
         .partition_point(|&(x, _)| x < at)
@@ -84,7 +85,7 @@ impl ProgressEstimator {
     /// Number of recent depths that the estimate uses.
     pub const DEPTHS: usize = 6;
 
-    /// Returns an estimator without depths.
+    /// Creates an estimator without depths.
     pub fn new(spec: &RunSpec, max_depth: Option<u32>) -> ProgressEstimator {
         ProgressEstimator {
             width: spec.width,
@@ -106,7 +107,8 @@ impl ProgressEstimator {
         });
     }
 
-    /// Returns where the run may end. `None` before [`ProgressEstimator::DEPTHS`] depths are known.
+    /// Returns the estimated end of the run, or `None` until [`ProgressEstimator::DEPTHS`] depths have been
+    /// added.
     pub fn projection(&self) -> Option<Projection> {
         if self.recent.len() < ProgressEstimator::DEPTHS {
             return None;
@@ -127,7 +129,8 @@ impl ProgressEstimator {
         self.max_depth.map_or(depth, |max| depth.min(max))
     }
 
-    /// Projects a beam that loses wells from depth to depth: the number of wells decreases exponentially.
+    /// Estimates the end of a beam that loses wells at every depth, assuming that the number of wells
+    /// decreases exponentially.
     fn shrinking(&self, first: &Recent, last: &Recent, per_depth: f64) -> Projection {
         let ratio = first.wells as f64 / last.wells.max(1) as f64;
         let rate = ratio.ln() / f64::from(last.depth - first.depth);
@@ -137,7 +140,8 @@ impl ProgressEstimator {
             self.limited(depth).max(last.depth)
         };
         let (low, high) = (end(left / 2.0), end(left * 2.0));
-        // The time of a depth decreases as well: all of them take about half of what they would take at this speed.
+        // The time per depth decreases too, so the remaining depths take about half the time that they would
+        // take at the current speed.
         let seconds = |end: u32| per_depth * f64::from(end - last.depth) / 2.0;
         Projection {
             depths: (low, high),
@@ -146,10 +150,10 @@ impl ProgressEstimator {
         }
     }
 
-    /// Projects a beam at full width, by the games that other beams of its width found.
+    /// Estimates the end of a beam at full width from games that other beams of this width found.
     fn full(&self, depth: u32, per_depth: f64) -> Projection {
         let [low, high] = self.likely;
-        // A beam that is still full beyond these depths may continue for another quarter.
+        // A beam that is still full beyond these depths may continue for another quarter of its depth.
         let low = self.limited(low.max(depth)).max(depth);
         let high = self.limited(high.max(depth + depth / 4)).max(depth);
         let basis = match self.max_depth {
@@ -189,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn depths_grow_with_the_width_up_to_the_limit() {
-        // Measured: 161 pieces at 10,000, 223 at 1,000,000, 283 at 5,000,000.
+    fn likely_depths_grow_with_width_up_to_the_limit() {
+        // Measured number of pieces: 161 at width 10,000, 223 at 1,000,000, and 283 at 5,000,000.
         for (width, pieces) in [(10_000, 161), (1_000_000, 223), (5_000_000, 283)] {
             let [low, high] = likely_depths(&spec(width), None);
             assert!((low..=high).contains(&pieces), "{width}: {low} {high}");
@@ -227,10 +231,10 @@ mod tests {
     }
 
     #[test]
-    fn projection_follows_width_limit_and_shrinking() {
+    fn projection_depends_on_width_limit_and_decreasing_counts() {
         assert_eq!(projection(1000, None, 1, &[1, 17, 100]), None);
         let full = [1_000_000; 8];
-        // Beams of a million wells found games of 223 pieces.
+        // Beams with a million wells found games of 223 pieces.
         let usual = projection(1_000_000, None, 50, &full).unwrap();
         assert!(usual.depths.0 < 223 && usual.depths.1 > 223, "{usual:?}");
         assert_eq!(usual.seconds.0, 2.0 * f64::from(usual.depths.0 - 57));
@@ -238,10 +242,10 @@ mod tests {
         assert_eq!(stopped.depths, (100, 100));
         assert_eq!(stopped.seconds, (86.0, 86.0));
         assert_eq!(stopped.basis, "the depth limit");
-        // Longer than usual, and still full.
+        // This beam is deeper than usual, but still full.
         let late = projection(1_000_000, None, 900, &full).unwrap();
         assert!(late.depths.0 == 907 && late.depths.1 > 907);
-        // Half as many wells at each depth: about 10 more depths.
+        // The number of wells halves at each depth, so about 10 depths remain.
         let fewer = projection(
             100_000,
             None,

@@ -1,4 +1,5 @@
-//! The best game of a run: read back by look-ups, continued to its end, and played by the exact rules.
+//! Reading back the best game of a run: lookups find its wells, the game is continued to its end, and the
+//! exact rules verify it.
 
 use crate::spec::StartingPosition;
 use hatebeam_game::{
@@ -12,70 +13,71 @@ use thiserror::Error;
 
 /// A searched run whose games can be read back.
 pub trait ReadableRun {
-    /// Type of the store of its wells.
+    /// Type of the store that contains the run's wells.
     type Store: Lookup;
-    /// Returns the store of its wells.
+    /// Returns the store that contains the run's wells.
     fn store(&self) -> &Self::Store;
-    /// Returns the emulator of its geometry and rules.
+    /// Returns the emulator for the run's geometry and rules.
     fn emulator(&self) -> &Emulator;
     /// Returns the game up to the start of the search.
     fn start(&self) -> &StartingPosition;
 }
 
-/// A game that was played by the exact rules.
+/// A game that has been verified by the exact rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BestGame {
-    /// Number of lines, including those before the start of the run if the start is a replay.
+    /// Number of rows cleared. If the run starts from a replay, the rows cleared before the start count.
     pub score: u32,
-    /// The wells from the first of the game (of the search, if the start is a well) to the last before its end.
+    /// The wells from the start of the game to the last one before its end. If the run starts from a well, so
+    /// does the game.
     pub wells: Vec<Well>,
-    /// The keys up to the end of the game.
+    /// The keys of the whole game.
     pub keys: Vec<Key>,
     /// Depth whose best well the game leads through.
     pub depth: u32,
-    /// Number of look-ups that reading back took.
+    /// Number of lookups needed to read the game back.
     pub lookups: u64,
-    /// Number of the piece, from 1, that HATETRIS changes in a better game because a well was repeated. The beam does
-    /// not know that rule.
+    /// Number (from 1) of the piece at which a better game fails because HATETRIS changes that piece after a
+    /// repeated well. The beam search does not apply this rule.
     pub parted_at: Option<usize>,
 }
 
-/// Why a game cannot be read back.
+/// The reason why a game cannot be read back.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GameError {
-    /// The run has no depth.
+    /// The run has no depth that leads to a game.
     #[error("the run has no depth yet")]
     Nothing,
-    /// A look-up failed.
+    /// A lookup failed.
     #[error("cannot read the best game back")]
     Store(#[from] StoreError),
     /// The wells do not form a game.
     #[error("cannot play the wells of the best game")]
     Path(#[from] PathError),
-    /// A record contains no valid well.
+    /// The best well in a depth's record is invalid.
     #[error("cannot read the best well of depth {depth}")]
     Well {
         /// The depth.
         depth: u32,
-        /// The error of the well.
+        /// Description of the problem.
         source: WellError,
     },
-    /// The exact rules give another score: a bug in this program.
-    #[error("the game should have {expected} lines, but has {found} when it is played")]
+    /// The exact rules give a different score, which indicates a bug in this program.
+    #[error("the game should clear {expected} lines, but clears {found} when it is played")]
     Score {
-        /// Score of the search.
+        /// Rows cleared according to the search.
         expected: u32,
-        /// Score by the rules.
+        /// Rows cleared according to the rules.
         found: u32,
     },
-    /// The game does not end.
+    /// The game does not end within a maximum number of pieces.
     #[error("the best game does not end within {0} more pieces")]
     NoEnd(usize),
 }
 
 impl GameError {
-    /// Returns whether the retention rule dropped tables that the game needs.
+    /// Returns whether the retention rule has dropped tables that the game needs.
     pub fn is_dropped(&self) -> bool {
         matches!(
             self,
@@ -84,37 +86,39 @@ impl GameError {
     }
 }
 
-/// Maximum number of pieces that are added to end a game: a well has room for far fewer.
+/// Maximum number of pieces added to bring a game to its end. Every well has room for far fewer.
 const MAX_ENDING: usize = 1000;
 
-/// Reads back the best game of a run: the one with the most lines, then with the greatest depth.
+/// Reads back the best game of a run: the one that clears the most rows, or the deepest of these if there are
+/// several.
 ///
 /// # Errors
-/// [`GameError`]; see [`GameError::is_dropped`].
+/// Returns a [`GameError`] if the game cannot be read back; see [`GameError::is_dropped`].
 pub fn best_game(run: &impl ReadableRun) -> Result<BestGame, GameError> {
     GameSearch::best(run).resume(run)
 }
 
-/// Reads back the game through the best well of a depth, continued to its end. If HATETRIS changes a piece of it, the game
-/// is the one up to that piece.
+/// Reads back the game through the best well at a depth and continues it to its end. If HATETRIS changes a
+/// piece on the way to that well, the game follows the search only up to that piece.
 ///
 /// # Errors
-/// [`GameError`]; [`StoreError::NoDepth`] inside if there is no such depth.
+/// Returns [`StoreError::NoDepth`] in [`GameError::Store`] if the run has no such depth, and other variants
+/// if the game cannot be read back.
 pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, GameError> {
     GameSearch::through(run, depth)?.resume(run)
 }
 
-/// A search for a game of a run. It keeps its progress when a look-up fails, like [`PathSearch`].
+/// A search for a game of a run. It keeps its progress when a lookup fails, like [`PathSearch`].
 #[derive(Debug)]
 pub struct GameSearch {
-    /// Depths whose best wells are candidates, the best one last.
+    /// Depths whose best wells are candidates for the end of the game, in ascending order of quality.
     candidates: Vec<DepthRecord>,
-    /// Whether the game may be one that HATETRIS cuts short.
+    /// Whether to accept a game that HATETRIS cuts short before the start of the search.
     allow_cut: bool,
-    /// Path to the best well of the last candidate.
+    /// The path to the best well of the last candidate, if it is being searched.
     path: Option<PathSearch>,
     parted_at: Option<usize>,
-    /// Best game that HATETRIS cuts short by changing a piece, up to that piece.
+    /// The best game so far that HATETRIS cuts short, up to the piece that HATETRIS changes.
     cut: Option<CutGame>,
 }
 
@@ -126,7 +130,7 @@ struct CutGame {
 }
 
 impl GameSearch {
-    /// Returns a search for the best game of a run.
+    /// Creates a search for the best game of a run.
     pub fn best(run: &impl ReadableRun) -> GameSearch {
         let mut candidates = run.store().depths().to_vec();
         candidates.sort_by_key(|record| (record.best_lines, record.depth));
@@ -139,10 +143,10 @@ impl GameSearch {
         }
     }
 
-    /// Returns a search for the game through the best well of a depth.
+    /// Creates a search for the game through the best well at a depth.
     ///
     /// # Errors
-    /// [`StoreError::NoDepth`].
+    /// Returns [`StoreError::NoDepth`] if the run has no such depth.
     pub fn through(run: &impl ReadableRun, depth: u32) -> Result<GameSearch, StoreError> {
         let mut records = run.store().depths().iter();
         let record = records.find(|record| record.depth == depth);
@@ -159,7 +163,7 @@ impl GameSearch {
     /// Starts the search, or continues it after an error.
     ///
     /// # Errors
-    /// [`GameError`].
+    /// Returns a [`GameError`] if the game cannot be read back.
     pub fn resume(&mut self, run: &impl ReadableRun) -> Result<BestGame, GameError> {
         while let Some(record) = self.candidates.last() {
             let lines = u32::from(record.best_lines);
@@ -212,7 +216,7 @@ impl GameSearch {
         }
     }
 
-    /// Continues the game to its end and plays it.
+    /// Continues the game to its end and plays it by the exact rules.
     fn finish(&self, run: &impl ReadableRun, game: CutGame) -> Result<BestGame, GameError> {
         let (geometry, rules) = (run.emulator().geometry(), run.emulator().rules());
         let mut wells = game.wells;
@@ -240,7 +244,7 @@ impl GameSearch {
     }
 }
 
-/// Returns a well with the most lines of a depth.
+/// Returns the best well in the record of a depth.
 fn best_well(run: &impl ReadableRun, record: &DepthRecord) -> Result<Well, GameError> {
     let well = Well::from_hex(run.store().geometry(), &record.best_well);
     well.map_err(|source| GameError::Well {
@@ -249,34 +253,35 @@ fn best_well(run: &impl ReadableRun, record: &DepthRecord) -> Result<Well, GameE
     })
 }
 
-/// The game to a well.
+/// The game that leads to a well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GameTo {
-    /// The wells from the first (of the search, if the start is a well) to the requested one.
+    /// The wells from the start of the game to the requested well. If the run starts from a well, so does the
+    /// game.
     pub wells: Vec<Well>,
-    /// Number of lines.
+    /// Number of rows cleared.
     pub score: u32,
-    /// Number of look-ups.
+    /// Number of lookups.
     pub lookups: u64,
 }
 
-/// Reads back the game to a well of a depth, under HATETRIS Mild.
+/// Reads back the game that leads to a well at a depth, under the rules of HATETRIS Mild.
 ///
 /// # Errors
-/// As for [`PathSearch::resume`].
+/// Returns the same errors as [`PathSearch::resume`].
 pub fn game_to(run: &impl ReadableRun, depth: u32, well: &Well) -> Result<GameTo, StoreError> {
     resume_path(run, &mut path_search(run, depth, well))
 }
 
-/// Returns a search for the path to a well of a depth, for [`resume_path`].
+/// Creates a search for the path to a well at a depth, for [`resume_path`].
 pub fn path_search(run: &impl ReadableRun, depth: u32, well: &Well) -> PathSearch {
     PathSearch::new(depth, NodeWell::pack(run.store().geometry(), well))
 }
 
-/// Starts or continues a search for a path, and returns the game along it.
+/// Starts or continues a search for a path, and returns the game along that path.
 ///
 /// # Errors
-/// As for [`PathSearch::resume`].
+/// Returns the same errors as [`PathSearch::resume`].
 pub fn resume_path(run: &impl ReadableRun, path: &mut PathSearch) -> Result<GameTo, StoreError> {
     let found = path.resume(run.store(), &mut Backward::new(run.emulator()))?;
     let before = &run.start().wells[..run.start().wells.len() - 1];
@@ -288,7 +293,8 @@ pub fn resume_path(run: &impl ReadableRun, path: &mut PathSearch) -> Result<Game
     })
 }
 
-/// Returns the number of the first piece that HATETRIS changes in this game, because a well is repeated.
+/// Returns the number (from 1) of the first piece that HATETRIS changes in this game because a well is
+/// repeated, if any.
 fn loops_at(run: &impl ReadableRun, wells: &[Well]) -> Option<usize> {
     let (mut exact, mut mild) = (
         EnemyState::new(Enemy::Hatetris),
@@ -304,7 +310,8 @@ fn loops_at(run: &impl ReadableRun, wells: &[Well]) -> Option<usize> {
         .map(|index| index + 1)
 }
 
-/// Returns the lines of a game through these wells: the cells that were placed and are not there any more.
+/// Returns the number of rows that a game through these wells clears. It is computed from the number of cells
+/// that were placed but are no longer there.
 fn score_of(run: &impl ReadableRun, wells: &[Well]) -> u32 {
     let (Some(first), Some(last)) = (wells.first(), wells.last()) else {
         return 0;
@@ -313,11 +320,11 @@ fn score_of(run: &impl ReadableRun, wells: &[Well]) -> u32 {
     (first.filled() + placed).saturating_sub(last.filled()) / run.store().geometry().width() as u32
 }
 
-/// Adds wells until the next piece can end the game. Each placement clears lines if it can, and otherwise makes the stack
-/// as high as possible.
+/// Adds wells until the next piece can end the game. Each placement clears as many rows as possible. If it
+/// cannot clear any, it makes the stack as high as possible.
 ///
 /// # Errors
-/// [`GameError::NoEnd`] if that takes more than a thousand pieces.
+/// Returns [`GameError::NoEnd`] if more than a thousand pieces would be needed.
 pub fn bring_to_end(emulator: &Emulator, wells: &mut Vec<Well>) -> Result<(), GameError> {
     let mut state = EnemyState::new(Enemy::Hatetris);
     let mut children = Children::new();

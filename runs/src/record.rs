@@ -1,14 +1,14 @@
-//! Records of depths.
+//! Creation of depth records.
 
 use crate::spec::{RunSpec, SpecError, StartingPosition};
 use crate::summary::FrontierSummary;
 use hatebeam_game::Geometry;
 use hatebeam_search::{DepthRecord, Frontier, Node, NodeWell, ShardLayout};
 
-/// Returns the node that a search begins with.
+/// Returns the node with which a search begins.
 ///
 /// # Errors
-/// [`SpecError::Geometry`].
+/// Returns [`SpecError::Geometry`] if the specification has an invalid geometry.
 pub fn first_node(spec: &RunSpec, start: &StartingPosition) -> Result<Node, SpecError> {
     Ok(Node {
         score: 0,
@@ -21,7 +21,7 @@ pub fn first_node(spec: &RunSpec, start: &StartingPosition) -> Result<Node, Spec
 /// Returns the record of a run's first depth.
 ///
 /// # Errors
-/// [`SpecError`] if the specification cannot be searched.
+/// Returns a [`SpecError`] if the specification is invalid.
 pub fn first_record(spec: &RunSpec) -> Result<DepthRecord, SpecError> {
     let start = spec.check()?;
     let frontier = Frontier::new(
@@ -32,7 +32,7 @@ pub fn first_record(spec: &RunSpec) -> Result<DepthRecord, SpecError> {
     Ok(record_of(spec.well.geometry()?, &frontier, 0, 0.0))
 }
 
-/// Returns the record of a frontier that was made from `children` children in `seconds`.
+/// Returns the record of a frontier that was selected from `children` children in `seconds`.
 pub fn record_of(
     geometry: Geometry,
     frontier: &Frontier,
@@ -58,15 +58,15 @@ pub fn record_of(
     )
 }
 
-/// Facts about a depth that are not in the [summary](FrontierSummary) of its frontier.
+/// Facts about a depth that its frontier's [summary](FrontierSummary) does not contain.
 #[derive(Clone, Copy, Debug)]
 pub struct DepthWork {
     /// The depth.
     pub depth: u32,
-    /// Median of the scores.
+    /// Median score of the wells.
     pub median_eval: i32,
-    /// Number of distinct children, summed over the parents.
+    /// Sum over all parents of the number of distinct children.
     pub children: u64,
-    /// Duration in seconds.
+    /// Duration of the search at this depth, in seconds.
     pub seconds: f64,
 }

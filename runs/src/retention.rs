@@ -1,27 +1,27 @@
-//! Which depths of a run keep their tables.
+//! The retention rule of a run, which determines the depths that keep their tables.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Largest distance between two kept depths. To cross a gap, a look-up back tries about five wells for each depth in
-/// it, nested.
+/// Maximum distance between two kept depths. To cross a gap, reading back tries about five candidate wells at
+/// each depth in the gap, nested.
 pub const MAX_GAP: u32 = 6;
 
-/// Which depths keep their tables. As text: `all`, `last` or a number.
+/// Rule that determines which depths keep their tables. Its text form is `all`, `last` or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Retention {
-    /// All depths: every game can be read back by one look-up a depth.
+    /// All depths. Reading back a game takes one lookup per depth.
     All,
-    /// Every Nth depth, 2 to [`MAX_GAP`]: reading back searches in between.
+    /// Every Nth depth, where N is 2 to [`MAX_GAP`]. Reading back a game searches across the gaps.
     Every(u32),
-    /// The last depth alone, so that the run can be resumed: no game can be read back.
+    /// Only the last depth, from which the run can be resumed. No game can be read back.
     Last,
 }
 
-/// Text that is not a retention rule.
+/// An error for a text that is not a retention rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0:?} is not a retention rule: give all, last, or a number from 2 to {MAX_GAP}")]
 pub struct NotRetention(String);
@@ -66,7 +66,7 @@ impl FromStr for Retention {
 }
 
 impl Retention {
-    /// Returns the approximate share of `depths` depths that is kept, at most 1.
+    /// Returns the approximate share of depths that are kept, if there are `depths` depths. It is at most 1.
     pub fn share(self, depths: u32) -> f64 {
         match self {
             Retention::All => 1.0,
@@ -75,7 +75,8 @@ impl Retention {
         }
     }
 
-    /// Returns whether a depth keeps its tables after the next depth is committed. `first` is the run's first depth.
+    /// Returns whether a depth keeps its tables after the next depth has been committed. `first` is the run's
+    /// first depth.
     pub fn keeps(self, depth: u32, first: u32) -> bool {
         match self {
             Retention::All => true,
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_parsed_and_shown() {
+    fn retention_rules_are_parsed_and_formatted() {
         for (text, keep) in [
             ("all", Retention::All),
             ("2", Retention::Every(2)),
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn first_depth_and_every_nth_are_kept() {
+    fn first_depth_and_every_nth_depth_are_kept() {
         let kept = |keep: Retention| -> Vec<u32> {
             (3..10).filter(|&depth| keep.keeps(depth, 3)).collect()
         };

@@ -1,4 +1,4 @@
-//! A run for its report: its facts, and its games as films.
+//! Preparation of a run for its report: facts about the run, and its games as films.
 
 use crate::spec::{RunSpec, SpecError, Start};
 use hatebeam_game::{Encoding, Enemy, Game, Key, ReplayError, Well, WellError};
@@ -6,43 +6,43 @@ use hatebeam_report::{Facts, Film, FilmError};
 use hatebeam_search::DepthRecord;
 use thiserror::Error;
 
-/// Why a game of a run cannot be shown.
+/// The reason why a game of a run cannot be shown.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ShowError {
-    /// The specification cannot be searched.
+    /// The specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The well to start from is not valid.
-    #[error("the well to start from")]
+    /// The well from which the search starts is invalid.
+    #[error("the well to start from is invalid")]
     Well(#[from] WellError),
-    /// The keys make no film.
+    /// The keys do not make a valid film.
     #[error(transparent)]
     Film(#[from] FilmError),
-    /// The text is not a replay.
+    /// The text cannot be decoded as a replay.
     #[error("cannot decode the replay")]
     Replay(#[from] ReplayError),
-    /// The replay is not the game that it should be.
+    /// The replay does not have the expected result.
     #[error(
         "the replay has {lines} lines when it is played{}, not {expected}",
         if *over { "" } else { " and does not end" }
     )]
     OtherGame {
-        /// Lines of the replay.
+        /// Number of rows that the replay clears.
         lines: u32,
-        /// Whether the replay is finished.
+        /// Whether the game of the replay is over.
         over: bool,
-        /// Lines that it should have.
+        /// Expected number of cleared rows.
         expected: u32,
     },
 }
 
 impl RunSpec {
-    /// Plays a game of this search by the exact rules. It begins with the well that the search starts from, if the
-    /// search starts from a well.
+    /// Plays a game of this search by the exact rules and returns it as a film. If the search starts from a
+    /// well, so does the film.
     ///
     /// # Errors
-    /// [`ShowError`].
+    /// Returns a [`ShowError`] if the specification or a key is invalid.
     pub fn film(&self, keys: &[Key]) -> Result<Film, ShowError> {
         let geometry = self.well.geometry().map_err(SpecError::from)?;
         let rules = self.well.rules();
@@ -56,10 +56,11 @@ impl RunSpec {
         Ok(Film::of_game(game, keys)?)
     }
 
-    /// Plays a replay in Base2048 by the exact rules. It must be finished and have this number of lines.
+    /// Decodes a Base2048 replay and plays it by the exact rules. The game must be over and clear exactly
+    /// `lines` rows.
     ///
     /// # Errors
-    /// [`ShowError`].
+    /// Returns a [`ShowError`] if the replay is invalid or has another result.
     pub fn checked_film(&self, base2048: &str, lines: u32) -> Result<Film, ShowError> {
         let film = self.film(&Encoding::Base2048.decode(base2048)?)?;
         if film.score == lines && film.over {
@@ -72,10 +73,10 @@ impl RunSpec {
         })
     }
 
-    /// Returns the facts of a run of this search. `end` says in words how it ended.
+    /// Returns the facts about a run with this specification. `end` describes in words why the run ended.
     ///
     /// # Errors
-    /// [`SpecError::Geometry`].
+    /// Returns [`SpecError::Geometry`] if the specification has an invalid geometry.
     pub fn facts(
         &self,
         run: &str,
@@ -104,7 +105,7 @@ mod tests {
     use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 
     #[test]
-    fn film_begins_where_the_search_does() {
+    fn film_begins_at_the_start_of_the_search() {
         let geometry = Geometry::new(6, 6).unwrap();
         let well = Well::from_picture(geometry, "#####.\n#.####\n").unwrap();
         let mut spec = RunSpec {

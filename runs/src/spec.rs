@@ -1,5 +1,7 @@
-//! The specification of a run: everything that can change a frontier, and nothing else. The same specification gives the
-//! same digests on every machine, with any number of threads.
+//! The specification of a run.
+//!
+//! It contains everything that can change a frontier, and nothing else. Runs with equal specifications have
+//! equal digests on every machine and with any number of threads.
 
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, GeometryError, ReplayError, Rules, Well, WellError, play,
@@ -8,16 +10,17 @@ use hatebeam_search::{Evaluator, EvaluatorSpec, NodeWell, WeightError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Maximum width: 64 times the widest known beam. The number of a well still fits into 32 bits by a wide margin.
+/// Maximum width: 64 times that of the widest known beam. At this width, well indices still fit in 32 bits
+/// with a wide margin.
 pub const MAX_WIDTH: u64 = 1 << 30;
 
 /// Specification of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
-    /// Width of the beam: maximum number of wells of a frontier.
+    /// Width of the beam: the maximum number of wells in a frontier.
     pub width: u64,
-    /// Size of the well, and variants of the rules.
+    /// Size of the well and variants of the rules.
     pub well: WellSpec,
     /// Start of the search.
     pub start: Start,
@@ -25,7 +28,7 @@ pub struct RunSpec {
     pub evaluator: EvaluatorSpec,
 }
 
-/// Size of the well, and variants of the rules.
+/// Size of the well and variants of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WellSpec {
@@ -38,7 +41,7 @@ pub struct WellSpec {
 }
 
 impl WellSpec {
-    /// Returns the specification of a geometry and rules.
+    /// Returns the specification for a geometry and rules.
     pub fn new(geometry: Geometry, rules: Rules) -> WellSpec {
         WellSpec {
             columns: geometry.width(),
@@ -50,7 +53,7 @@ impl WellSpec {
     /// Returns the geometry.
     ///
     /// # Errors
-    /// As for [`Geometry::new`].
+    /// Returns the same errors as [`Geometry::new`].
     pub fn geometry(self) -> Result<Geometry, GeometryError> {
         Geometry::new(self.columns, self.rows)
     }
@@ -69,14 +72,14 @@ impl WellSpec {
 pub enum Start {
     /// The empty well.
     Empty,
-    /// This well, without a game before it: it has no lines.
+    /// A well without a preceding game. No cleared rows count.
     Well {
         /// The well in the format of [`Well::to_hex`].
         hex: String,
     },
-    /// The well before a piece of a replay. The lines before that piece count.
+    /// The well before a piece of a replay. Rows cleared before that piece count.
     Replay {
-        /// The replay in Base2048.
+        /// The replay, encoded in Base2048.
         base2048: String,
         /// Number of the piece, from 1.
         piece: u32,
@@ -86,60 +89,62 @@ pub enum Start {
 /// The game up to the start of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartingPosition {
-    /// Wells of the game. The search begins with the last one.
+    /// Wells of the game. The search begins with the last well.
     pub wells: Vec<Well>,
-    /// Number of lines of the game.
+    /// Number of rows cleared by the game.
     pub lines: u16,
 }
 
 impl StartingPosition {
-    /// Returns the well that the search begins with.
+    /// Returns the well with which the search begins.
     pub fn well(&self) -> &Well {
         self.wells.last().unwrap_or(&Well::EMPTY)
     }
 
-    /// Returns the depth of that well: the number of pieces placed before it.
+    /// Returns the depth at which the search begins: the number of pieces placed before.
     pub fn depth(&self) -> u32 {
         u32::try_from(self.wells.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
 }
 
-/// Why a specification cannot be searched.
+/// The reason why a specification is invalid.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SpecError {
     /// The width is out of range.
     #[error("width {0} is out of range: give 1 to {MAX_WIDTH}")]
     Width(u64),
-    /// A well cannot have that size.
+    /// The well cannot have this size.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// A node has no room for wells of that size.
-    #[error("a beam holds wells of at most 160 cells, such as 10 x 16, not {columns} x {rows}")]
+    /// A node of the search cannot store wells of this size.
+    #[error(
+        "a beam holds wells of at most 160 cells, such as 10 x 16, but {columns} x {rows} is larger"
+    )]
     TooLarge {
         /// Number of columns.
         columns: usize,
         /// Number of rows below the bar.
         rows: usize,
     },
-    /// A weight is not a number, or is out of range.
+    /// A weight is not a number or is out of range.
     #[error(transparent)]
     Weight(#[from] WeightError),
-    /// The well to start from is not valid.
-    #[error("the well to start from")]
+    /// The well from which the search starts is invalid.
+    #[error("the well to start from is invalid")]
     Well(#[from] WellError),
-    /// The replay to start from cannot be read.
-    #[error("the replay to start from")]
+    /// The replay from which the search starts cannot be decoded.
+    #[error("the replay to start from is invalid")]
     Replay(#[from] ReplayError),
-    /// The replay has no such piece.
+    /// The replay does not have a piece with this number.
     #[error("the replay to start from has pieces 1 to {pieces}, but no piece {piece}")]
     NoPiece {
-        /// Requested number.
+        /// The requested number, from 1.
         piece: u32,
-        /// Number of pieces of the replay.
+        /// Number of pieces in the replay.
         pieces: usize,
     },
-    /// The replay has more lines than a node can count.
+    /// The replay clears more rows than a node can count.
     #[error("the replay to start from has {0} lines: at most 65,000 fit")]
     Lines(u32),
 }
@@ -148,7 +153,7 @@ impl RunSpec {
     /// Checks the specification, and returns the game up to the start of the search.
     ///
     /// # Errors
-    /// [`SpecError`].
+    /// Returns a [`SpecError`] if the specification is invalid.
     pub fn check(&self) -> Result<StartingPosition, SpecError> {
         if !(1..=MAX_WIDTH).contains(&self.width) {
             return Err(SpecError::Width(self.width));
@@ -193,15 +198,15 @@ impl RunSpec {
         }
     }
 
-    /// Returns the emulator of the geometry and rules.
+    /// Returns an emulator for the geometry and rules.
     ///
     /// # Errors
-    /// [`SpecError::Geometry`].
+    /// Returns [`SpecError::Geometry`] if the geometry is invalid.
     pub fn emulator(&self) -> Result<Emulator, SpecError> {
         Ok(Emulator::new(self.well.geometry()?, self.well.rules()))
     }
 
-    /// Returns the depth of the well that the search begins with: the number of pieces placed before it.
+    /// Returns the depth at which the search begins: the number of pieces placed before.
     pub fn start_depth(&self) -> u32 {
         match self.start {
             Start::Replay { piece, .. } => piece.saturating_sub(1),
@@ -209,10 +214,12 @@ impl RunSpec {
         }
     }
 
-    /// Returns a name for the run: evaluator, width, and a hash of the whole specification.
+    /// Returns a name for the run that consists of the evaluator, the width, and a hash of the whole
+    /// specification.
     pub fn name(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
-        // FNV-1a. If the hashes of two runs collide, opening the second one fails: specifications are compared as a whole.
+        // FNV-1a. If the hashes of two runs collide, opening the second run fails, because specifications are
+        // compared in full.
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });

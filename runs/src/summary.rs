@@ -1,22 +1,23 @@
-//! A summary of a frontier, or of a part of one.
+//! Summaries of frontiers and of their parts.
 
 use crate::record::DepthWork;
 use hatebeam_game::Geometry;
 use hatebeam_search::{DepthRecord, Digest, Node};
 use std::cmp::Ordering;
 
-/// Summary of a part of a frontier. Parts can be joined in any order.
+/// Summary of a frontier (the wells kept at one depth) or of a part of it. Summaries can be joined in any
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrontierSummary {
     /// Number of wells.
     pub count: u64,
     /// Digest of the nodes.
     pub digest: Digest,
-    /// Highest score; [`i32::MIN`] without nodes.
+    /// Highest score, or [`i32::MIN`] if there are no nodes.
     pub best_eval: i32,
-    /// Lowest score; [`i32::MAX`] without nodes.
+    /// Lowest score, or [`i32::MAX`] if there are no nodes.
     pub worst_eval: i32,
-    /// The node with the most lines; of these the one with the highest score, then the first by well.
+    /// The node with the most rows cleared. Ties are broken by the highest score, then by the first well.
     pub best: Option<Node>,
 }
 
@@ -33,7 +34,7 @@ impl Default for FrontierSummary {
 }
 
 impl FrontierSummary {
-    /// Returns the summary of these nodes.
+    /// Returns the summary of the given nodes.
     pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> FrontierSummary {
         let mut summary = FrontierSummary::default();
         for node in nodes {
@@ -48,7 +49,7 @@ impl FrontierSummary {
         summary
     }
 
-    /// Adds another part of the same frontier.
+    /// Adds the summary of another part of the same frontier.
     pub fn join(&mut self, other: &FrontierSummary) {
         self.count += other.count;
         self.digest.join(other.digest);
@@ -60,7 +61,7 @@ impl FrontierSummary {
             .max_by(by_lines);
     }
 
-    /// Returns the record of the depth whose whole frontier this summarizes.
+    /// Converts the summary of a whole frontier to the record of its depth.
     pub fn record(&self, geometry: Geometry, work: DepthWork) -> DepthRecord {
         let well = self.best.and_then(|node| node.well.unpack(geometry).ok());
         let (best_eval, worst_eval) = match self.count {
@@ -84,7 +85,7 @@ impl FrontierSummary {
     }
 }
 
-/// Orders nodes by lines, then by score, then by well.
+/// Orders nodes by rows cleared, then by score, then by well in descending order.
 fn by_lines(a: &Node, b: &Node) -> Ordering {
     (a.lines, a.score)
         .cmp(&(b.lines, b.score))

@@ -1,4 +1,4 @@
-//! Tables of a depth in the object store.
+//! Tables in the object store.
 
 use crate::error::ManifestError;
 use crate::manifest::RUNS;
@@ -6,8 +6,8 @@ use bytes::Bytes;
 use hatebeam_objects::{Objects, Stored};
 use serde::{Deserialize, Serialize};
 
-/// The table of one shard at one depth: a range of an object. A worker stores its tables of a depth in one object,
-/// because an object store charges by the request.
+/// The table of one shard at one depth, stored in a byte range of an object. A worker stores all of its
+/// tables of a depth in one object, because object stores charge per request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -15,15 +15,15 @@ pub struct Table {
     pub shard: u32,
     /// Key of the object, relative to the run's prefix.
     pub key: String,
-    /// Offset of the table in the object.
+    /// Offset of the table within the object.
     pub offset: u64,
     /// Size of the table.
     pub bytes: u64,
-    /// Checksum of the table, CRC-64/NVME in hex.
+    /// CRC-64/NVME checksum of the table, in hexadecimal.
     pub checksum: String,
     /// Number of wells.
     pub count: u64,
-    /// Digest of the nodes in hex.
+    /// Digest of the nodes, in hexadecimal.
     pub digest: String,
 }
 
@@ -31,7 +31,8 @@ impl Table {
     /// Reads the table from the object store and checks it.
     ///
     /// # Errors
-    /// [`ManifestError::Damaged`] if the bytes are not those that were written; errors of the object store.
+    /// Returns [`ManifestError::Damaged`] if the bytes differ from those that were written, and
+    /// [`ManifestError::Object`] if the object store fails.
     pub async fn read(&self, objects: &Objects, run: &str) -> Result<Bytes, ManifestError> {
         let end = self.offset.saturating_add(self.bytes);
         let key = format!("{RUNS}/{run}/{}", self.key);
@@ -47,7 +48,7 @@ impl Table {
     }
 }
 
-/// The object that lists the tables of a depth.
+/// An object that lists the tables of a depth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableList {
@@ -55,7 +56,7 @@ pub struct TableList {
     pub key: String,
     /// Size of the object.
     pub bytes: u64,
-    /// Checksum of the object in hex.
+    /// Checksum of the object, in hexadecimal.
     pub checksum: String,
 }
 
@@ -63,7 +64,8 @@ impl TableList {
     /// Reads the list from the object store and checks it.
     ///
     /// # Errors
-    /// [`ManifestError::Damaged`] if the list is not the one that was written; errors of the object store.
+    /// Returns [`ManifestError::Damaged`] if the list differs from the one that was written, and
+    /// [`ManifestError::Object`] if the object store fails.
     pub async fn read(&self, objects: &Objects, run: &str) -> Result<Vec<Table>, ManifestError> {
         let key = format!("{RUNS}/{run}/{}", self.key);
         let (bytes, _) = objects.get(&key).await?;

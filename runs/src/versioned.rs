@@ -1,4 +1,4 @@
-//! A manifest together with its version in the object store.
+//! Manifests with conditional writes.
 
 use crate::error::ManifestError;
 use crate::manifest::{Manifest, RUNS};
@@ -6,17 +6,17 @@ use crate::table::{Table, TableList};
 use bytes::Bytes;
 use hatebeam_objects::{Condition, Objects, Stored, Version};
 
-/// A manifest and the version it has in the object store.
+/// A manifest and its version in the object store.
 ///
-/// Each write is conditional on that version. If two coordinators write, one of them gets
-/// [`ManifestError::Superseded`] and stops.
+/// Each write requires that the store still has this version. If two coordinators write the same manifest,
+/// one of them gets [`ManifestError::Superseded`] and stops.
 #[derive(Debug)]
 pub struct VersionedManifest {
     objects: Objects,
     /// Whether the store supports conditional writes.
     conditional: bool,
     version: Option<Version>,
-    /// The manifest, which the owner changes and saves.
+    /// The manifest, which the owner modifies before a call of [`VersionedManifest::save`].
     pub manifest: Manifest,
 }
 
@@ -28,7 +28,8 @@ impl VersionedManifest {
     /// Reads a run's manifest.
     ///
     /// # Errors
-    /// [`ManifestError`]; [`ManifestError::is_not_found`] if there is no such run.
+    /// Returns a [`ManifestError`] if the manifest cannot be read. If the run does not exist,
+    /// [`ManifestError::is_not_found`] returns true.
     pub async fn load(
         objects: &Objects,
         name: &str,
@@ -46,7 +47,7 @@ impl VersionedManifest {
     /// Writes the manifest of a new run.
     ///
     /// # Errors
-    /// [`ManifestError::Superseded`] if the run exists.
+    /// Returns [`ManifestError::Superseded`] if the run already exists.
     pub async fn create(
         objects: &Objects,
         manifest: Manifest,
@@ -62,10 +63,10 @@ impl VersionedManifest {
         Ok(created)
     }
 
-    /// Replaces the version that was last read or written.
+    /// Writes the manifest in place of the version that was last read or written.
     ///
     /// # Errors
-    /// [`ManifestError::Superseded`] if the store has another version.
+    /// Returns [`ManifestError::Superseded`] if the store contains another version.
     pub async fn save(&mut self) -> Result<(), ManifestError> {
         let key = VersionedManifest::key(&self.manifest.name);
         let text = Bytes::from(to_json(&self.manifest)?);
@@ -89,10 +90,10 @@ impl VersionedManifest {
         }
     }
 
-    /// Writes the list of a depth's tables. It counts once a saved manifest names it.
+    /// Writes the list of a depth's tables. The list takes effect when a saved manifest names it.
     ///
     /// # Errors
-    /// Errors of the object store.
+    /// Returns an error if the object store fails.
     pub async fn put_tables(
         &self,
         depth: u32,
@@ -115,19 +116,19 @@ fn to_json(value: &impl serde::Serialize) -> Result<Vec<u8>, ManifestError> {
     serde_json::to_vec(value).map_err(|error| ManifestError::Damaged(error.to_string()))
 }
 
-/// A run in a list: its name, and its manifest or the reason why that cannot be read.
+/// A run in the object store: its name, and its manifest or the error that prevented reading it.
 #[derive(Debug)]
 pub struct ListedRun {
     /// Name of the run.
     pub name: String,
-    /// The manifest.
+    /// The manifest, or the error.
     pub manifest: Result<VersionedManifest, ManifestError>,
 }
 
 /// Lists the runs in an object store.
 ///
 /// # Errors
-/// [`ManifestError::Object`] if the runs cannot be listed.
+/// Returns [`ManifestError::Object`] if the runs cannot be listed.
 pub async fn list_manifests(
     objects: &Objects,
     conditional: bool,
@@ -135,7 +136,7 @@ pub async fn list_manifests(
     let mut runs = Vec::new();
     for name in objects.list_dirs(RUNS).await? {
         let manifest = VersionedManifest::load(objects, &name, conditional).await;
-        // A folder without a manifest is a run that was removed in part.
+        // A folder without a manifest belongs to a run that was only partly removed.
         if !matches!(&manifest, Err(error) if error.is_not_found()) {
             runs.push(ListedRun { name, manifest });
         }

@@ -1,5 +1,5 @@
-//! Games read back from an object store: the same as on one machine, whatever the tables are kept in, and an outage is
-//! not damage.
+//! Tests of reading games back from an object store. The games equal those of the local run for every kind of
+//! table storage, and an outage is not reported as damage.
 
 #![allow(clippy::unwrap_used)] // test helpers
 
@@ -55,7 +55,7 @@ fn searched(dir: &Path, keep: Retention) -> Run {
     searched.unwrap().0
 }
 
-/// Tables in memory. A node takes 27 bytes.
+/// Tables in memory, encoded with 27 bytes per node.
 #[derive(Default)]
 struct MapTables(BTreeMap<(u32, NodeWell), Node>);
 
@@ -90,7 +90,7 @@ impl ArchiveTables for MapTables {
     }
 }
 
-/// Puts a run into an object store, as a coordinator and its workers do. `encode` makes the table of a shard.
+/// Writes a run to an object store like a coordinator and its workers. `encode` creates the table of a shard.
 async fn publish(
     run: &Run,
     objects: &Objects,
@@ -172,7 +172,7 @@ async fn read(archive: Archive, depth: Option<u32>) -> Result<BestGame, ReadErro
 }
 
 #[tokio::test]
-async fn games_are_those_of_one_machine() {
+async fn games_equal_those_of_the_local_run() {
     let folder = tempfile::tempdir().unwrap();
     for keep in [Retention::All, Retention::Every(3)] {
         let run = searched(&folder.path().join(keep.to_string()), keep);
@@ -183,7 +183,7 @@ async fn games_are_those_of_one_machine() {
         let read_back = read_game(&Env::system(), archive, None).await.unwrap();
         assert_eq!(read_back.game, expected);
         assert_eq!(read_back.film.score, expected.score);
-        // Not more tables than look-ups, and far fewer than there are.
+        // The archive fetches only a part of all tables.
         let all: usize = manifest.depths.len() * SHARDS as usize;
         let fetched = read_back.fetched;
         assert!(fetched.tables > 5 && fetched.bytes > 0, "{fetched:?}");
@@ -199,7 +199,7 @@ async fn games_are_those_of_one_machine() {
 }
 
 #[tokio::test]
-async fn rocksdb_tables_give_the_same_game() {
+async fn rocksdb_tables_yield_the_same_game() {
     let folder = tempfile::tempdir().unwrap();
     let run = searched(&folder.path().join("run"), Retention::All);
     let geometry = run.store().geometry();
@@ -220,7 +220,7 @@ async fn rocksdb_tables_give_the_same_game() {
     assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
 }
 
-/// Reads of tables fail from the `from`th on.
+/// Fault plan that fails all reads of tables except the first `from`.
 struct Outage {
     from: u64,
     reads: AtomicU64,
@@ -252,7 +252,7 @@ async fn outage_is_transient_and_damage_is_not() {
         assert!(error.is_transient(), "{error}");
         assert!(matches!(error, ReadError::Manifest(_)), "{error}");
     }
-    // Damages all tables.
+    // Overwrite all tables.
     let last = manifest.last().unwrap().record.depth;
     for depth in 1..=last {
         let key = format!("runs/r/frontier/{depth:05}/0-w");
@@ -269,7 +269,7 @@ async fn outage_is_transient_and_damage_is_not() {
 }
 
 #[tokio::test]
-async fn dropped_tables_are_named_as_the_reason() {
+async fn error_reports_dropped_tables() {
     let folder = tempfile::tempdir().unwrap();
     let run = searched(&folder.path().join("run"), Retention::Last);
     let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();

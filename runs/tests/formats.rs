@@ -1,7 +1,7 @@
-//! The formats of runs: the current ones are as `docs/formats.md` describes them, and older ones are read.
+//! Tests that the current formats match `docs/formats.md` and that older formats remain readable.
 //!
-//! The files of older formats in `formats/` are those of the program of revision 1085a8a, which wrote manifests of format
-//! 2 and run folders of format 1. `manifest-1.json` is the former without the fields that format 2 added.
+//! The program at revision 1085a8a wrote the files of older formats in `formats/`. It used manifest format 2
+//! and run folder format 1. `manifest-1.json` is `manifest-2.json` without the fields that format 2 added.
 
 #![allow(clippy::unwrap_used)] // test helpers
 
@@ -62,7 +62,7 @@ fn run_folder_of_format_1_is_read_and_continued() {
     let game = best_game(&new).unwrap();
     let new_records = new.store().depths().to_vec();
     drop(new);
-    // The tables did not change: the folder becomes one of format 1 with the files of the old program.
+    // The table format has not changed, so the old program's files turn the folder into one of format 1.
     std::fs::write(dir.join("manifest.json"), RUN_1).unwrap();
     std::fs::write(dir.join("depths.jsonl"), DEPTHS_1).unwrap();
 
@@ -84,8 +84,8 @@ fn run_folder_of_format_1_is_read_and_continued() {
     assert_eq!(old_game.files[0], replay);
     drop(run);
 
-    // Reading does not change the format. Searching does, so that a program that knows format 1 alone refuses the folder
-    // and does not take the new records for damage.
+    // Reading does not change the format, but searching does. A program that only supports format 1 therefore
+    // refuses the folder instead of treating the new records as damaged.
     let format = || {
         let text = std::fs::read(dir.join("manifest.json")).unwrap();
         serde_json::from_slice::<serde_json::Value>(&text).unwrap()["format"].clone()
@@ -138,7 +138,7 @@ mod manifests {
         assert_eq!(manifest.depths[6].record.best_eval, 171_552);
         let game = manifest.result.as_ref().unwrap();
         assert_eq!((game.lines, game.depth, game.files.len()), (1, 6, 5));
-        // Written in the current format, and the same when it is read again.
+        // The manifest is written in the current format, and parsing it again yields the same manifest.
         let text = serde_json::to_string(&manifest).unwrap();
         for old in [
             "bill",
@@ -177,7 +177,7 @@ mod manifests {
     }
 
     #[test]
-    fn damaged_and_later_manifests_are_refused() {
+    fn damaged_and_newer_manifests_are_refused() {
         let current = serde_json::to_string(&parse(FORMAT_2)).unwrap();
         let error = |from: &str, to: &str| {
             assert!(current.contains(from), "{from}");
@@ -204,7 +204,7 @@ mod manifests {
     }
 }
 
-/// The current formats, as `docs/formats.md` describes them.
+/// Tests that the current formats match `docs/formats.md`.
 mod current {
     use super::*;
     use hatebeam_runs::{GameResult, SearchResult};
@@ -241,7 +241,7 @@ mod current {
         );
         assert_eq!(serde_json::to_string(&spec()).unwrap(), text);
         assert_eq!(serde_json::from_str::<RunSpec>(text).unwrap(), spec());
-        // The hash of this text is a part of the name.
+        // The name contains the hash of this text.
         assert_eq!(spec().name(), "knewjade-20-9fbc4697");
         for (start, text) in [
             (
@@ -354,7 +354,7 @@ mod current {
             }
         }
 
-        /// A manifest with a value in every field.
+        /// Returns a manifest that has a value in every field.
         fn manifest() -> Manifest {
             Manifest {
                 limits: Limits {

@@ -1,6 +1,6 @@
-//! Runs on one machine: the digests do not depend on threads, interruptions and damage.
+//! Tests of runs on one machine. Threads, interruptions and damage do not change the digests.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // test helpers
 
 use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
 use hatebeam_runs::{
@@ -28,7 +28,7 @@ fn spec(width: u64) -> RunSpec {
     }
 }
 
-/// Records the calls, and stops the search after a number of depths.
+/// Records the calls, and cancels the search after `stop_after` depths.
 #[derive(Default)]
 struct Notes {
     committed: Vec<u32>,
@@ -142,7 +142,7 @@ fn digests_do_not_depend_on_threads_or_retention() {
 }
 
 #[test]
-fn interrupted_run_has_the_same_digests() {
+fn interruptions_do_not_change_digests() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(600), Retention::All, 2);
     let dir = folder.path().join("parts");
@@ -161,7 +161,7 @@ fn interrupted_run_has_the_same_digests() {
 }
 
 #[test]
-fn run_stopped_at_a_depth_can_be_continued() {
+fn run_stopped_by_its_depth_limit_can_be_continued() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
@@ -177,7 +177,7 @@ fn run_stopped_at_a_depth_can_be_continued() {
         let (run, end) = search(run, &settings, &mut Notes::default());
         assert_eq!(end, EndReason::MaxDepth);
         assert_eq!(run.store().depths().last().unwrap().depth, last);
-        // The game is continued to its end from there, and may clear lines on the way.
+        // Reading back continues the game to its end, which may clear a few more rows.
         assert!(best_game(&run).unwrap().score <= 2);
     }
     let run = to_end(&dir, &spec(200), Retention::All, 2);
@@ -202,7 +202,7 @@ fn run_stopped_by_its_time_limit_can_be_continued() {
         let (run, end) = search(run, &settings, &mut Notes::default());
         assert_eq!(end, EndReason::MaxHours);
         let depths = run.store().depths();
-        // The first depth takes no time.
+        // The first depth takes no search time.
         assert!(depths.len() >= before.max(1), "{max_seconds}");
         if max_seconds == 0.0 {
             assert!(depths.len() <= 2);
@@ -216,11 +216,11 @@ fn run_stopped_by_its_time_limit_can_be_continued() {
 }
 
 #[test]
-fn damaged_last_depths_are_searched_again() {
+fn search_recomputes_damaged_last_depths() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(300), Retention::All, 2);
     let dir = folder.path().join("damaged");
-    // The last depth; the last three; all of them.
+    // Damage the last depth, the last three depths, and all depths.
     for count in [1, 3, usize::MAX] {
         let run = Run::open_or_create(&dir, &spec(300), None).unwrap();
         let (run, end) = search(run, &settings(2), &mut Notes::stopping_after(12));
@@ -245,7 +245,7 @@ fn damaged_last_depths_are_searched_again() {
     assert_eq!(best_game(&run).unwrap(), best_game(&reference).unwrap());
 }
 
-/// Flips a bit in the tables of these depths.
+/// Flips a bit in each table of the given depths.
 fn damage(dir: &Path, depths: &[u32]) {
     let run = Run::open_read_only(dir).unwrap();
     let paths = depths
@@ -280,7 +280,7 @@ fn damaged_depths_in_the_middle_are_repaired() {
                 .map(|(depth, _)| *depth)
                 .collect();
             assert_eq!(found, damaged);
-            // Cancelled at once: only the first depth is repaired, because it needs no search.
+            // Cancelled immediately: only depth 0 is repaired, because it needs no search.
             let mut repaired = run.repair(2, &AtomicBool::new(true)).unwrap();
             assert_eq!(repaired, damaged[..usize::from(damaged[0] == 0)]);
             repaired.extend(run.repair(2, &AtomicBool::new(false)).unwrap());
@@ -320,7 +320,7 @@ fn run_starts_from_a_replay_or_a_well() {
     let game = best_game(&run).unwrap();
     assert!(game.score >= turn.score);
     assert_eq!(game.wells[piece - 1], turn.well);
-    // The whole game from the empty well, by the exact rules.
+    // The game starts with the empty well, and the exact rules accept all of it.
     let record = played(&game.keys);
     assert!(record.is_finished());
     assert_eq!(record.score, game.score);
@@ -371,7 +371,7 @@ fn every_well_of_every_depth_can_be_read_back() {
 }
 
 #[test]
-fn other_specification_is_refused() {
+fn different_specification_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let run = Run::open_or_create(&dir, &spec(100), None).unwrap();
@@ -384,7 +384,7 @@ fn other_specification_is_refused() {
     drop(run);
     let error = Run::open_or_create(&dir, &spec(101), None).unwrap_err();
     assert!(matches!(error, RunError::OtherSpec { .. }), "{error}");
-    // Weights with many decimals are read from the manifest exactly.
+    // Weights with many decimal places are stored without loss.
     let mut odd = spec(100);
     odd.evaluator.weights.holes = 0.1 + 0.2;
     odd.evaluator.weights.score = -1.0 / 3.0;

@@ -1,4 +1,4 @@
-//! The commit of a depth, on a thread of its own.
+//! Commits of depths on a separate thread.
 
 use super::search::Observer;
 use crate::retention::Retention;
@@ -8,35 +8,35 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tracing::Span;
 
-/// How depths are committed.
+/// Settings for committing depths.
 #[derive(Clone, Copy)]
 pub(super) struct CommitSettings {
     pub(super) threads: usize,
     pub(super) keep: Retention,
 }
 
-/// A commit, which owns the store until it is finished.
+/// A commit. It owns the store until it is finished.
 pub(super) enum Commit {
-    /// A thread is writing.
+    /// A thread is writing the depth.
     Writing(Writing),
     /// Nothing is being written.
     Done(Box<RunStore>),
 }
 
-/// A commit that a thread is writing.
+/// A commit in progress.
 pub(super) struct Writing {
     thread: JoinHandle<(RunStore, Result<DepthRecord, StoreError>)>,
-    /// Span of the depth.
+    /// Tracing span of the depth.
     span: Span,
 }
 
 impl Commit {
-    /// Returns a store in which nothing is being written.
+    /// Wraps a store to which nothing is being written.
     pub(super) fn done(store: RunStore) -> Commit {
         Commit::Done(Box::new(store))
     }
 
-    /// Begins the commit of a frontier, whose record the thread computes.
+    /// Starts a thread that computes the record of a frontier and commits the depth.
     #[allow(
         clippy::disallowed_methods,
         reason = "a run on one machine is not simulated"
@@ -57,7 +57,7 @@ impl Commit {
         Commit::Writing(Writing { thread, span })
     }
 
-    /// Waits for the commit and reports it. Returns the store.
+    /// Waits until the commit is finished, reports the depth to `observer`, and returns the store.
     pub(super) fn finish(self, observer: &mut dyn Observer) -> Result<RunStore, StoreError> {
         let Writing { thread, span } = match self {
             Commit::Writing(writing) => writing,
@@ -86,7 +86,7 @@ impl Commit {
     }
 }
 
-/// Commits a depth, and drops the tables of the one before if the retention rule does not keep them.
+/// Commits a depth. If the retention rule does not keep the previous depth, then drops its tables.
 fn commit(
     store: &mut RunStore,
     record: DepthRecord,
@@ -97,7 +97,7 @@ fn commit(
     let shards: Vec<&[Node]> = frontier.shards.iter().map(Vec::as_slice).collect();
     store.commit(record.clone(), &shards, settings.threads)?;
     let first = store.depths().first().map_or(depth, |first| first.depth);
-    // Up to now the run could have been resumed from the depth before.
+    // Before this commit, resuming the run would have needed the previous depth.
     if let Some(before) = depth.checked_sub(1)
         && before >= first
         && !settings.keep.keeps(before, first)

@@ -1,4 +1,4 @@
-//! The conclusion of a search: its best game is read back and saved.
+//! Conclusion of a search: reads back the best game and saves it.
 
 use super::{Run, RunError, SaveError, SearchResult};
 use crate::end::EndReason;
@@ -9,24 +9,24 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 use thiserror::Error;
 
-/// The end of a search.
+/// Parameters of the conclusion of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchEnd<'a> {
     /// Name of the run.
     pub name: &'a str,
-    /// Why the search ended. There is no game after an interruption.
+    /// The reason why the search ended. An interrupted search has no game.
     pub end: EndReason,
-    /// Time of the end.
+    /// Time at which the search ended.
     pub now: SystemTime,
-    /// Number of threads that repair damaged tables.
+    /// Number of threads for repairing damaged tables.
     pub threads: usize,
-    /// Stops the repair.
+    /// Stops the repair when set to true.
     pub cancel: &'a AtomicBool,
-    /// Peak memory of the process, if it is known.
+    /// Peak memory of the process, if known.
     pub peak_memory: Option<u64>,
 }
 
-/// Why a search has no result.
+/// The reason why a search has no result.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConcludeError {
@@ -39,17 +39,18 @@ pub enum ConcludeError {
     /// The best game cannot be saved.
     #[error(transparent)]
     Save(#[from] SaveError),
-    /// The run has no depth.
+    /// The run has no committed depth.
     #[error("the run has no depth")]
     Empty,
 }
 
 impl Run {
-    /// Reads the best game back, saves its files and returns the result. Repairs the run if its tables are damaged. `warn`
-    /// gets what went wrong on the way.
+    /// Reads the best game back, saves its files and returns the result. If tables are damaged, repairs the
+    /// run first. Calls `warn` with a message for each problem that does not prevent a result.
     ///
     /// # Errors
-    /// [`ConcludeError`].
+    /// Returns a [`ConcludeError`] if the game cannot be read back or saved, the repair fails, or the run is
+    /// empty.
     pub fn conclude(
         &mut self,
         search: &SearchEnd<'_>,
@@ -75,7 +76,7 @@ impl Run {
         result.ok_or(ConcludeError::Empty)
     }
 
-    /// Returns the best game; `None` if too few depths are kept.
+    /// Returns the best game, or `None` if the retention rule has dropped tables that it needs.
     fn readable_game(
         &mut self,
         search: &SearchEnd<'_>,

@@ -1,4 +1,4 @@
-//! A run on one machine, in a folder.
+//! A run on one machine, stored in a folder.
 
 mod commit;
 mod conclude;
@@ -23,14 +23,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Folder of the files of the best game, in the folder of a run.
+/// Name of the folder for the files of the best game, inside a run's folder.
 pub const REPLAYS: &str = "replays";
 
-/// Copies the files of a run's best game to a folder with the run's name below `replays`, which outlives the run. Returns
-/// that folder, or `None` if the run has no such files.
+/// Copies the files of a run's best game to a folder that remains when the run is deleted. Returns the new
+/// folder, which is named after the run and lies in `replays`, or `None` if the run has no such files.
 ///
 /// # Errors
-/// Errors of the file system.
+/// Returns an error if a file cannot be read or written.
 pub fn copy_replays(run: &Path, replays: &Path) -> io::Result<Option<PathBuf>> {
     let Ok(files) = fs::read_dir(run.join(REPLAYS)) else {
         return Ok(None);
@@ -39,7 +39,7 @@ pub fn copy_replays(run: &Path, replays: &Path) -> io::Result<Option<PathBuf>> {
     fs::create_dir_all(&folder)?;
     for file in files {
         let file = file?;
-        // The run may be on another disk, so files are copied, not renamed.
+        // The run may be on another disk, so files cannot be renamed.
         fs::copy(file.path(), folder.join(file.file_name()))?;
     }
     Ok(Some(folder))
@@ -49,17 +49,17 @@ pub fn copy_replays(run: &Path, replays: &Path) -> io::Result<Option<PathBuf>> {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The specification cannot be searched.
+    /// The specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The weights cannot be used.
+    /// The weights are invalid.
     #[error(transparent)]
     Weight(#[from] WeightError),
-    /// The store of the run failed. Its error says what the caller can do.
+    /// The store of the run failed. The inner error determines the remedy.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The folder has a run with another specification.
-    #[error("the run in {dir} has another specification: {theirs}, not {ours}")]
+    /// The folder contains a run with another specification.
+    #[error("the run in {dir} has another specification: {theirs} instead of {ours}")]
     OtherSpec {
         /// The folder.
         dir: String,
@@ -68,12 +68,12 @@ pub enum RunError {
         /// Requested specification.
         ours: String,
     },
-    /// This version does not know the specification of the run in the folder.
+    /// The specification of the run in the folder has a form that this version does not support.
     #[error("cannot read the specification of the run in {dir}")]
     UnreadableSpec {
         /// The folder.
         dir: String,
-        /// The error of parsing it.
+        /// The parse error.
         source: serde_json::Error,
     },
 }
@@ -97,11 +97,12 @@ struct PersistedSpec {
 }
 
 impl Run {
-    /// Opens the run in `dir`, or creates it if there is none. Without `keep`, the retention rule is the one with which
-    /// the run was created, or [`Retention::All`].
+    /// Opens the run in `dir`, or creates it if there is none. `keep` overrides the retention rule with which
+    /// the run was created; the default for a new run is [`Retention::All`].
     ///
     /// # Errors
-    /// [`RunError::OtherSpec`] if the folder has another run; [`RunError::Spec`]; errors of opening the store.
+    /// Returns [`RunError::OtherSpec`] if the folder contains another run, [`RunError::Spec`] if the
+    /// specification is invalid, and [`RunError::Store`] if the store cannot be opened.
     pub fn open_or_create(
         dir: &Path,
         spec: &RunSpec,
@@ -131,18 +132,19 @@ impl Run {
         Ok(run)
     }
 
-    /// Opens the run in `dir`; `keep` as for [`Run::open_or_create`].
+    /// Opens the run in `dir`. `keep` overrides the retention rule with which the run was created.
     ///
     /// # Errors
-    /// As for [`Run::open_or_create`], and [`StoreError::NoRun`].
+    /// Returns [`StoreError::NoRun`] in [`RunError::Store`] if the folder contains no run, and otherwise the
+    /// same errors as [`Run::open_or_create`].
     pub fn open(dir: &Path, keep: Option<Retention>) -> Result<Run, RunError> {
         Run::of_store(RunStore::open(dir)?, keep)
     }
 
-    /// Opens the run in `dir` for reading only. Another process may search it at the same time.
+    /// Opens the run in `dir` for reading only. Another process may search the run at the same time.
     ///
     /// # Errors
-    /// As for [`Run::open`].
+    /// Returns the same errors as [`Run::open`].
     pub fn open_read_only(dir: &Path) -> Result<Run, RunError> {
         Run::of_store(RunStore::open_read_only(dir)?, None)
     }
@@ -174,24 +176,24 @@ impl Run {
         &self.store
     }
 
-    /// Returns the store of the run.
+    /// Returns the store of the run for modification.
     pub fn store_mut(&mut self) -> &mut RunStore {
         &mut self.store
     }
 
-    /// Returns the most lines cleared by any game so far.
+    /// Returns the maximum number of rows cleared by any game so far.
     pub fn best_lines(&self) -> u32 {
         let records = self.store.depths().iter();
         let lines = records.map(|record| record.best_lines).max();
         lines.map_or(0, u32::from)
     }
 
-    /// Returns the division of a frontier into shards.
+    /// Returns the layout that divides a frontier into shards.
     fn layout(&self) -> ShardLayout {
         ShardLayout::local(usize::try_from(self.spec.width).unwrap_or(usize::MAX))
     }
 
-    /// Returns the frontier that the search begins with.
+    /// Returns the frontier with which the search begins.
     fn first(&self) -> Result<Frontier, SpecError> {
         let node = first_node(&self.spec, &self.start)?;
         Ok(Frontier::new(self.start.depth(), [node], self.layout()))

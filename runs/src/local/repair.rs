@@ -8,14 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 impl Run {
-    /// Reads all tables, and searches the wells of damaged depths again, each from the last whole depth before it, or
-    /// from the start. Returns the repaired depths. If `cancel` becomes true, the others are left for the next call.
+    /// Reads all tables and recomputes the wells of each damaged depth. The search for a damaged depth starts
+    /// from the last intact depth before it, or from the start of the run.
+    ///
+    /// Returns the repaired depths. If `cancel` becomes true, leaves the remaining damaged depths for the
+    /// next call.
     ///
     /// # Errors
-    /// [`StoreError::BadRecord`] if the wells do not match the record; errors of reading and writing.
+    /// Returns [`StoreError::BadRecord`] in [`RunError::Store`] if the recomputed wells do not match the
+    /// record of their depth, and other errors if tables cannot be read or written.
     pub fn repair(&mut self, threads: usize, cancel: &AtomicBool) -> Result<Vec<u32>, RunError> {
         let damaged = self.damaged()?;
-        // All of them first: RocksDB reads adjacent tables when it ingests one.
+        // Drop the tables of all damaged depths first, because RocksDB reads adjacent tables when it ingests
+        // a table.
         for depth in &damaged {
             self.store.drop_tables(*depth)?;
         }
@@ -33,7 +38,8 @@ impl Run {
             self.store.restore(depth, &shards, threads)?;
             tracing::info!(depth, "repaired depth");
             repaired.push(depth);
-            // If the next depth is whole, it is nearer to the next damaged one.
+            // If the next depth is intact, the next search can start from there instead of from this
+            // frontier.
             let next = depth.checked_add(1);
             let next_is_damaged = next.is_some_and(|next| !self.is_kept(next));
             frontier = next_is_damaged.then_some(made);
@@ -46,7 +52,7 @@ impl Run {
         records.any(|record| record.depth == depth && record.kept)
     }
 
-    /// Returns the depths that are damaged, or missing although the retention rule keeps them.
+    /// Returns the depths whose tables are damaged, or missing although the retention rule keeps them.
     fn damaged(&self) -> Result<BTreeSet<u32>, RunError> {
         let mut damaged = BTreeSet::new();
         for (depth, error) in self.store.verify() {
@@ -63,7 +69,7 @@ impl Run {
         Ok(damaged)
     }
 
-    /// Returns the last whole frontier before a depth.
+    /// Returns the last intact frontier before `depth`.
     fn whole_before(&self, depth: u32) -> Result<Frontier, RunError> {
         let mut records = self.store.depths().iter().rev();
         match records.find(|record| record.kept && record.depth < depth) {
@@ -75,7 +81,7 @@ impl Run {
         }
     }
 
-    /// Searches to a depth. Returns `None` if that was cancelled.
+    /// Searches from `frontier` to the depth `to`. Returns `None` if the search was cancelled.
     fn advance(
         &self,
         mut frontier: Frontier,

@@ -14,50 +14,51 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
-/// Maximum number of scores of a report. A wider depth is sampled evenly: this is enough for a smooth curve.
+/// Maximum number of scores in a report. If a depth has more wells, it is sampled evenly. This number
+/// suffices for a smooth curve.
 const MAX_SCORES: usize = 5_000_000;
 
-/// Result of a run on one machine, as its folder keeps it.
+/// Result of a run on one machine, as stored in its folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchResult {
     /// Name of the run.
     pub run: String,
-    /// Why the search ended.
+    /// The reason why the search ended.
     pub end: EndReason,
     /// The last depth.
     pub depth: u32,
-    /// Digest of its wells.
+    /// Digest of the last frontier.
     pub digest: String,
-    /// The best game. `None` if it was not read back.
+    /// The best game, if it was read back.
     pub game: Option<GameResult>,
-    /// Number of children of all depths.
+    /// Total number of children at all depths.
     pub children: u64,
-    /// Seconds of searching.
+    /// Time spent searching, in seconds.
     pub seconds: f64,
-    /// Peak memory of the process, if it is known.
+    /// Peak memory of the process, if known.
     pub peak_rss_bytes: Option<u64>,
-    /// Size of the run on disk.
+    /// Size of the run on disk, in bytes.
     pub stored_bytes: u64,
 }
 
 impl SearchResult {
-    /// Returns the paths of the best game's files, for a run in this folder. The replay is the first one.
+    /// Returns the paths of the best game's files if the run is in `folder`. The first path is the replay.
     pub fn files_in(&self, folder: &Path) -> Vec<PathBuf> {
         let files = self.game.iter().flat_map(|game| &game.files);
         files.map(|file| folder.join(file)).collect()
     }
 }
 
-/// Returns the result of the run in this store, once it has ended. A result that this version cannot read counts as
-/// none: the run can be resumed.
+/// Returns the result of the run in `store` if the run has ended. Returns `None` for a result that this
+/// version cannot read, so that the run can be resumed.
 pub fn result_of(store: &RunStore) -> Option<SearchResult> {
     let value = store.result()?;
     let current = serde_json::from_value(value.clone()).ok();
     current.or_else(|| from_format_1(value))
 }
 
-/// Reads a result of format 1, which has the game's fields at the top level and absolute paths of files.
+/// Parses a result of format 1. That format has the game's fields at the top level and absolute file paths.
 fn from_format_1(value: &Value) -> Option<SearchResult> {
     #[derive(Deserialize)]
     struct Flat {
@@ -110,11 +111,11 @@ fn from_format_1(value: &Value) -> Option<SearchResult> {
     })
 }
 
-/// Why the files of a game cannot be saved.
+/// The reason why a game's files cannot be saved.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SaveError {
-    /// The game cannot be shown.
+    /// The game cannot be turned into a film.
     #[error(transparent)]
     Show(#[from] ShowError),
     /// A file cannot be written.
@@ -122,7 +123,7 @@ pub enum SaveError {
     Store(#[from] StoreError),
 }
 
-/// The folder `replays` of a run.
+/// The folder `replays` of a run, as a destination for files.
 struct Folder<'a> {
     path: PathBuf,
     skip: &'a mut (dyn FnMut(&GameFile, StoreError) + Send),
@@ -141,11 +142,13 @@ impl FileSink for Folder<'_> {
 }
 
 impl Run {
-    /// Saves the files of the best game in the run's folder, and returns the game's result. `seconds` is the time that
-    /// reading it back took. A file that cannot be written is passed to `skip`, except for the replay.
+    /// Saves the files of the best game in the run's folder, and returns the stored form of the game.
+    /// `read_in` is the time spent reading the game back.
+    ///
+    /// If a file other than the replay cannot be written, calls `skip` and continues.
     ///
     /// # Errors
-    /// [`SaveError`].
+    /// Returns a [`SaveError`] if the game cannot be turned into a film or its replay cannot be written.
     pub fn save_game(
         &self,
         name: &str,
@@ -183,7 +186,7 @@ impl Run {
         })
     }
 
-    /// Returns the result of the run so far. `None` if it has no depth.
+    /// Returns the result of the run so far, or `None` if the run has no depth.
     pub fn summarize(
         &self,
         name: &str,
@@ -206,10 +209,10 @@ impl Run {
         })
     }
 
-    /// Stores the result in the run's folder: the run has ended.
+    /// Stores the result in the run's folder, which marks the run as ended.
     ///
     /// # Errors
-    /// Errors of writing the folder's manifest.
+    /// Returns an error if the folder's manifest cannot be written.
     pub fn set_result(&mut self, result: &SearchResult) -> Result<(), StoreError> {
         let dir = self.store.dir().to_owned();
         let value = serde_json::to_value(result).map_err(|error| StoreError::Damaged {
@@ -219,7 +222,8 @@ impl Run {
         self.store.finish(&value)
     }
 
-    /// Returns the scores of the last kept depth with the maximum number of wells, or the reason why they cannot be read.
+    /// Returns the scores of the last kept depth with the maximum number of wells, or the reason why they
+    /// cannot be read. Returns `None` if no such depth is kept.
     pub fn scores(&self) -> Option<Result<Scores, String>> {
         let records = self.store.depths();
         let most = records.iter().map(|record| record.count).max();
@@ -242,7 +246,7 @@ impl Run {
     }
 }
 
-/// The names of the files in a folder; none if it cannot be read.
+/// Returns the names of the files in a folder. A folder that cannot be read counts as empty.
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries

@@ -1,8 +1,8 @@
-//! The search of a run on one machine, from depth to depth until no child is alive.
+//! The search of a run on one machine, depth by depth, until no well has a living child.
 //!
-//! A thread writes the commit of a depth during the search of the next one. The next commit waits for it: the search is
-//! at most one depth ahead of the disk. A depth counts once its record is on disk, so that a crash loses at most the
-//! depth after the last record.
+//! A separate thread commits a depth while the next depth is searched. The next commit waits for the previous
+//! one, so the search is at most one depth ahead of the disk. A depth counts once its record is on disk. A
+//! crash therefore loses at most the depths after the last record.
 
 use super::commit::{Commit, CommitSettings};
 use super::{Run, RunError, SearchResult};
@@ -15,28 +15,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-/// How a run is searched. Nothing here changes a frontier.
+/// Settings of a search. They never change a frontier.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Number of threads that search and that write.
+    /// Number of threads for searching and for writing.
     pub threads: usize,
-    /// Limits of the run. The cost limit does not apply: a run on one machine has no price.
+    /// Limits of the run. The cost limit is ignored, because a run on one machine has no price.
     pub limits: Limits,
 }
 
-/// Receives the progress of a search. All calls come from the thread that searches.
+/// Receives the progress of a search. All calls come from the thread that runs the search.
 pub trait Observer {
-    /// The search of a depth begins: `parents` wells are expanded, and `expanded` counts them in the meantime.
+    /// Called when the search of a depth begins. The search expands `parents` wells and counts them in
+    /// `expanded`.
     fn begun(&mut self, depth: u32, parents: u64, expanded: &Arc<AtomicU64>);
-    /// A depth is committed.
+    /// Called after a depth has been committed.
     fn committed(&mut self, record: &DepthRecord);
-    /// The wells of a depth are damaged: the search continues from an earlier depth.
+    /// Called when the wells of a depth are damaged. The search then continues from an earlier depth.
     fn damaged(&mut self, depth: u32, error: &StoreError);
-    /// The run ended with this result, or failed for this reason. The caller of the search reports it.
+    /// Called by the caller of the search when the run has ended with a result, or has failed for a reason.
     fn ended(&mut self, _result: Result<&SearchResult, &str>) {}
 }
 
-/// Measures the time that the run takes, including the time before it was resumed.
+/// Measures the time that a run takes, including the time before it was resumed.
 struct Clock {
     before: Duration,
     started: Instant,
@@ -73,12 +74,12 @@ impl Clock {
 }
 
 impl Run {
-    /// Continues the search after the last committed depth. If `cancel` becomes true or an error occurs, the committed
-    /// depths remain, and the run can be opened and searched again.
+    /// Continues the search after the last committed depth. If `cancel` becomes true or an error occurs, the
+    /// committed depths remain, and the run can be opened and searched again.
     ///
     /// # Errors
-    /// Errors of committing, such as [`StoreError::DiskFull`]. Damaged wells of the last depth are not an error: the
-    /// search continues from the last depth that is whole.
+    /// Returns an error if a depth cannot be committed, for example [`StoreError::DiskFull`]. Damaged wells
+    /// at the last depth are not an error, because the search continues from the last intact depth.
     pub fn search(
         mut self,
         settings: &Settings,
@@ -126,7 +127,7 @@ impl Run {
         Ok((self, end))
     }
 
-    /// Returns the frontier from which the search continues. Drops depths with damaged wells.
+    /// Returns the frontier from which the search continues, and drops depths whose wells are damaged.
     fn last_frontier(
         &mut self,
         threads: usize,
@@ -144,13 +145,13 @@ impl Run {
                 Err(error @ StoreError::DamagedDepth { .. }) => {
                     tracing::warn!(depth, %error, "found damaged wells");
                     observer.damaged(depth, &error);
-                    // Without its tables, neither this depth nor those after it count.
+                    // Without its tables, neither this depth nor any later depth can be used.
                     self.store.drop_tables(depth)?;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        // No depth is whole.
+        // No depth is intact, so the search starts from the beginning.
         if !self.store.depths().is_empty() {
             self.store.clear()?;
         }
