@@ -12,7 +12,7 @@ use tracing::level_filters::LevelFilter;
 /// A replay to read.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ReplayInput {
-    /// Replay in any encoding; `-` or nothing reads standard input
+    /// Replay in any encoding; `-` reads standard input [default: standard input]
     #[arg(value_name = "REPLAY", conflicts_with = "file")]
     pub(crate) replay: Option<String>,
     /// Read the replay from this file
@@ -43,7 +43,7 @@ pub(crate) struct VariantArgs {
     /// Rows of the well below the bar, 1 to 16
     #[arg(long, value_name = "H", default_value = "16", value_parser = parse_height)]
     height: usize,
-    /// Clear full rows even if the piece reaches above the bar, as an emulator of 2022 did
+    /// Clear full rows even if the piece reaches above the bar, like a HATETRIS emulator from 2022
     #[arg(long)]
     clear_above_bar: bool,
 }
@@ -60,10 +60,10 @@ impl VariantArgs {
     }
 }
 
-/// Number of threads.
+/// Number of search threads.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ThreadsArgs {
-    /// Number of threads that search [default: one per core]
+    /// Number of search threads [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     threads: Option<u16>,
 }
@@ -74,7 +74,7 @@ impl ThreadsArgs {
     }
 }
 
-/// Where spans go, in addition to the log.
+/// Destination of tracing spans, in addition to the log.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SpanArgs {
     /// Send spans (run, epoch, depth, table) over gRPC to the OpenTelemetry collector at this address
@@ -104,7 +104,7 @@ impl SpanArgs {
     }
 }
 
-/// Parses one of several named values, ignoring case.
+/// Returns a parser that finds one of several values by name and ignores case.
 fn named_parser<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
@@ -144,7 +144,7 @@ fn parse_height(text: &str) -> anyhow::Result<usize> {
     Ok(Geometry::new(Geometry::STANDARD.width(), text.parse()?)?.height())
 }
 
-/// Returns a parser of numbers in a range; `unit` names them in its error.
+/// Returns a parser for numbers in a range. Its error message calls them `unit`.
 pub(crate) fn number_in(
     range: RangeInclusive<f64>,
     unit: &'static str,
@@ -159,7 +159,7 @@ pub(crate) fn number_in(
     }
 }
 
-/// Parses hours of searching.
+/// Parses a search time in hours.
 pub(crate) fn parse_hours(text: &str) -> Result<f64, String> {
     number_in(1e-4..=1e6, "hours")(text)
 }
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn widths_are_parsed() {
+    fn parse_wells_accepts_whole_numbers_with_suffixes() {
         for (text, wells) in [
             ("1", 1),
             ("10k", 10_000),

@@ -179,10 +179,10 @@ fn coordinator_runs_without_dashboard_if_default_address_is_taken() {
     let mut cluster = Cluster::new();
     cluster.default_dashboard = true;
     cluster.start_coordinator();
-    cluster.coordinator().wait_for_log("no dashboard");
+    cluster.coordinator().wait_for_log("disabled the dashboard");
     let log = cluster.coordinator().log();
     assert!(
-        log.contains("--dashboard gives it another address"),
+        log.contains("choose another address with --dashboard"),
         "{log}"
     );
     assert_eq!(cluster.status(), None);

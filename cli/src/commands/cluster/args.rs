@@ -1,4 +1,4 @@
-//! Groups of arguments that the commands of a cluster share.
+//! Groups of arguments that the cluster commands share.
 
 use anyhow::Context;
 use hatebeam_client::Endpoint;
@@ -13,8 +13,8 @@ pub(super) const COORDINATOR: &str = "127.0.0.1:7800";
 /// The object store.
 #[derive(Debug, clap::Args)]
 pub(super) struct StoreArgs {
-    /// Object store of the runs: a folder that all machines share, or s3://BUCKET/PREFIX. Credentials come from where
-    /// AWS's own tools look: the environment, profiles, the machine
+    /// Object store for the runs: a folder that all machines share, or s3://BUCKET/PREFIX. S3 credentials come from the
+    /// same sources as for the AWS tools: environment variables, profiles or the machine's role
     #[arg(long, value_name = "PLACE", env = "HATEBEAM_STORE")]
     store: String,
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub(super) struct StoreArgs {
 }
 
 impl StoreArgs {
-    /// Returns whether the store is AWS's, which charges for it.
+    /// Returns whether the store is on AWS, which charges for requests and storage.
     pub(super) fn is_aws(&self) -> bool {
         self.store.starts_with("s3://") && self.s3.s3_endpoint.is_none()
     }
@@ -32,22 +32,22 @@ impl StoreArgs {
     }
 }
 
-/// How to access S3.
+/// Options for access to S3.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct S3Args {
-    /// S3 server other than AWS, as http://host:port
+    /// URL of an S3 server other than AWS, as http://host:port
     #[arg(long, value_name = "URL", env = "HATEBEAM_S3_ENDPOINT")]
     s3_endpoint: Option<String>,
-    /// Region [default: from the environment, the profile or the machine]
+    /// AWS region [default: from the environment, the profile or the machine]
     #[arg(long, value_name = "REGION", env = "HATEBEAM_S3_REGION")]
     s3_region: Option<String>,
-    /// Put the bucket into the path, as most servers other than AWS require
+    /// Put the bucket name into the URL path instead of the host name, as most servers other than AWS require
     #[arg(long, env = "HATEBEAM_S3_PATH_STYLE")]
     s3_path_style: bool,
-    /// Encryption by the server: AES256, aws:kms or aws:kms:KEY [default: that of the bucket]
+    /// Server-side encryption: AES256, aws:kms or aws:kms:KEY [default: the bucket's setting]
     #[arg(long, value_name = "HOW", env = "HATEBEAM_S3_ENCRYPTION")]
     s3_encryption: Option<Encryption>,
-    /// Storage class of tables, such as STANDARD_IA [default: that of the bucket]
+    /// Storage class for tables, such as STANDARD_IA [default: the bucket's setting]
     #[arg(long, value_name = "CLASS", env = "HATEBEAM_S3_STORAGE_CLASS")]
     s3_storage_class: Option<String>,
 }
@@ -70,29 +70,29 @@ impl S3Args {
     }
 }
 
-/// Certificates and token of a member of the cluster.
+/// Certificates and token for a coordinator, a worker or a client.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct TlsArgs {
-    /// Folder that `hatebeam certs` made, or this machine's part of it
+    /// Folder with the certificates from `hatebeam certs`; this machine's own files are enough
     #[arg(long, value_name = "DIR", env = "HATEBEAM_TLS")]
     tls: Option<PathBuf>,
-    /// File with the token [default: the variable HATEBEAM_TOKEN, or `token` in the folder of --tls]
+    /// File with the token [default: the variable HATEBEAM_TOKEN, or else the file `token` in the folder of --tls]
     #[arg(long, value_name = "FILE", env = "HATEBEAM_TOKEN_FILE")]
     token_file: Option<PathBuf>,
 }
 
 impl TlsArgs {
-    /// Returns the folder of the certificates.
+    /// Returns the certificate folder.
     pub(super) fn dir(&self) -> Option<&Path> {
         self.tls.as_deref()
     }
 
-    /// Returns the certificate of a member.
+    /// Returns the certificate files with this member's name.
     pub(super) fn member(&self, name: &str) -> Option<Tls> {
         self.tls.as_ref().map(|dir| Tls::in_dir(dir, name))
     }
 
-    /// Returns the certificate of a client. A machine of the cluster without one uses its own.
+    /// Returns the client certificate files. If there are none, returns those of the worker or the coordinator.
     fn client(&self) -> Option<Tls> {
         let members = ["client", "worker", "coordinator"].map(|name| self.member(name));
         let mut existing = members
@@ -102,7 +102,7 @@ impl TlsArgs {
         existing.next().or_else(|| self.member("client"))
     }
 
-    /// Returns the coordinator at this address.
+    /// Returns the connection settings for the coordinator at this address.
     pub(super) fn endpoint(&self, uri: &str) -> anyhow::Result<Endpoint> {
         Ok(Endpoint {
             uri: uri.to_owned(),
@@ -124,7 +124,7 @@ impl TlsArgs {
     }
 }
 
-/// Parses a cost limit, which is more than nothing.
+/// Parses a cost limit, which is greater than zero.
 pub(super) fn parse_dollars(text: &str) -> Result<Micros, String> {
     match text.parse() {
         Ok(Micros::ZERO) | Err(_) => Err("give dollars from 0.000001 to 1000000000".to_owned()),
@@ -132,7 +132,7 @@ pub(super) fn parse_dollars(text: &str) -> Result<Micros, String> {
     }
 }
 
-/// Runs asynchronous work in a new runtime.
+/// Runs a future to completion on a new tokio runtime.
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

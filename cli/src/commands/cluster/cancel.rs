@@ -14,7 +14,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CancelArgs {
-    /// Run, or the beginning of its name
+    /// Name of the run, or the beginning of the name
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
@@ -29,7 +29,7 @@ impl CancelArgs {
             let request = call(v1::CancelRequest { run: run.clone() });
             client.cancel(request).await.map_err(ClientError::refused)?;
             output::print(format_args!(
-                "{run} stops after the current depth; committed depths stay, and submitting it again resumes it\n"
+                "{run} stops after the current depth and keeps its committed depths; submit it again to resume it\n"
             ))
         })
     }

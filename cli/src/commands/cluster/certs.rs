@@ -1,4 +1,4 @@
-//! `hatebeam certs`: the certificates and the token of a cluster.
+//! `hatebeam certs`: make the certificates and the token of a cluster.
 
 use crate::output::{self, Failure};
 use hatebeam_net::certs::{CLIENT, MAX_DAYS, Made, Options, make};
@@ -9,15 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const HELP: &str = "\
-Makes a CA, a certificate and a key for `coordinator`, `worker`, `client` and each --name, and a token. Members of a
-cluster accept every certificate of their CA, whatever the address of the machine, so all workers can share one. The
-certificate of `client` is valid for clients only. Only the owner can read keys and token. Existing files are not
-overwritten.
+Makes a certificate authority (CA), a token, and a certificate with its key for `coordinator`, `worker`, `client` and each
+--name. Members of a cluster accept every certificate that their CA signed, whatever the address of the machine, so all
+workers can share one certificate. The `client` certificate cannot be used by servers. Only the owner can read the keys and
+the token. Existing files are not overwritten.
 
-With --renew, the CA and the token stay, and new certificates and keys replace the old ones, which remain valid until they
-expire. Certificates cannot be revoked: to exclude a member, make all files again in another folder.
+With --renew, the CA and the token stay the same, and new certificates and keys replace the old ones. The old certificates
+remain valid until they expire. Certificates cannot be revoked: to exclude a member, make all files again in another
+folder.
 
-With --json: one object with dir, renewed, expires_ms (since 1970), members, files (each with path and private).
+With --json, prints one object with dir, renewed, expires_ms (milliseconds since 1970), members, and files (each with path
+and private).
 
 Examples:
   hatebeam certs --out tls
@@ -30,11 +32,11 @@ pub(crate) struct CertsArgs {
     /// Folder for the files, created if necessary
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Validity of the certificates in days (the CA: ten years)
+    /// Validity of the certificates in days; the CA is valid for ten years
     #[arg(long, value_name = "N", default_value_t = 365)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DAYS)))]
     days: u32,
-    /// Make a certificate with this name too, for servers and clients; can be repeated
+    /// Also make a certificate with this name, for servers and clients; can be repeated
     #[arg(long = "name", value_name = "NAME")]
     names: Vec<String>,
     /// Make new certificates with the existing CA
@@ -114,14 +116,14 @@ impl CertsArgs {
             );
         }
         text.push_str(
-            "Keep ca-key.pem to yourself: its owner can make certificates, and no machine of the\n\
-             cluster needs it, neither the workers nor the coordinator.\n",
+            "Keep ca-key.pem to yourself: anyone who has it can make certificates. No machine of the\n\
+             cluster needs it.\n",
         );
         text
     }
 }
 
-/// Names the machines that use the certificate of a member.
+/// Describes the machines that use a member's certificate.
 fn machines_of(member: &str) -> String {
     match member {
         "worker" | CLIENT => format!("each {member}"),

@@ -1,4 +1,4 @@
-//! The coordinator that a command calls.
+//! Arguments of commands that call a coordinator.
 
 use super::args::TlsArgs;
 use hatebeam_client::{Client, Endpoint, find};
@@ -28,7 +28,7 @@ impl ClientArgs {
         Ok(self.endpoint()?.connect().await?)
     }
 
-    /// Connects and finds a run.
+    /// Connects to the coordinator and finds a run.
     pub(super) async fn find(&self, run: Option<&str>) -> anyhow::Result<(Client, v1::RunStatus)> {
         let mut client = self.connect().await?;
         let found = find(&mut client, run).await?;
@@ -36,10 +36,10 @@ impl ClientArgs {
     }
 }
 
-/// A run of a coordinator.
+/// A coordinator and one of its runs.
 #[derive(Debug, clap::Args)]
 pub(super) struct TargetArgs {
-    /// Run, or the beginning of its name [default: the running one, or else the last submitted]
+    /// Name of the run, or the beginning of the name [default: the running run, or else the last submitted]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub(super) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// Returns the name of the run.
+    /// Asks the coordinator for the full name of the run.
     pub(super) async fn name(&self) -> anyhow::Result<String> {
         let (_, run) = self.client.find(self.run.as_deref()).await?;
         Ok(run.name)

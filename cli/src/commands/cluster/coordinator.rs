@@ -1,4 +1,4 @@
-//! `hatebeam coordinator`.
+//! `hatebeam coordinator`: run the coordinator of a cluster.
 
 use super::args::{COORDINATOR, block_on};
 use super::dashboard::DashboardArgs;
@@ -15,17 +15,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const HELP: &str = "\
-Three commands on three machines start a cluster; any number of workers can join and leave during a run:
+The first two of these commands start a cluster, and the third submits a run. Any number of workers can join and leave
+during a run:
   hatebeam coordinator --store s3://bucket/hatebeam --listen 10.0.0.1:7800 --tls tls
   hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls
   hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 25M
 
-The state is in the object store. A coordinator that was stopped or killed can be started again on any machine with the
-same store, and resumes the runs. A second coordinator is refused. Without certificates it listens on the loopback only,
-unless --insecure-bind is given.
+The coordinator keeps all state in the object store. After it was stopped or killed, start it again with the same store on
+any machine, and it resumes the runs. Only one coordinator can use a store at a time. Without certificates, the coordinator
+listens only on loopback addresses, unless --insecure-bind is given.
 
-It serves health checks and reflection to gRPC tools, metrics to Prometheus (--metrics), and a dashboard to browsers
-(--dashboard, http://127.0.0.1:7880 by default).
+The coordinator serves health checks and reflection to gRPC tools, metrics to Prometheus (--metrics), and a dashboard to
+browsers (--dashboard, http://127.0.0.1:7880 by default).
 
 Examples:
   hatebeam coordinator --store /shared/hatebeam
@@ -35,22 +36,22 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CoordinatorArgs {
-    /// Address to listen on
+    /// Address to listen on for workers and clients
     #[arg(long, value_name = "ADDRESS", default_value = COORDINATOR)]
     listen: SocketAddr,
     #[command(flatten)]
     server: ServerArgs,
-    /// Promise that this is the only coordinator of the store, which then need not honour conditions of writes
+    /// Declare that no other coordinator uses the store, which then does not need to support conditional writes
     #[arg(long)]
     single_coordinator: bool,
-    /// Workers to wait for before a run starts
+    /// Number of workers to wait for before a run starts
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     min_workers: u32,
-    /// Exit with code 0 when no run was open for this many minutes: for rented machines [default: never]
+    /// Exit with code 0 after this many minutes without an open run, to release rented machines [default: never]
     #[arg(long, value_name = "MINUTES", value_parser = number_in(0.01..=1e6, "minutes"))]
     idle_stop: Option<f64>,
-    /// Seconds without a heartbeat after which a worker counts as lost
+    /// Seconds without a heartbeat after which a worker is considered lost
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = number_in(0.2..=3600.0, "seconds"))]
     lost_after: f64,
     #[command(flatten)]
@@ -105,7 +106,7 @@ impl CoordinatorArgs {
                 dashboard: dashboard.map(|opened| opened.dashboard),
             };
             let ready = |address: SocketAddr| {
-                // Scripts wait for these lines. The coordinator works without a reader too.
+                // Scripts wait for these lines. The coordinator also runs with standard output closed.
                 let _ = output::print(format_args!("listening on {address}\n"));
                 if let Some(url) = &url {
                     let _ = output::print(format_args!("dashboard at {url}\n"));

@@ -1,4 +1,4 @@
-//! `--dashboard`: the dashboard of a coordinator.
+//! `--dashboard`: the address of the coordinator's dashboard.
 
 use super::args::TlsArgs;
 use anyhow::Context;
@@ -8,20 +8,21 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Default address.
+/// Default address of the dashboard.
 const DEFAULT: &str = "127.0.0.1:7880";
 
-/// Where the dashboard is.
+/// Address of the dashboard.
 #[derive(Debug, clap::Args)]
 pub(super) struct DashboardArgs {
-    /// Address of the dashboard for browsers, or none. It asks for the token if there is one, and uses HTTPS with --tls.
-    /// Other addresses than the loopback need both, or --insecure-bind. If the default is taken, the coordinator runs
-    /// without a dashboard [default: 127.0.0.1:7880]
+    /// Address at which to serve the dashboard to browsers, or none. The dashboard uses HTTPS if --tls is given, and
+    /// requires a login if there is a token. Addresses other than loopback require --tls and a token, or
+    /// --insecure-bind. If the default address is in use, the coordinator runs without a dashboard
+    /// [default: 127.0.0.1:7880]
     #[arg(long = "dashboard", value_name = "ADDRESS")]
     place: Option<Place>,
 }
 
-/// An address, or none.
+/// An address, or the word `none`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     At(SocketAddr),
@@ -47,7 +48,8 @@ pub(super) struct OpenDashboard {
 }
 
 impl DashboardArgs {
-    /// Starts to listen, if there is to be a dashboard. Must be called within a runtime.
+    /// Binds the dashboard's address. Returns `None` if the dashboard is disabled, or if no address is given and the
+    /// default one is in use. Must be called within a tokio runtime.
     pub(super) async fn open(
         &self,
         tls: &TlsArgs,
@@ -57,7 +59,9 @@ impl DashboardArgs {
         let listen = match self.place {
             Some(Place::Nowhere) => return Ok(None),
             Some(Place::At(address)) => address,
-            None => DEFAULT.parse().context("the dashboard's default address")?,
+            None => DEFAULT
+                .parse()
+                .context("cannot parse the dashboard's default address")?,
         };
         let bound = bind(Settings {
             listen,
@@ -68,7 +72,9 @@ impl DashboardArgs {
         let server = match bound.await {
             Ok(server) => server,
             Err(error) if self.place.is_none() && error.is_taken() => {
-                tracing::warn!("no dashboard: {error}; --dashboard gives it another address");
+                tracing::warn!(
+                    "disabled the dashboard: {error}; choose another address with --dashboard"
+                );
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
@@ -86,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn place_is_an_address_or_none() {
+    fn place_parses_an_address_or_none() {
         assert_eq!("none".parse(), Ok(Place::Nowhere));
         let place = Place::At(DEFAULT.parse().unwrap());
         assert_eq!(DEFAULT.parse(), Ok(place));

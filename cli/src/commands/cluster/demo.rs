@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 const HELP: &str = "\
-Starts a coordinator and two workers on free ports of the loopback, with a folder as the object store, submits a run, shows
-it as `hatebeam watch` does, and verifies its best game. Everything is stopped and removed at the end, however it ends. With
---dir the folder stays, and another demo in it finds the run finished.
+Starts a coordinator and two workers on free loopback ports, with a folder as the object store. Submits a run, shows its
+progress like `hatebeam watch`, and verifies its best game. At the end, stops all processes and removes all files, even
+after an error or Ctrl-C. With --dir, the folder is kept, and another demo in the same folder finds the run finished.
 
 Examples:
   hatebeam demo
@@ -26,10 +26,10 @@ pub(crate) struct DemoArgs {
     /// Folder for all files, created if necessary [default: a temporary folder]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Open the run in the dashboard with a browser
+    /// Open the run's page of the dashboard in a browser
     #[arg(long)]
     open: bool,
-    /// Do not offer to play the game
+    /// Do not offer to play the best game in the terminal
     #[arg(long)]
     no_play: bool,
     /// Exit when the run has ended [default: keep the coordinator running until Ctrl-C]

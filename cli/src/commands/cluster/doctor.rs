@@ -19,7 +19,7 @@ pub(crate) struct CheckedClusterArgs {
 }
 
 impl CheckedClusterArgs {
-    /// Returns the checks of the named parts.
+    /// Returns the checks for the parts that the arguments name.
     pub(crate) fn examinations(&self) -> anyhow::Result<Vec<Examination>> {
         let store = self.store.clone();
         let coordinator = match &self.coordinator {

@@ -14,7 +14,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct DrainArgs {
-    /// Name of the worker, as `hatebeam status` prints it
+    /// Name of the worker, from the output of `hatebeam status`
     #[arg(value_name = "WORKER")]
     worker: String,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Runs and workers as text and as JSON.
+//! Text and JSON output for runs and workers.
 
 use crate::output;
 use hatebeam_cost::Micros;
@@ -8,7 +8,7 @@ use hatebeam_report::{bytes, count};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// A run as JSON.
+/// The JSON object for a run.
 #[derive(Serialize)]
 pub(super) struct RunJson<'a> {
     run: &'a str,
@@ -16,7 +16,7 @@ pub(super) struct RunJson<'a> {
     width: u64,
     shards: u32,
     depth: u32,
-    /// Lines of the best game: the one that was read back, or else the best of all depths so far.
+    /// Number of rows cleared in the best game: the game that was read back, or else the best well so far.
     best_lines: u32,
     epoch: u64,
     seconds: f64,
@@ -62,7 +62,7 @@ impl<'a> RunJson<'a> {
     }
 }
 
-/// Prints a run.
+/// Prints a run as text or as JSON.
 pub(super) fn print_run(run: &v1::RunStatus, json: bool) -> anyhow::Result<()> {
     if json {
         output::print_json(&RunJson::of(run))
@@ -71,7 +71,7 @@ pub(super) fn print_run(run: &v1::RunStatus, json: bool) -> anyhow::Result<()> {
     }
 }
 
-/// Describes the cost of a run and its limits. Empty if no price is known and there is no limit.
+/// Describes the cost of a run and its limits. Returns an empty string if no price is known and no limit is set.
 pub(super) fn cost_text(run: &v1::RunStatus) -> String {
     let cost = run.cost.clone().unwrap_or_default();
     let dollars = |micros| Micros(micros).dollars();
@@ -82,16 +82,16 @@ pub(super) fn cost_text(run: &v1::RunStatus) -> String {
         let wells = run.width.saturating_mul(u64::from(run.depth)) as f64 / 1e6;
         if wells >= 1.0 {
             let each = dollars(cost.micros) / wells;
-            let _ = write!(text, " (${each:.4} a million wells)");
+            let _ = write!(text, " (${each:.4} per million wells)");
         }
         if cost.micros_per_hour > 0 {
-            let _ = write!(text, ", ${:.2} an hour", dollars(cost.micros_per_hour));
+            let _ = write!(text, ", ${:.2} per hour", dollars(cost.micros_per_hour));
         }
         if let Some(projection) = &run.projection {
             let (low, high) = (projection.micros_low, projection.micros_high);
             let _ = write!(
                 text,
-                ", ${:.2} to ${:.2} in the end",
+                ", ${:.2} to ${:.2} in total",
                 dollars(low),
                 dollars(high)
             );
@@ -144,7 +144,7 @@ pub(super) fn run_text(run: &v1::RunStatus) -> String {
     if !run.stopped_by.is_empty() {
         let _ = write!(
             text,
-            "\n  stopped by --{}; submit it again with more to resume it",
+            "\n  stopped by --{}; submit it again with a higher limit to resume it",
             run.stopped_by
         );
     }
@@ -181,7 +181,7 @@ pub(super) fn worker_text(worker: &v1::WorkerStatus) -> String {
     text.trim_end().to_owned()
 }
 
-/// Returns one line per worker, but at most `most`: slow workers and those with a note come first.
+/// Returns one line per worker, for at most `most` workers. Slow workers and workers with a note come first.
 pub(super) fn worker_lines(workers: &[v1::WorkerStatus], most: usize) -> String {
     let mut sorted: Vec<&v1::WorkerStatus> = workers.iter().collect();
     sorted.sort_by_key(|worker| !worker.slow && worker.note.is_empty());

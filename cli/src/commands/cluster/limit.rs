@@ -11,8 +11,8 @@ use hatebeam_client::{ClientError, call};
 use hatebeam_proto::v1;
 
 const HELP: &str = "\
-Changes the limits of a queued or running run. Other limits stay. To resume a run that ended at a limit, submit it again
-with a higher one.
+Changes only the given limits of a queued or running run. To resume a run that ended at a limit, submit it again with a
+higher limit.
 
 Examples:
   hatebeam limit patterns-1000000-5f3a9c1e --max-cost 30
@@ -22,17 +22,17 @@ Examples:
 #[command(after_help = HELP)]
 #[command(group(ArgGroup::new("limits").required(true).multiple(true).args(["max_depth", "max_cost", "max_hours"])))]
 pub(crate) struct LimitArgs {
-    /// Run, or the beginning of its name
+    /// Name of the run, or the beginning of the name
     #[arg(value_name = "RUN")]
     run: String,
-    /// Depth to stop at, or none
+    /// Depth to stop at, or none to remove the limit
     #[arg(long, value_name = "PIECES", value_parser = |text: &str| or_none(text, parse_depth))]
     max_depth: Option<u32>,
-    /// Maximum total cost in dollars, or none
+    /// Maximum total cost in dollars, or none to remove the limit
     #[arg(long, value_name = "DOLLARS")]
     #[arg(value_parser = |text: &str| or_none(text, |text| parse_dollars(text).map(|cost| cost.0)))]
     max_cost: Option<u64>,
-    /// Maximum total hours of searching and of waiting for workers, or none
+    /// Maximum total hours of searching and waiting for workers, or none to remove the limit
     #[arg(long, value_name = "HOURS")]
     #[arg(value_parser = |text: &str| or_none(text, |text| parse_hours(text).map(seconds)))]
     max_hours: Option<u64>,
@@ -46,7 +46,7 @@ pub(crate) struct LimitArgs {
 fn parse_depth(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(depth) if depth > 0 => Ok(depth),
-        _ => Err(format!("give pieces from 1 to {}", u32::MAX)),
+        _ => Err(format!("give a depth from 1 to {}", u32::MAX)),
     }
 }
 
@@ -76,7 +76,9 @@ impl LimitArgs {
                 .await
                 .map_err(ClientError::refused)?
                 .into_inner();
-            let run = limited.run.context("the coordinator names no run")?;
+            let run = limited
+                .run
+                .context("the coordinator's answer contains no run")?;
             print_run(&run, self.json)
         })
     }

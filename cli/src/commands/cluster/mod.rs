@@ -1,4 +1,4 @@
-//! The commands of a cluster, and the parts of them that other commands use.
+//! The cluster commands, and the parts of them that other commands use.
 
 mod args;
 mod cancel;
@@ -28,30 +28,30 @@ pub(crate) use stored::FromStoreArgs;
 
 use clap::Subcommand;
 
-/// The commands of a cluster.
+/// The cluster commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
-    /// Run a small search in a cluster on this machine: coordinator, workers, replay
+    /// Run a small search in a cluster on this machine: a coordinator and two workers
     Demo(demo::DemoArgs),
     /// Estimate the time and cost of a search on many machines
     Plan(plan::PlanArgs),
     /// Make the certificates and the token of a cluster
     Certs(certs::CertsArgs),
-    /// Coordinate searches on many machines
+    /// Run the coordinator of a cluster
     Coordinator(coordinator::CoordinatorArgs),
-    /// Search for a coordinator
+    /// Run a worker, which searches for a coordinator
     Worker(worker::WorkerArgs),
     /// Submit a run to a coordinator
     Submit(submit::SubmitArgs),
-    /// Print the runs and workers of a coordinator
+    /// Print a coordinator's runs and workers
     Status(status::StatusArgs),
-    /// Watch a coordinator's run until it ends
+    /// Show the progress of a coordinator's run until it ends
     Watch(watch::WatchArgs),
     /// Wait for a coordinator's run to end
     Wait(wait::WaitArgs),
     /// Change a run's limits
     Limit(limit::LimitArgs),
-    /// Stop a coordinator's run; committed depths stay
+    /// Stop a coordinator's run and keep its committed depths
     Cancel(cancel::CancelArgs),
     /// Make a worker hand over its shards and stop
     Drain(drain::DrainArgs),

@@ -1,4 +1,4 @@
-//! `--on-event`, `--webhook` and `--metrics`: events and metrics of a run on this machine or in a cluster.
+//! `--on-event`, `--webhook` and `--metrics`: events and metrics for a run on this machine or in a cluster.
 
 use crate::observers::Observers;
 use anyhow::{Context, anyhow};
@@ -10,17 +10,17 @@ use hatebeam_runs::Run;
 use hatebeam_telemetry::{EventObserver, MetricsObserver, MetricsServer};
 use std::net::SocketAddr;
 
-/// Version of this program, as metrics show it.
+/// The program version that the metrics report.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Hooks for events.
+/// Hooks that are called for each event of a run.
 #[derive(Debug, clap::Args)]
 pub(super) struct HookArgs {
-    /// Run this command with sh -c for each event of a run: start, new best score, end (docs/events.md lists all). The
-    /// event is a JSON object on standard input
+    /// Run this command with sh -c for each event of a run, such as its start, a new best score or its end
+    /// (docs/events.md lists all events). The command receives the event as a JSON object on standard input
     #[arg(long, value_name = "COMMAND")]
     on_event: Option<String>,
-    /// Send each event to this URL by HTTP POST, signed if HATEBEAM_WEBHOOK_SECRET is set
+    /// Send each event of a run to this URL by HTTP POST; the request is signed if HATEBEAM_WEBHOOK_SECRET is set
     #[arg(
         long,
         value_name = "URL",
@@ -28,16 +28,16 @@ pub(super) struct HookArgs {
         hide_env_values = true
     )]
     webhook: Option<String>,
-    /// Depths between two events that report progress
+    /// Number of depths between two progress events
     #[arg(long, value_name = "N", default_value_t = 25)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     event_every: u32,
 }
 
 impl HookArgs {
-    /// Starts the hooks. `None` without hooks.
+    /// Starts the hooks. Returns `None` if no hooks are configured.
     pub(super) fn start(&self) -> anyhow::Result<Option<Events>> {
-        Events::start(&self.hooks()?).context("--on-event and --webhook")
+        Events::start(&self.hooks()?).context("cannot start the hooks of --on-event and --webhook")
     }
 
     fn hooks(&self) -> anyhow::Result<Hooks> {
@@ -52,33 +52,34 @@ impl HookArgs {
         })
     }
 
-    /// Returns the number of depths between two events that report progress.
+    /// Returns the number of depths between two progress events.
     pub(super) fn every(&self) -> u32 {
         self.event_every
     }
 }
 
-/// Where metrics are served.
+/// Address of the metrics endpoint.
 #[derive(Debug, clap::Args)]
 pub(super) struct MetricsArgs {
-    /// Serve metrics over HTTP at this address, such as 127.0.0.1:9100; port 0 takes any free one. They contain names of
-    /// runs, but no secrets
+    /// Serve Prometheus metrics over HTTP at this address, such as 127.0.0.1:9100; use port 0 to pick any free port. The
+    /// metrics contain run names, but no secrets
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
 }
 
 impl MetricsArgs {
-    /// Refuses an address that other machines can reach, without --insecure-bind. Metrics are served without TLS.
+    /// Returns an error if other machines can reach the address, unless --insecure-bind is given. Metrics are served
+    /// without TLS.
     pub(super) fn check(&self, insecure_bind: bool) -> anyhow::Result<()> {
         let Some(address) = self.metrics else {
             return Ok(());
         };
         check_bind(address, false, insecure_bind).with_context(|| {
-            format!("other machines could read the metrics at {address}: pass --insecure-bind to allow it")
+            format!("other machines could read the metrics at {address}: pass --insecure-bind to allow this")
         })
     }
 
-    /// Serves the metrics of a process of a cluster. Must be called within a runtime.
+    /// Serves the metrics of a coordinator or a worker, if an address is given. Must be called within a tokio runtime.
     pub(super) async fn serve(
         &self,
         registry: &Registry,
@@ -94,14 +95,14 @@ impl MetricsArgs {
     }
 }
 
-/// Events and metrics of a run.
+/// Hooks and metrics for a run on this machine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ObserveArgs {
     #[command(flatten)]
     hooks: HookArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
-    /// Serve metrics on other addresses than the loopback
+    /// Allow --metrics to use an address other than loopback, which other machines can reach
     #[arg(long, requires = "metrics")]
     insecure_bind: bool,
 }
