@@ -1,5 +1,5 @@
-//! Input of commands: replays from arguments, files and standard input, and lines from standard input. All input is
-//! bounded, and every error names it.
+//! Command input: replays from arguments, files and standard input, and lines from standard input. The size of all input
+//! is limited, and every error names the source of the input.
 
 use crate::args::ReplayInput;
 use crate::output::Failure;
@@ -10,12 +10,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 
-/// Maximum length of a replay in bytes. The record of 9,309 pieces takes about 150 KB in its longest encoding. A played
-/// replay can take a few hundred times its length of memory: a character of Base65536 can stand for 16 keys, and a piece
-/// takes 64 bytes.
+/// Maximum length of a replay in bytes. The record game, with 9,309 pieces, has about 150 KB in its longest encoding. The
+/// limit also bounds memory: a played replay can use a few hundred times its length, because one Base65536 character can
+/// encode 16 keys, and one piece takes 64 bytes.
 const MAX_REPLAY_BYTES: u64 = 4 << 20;
 
-/// Maximum length of a line with a well in bytes. The largest well has 80 digits, the rows above the bar included.
+/// Maximum length in bytes of a line with a well. The largest well has 80 digits, including the rows above the bar.
 const MAX_LINE_BYTES: u64 = 1024;
 
 /// Origin of a replay.
@@ -36,7 +36,7 @@ impl fmt::Display for Source<'_> {
     }
 }
 
-/// A replay and the encoding that it had.
+/// A decoded replay and its original encoding.
 #[derive(Debug)]
 pub(crate) struct Replay {
     pub(crate) keys: Vec<Key>,
@@ -67,7 +67,7 @@ impl<'a> Source<'a> {
             (Some(path), _) if path.as_os_str() != "-" => Ok(Source::File(path)),
             (None, Some(text)) if text != "-" => Ok(Source::Argument(text)),
             (None, None) => {
-                refuse_terminal("replay: give it as an argument, name its file with --file")?;
+                refuse_terminal("replay: pass it as an argument, name its file with --file")?;
                 Ok(Source::Stdin)
             }
             _ => Ok(Source::Stdin),
@@ -91,7 +91,7 @@ impl<'a> Source<'a> {
         let limit = MAX_REPLAY_BYTES >> 20;
         ensure!(
             bytes.len() as u64 <= MAX_REPLAY_BYTES,
-            "{self} has more than {limit} MiB: a replay has at most {limit} MiB"
+            "{self} has more than {limit} MiB: a replay can have at most {limit} MiB"
         );
         String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -114,21 +114,21 @@ fn open(path: &Path) -> anyhow::Result<File> {
     let (size, limit) = (metadata.len().div_ceil(1 << 20), MAX_REPLAY_BYTES >> 20);
     ensure!(
         metadata.len() <= MAX_REPLAY_BYTES,
-        "{name} has {size} MiB: a replay has at most {limit} MiB"
+        "{name} has {size} MiB: a replay can have at most {limit} MiB"
     );
     Ok(file)
 }
 
-/// Describes a byte that is not text.
+/// Returns the error message for an invalid byte at index `at`.
 fn not_utf8(bytes: &[u8], at: usize) -> String {
     format!("byte {} ({:#04x}) is not valid UTF-8", at + 1, bytes[at])
 }
 
-/// Refuses to read from a terminal, where a user may not know that the command waits for input.
+/// Returns an error if standard input is a terminal, because the command would silently wait for input.
 pub(crate) fn refuse_terminal(missing: &str) -> Result<(), Failure> {
     if io::stdin().is_terminal() {
         return Err(Failure::Usage(format!(
-            "there is no {missing}, or pipe it in (see --help)"
+            "missing {missing}, or pipe it to standard input (see --help)"
         )));
     }
     Ok(())
@@ -151,17 +151,18 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Returns whether reading the next line may wait for input.
+    /// Returns whether the next call of [`Lines::next`] may block until more input arrives.
     pub(crate) fn may_wait(&self) -> bool {
         !self.reader.buffer().contains(&b'\n')
     }
 
-    /// Returns the number of the last line; 0 before the first.
+    /// Returns the number of the last line that was read; 0 before the first line.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 
-    /// Returns the next line without its end, or why it is not valid; `None` after the last line.
+    /// Returns the next line without its line break, or `None` after the last line. The inner error describes an invalid
+    /// line, after which reading can continue; the outer error is a read error.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<&str>>> {
         const CANNOT_READ: &str = "cannot read standard input";
         self.line.clear();
@@ -175,7 +176,7 @@ impl<R: Read> Lines<R> {
             self.line.pop();
         } else if self.line.len() as u64 > MAX_LINE_BYTES {
             self.reader.skip_until(b'\n').context(CANNOT_READ)?;
-            let error = anyhow!("it is too long: a well has at most {MAX_LINE_BYTES} bytes");
+            let error = anyhow!("the line is too long: it can have at most {MAX_LINE_BYTES} bytes");
             return Ok(Some(Err(error)));
         }
         let text = std::str::from_utf8(&self.line);
@@ -193,20 +194,20 @@ mod tests {
     }
 
     #[test]
-    fn endless_input_is_refused() {
+    fn replay_input_is_limited_to_4_mib() {
         let text = error(Source::Stdin.read_from(io::repeat(b'D')));
-        let expected = "standard input has more than 4 MiB: a replay has at most 4 MiB";
+        let expected = "standard input has more than 4 MiB: a replay can have at most 4 MiB";
         assert_eq!(text, expected);
     }
 
     #[test]
-    fn invalid_byte_is_named() {
+    fn error_for_invalid_utf8_names_byte_and_position() {
         let text = error(Source::Stdin.read_from(&b"DD\xff"[..]));
         assert_eq!(text, "standard input: byte 3 (0xff) is not valid UTF-8");
     }
 
     #[test]
-    fn lines_are_numbered_and_bounded() {
+    fn lines_are_numbered_and_limited_in_length() {
         let mut input = b"one\n\n".to_vec();
         input.extend([b'x'; 5000]);
         input.extend(b"\nab\xc3\ntwo");
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(next().unwrap(), "");
         assert_eq!(
             error(next()),
-            "it is too long: a well has at most 1024 bytes"
+            "the line is too long: it can have at most 1024 bytes"
         );
         assert_eq!(error(next()), "byte 3 (0xc3) is not valid UTF-8");
         assert_eq!(next().unwrap(), "two");

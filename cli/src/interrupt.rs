@@ -1,13 +1,14 @@
-//! Signals that stop a command.
+//! Handling of the signals that stop a command.
 
 use anyhow::Context;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Exit code of a process that a signal stopped.
+/// Exit code of a command that a signal stopped.
 pub(crate) const EXIT_CODE: u8 = 130;
 
-/// Returns a flag that Ctrl-C and SIGTERM set. A second signal ends the process at once: committed depths remain.
+/// Returns a flag that the first Ctrl-C or SIGTERM sets. A second signal ends the process immediately, which damages no
+/// committed depth.
 #[cfg(unix)]
 pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -21,7 +22,7 @@ pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// Returns a flag that nothing sets: on this system a signal ends the process.
+/// Returns a flag that is never set. On systems other than Unix, a signal ends the process immediately.
 #[cfg(not(unix))]
 pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(Arc::new(AtomicBool::new(false))).context("")

@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Runs the command of this process's command line.
+/// Runs the command that this process's command line names, and returns the exit code.
 pub fn main() -> ExitCode {
     hatebeam_host::return_large_blocks();
     hatebeam_host::raise_file_limit();
@@ -32,8 +32,8 @@ pub fn command() -> clap::Command {
     Args::command()
 }
 
-/// Parses the command line, together with the flags of the configuration file. Ends the process as clap does: with help,
-/// or with an error of the command line.
+/// Parses the command line together with the flags from the configuration file. If the user requests help or the command
+/// line is invalid, this function prints the text from clap and exits the process.
 fn command_line() -> anyhow::Result<Args> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let merged = hatebeam_config::merge(&command(), typed)?;
@@ -41,11 +41,14 @@ fn command_line() -> anyhow::Result<Args> {
         if !error.use_stderr() || merged.added.is_empty() {
             error.exit();
         }
-        // If standard error is closed, nothing can report the failure.
+        // A write error is ignored, because there is no other place to report it.
         let _ = error.print();
         let file = merged.file.as_deref().unwrap_or(Path::new(""));
         let added = merged.added.join(" ");
-        output::note(format_args!("{} adds {added}", file.display()));
+        output::note(format_args!(
+            "{} added {added} to the command line",
+            file.display()
+        ));
         std::process::exit(error.exit_code());
     })
 }

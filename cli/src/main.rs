@@ -1,4 +1,4 @@
-//! The program `hatebeam`. The code is in the library of the same name, which the end-to-end tests link too.
+//! The program `hatebeam`. Its code is in the library of the same name, which the end-to-end tests also link.
 
 use std::process::ExitCode;
 

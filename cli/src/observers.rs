@@ -1,4 +1,4 @@
-//! Observers of a run on this machine: the screen, and those that the command line asks for.
+//! Observers of a run on this machine: the screen, and the hooks and metrics that the command line configures.
 
 use hatebeam_runs::{Observer, SearchResult};
 use hatebeam_store::{DepthRecord, StoreError};
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 pub(crate) struct Observers {
     pub(crate) screen: Option<Screen>,
     pub(crate) others: Vec<Box<dyn Observer>>,
-    /// URL of the metrics.
+    /// URL of the metrics endpoint, if it is enabled.
     pub(crate) metrics_url: Option<String>,
 }
 

@@ -8,22 +8,24 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use thiserror::Error;
 
-/// Failures that do not end in the usual way, which is a line on standard error and exit code 1.
+/// Failures that need another exit code or no message. All other errors print one line on standard error and exit with
+/// code 1.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The command line asks for something impossible.
+    /// The command line is invalid: exit code 2.
     #[error("{0}")]
     Usage(String),
-    /// The failure is part of the results and was printed with them.
+    /// The results already contain the failure: exit code 1 without a message.
     #[error("not valid")]
     Printed,
-    /// A signal stopped the command, which has reported it.
+    /// A signal stopped the command, and the command has reported it: exit code [`EXIT_CODE`] without a message.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Failure {
-    /// Reports an error and returns the exit code. A closed pipe (`| head`) is no error: its reader has what it needs.
+    /// Reports an error and returns the exit code. A closed pipe, as with `| head`, counts as success: the reader has
+    /// all that it needs.
     pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         if is_closed_pipe(error) {
             return ExitCode::SUCCESS;
@@ -63,7 +65,7 @@ fn message(kind: &str, text: impl Display) {
 
 /// Prints a line on standard error.
 pub(crate) fn line(text: impl Display) {
-    // If standard error is closed, nothing can report the failure.
+    // A write error is ignored, because there is no other place to report it.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -80,7 +82,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(format_args!("{}\n", serde_json::to_string(value)?))
 }
 
-/// Context of an error of writing results.
+/// Error context for a failed write of results.
 pub(crate) const CANNOT_WRITE: &str = "cannot write to standard output";
 
 #[cfg(test)]
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn closed_pipe_is_found_below_its_context() {
+    fn closed_pipe_is_recognized_below_error_context() {
         let closed = anyhow::Error::new(io::Error::from(io::ErrorKind::BrokenPipe));
         assert!(is_closed_pipe(&closed.context(CANNOT_WRITE)));
         assert!(!is_closed_pipe(&anyhow::Error::new(Failure::Printed)));

@@ -1,4 +1,4 @@
-//! The result of a run on this machine, as text and as JSON.
+//! Text and JSON output for the result of a run on this machine.
 
 use hatebeam_game::Well;
 use hatebeam_report::{bytes, count, duration};
@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The result of a run as JSON.
+/// The JSON object for the result of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct ResultJson<'a> {
     run: &'a str,
     end: EndReason,
-    /// Lines of the best game; `None` if it was not read back.
+    /// Number of rows cleared in the best game; `None` if the game was not read back.
     best_lines: Option<u32>,
     pieces: Option<u32>,
     depth: u32,
@@ -22,15 +22,16 @@ pub(crate) struct ResultJson<'a> {
     /// The best game in Base2048.
     replay: Option<&'a str>,
     pub(crate) replay_file: Option<PathBuf>,
-    /// Files of the game: the replay, its keys as letters, every well, a picture, a report.
+    /// Files with the best game: the replay, its keys as letters, every well, a picture, and a report.
     files: Vec<PathBuf>,
-    /// The piece that HATETRIS changed in a better game.
+    /// Number of the piece at which HATETRIS diverges from a better game that the search found; `None` if the best game
+    /// found holds.
     pub(crate) parted_at: Option<usize>,
-    /// Number of children of all depths.
+    /// Number of children at all depths.
     children: u64,
-    /// Seconds of searching.
+    /// Search time in seconds.
     seconds: f64,
-    /// Seconds that reading the best game back took.
+    /// Time to read back the best game, in seconds.
     replay_seconds: f64,
     peak_rss_bytes: Option<u64>,
     stored_bytes: u64,
@@ -38,7 +39,7 @@ pub(crate) struct ResultJson<'a> {
 }
 
 impl<'a> ResultJson<'a> {
-    /// Returns the result of the run in this folder.
+    /// Returns the JSON object for the result of the run in `folder`.
     pub(crate) fn new(result: &'a SearchResult, folder: &'a Path) -> ResultJson<'a> {
         let game = result.game.as_ref();
         let files = result.files_in(folder);
@@ -62,7 +63,7 @@ impl<'a> ResultJson<'a> {
         }
     }
 
-    /// Describes the result of `run` for people.
+    /// Returns a human-readable description of the result.
     pub(crate) fn text(&self, run: &Run) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<9} {value}\n"));
@@ -77,7 +78,10 @@ impl<'a> ResultJson<'a> {
                     let pieces = count(u64::from(pieces), "piece");
                     format!("{lines} in {pieces}, played by the exact rules{given}")
                 }
-                _ => format!("{} (no replay: too few depths are kept)", run.best_lines()),
+                _ => format!(
+                    "{} (no replay, because too few depths are kept)",
+                    run.best_lines()
+                ),
             },
         );
         let end = end_in_words(Some(self.end));
@@ -109,7 +113,7 @@ impl<'a> ResultJson<'a> {
     }
 }
 
-/// Returns a picture of the well with the most lines, at the depth where it had them.
+/// Returns a picture of the best well at the deepest depth that has the highest score.
 fn picture(run: &Run) -> String {
     let geometry = run.store().geometry();
     let depths = run.store().depths().iter();

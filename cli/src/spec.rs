@@ -13,25 +13,26 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum length of a weights file: about fifty times that of a file with every weight.
+/// Maximum size of a weights file, about fifty times the size of a file with every weight.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// What to search.
+/// The specification of the run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SpecArgs {
     /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
-    /// Evaluator of wells [default: that of the weights file; else knewjade if weights are given, and patterns]
+    /// Evaluator of wells [default: from the weights file; or else knewjade if weights are given; or else patterns]
     #[arg(long, value_name = "NAME", value_parser = kind_parser(), ignore_case = true)]
     evaluator: Option<EvaluatorKind>,
-    /// Evaluate a well after the lines that it can clear in a row [default: that of the weights file; else off]
+    /// Evaluate a well after clearing the lines that consecutive pieces can clear [default: from the weights file; or
+    /// else off]
     #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Option<Quiescence>,
     /// TOML file with the evaluator and its weights
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
-    /// Weight, such as holes=12.5; can be repeated
+    /// Set a weight, such as holes=12.5; can be repeated
     #[arg(long = "weight", value_name = "NAME=VALUE", allow_hyphen_values = true)]
     weight: Vec<String>,
     /// Columns of the well, 4 to 16
@@ -40,21 +41,21 @@ pub(crate) struct SpecArgs {
     /// Rows of the well below the bar, 1 to 16
     #[arg(long, value_name = "N", default_value_t = 16)]
     rows: usize,
-    /// Clear full rows even if the piece reaches above the bar, as an emulator of 2022 did
+    /// Clear full rows even if the piece reaches above the bar, like a HATETRIS emulator from 2022
     #[arg(long)]
     clear_above_bar: bool,
     /// Start from this well in hex [default: the empty well]
     #[arg(long, value_name = "HEX", conflicts_with = "start_replay")]
     start_well: Option<String>,
-    /// Start from a piece of the replay in this file, in any encoding
+    /// Start from the well before piece --from-piece of the replay in this file
     #[arg(long, value_name = "FILE", requires = "from_piece")]
     start_replay: Option<PathBuf>,
-    /// Number of the piece of --start-replay, from 1, whose well the search starts from
+    /// Number of the piece of --start-replay, counted from 1, from whose well the search starts
     #[arg(long, value_name = "N", requires = "start_replay")]
     from_piece: Option<u32>,
 }
 
-/// A weights file.
+/// The contents of a weights file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WeightsFile {
@@ -65,7 +66,7 @@ struct WeightsFile {
 }
 
 impl SpecArgs {
-    /// Returns the specification, which is valid.
+    /// Returns the specification after checking it.
     pub(crate) fn spec(&self) -> anyhow::Result<RunSpec> {
         let geometry = Geometry::new(self.columns, self.rows)
             .map_err(|error| Failure::Usage(error.to_string()))?;
@@ -113,7 +114,8 @@ impl SpecArgs {
             let parsed =
                 pair.and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
             let Some((name, number)) = parsed else {
-                let text = format!("--weight {text}: give NAME=VALUE, such as holes=12.5");
+                let text =
+                    format!("--weight {text} is invalid: give NAME=VALUE, such as holes=12.5");
                 return Err(Failure::Usage(text).into());
             };
             set(&mut weights, name, number).with_context(|| format!("--weight {text}"))?;
@@ -139,16 +141,16 @@ impl SpecArgs {
     }
 }
 
-/// Reads a weights file and sets its weights.
+/// Reads a weights file and sets its weights in `weights`.
 fn read_weights(path: &Path, weights: &mut Value) -> anyhow::Result<WeightsFile> {
     let mut text = String::new();
-    // The length is checked after reading, because a device has none.
+    // The size is checked after reading, because a device reports no file size.
     let mut limited = fs::File::open(path)?.take(MAX_FILE_BYTES + 1);
     limited.read_to_string(&mut text)?;
     let limit = MAX_FILE_BYTES >> 10;
     ensure!(
         text.len() as u64 <= MAX_FILE_BYTES,
-        "a weights file has at most {limit} KiB"
+        "the weights file is too large: it can have at most {limit} KiB"
     );
     let file: WeightsFile = toml::from_str(&text)?;
     for (name, value) in &file.weights {
@@ -162,9 +164,11 @@ fn read_weights(path: &Path, weights: &mut Value) -> anyhow::Result<WeightsFile>
     Ok(file)
 }
 
-/// Sets a known weight.
+/// Sets the weight `name`. Returns an error if the weight is unknown or the value is not finite.
 fn set(weights: &mut Value, name: &str, value: f64) -> anyhow::Result<()> {
-    let known = weights.as_object_mut().context("weights are no table")?;
+    let known = weights
+        .as_object_mut()
+        .context("weights are not an object")?;
     let Some(number) = Number::from_f64(value) else {
         bail!("the weight of {name} is {value}: give a finite number");
     };

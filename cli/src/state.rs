@@ -1,14 +1,15 @@
-//! The state folder of this machine: `runs/` with a folder for each run, and `replays/` with the replays of removed runs.
+//! The state folder of this machine. It contains `runs/`, with one folder per run, and `replays/`, with the replays of
+//! removed runs.
 
 use anyhow::{Context, bail};
 use hatebeam_runs::{NameError, find_by_name};
 use hatebeam_store::list_runs;
 use std::path::{Path, PathBuf};
 
-/// The state folder.
+/// The argument that selects the state folder.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct StateArgs {
-    /// Folder of runs and replays [default: ~/.local/state/hatebeam]
+    /// Folder for runs and replays [default: ~/.local/state/hatebeam]
     #[arg(long, value_name = "DIR", env = "HATEBEAM_STATE")]
     state: Option<PathBuf>,
 }
@@ -20,7 +21,7 @@ pub(crate) struct State {
 }
 
 impl StateArgs {
-    /// Returns the state folder.
+    /// Returns the state folder with an absolute path.
     pub(crate) fn state(&self) -> anyhow::Result<State> {
         let root = match &self.state {
             Some(dir) if dir.as_os_str().is_empty() => {
@@ -29,7 +30,7 @@ impl StateArgs {
             Some(dir) => dir.clone(),
             None => default_root()?,
         };
-        // RocksDB and messages name files independently of the current folder.
+        // An absolute path makes RocksDB's file names and the messages independent of the current folder.
         let root = std::path::absolute(&root)
             .with_context(|| format!("cannot use the state folder {}", root.display()))?;
         Ok(State { root })
@@ -42,7 +43,7 @@ fn default_root() -> anyhow::Result<PathBuf> {
         return Ok(PathBuf::from(dir).join("hatebeam"));
     }
     let home =
-        variable("HOME").context("no home folder to keep runs in: name a folder with --state")?;
+        variable("HOME").context("HOME is not set: name a folder for the runs with --state")?;
     Ok(PathBuf::from(home).join(".local/state/hatebeam"))
 }
 
@@ -69,7 +70,7 @@ impl State {
         let runs = list_runs(&self.runs());
         match find_by_name(&runs, |summary| &summary.name, run) {
             Ok(found) => Ok(found.dir.clone()),
-            // A run that this program cannot read is not listed. Opening it gives the reason, such as a later format.
+            // `list_runs` skips a run that it cannot read. Opening the run reports the reason, such as a newer format.
             Err(NameError::Unknown(_)) if !run.is_empty() && self.runs().join(run).is_dir() => {
                 Ok(self.runs().join(run))
             }

@@ -134,7 +134,7 @@ fn usage_error_names_options_from_file() {
     let config = file("config-half.toml", b"[run]\nstart-replay = 'game.txt'\n");
     let error = run_with(&config, &[], &["run"]).error(2);
     assert!(error.contains("--from-piece"), "{error}");
-    let note = format!("note: {config} adds --start-replay=game.txt");
+    let note = format!("note: {config} added --start-replay=game.txt to the command line");
     assert!(error.ends_with(&note), "{error}");
 }
 

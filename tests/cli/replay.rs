@@ -72,9 +72,7 @@ fn keys_after_end_of_game_are_a_warning() {
         let run = run(&["replay", "verify", &(nine_drops() + extra)]);
         assert_eq!(
             run.err,
-            format!(
-                "warning: ignored {counted} after the end of the game, which is over after key 90\n"
-            )
+            format!("warning: ignored {counted} after key 90, which ended the game\n")
         );
         assert!(
             run.results()
@@ -234,7 +232,7 @@ fn directory_missing_file_and_huge_input_are_refused() {
         .set_len(1 << 30)
         .unwrap();
     let error = run(&["replay", "verify", "--file", &path]).error(1);
-    let expected = "has 1024 MiB: a replay has at most 4 MiB";
+    let expected = "has 1024 MiB: a replay can have at most 4 MiB";
     assert_eq!(error, format!("{path} {expected}"));
 
     let error = run_with_input(&["replay", "verify"], &vec![b'D'; 5 << 20]).error(1);
@@ -299,7 +297,7 @@ fn convert_writes_film_and_picture() {
 fn ambiguous_encoding_is_a_warning() {
     let converted = run(&["replay", "convert", "--to", "hex", "URUR"]);
     assert!(
-        converted.err.contains("read it with --from hex"),
+        converted.err.contains("pass --from hex when reading it"),
         "{converted:?}"
     );
     assert_eq!(converted.results(), "DD\n");

@@ -93,7 +93,10 @@ fn invalid_well_is_an_error_with_its_reason() {
     ] {
         let args = [&["well"], options, &[hex]].concat();
         let error = run(&args).error(1);
-        assert!(error.starts_with(&format!("HEX: {expected}")), "{error}");
+        assert!(
+            error.starts_with(&format!("invalid HEX: {expected}")),
+            "{error}"
+        );
     }
 }
 
@@ -104,7 +107,7 @@ const BAD_LINES: [(&[u8], &str); 4] = [
     (b"00\xff00", "byte 3 (0xff) is not valid UTF-8"),
     (
         &[b'0'; 100_000],
-        "it is too long: a well has at most 1024 bytes",
+        "the line is too long: it can have at most 1024 bytes",
     ),
 ];
 

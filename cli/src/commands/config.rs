@@ -11,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
-The file is ~/.config/hatebeam/config.toml, or the one that --config or HATEBEAM_CONFIG names. It is TOML: a section per
-command, whose keys are the flags of the command, and [shared] for flags that have an environment variable, for all
-commands that have the flag. The command line wins over the environment, the environment over the file, and the section of
-a command over [shared]. Unknown keys are errors.
+The configuration file is ~/.config/hatebeam/config.toml, unless --config or HATEBEAM_CONFIG names another file. It is a TOML
+file with one section per command, in which each key is a flag of the command. The section [shared] sets flags for all
+commands; it accepts only flags that also have an environment variable. The command line takes precedence over the
+environment, the environment over the file, and a command's section over [shared]. Unknown keys are errors.
 
   [shared]
   store = \"s3://bucket/hatebeam\"
@@ -28,19 +28,20 @@ Examples:
   hatebeam config show worker";
 
 const CHECK_HELP: &str = "\
-Checks each value as if it were typed. The exit code is 1 if there is an error.
+Checks each value by the same rules as on the command line. The exit code is 1 if there is an error.
 
-With --json: one object with file, ok, problems (each with line and text), settings (each with section, key, value, from,
-line, variable).
+With --json, prints one object with file, ok, problems (each with line and text), and settings (each with section, key,
+value, from, line, variable).
 
 Examples:
   hatebeam config check
   hatebeam config check deploy/config.toml --json";
 
 const SHOW_HELP: &str = "\
-Without a command, shows all settings that differ from the default. With a command, shows all of its settings.
+Without COMMAND, prints the settings of all commands that the file or the environment sets. With COMMAND, prints all settings
+of the command.
 
-With --json: one array of settings, each with section, key, value, from (file, environment, default, unset), line,
+With --json, prints one array of settings, each with section, key, value, from (file, environment, default, unset), line,
 variable.
 
 Examples:
@@ -53,8 +54,8 @@ Examples:
   hatebeam config path";
 
 const INIT_HELP: &str = "\
-The file contains every flag with its help, commented out: remove the # before a key to set it. An existing file is not
-overwritten.
+The file contains every flag with its help, commented out. To set a flag, remove the # before its key. An existing file is
+not overwritten.
 
 Examples:
   hatebeam config init
@@ -70,23 +71,23 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Check the file, and print the settings in force
+    /// Check the configuration file, and print the effective settings
     #[command(after_help = CHECK_HELP)]
     Check(CheckArgs),
-    /// Print the settings of commands and their origin
+    /// Print the settings of commands and where each setting comes from
     #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
-    /// Print the path of the file
+    /// Print the path of the configuration file
     #[command(after_help = PATH_HELP)]
     Path,
-    /// Create a file with every flag, commented out
+    /// Create a configuration file with every flag, commented out
     #[command(after_help = INIT_HELP)]
     Init(InitArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct CheckArgs {
-    /// File [default: the one in use]
+    /// File to check [default: the configuration file in use]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Print one JSON object
@@ -96,7 +97,7 @@ struct CheckArgs {
 
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// Command
+    /// Command whose settings to print, such as `runs show` [default: all commands]
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
     /// Print one JSON array
@@ -112,7 +113,7 @@ struct InitArgs {
 }
 
 impl ConfigArgs {
-    /// Runs the command for the program `all`, where `typed` is the file that `--config` names.
+    /// Runs the command. `all` is the definition of the whole command line, and `typed` is the file named by `--config`.
     pub(crate) fn run(&self, all: &Command, typed: Option<&Path>) -> anyhow::Result<()> {
         let location = Location::of(typed);
         match &self.command {
@@ -124,7 +125,7 @@ impl ConfigArgs {
     }
 }
 
-/// Formats settings as a table, each below the section of its command.
+/// Formats settings as a table, grouped by section.
 fn table(settings: &[Setting]) -> String {
     let mut text = String::new();
     let length = |text: &str| text.chars().count();

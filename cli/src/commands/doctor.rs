@@ -8,13 +8,14 @@ use serde::Serialize;
 use std::path::PathBuf;
 
 const HELP: &str = "\
-Prints a line per check: ok, warning or failed, and what to do. The exit code is 1 if a check failed; a warning does not
-count. Each check has a time limit. The checks write some tens of megabytes to disk and object store, and remove them.
+Prints one line per check: its verdict (ok, warning or failed), what was found, and a remedy. The exit code is 1 if a check
+failed; warnings do not change it. Each check has a time limit. The checks write some tens of megabytes to the disk and to
+the object store, and remove them afterwards.
 
-Without options, checks this machine as `hatebeam run` would use it. An object store, a coordinator and certificates are
-checked if the command line, the environment or the configuration file names them.
+Without options, checks whether this machine is ready for `hatebeam run`. Also checks an object store, a coordinator and
+certificates if the command line, the environment or the configuration file names them.
 
-With --json: one object with ok and checks (each with check, verdict, found, and advice if there is some).
+With --json, prints one object with ok and checks (each with check, verdict, found, and advice if there is any).
 
 Examples:
   hatebeam doctor
@@ -25,7 +26,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct DoctorArgs {
-    /// Folder whose disk is checked, such as that of a worker [default: the folder of --state]
+    /// Folder whose disk to check, such as a worker's scratch directory [default: the folder of --state]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `hatebeam endgame`: search the last moves of a game to the end.
+//! `hatebeam endgame`: search all ways to continue the end of a game.
 
 use crate::args::{ReplayInput, VariantArgs, number_in};
 use crate::input::Replay;
@@ -15,15 +15,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
-Searches all continuations of a well under HATETRIS Mild for the most lines. From a replay without --from-piece it begins
-with the last piece and goes back piece by piece until a limit is reached; results for later pieces speed up earlier ones.
-The best game is played by the exact rules.
+Searches all continuations of a well under HATETRIS Mild for the one that clears the most lines. Given a replay without
+--from-piece, first searches from the last piece, then from the piece before it, and so on until a limit is reached; results
+for later pieces speed up the search from earlier ones. The best game is played by the exact rules.
 
-\"Proven\" means that no continuation from that piece scores more. With --nodes alone the result is always the same; with
---seconds it depends on the machine. Ctrl-C ends the search with the best result so far.
+\"Proven\" means that no continuation from that piece scores more. With --nodes and without --seconds, the result is always
+the same; with --seconds, it depends on the machine. Ctrl-C stops the search and prints the best result so far.
 
-With --json: one object with from, score, was, proven_from (the first piece from which the game is proven best, or null),
-proven, nodes, seconds, replay.
+With --json, prints one object with from, score, was, proven_from (the first piece from which the game is proven best, or
+null), proven, nodes, seconds, replay.
 
 Examples:
   hatebeam endgame --file game.txt
@@ -35,18 +35,19 @@ Examples:
 pub(crate) struct EndgameArgs {
     #[command(flatten)]
     input: ReplayInput,
-    /// Search from this well in hex instead of a replay
+    /// Search from this well, in hex, instead of from a replay
     #[arg(long, value_name = "HEX", conflicts_with_all = ["replay", "file", "from_piece"])]
     well: Option<String>,
-    /// Search only from the well of this piece, counted from 1
+    /// Search only from the well in which this piece appears, counted from 1 [default: from each piece, starting with the
+    /// last]
     #[arg(long = "from-piece", value_name = "N")]
     from_piece: Option<usize>,
     #[command(flatten)]
     variant: VariantArgs,
-    /// Maximum number of wells to expand
+    /// Maximum number of wells to expand [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     nodes: Option<u64>,
-    /// Maximum time in seconds [default: 60 without --nodes, else none]
+    /// Maximum time in seconds [default: 60, or no limit if --nodes is given]
     #[arg(long, value_name = "S", value_parser = number_in(0.001..=1e8, "seconds"))]
     seconds: Option<f64>,
     /// Memory for the table of searched wells, in MiB
@@ -61,10 +62,10 @@ pub(crate) struct EndgameArgs {
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct ResultJson {
-    /// The earliest piece searched from; `None` from a well.
+    /// Number of the earliest piece from which the search ran; `None` if it started from a well.
     from: Option<usize>,
     score: u32,
-    /// Score of the replay.
+    /// Score of the given replay; `None` if the search started from a well.
     was: Option<u32>,
     proven_from: Option<usize>,
     proven: bool,
@@ -90,7 +91,7 @@ impl EndgameArgs {
         };
         let mut was = None;
         let best = if let Some(hex) = &self.well {
-            search.from_well(Well::from_hex(geometry, hex).context("--well")?)?
+            search.from_well(Well::from_hex(geometry, hex).context("invalid --well")?)?
         } else {
             let replay = Replay::read(&self.input)?;
             let record = play(geometry, rules, Enemy::Hatetris, &replay.keys);
@@ -108,7 +109,9 @@ impl EndgameArgs {
             best?
         };
         if best.changed {
-            output::warn("HATETRIS changes a piece of a better game, because a well comes back");
+            output::warn(
+                "found a better game that HATETRIS does not allow: it chooses another piece because a well repeats",
+            );
         }
         let result = ResultJson {
             from: was.map(|_| best.from),

@@ -1,4 +1,4 @@
-//! `hatebeam keyframes`: read a game back from a run, by look-ups.
+//! `hatebeam keyframes`: read back a game from the stored wells of a run.
 
 use super::cluster::FromStoreArgs;
 use crate::output;
@@ -11,15 +11,15 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
-Goes back from a well to the start of the run: the inverse emulator lists the few wells that a well can come from, and
-the table of the previous depth tells which of them was in the beam. Works while the run is searched.
+Follows a game from a well back to the start of the run. For each well, the inverse emulator lists the few possible
+predecessors, and a lookup in the table of the previous depth finds one that the search kept. This works while another
+process searches the run.
 
-Without --depth, starts at the depth with the most lines. Without --well, starts at the best well of the depth. A well is
-its rows below the bar from top to bottom as hex digits, as for `hatebeam well`.
+Wells are written in hex as with `hatebeam well`.
 
 With --store, reads a run in a coordinator's object store and fetches only the tables that it needs.
 
-With --json: one object with depth, score, wells (hex, from the start), keys, lookups, seconds.
+With --json, prints one object with depth, score, wells (in hex, from the start), keys, lookups, seconds.
 
 Examples:
   hatebeam keyframes patterns-1000000
@@ -30,20 +30,20 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct KeyframesArgs {
-    /// Run, as `hatebeam runs` lists it, or its folder
+    /// Name of the run, the beginning of the name, or the path of the run's folder
     #[arg(value_name = "RUN")]
     run: String,
-    /// Depth of the last well [default: the depth with the most lines]
+    /// Depth of the last well [default: the depth with the most lines cleared]
     #[arg(long, value_name = "DEPTH")]
     depth: Option<u32>,
-    /// Last well, in hex [default: the best well of the depth]
+    /// Last well, in hex [default: the best well at the depth]
     #[arg(long, value_name = "HEX", requires = "depth")]
     well: Option<String>,
-    /// Print every Nth well, and the last
+    /// Print only every Nth well and the last well
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "replay")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
-    /// Print the keys in Base2048 instead of the wells
+    /// Print the keys of the game in Base2048 instead of the wells
     #[arg(long)]
     replay: bool,
     #[command(flatten)]
@@ -120,7 +120,7 @@ impl KeyframesArgs {
         let hex = self.well.as_deref().unwrap_or(&record.best_well);
         Ok(Target {
             depth: record.depth,
-            well: Well::from_hex(geometry, hex).context("--well")?,
+            well: Well::from_hex(geometry, hex).context("invalid --well")?,
             geometry,
             rules,
         })
@@ -152,7 +152,7 @@ impl KeyframesArgs {
             }
         }
         output::note(format_args!(
-            "score {}, {} look-ups, {:.3} s",
+            "score {}, {} lookups, {:.3} s",
             game.score,
             game.lookups,
             took.as_secs_f64()

@@ -1,5 +1,5 @@
-//! `hatebeam completions` and `hatebeam man`: shell completions and manual pages, generated from the command line's
-//! definition.
+//! `hatebeam completions` and `hatebeam man`: generate shell completions and manual pages from the definition of the
+//! command line.
 
 use crate::output;
 use anyhow::Context;
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 
 const COMPLETIONS_HELP: &str = "\
-Write the script to the folder where the shell looks for completions. New shells then complete all commands and options.
+Write the script to the folder from which the shell loads completions. New shells then complete all commands and options.
 
 Examples:
   hatebeam completions bash > ~/.local/share/bash-completion/completions/hatebeam
@@ -21,7 +21,7 @@ Examples:
   hatebeam completions fish > ~/.config/fish/completions/hatebeam.fish";
 
 const MAN_HELP: &str = "\
-Each command has a page of its own: hatebeam-run(1), hatebeam-runs-show(1) …
+Each command has its own page, such as hatebeam-run(1) or hatebeam-runs-show(1).
 
 Examples:
   hatebeam man | man -l -
@@ -30,7 +30,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = COMPLETIONS_HELP)]
 pub(crate) struct CompletionsArgs {
-    /// Shell
+    /// Shell that reads the script
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
@@ -38,13 +38,13 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = MAN_HELP)]
 pub(crate) struct ManArgs {
-    /// Write the pages of all commands to this folder, which is created if necessary [default: print the first page]
+    /// Write the pages of all commands to this folder, created if necessary [default: print the page hatebeam(1)]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
 impl CompletionsArgs {
-    /// Runs the command for the program `all`.
+    /// Prints the script for the command line `all`.
     pub(crate) fn run(&self, mut all: Command) -> anyhow::Result<()> {
         let mut script = Vec::new();
         let name = all.get_name().to_owned();
@@ -54,9 +54,9 @@ impl CompletionsArgs {
 }
 
 impl ManArgs {
-    /// Runs the command for the program `all`.
+    /// Prints or writes the pages for the command line `all`.
     pub(crate) fn run(&self, mut all: Command) -> anyhow::Result<()> {
-        // Gives subcommands their full names.
+        // `build` gives subcommands their full names.
         all.build();
         let Some(dir) = &self.out else {
             return output::print(page(&all)?);
@@ -85,7 +85,8 @@ fn title(command: &Command) -> &str {
     name.unwrap_or_else(|| command.get_name())
 }
 
-/// Returns a page. The text below the options in `--help` becomes the description and the section of examples.
+/// Returns the manual page of a command. The text that `--help` prints below the options becomes the description and the
+/// examples.
 fn page(command: &Command) -> anyhow::Result<String> {
     let man = Man::new(command.clone())
         .source(concat!("hatebeam ", env!("CARGO_PKG_VERSION")))
@@ -119,7 +120,7 @@ fn request(name: &str, words: &[&str]) -> Roff {
     roff
 }
 
-/// Converts text to paragraphs. Indented lines stay as they are.
+/// Converts text to roff paragraphs. Indented lines keep their line breaks.
 fn paragraphs(text: &str) -> Roff {
     let mut roff = Roff::new();
     let mut is_literal = false;
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indented_lines_are_literal() {
+    fn paragraphs_keep_indented_lines_literal() {
         let text = paragraphs("A remark\nof two lines.\n\n  one\n  .two\nEnd.").to_roff();
         let expected = "A remark\nof two lines.\n.PP\n.RS\n.nf\none\n\\&.two\n.fi\n.RE\nEnd.\n";
         assert_eq!(text, expected);

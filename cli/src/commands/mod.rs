@@ -1,4 +1,4 @@
-//! The commands: one file or folder for each, with its arguments and its function.
+//! The commands. Each command has one file or folder with its arguments and its function.
 
 #[cfg(feature = "cluster")]
 mod cluster;
@@ -33,8 +33,8 @@ Examples:
   hatebeam plan --width 25M --count 1..64
   hatebeam solve --width 10 --height 6
 
-Exit codes: 0 success, 1 invalid input or failure (for `replay verify`: the replay is not valid), 2 invalid command line,
-130 interrupted.";
+Exit codes: 0 success, 1 invalid input or failure (for `replay verify`, an invalid replay), 2 invalid command line, 130
+interrupted.";
 
 /// Beam search for HATETRIS records.
 #[derive(Debug, Parser)]
@@ -42,8 +42,10 @@ Exit codes: 0 success, 1 invalid input or failure (for `replay verify`: the repl
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    // Without `env`: clap prints the help of a command without arguments only if no variable sets one.
-    /// Read flags from this TOML file; none for no file [default: HATEBEAM_CONFIG, or ~/.config/hatebeam/config.toml]
+    // This argument does not use clap's `env`, because `arg_required_else_help` prints no help if a variable sets an
+    // argument.
+    /// Read flags from this TOML file, or none to read no file [default: HATEBEAM_CONFIG, or else
+    /// ~/.config/hatebeam/config.toml]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -52,11 +54,11 @@ pub(crate) struct Args {
 enum Command {
     /// Check this machine and a cluster for problems
     Doctor(doctor::DoctorArgs),
-    /// Search for a game by beam search, or resume an interrupted search
+    /// Search for a game by beam search, or resume an interrupted run
     Run(run::RunArgs),
-    /// Resume a run by its name
+    /// Resume an existing run by name
     Resume(run::ResumeArgs),
-    /// Read a game back from a run, by look-ups
+    /// Read back a game from the stored wells of a run
     Keyframes(keyframes::KeyframesArgs),
     /// List, show, report, repair and remove runs
     Runs(runs::RunsArgs),
@@ -64,7 +66,7 @@ enum Command {
     Cluster(cluster::ClusterCommand),
     /// Search the whole game tree of a small well
     Solve(solve::SolveArgs),
-    /// Search the last moves of a game to the end
+    /// Search all ways to continue the end of a game
     Endgame(endgame::EndgameArgs),
     /// Verify, convert and show replays
     Replay(replay::ReplayArgs),

@@ -1,5 +1,5 @@
-//! The parts of the cluster's commands that other commands use, in a build without the feature `cluster`: there is no
-//! object store, no coordinator, and nothing observes a run.
+//! Replacements for the parts of the cluster commands that other commands use, for a build without the feature `cluster`.
+//! Such a build has no object store, no coordinator, no hooks and no metrics.
 
 use crate::observers::Observers;
 use hatebeam_doctor::Examination;
@@ -8,7 +8,7 @@ use hatebeam_runs::{GameTo, Run};
 use hatebeam_store::DepthRecord;
 use std::convert::Infallible;
 
-/// The commands of a cluster.
+/// The cluster commands: none in this build.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ClusterCommand {}
 
@@ -18,7 +18,7 @@ impl ClusterCommand {
     }
 }
 
-/// The object store to read, instead of the runs of this machine.
+/// The object store to read instead of this machine's runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FromStoreArgs {}
 
@@ -39,7 +39,7 @@ impl FromStoreArgs {
     }
 
     pub(crate) fn open_run(&self, _run: &str) -> anyhow::Result<StoredRun> {
-        anyhow::bail!("this build reads no object store")
+        anyhow::bail!("this build cannot read object stores: build with the feature `cluster`")
     }
 }
 
@@ -71,7 +71,7 @@ impl CheckedClusterArgs {
     }
 }
 
-/// Events and metrics of a run.
+/// Hooks and metrics for a run on this machine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ObserveArgs {}
 

@@ -1,4 +1,4 @@
-//! `hatebeam perft`: count the wells after each number of pieces. An interrupted count starts again.
+//! `hatebeam perft`: count the wells after each number of pieces. An interrupted count cannot be resumed.
 
 use crate::args::VariantArgs;
 use crate::output;
@@ -8,8 +8,8 @@ use hatebeam_telemetry::show_progress;
 use serde::Serialize;
 
 const HELP: &str = "\
-Counts the distinct (well, score) pairs of live wells after each number of pieces, from the empty well and under
-HATETRIS Mild, which chooses the same pieces as HATETRIS until a well repeats.
+Starts with the empty well and counts the distinct pairs of a live well and its score after each number of pieces. The
+pieces are those of HATETRIS Mild, which chooses the same pieces as HATETRIS until a well repeats.
 
 Examples:
   hatebeam perft --depth 6
@@ -18,12 +18,12 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct PerftArgs {
-    /// Number of pieces to count to, at most 1000
+    /// Maximum number of pieces, 0 to 1000
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
     depth: u32,
     #[command(flatten)]
     variant: VariantArgs,
-    /// Maximum memory in MiB; the count fails if it does not suffice
+    /// Maximum memory in MiB; the command fails if it needs more
     #[arg(long, value_name = "MIB", default_value_t = 2048)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=16_777_216))]
     memory: u64,
@@ -63,7 +63,7 @@ impl PerftArgs {
             show_progress("");
             let count = count?;
             counts.push(count);
-            // One empty level is printed; all levels after it are empty too.
+            // All levels after an empty level are empty too, so only the first one is printed.
             let is_news = count > 0 || counts[counts.len().saturating_sub(2)] > 0;
             if !self.json && is_news {
                 output::print(format_args!("{depth:>6}  {count}\n"))?;

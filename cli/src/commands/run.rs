@@ -1,4 +1,4 @@
-//! `hatebeam run` and `hatebeam resume`.
+//! `hatebeam run` and `hatebeam resume`: search a run on this machine.
 
 use super::cluster::ObserveArgs;
 use crate::args::{SpanArgs, ThreadsArgs, log_format_parser, parse_hours};
@@ -21,29 +21,29 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
 
-/// Assumed number of depths of a run without --max-depth.
+/// Number of depths assumed for a run without --max-depth.
 const DEPTHS: u32 = 300;
 
 const RUN_HELP: &str = "\
-The same command resumes a run that was interrupted, or prints the result of a finished one. A run is identified by its
-specification: width, well, start, evaluator and weights. The same specification gives the same frontiers, bit for bit,
-on every machine. Each depth is committed to disk before the next but one begins. Ctrl-C, a crash or a full disk costs
-at most the depth in progress.
+Starts a run, resumes it if it was interrupted, or prints its result if it is finished. A run is identified by its
+specification: width, well, start, evaluator and weights. The same specification gives the same frontiers (the wells kept
+at each depth), bit for bit, on every machine. A depth is committed to disk while the next depth is searched. Ctrl-C, a
+crash or a full disk loses no committed depth.
 
-A run needs about 100 bytes of memory per well of width, and about 12 bytes of disk per well and kept depth (--keep).
-The search ends when no well has a live child. Then the best game is read back, played by the exact rules and printed.
-The folder `replays` of the run gets it as text for the original game, as letters, as JSON with every well, as a
-picture, and as an HTML report with plots.
+A run needs about 100 bytes of memory per well of width, and about 12 bytes of disk per well and kept depth (--keep). The
+search ends when no well has a live child. Then the command reads back the best game, plays it by the exact rules and prints
+it. It also writes the game to the folder `replays` of the run: as text for the original game, as letters, as JSON with
+every well, as a picture, and as an HTML report with plots.
 
-Columns: lines is the number of lines cleared in the best game; best, median and cut are the evaluator's scores (in
-units of 1/256 of a weight) of the first, the middle and the last well kept.
+Columns: `lines` is the number of lines cleared in the best game; `best`, `median` and `cut` are the evaluator's scores of
+the best, the median and the worst well kept, in units of 1/256 of a weight.
 
-With --json: one object per depth, then one for the run, whose `best_lines` are those of the best game.
+With --json, prints one object per depth, then one object for the run, whose `best_lines` is the score of the best game.
 
 Evaluators: `patterns` sums learned tables and scores highest; `knewjade` sums weighted features; `plain` and
-`plain-holes` are simple ones for comparison.
+`plain-holes` are simple evaluators for comparison.
 
-A weights file is TOML. Omitted weights keep their published values, and the command line wins:
+A weights file is TOML. Omitted weights keep their published values, and --weight takes precedence over the file:
   evaluator = \"knewjade\"
   quiescence = \"off\"
   [weights]
@@ -59,7 +59,7 @@ Examples:
   hatebeam run --width 10k --json > depths.jsonl";
 
 const RESUME_HELP: &str = "\
-Name the run as `hatebeam runs` lists it, by the beginning of its name, or by the path of its folder.
+`hatebeam runs` lists the names of all runs.
 
 Examples:
   hatebeam resume patterns-1000000-5f3a9c1e
@@ -71,7 +71,7 @@ Examples:
 pub(crate) struct RunArgs {
     #[command(flatten)]
     spec: SpecArgs,
-    /// Name of the run [default: made from its specification]
+    /// Name of the run [default: derived from its specification]
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     name: Option<String>,
     #[command(flatten)]
@@ -81,26 +81,28 @@ pub(crate) struct RunArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESUME_HELP)]
 pub(crate) struct ResumeArgs {
-    /// Run
+    /// Name of the run, the beginning of the name, or the path of the run's folder
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
     search: SearchArgs,
 }
 
-/// How a run is searched and shown.
+/// Arguments for the search of a run and its output.
 #[derive(Debug, clap::Args)]
 struct SearchArgs {
     #[command(flatten)]
     threads: ThreadsArgs,
-    /// Stop at this depth, which includes pieces before the start; the run can be resumed with a higher one
+    /// Stop at this depth, which includes the pieces before the start; the run can be resumed with a higher limit
+    /// [default: no limit]
     #[arg(long, value_name = "PIECES")]
     max_depth: Option<u32>,
-    /// Stop after this many hours of searching in total, and read the best game back; the run can be resumed with more
+    /// Stop after this many hours of searching in total, and read back the best game; the run can be resumed with a
+    /// higher limit [default: no limit]
     #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
     max_hours: Option<f64>,
-    /// Depths whose wells stay on disk: all; a number N from 2 to 6 for every Nth; or last, which allows no game to be
-    /// read back [default: all, or as the run was created]
+    /// Depths whose wells are kept on disk: all; a number N from 2 to 6 for every Nth depth; or last, with which no game
+    /// can be read back [default: all for a new run, or else the setting with which the run was created]
     #[arg(long, value_name = "DEPTHS")]
     keep: Option<Retention>,
     /// Start even if memory or disk seem too small
@@ -108,14 +110,14 @@ struct SearchArgs {
     ignore_limits: bool,
     #[command(flatten)]
     state: StateArgs,
-    /// Print one JSON object per depth, and one for the run
+    /// Print one JSON object per depth, and one object for the run
     #[arg(long)]
     json: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-    /// Log to standard error instead of showing progress; HATEBEAM_LOG selects levels and modules, such as debug or
-    /// hatebeam_store=debug
+    /// Log to standard error in this format instead of showing progress; the variable HATEBEAM_LOG selects levels and
+    /// modules, such as debug or hatebeam_store=debug
     #[arg(long, value_name = "FORMAT", value_parser = log_format_parser())]
     log_format: Option<LogFormat>,
     #[command(flatten)]
@@ -124,7 +126,7 @@ struct SearchArgs {
     observe: ObserveArgs,
 }
 
-/// Parses a name that can be the name of a folder.
+/// Parses a run name, which must also be a valid folder name.
 fn parse_name(text: &str) -> Result<String, String> {
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     if (1..=100).contains(&text.len()) && !text.starts_with('.') && text.chars().all(is_allowed) {
@@ -167,18 +169,18 @@ impl ResumeArgs {
 fn opened(run: Result<Run, RunError>, name: &str) -> anyhow::Result<Run> {
     match run {
         Err(error @ RunError::Store(StoreError::InUse { .. })) => Err(error).context(format!(
-            "another process searches the run: wait for it, stop it, or look at the run with `hatebeam runs show \
+            "another process is searching the run: wait for it, stop it, or inspect the run with `hatebeam runs show \
              {name}`"
         )),
         Err(error @ RunError::Store(StoreError::DiskFull { .. })) => Err(error).context(format!(
-            "all committed depths are intact: free some disk space, and resume with `hatebeam resume {name}`"
+            "all committed depths are intact: free some disk space, then resume the run with `hatebeam resume {name}`"
         )),
         run => Ok(run?),
     }
 }
 
 impl SearchArgs {
-    /// Checks the arguments and starts the logs. Without a format, only warnings are logged.
+    /// Checks the arguments and starts the logs. Without --log-format, only warnings are logged.
     fn start(&self) -> anyhow::Result<Logs> {
         self.observe.check()?;
         let level = self
@@ -188,7 +190,7 @@ impl SearchArgs {
         self.spans.start_logs(format, level, "run")
     }
 
-    /// Returns whether notes are shown.
+    /// Returns whether to print notes.
     fn has_notes(&self) -> bool {
         !self.json && !self.is_quiet()
     }
@@ -197,7 +199,7 @@ impl SearchArgs {
         self.quiet || self.log_format.is_some()
     }
 
-    /// Refuses a new run that does not fit in memory or on the disk.
+    /// Returns an error if a new run does not fit in memory or on the disk, unless --ignore-limits is given.
     fn check_limits(&self, spec: &RunSpec, state: &State) -> anyhow::Result<()> {
         let width = spec.width;
         let memory = memory_needed(width);
@@ -251,7 +253,8 @@ impl SearchArgs {
         Ok(())
     }
 
-    /// Searches a run to its end, and prints its result.
+    /// Searches a run until it ends or reaches a limit, and prints its result. Prints the result of a finished run
+    /// without searching.
     fn search(&self, run: Run) -> anyhow::Result<()> {
         let name = name_of(run.store().dir());
         let is_over = |result: &SearchResult| result.end == EndReason::Over;
@@ -358,8 +361,8 @@ impl SearchArgs {
         let result = ResultJson::new(result, run.store().dir());
         if let Some(piece) = result.parted_at {
             output::warn(format_args!(
-                "HATETRIS changes piece {piece} of a better game, because a well comes back; this is the best game \
-                 that holds"
+                "found a better game that HATETRIS does not allow: at piece {piece} it chooses another piece because a \
+                 well repeats; the result is the best game that it allows"
             ));
         }
         if self.json {
@@ -374,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_in_their_folder() {
+    fn parse_name_refuses_names_that_leave_the_folder() {
         assert!(parse_name("my-run_2.1").is_ok());
         for text in ["", ".", "..", "a/b", "/a", ".a", "a b", "ä"] {
             assert!(parse_name(text).is_err(), "{text}");

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 const HELP: &str = "\
-Name a run as `hatebeam runs` lists it, by the beginning of its name, or by the path of its folder. All commands but
-`repair` and `rm` work while another process searches the run. The runs of a coordinator are in its object store: --store
-reads them there, with or without a coordinator.
+A run can be given by its name, the beginning of the name, or the path of its folder. All commands except `repair` and `rm`
+also work while another process searches the run. With --store, reads a coordinator's runs from its object store; the
+coordinator does not need to be running.
 
 Examples:
   hatebeam runs
@@ -71,16 +71,16 @@ enum RunsCommand {
     /// List the runs (default)
     #[command(after_help = LIST_HELP)]
     List(ListArgs),
-    /// Show a run: its specification, progress and depths
+    /// Print a run's specification, progress and depths
     #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
-    /// Write a run's plots and its best game to an HTML file
+    /// Write an HTML report with a run's plots and its best game
     #[command(after_help = REPORT_HELP)]
     Report(ReportArgs),
     /// Check the stored data of a run, and recompute damaged depths
     #[command(after_help = REPAIR_HELP)]
     Repair(RepairArgs),
-    /// Remove a run and its data, except its replays
+    /// Remove a run and its data; its replays are kept
     #[command(after_help = RM_HELP)]
     Rm(RmArgs),
 }
@@ -98,10 +98,10 @@ struct ListArgs {
 
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// Run
+    /// Name of the run, the beginning of the name, or the path of the run's folder
     #[arg(value_name = "RUN")]
     run: String,
-    /// Check all stored data of the run
+    /// Also check all stored data of the run for damage
     #[arg(long)]
     verify: bool,
     #[command(flatten)]
@@ -115,10 +115,10 @@ struct ShowArgs {
 
 #[derive(Debug, clap::Args)]
 struct ReportArgs {
-    /// Run
+    /// Name of the run, the beginning of the name, or the path of the run's folder
     #[arg(value_name = "RUN")]
     run: String,
-    /// File to write; `-` is standard output [default: the name of the run, with .html]
+    /// File to write, or `-` for standard output [default: RUN.html in the current folder]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -127,7 +127,7 @@ struct ReportArgs {
 
 #[derive(Debug, clap::Args)]
 struct RepairArgs {
-    /// Run
+    /// Name of the run, the beginning of the name, or the path of the run's folder
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
@@ -141,10 +141,10 @@ struct RepairArgs {
 
 #[derive(Debug, clap::Args)]
 struct RmArgs {
-    /// Run
+    /// Name of the run, the beginning of the name, or the path of the run's folder
     #[arg(value_name = "RUN")]
     run: String,
-    /// Remove it without asking
+    /// Remove the run without asking for confirmation
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
@@ -164,11 +164,11 @@ impl RunsArgs {
     }
 }
 
-/// A run in a list.
+/// The list entry for a run.
 #[derive(Debug, Serialize)]
 struct Line {
     run: String,
-    /// How the run ended, or its state.
+    /// Reason why the search ended, or the run's state if it has not ended.
     end: &'static str,
     depth: Option<u32>,
     best_lines: u16,
@@ -178,7 +178,7 @@ struct Line {
 }
 
 impl Line {
-    /// Returns the line of a run. A run that cannot be opened has a line too, so that it can be removed.
+    /// Returns the list entry for a run. A run that cannot be opened is also listed, so that the user can remove it.
     fn of(dir: &Path, name: &str) -> Line {
         let store = RunStore::open_read_only(dir).ok();
         let depths = store.as_ref().map_or(&[][..], RunStore::depths);
@@ -197,7 +197,7 @@ impl Line {
     }
 }
 
-/// Returns why the search of a run ended, as its result names it.
+/// Returns the name of the reason why a run's search ended.
 fn end_of(store: &RunStore) -> &'static str {
     match result_of(store) {
         Some(result) => result.end.name(),
@@ -371,19 +371,19 @@ impl RmArgs {
     fn run(&self) -> anyhow::Result<()> {
         let state = self.state.state()?;
         let dir = state.find(&self.run)?;
-        // The open store keeps other processes from searching the run.
+        // The store is locked while it is open, so no other process can search the run.
         let store = RunStore::open(&dir).with_context(|| dir.display().to_string())?;
         if !self.yes && !confirm(&dir, store.stored_bytes())? {
             output::note("removed nothing");
             return Ok(());
         }
         let saved = copy_replays(&dir, &state.replays())
-            .with_context(|| format!("cannot copy its replays to {}", state.replays().display()))?;
+            .with_context(|| format!("cannot copy the replays to {}", state.replays().display()))?;
         fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
         drop(store);
         output::note(format_args!("removed {}", dir.display()));
         if let Some(saved) = saved {
-            output::note(format_args!("its replays are in {}", saved.display()));
+            output::note(format_args!("saved its replays in {}", saved.display()));
         }
         Ok(())
     }

@@ -18,17 +18,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const HELP: &str = "\
-Generates the whole game tree level by level. A level is the set of all wells after the same number of pieces. HATETRIS
-is replaced by HATETRIS Mild, which chooses the same pieces until a well repeats; the two games found are played by the
-exact rules.
+Generates the whole game tree level by level. A level is the set of all wells after the same number of pieces. The search
+uses HATETRIS Mild instead of HATETRIS; Mild chooses the same pieces until a well repeats. Then the best game and the
+longest game are played by the exact rules.
 
-Data that does not fit in half of --memory goes to files in --scratch, which are removed at the end. Ten columns and six
-rows take seconds. Seven rows take some minutes and 3 GB of memory or disk. Each further row takes about thirty times as
-much.
+Data that does not fit in half of --memory is written to files in --scratch, which are removed at the end. A well with ten
+columns and six rows takes seconds. Seven rows take some minutes and 3 GB of memory or disk. Each further row takes about
+thirty times as much time and memory or disk.
 
-With --json: one object with best_lines, longest (pieces without the fatal one), widest, levels (number of wells after 0,
-1, 2 ... pieces), best_replay, longest_replay (Base2048), seconds, peak_rss_bytes, stored_bytes (of all levels),
-scratch_bytes (maximum in files).
+With --json, prints one object with best_lines, longest (number of pieces, without the fatal one), widest (number of wells
+at the largest level), levels (number of wells after 0, 1, 2 ... pieces), best_replay, longest_replay (Base2048), seconds,
+peak_rss_bytes, stored_bytes (of all levels), scratch_bytes (maximum size of the files).
 
 Examples:
   hatebeam solve --width 10 --height 5
@@ -113,8 +113,9 @@ impl SolveArgs {
             best_lines: solution.best_lines,
             longest: solution.longest.len() - 1,
             widest: solution.levels.iter().copied().max().unwrap_or(0),
-            best_replay: replay(&game, &solution.best).context("the best game")?,
-            longest_replay: replay(&game, &solution.longest).context("the longest game")?,
+            best_replay: replay(&game, &solution.best).context("cannot replay the best game")?,
+            longest_replay: replay(&game, &solution.longest)
+                .context("cannot replay the longest game")?,
             levels: solution.levels,
             seconds: started.elapsed().as_secs_f64(),
             peak_rss_bytes: peak_memory(),
@@ -158,7 +159,8 @@ impl SolutionJson {
     }
 }
 
-/// Returns the keys of a game, which is continued to its end if the last well allows it at once, and played.
+/// Returns the keys of the game with these wells in Base2048. If the next piece can end the game, the keys include that
+/// piece. Returns an error if the game does not reach its last well when it is played by the exact rules.
 fn replay(game: &GameTree, wells: &[Well]) -> anyhow::Result<String> {
     let &GameTree {
         geometry,
@@ -167,18 +169,20 @@ fn replay(game: &GameTree, wells: &[Well]) -> anyhow::Result<String> {
     } = game;
     let keys = replay_of_wells(geometry, rules, enemy, wells, true)
         .or_else(|_| replay_of_wells(geometry, rules, enemy, wells, false))
-        .with_context(|| format!("it holds under HATETRIS Mild; {enemy} changes a piece"))?;
+        .with_context(|| {
+            format!("the game is valid under HATETRIS Mild, but {enemy} chooses another piece")
+        })?;
     let record = play(geometry, rules, enemy, &keys);
     let last = wells.len() - 1;
     let reached = record.turns.get(last).map(|turn| turn.well);
     ensure!(
         reached.as_ref() == wells.last(),
-        "it reaches another well when it is played: this is a bug in hatebeam"
+        "the game reaches another well when it is played: this is a bug in hatebeam"
     );
     Ok(encode(&keys, Encoding::Base2048))
 }
 
-/// Describes the progress of a level.
+/// Describes the progress of the current level.
 fn progress_text(progress: &Progress) -> String {
     let level = progress.level.load(Ordering::Relaxed);
     let done = progress.expanded.load(Ordering::Relaxed);

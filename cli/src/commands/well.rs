@@ -1,4 +1,4 @@
-//! `hatebeam well`: a well's picture, piece, children and parents.
+//! `hatebeam well`: print a well's picture, piece, children and parents.
 
 use crate::args::VariantArgs;
 use crate::input::{Lines, refuse_terminal};
@@ -9,12 +9,12 @@ use serde::Serialize;
 use std::io::{self, BufWriter, Read, Write};
 
 const HELP: &str = "\
-A well is its rows below the bar from top to bottom as hex digits, three a row at 10 columns; bit 0 is the leftmost
-column. The piece is the one that HATETRIS chooses without memory of earlier wells.
+A well is written as hex digits, row by row from the top row below the bar to the bottom row. A row of 10 columns has three
+digits, and bit 0 is the leftmost column. The printed piece is the one that HATETRIS chooses if no well has repeated.
 
-With --json: one object per well, such as {\"well\":\"...\",\"piece\":\"S\",\"children\":[...],\"can_die\":false}. Children are
-sorted; \"+n\" means that n lines were cleared. From standard input, a line without a valid well is an object with its
-number and the reason, {\"line\":3,\"error\":\"...\"}; the other lines are processed, and the exit code is 1.
+With --json, prints one object per well, such as {\"well\":\"...\",\"piece\":\"S\",\"children\":[...],\"can_die\":false}. Children
+are sorted; the suffix \"+n\" means that n lines were cleared. For an invalid line of standard input, the command prints an
+object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
 
 Examples:
   hatebeam well 00000000000000000000000000000000000000000001800c
@@ -24,17 +24,17 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct WellArgs {
-    /// Well in hex, 48 digits at 10x16; `-` or nothing reads one well per line from standard input
+    /// Well in hex, 48 digits at 10x16; `-` reads one well per line from standard input [default: standard input]
     #[arg(value_name = "HEX")]
     well: Option<String>,
     #[command(flatten)]
     variant: VariantArgs,
-    /// Print one JSON object per well: piece and children
+    /// Print one JSON object per well, with its piece and children
     #[arg(long)]
     json: bool,
 }
 
-/// The output of `--json` for a well. The fields and their order are part of the interface.
+/// The output of `--json` for a well. Scripts may rely on the names and the order of the fields.
 #[derive(Debug, Serialize)]
 struct Expansion {
     well: String,
@@ -43,7 +43,7 @@ struct Expansion {
     can_die: bool,
 }
 
-/// The output of `--json` for a line without a valid well.
+/// The output of `--json` for an invalid line.
 #[derive(Debug, Serialize)]
 struct BadLine<'a> {
     line: usize,
@@ -63,13 +63,13 @@ impl WellArgs {
         let mut out = BufWriter::new(io::stdout().lock());
         match self.well.as_deref() {
             Some(hex) if hex != "-" => {
-                let text = describer.describe(hex).context("HEX")?;
+                let text = describer.describe(hex).context("invalid HEX")?;
                 out.write_all(text.as_bytes()).context(CANNOT_WRITE)?;
                 out.flush().context(CANNOT_WRITE)
             }
             given => {
                 if given.is_none() {
-                    refuse_terminal("well: give it in hex as an argument")?;
+                    refuse_terminal("well: pass it in hex as an argument")?;
                 }
                 describer.describe_lines(io::stdin().lock(), &mut out)
             }
@@ -77,7 +77,7 @@ impl WellArgs {
     }
 }
 
-/// Describes wells one after the other.
+/// The output settings, and buffers that are reused from well to well.
 struct Describer {
     emulator: Emulator,
     backward: Backward,
@@ -87,12 +87,12 @@ struct Describer {
 }
 
 impl Describer {
-    /// Describes the well on each line. Lines without a valid well are reported, and fail the command at the end.
+    /// Describes the well on each line. Reports each invalid line, and returns an error at the end if there was one.
     fn describe_lines(&mut self, input: impl Read, out: &mut impl Write) -> anyhow::Result<()> {
         let mut lines = Lines::new(input);
         let mut has_failed = false;
         loop {
-            // A client that sends one well at a time waits for each answer.
+            // A client that sends one well at a time waits for each answer, so the output must not stay in the buffer.
             if lines.may_wait() {
                 out.flush().context(CANNOT_WRITE)?;
             }
@@ -116,7 +116,7 @@ impl Describer {
         Ok(())
     }
 
-    /// Reports a line without a valid well: as the returned object, or on standard error.
+    /// Reports an invalid line: with `--json` as the returned JSON object, otherwise on standard error.
     fn bad_line(
         &self,
         line: usize,
@@ -149,7 +149,7 @@ impl Describer {
         Ok(serde_json::to_string(&expansion)? + "\n")
     }
 
-    /// Returns the children as text, sorted, with `+n` if n lines were cleared.
+    /// Returns the children in hex, sorted, with the suffix `+n` if n lines were cleared.
     fn sorted_children(&self) -> Vec<String> {
         let geometry = self.emulator.geometry();
         let name = |(child, lines): (&Well, u8)| with_lines(child.to_hex(geometry), lines);
@@ -158,7 +158,7 @@ impl Describer {
         children
     }
 
-    /// Describes a well for people. `piece` and `self.children` are those of the well.
+    /// Returns a human-readable description of a well. `piece` and `self.children` must be the well's own.
     fn text(&mut self, well: &Well, piece: Piece) -> String {
         let geometry = self.emulator.geometry();
         self.backward.parents(well, &mut self.parents);

@@ -18,24 +18,25 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Range of numbers that describe a machine.
+/// Allowed range for the numbers that describe a machine.
 const POSITIVE: RangeInclusive<f64> = 1e-3..=1e9;
 
 const HELP: &str = "\
-The estimate comes from a model that was measured and checked on two cores; docs/cluster-model.md has its formula, its
-inputs, the assumptions and the check. The prices are from a table with a date: check them before you spend money. Time
-to start machines and idle time are not included. The model assumes that the coordinator shares a machine with a worker, and
-that all machines are in one zone with an S3 endpoint, so that traffic is free.
+The estimate comes from a model that was measured and checked on two cores; docs/cluster-model.md describes its formula,
+inputs and assumptions. The prices come from a built-in table, whose date is printed: check them before you spend money.
+The estimate does not include idle time or the time to start machines. The model assumes that the coordinator shares a
+machine with a worker, and that all machines are in one zone with an S3 endpoint, so that traffic is free.
 
-A depth takes as long as the slowest of cores (searching), network, disk (of the worker), commit (upload of a depth's tables
-to S3, parallel to the search) and requests (writes to S3), plus the rounds in which all workers wait. The columns after
-`limit` show the used share of a depth.
+The slowest of five resources determines the time for a depth: cores (searching), network, disk (of the worker), commit
+(upload of a depth's tables to S3 during the search) and requests (writes to S3). The rounds in which all workers wait for
+each other are added. The `limit` column names the slowest resource, and the columns after it show how much of the time
+each resource is busy.
 
---ns-per-child is what `cargo bench -p hatebeam-search -- --step patterns` prints on one thread of the machine; it replaces
-an assumption. `--instance local` is this machine.
+To replace an assumption by a measurement, pass to --ns-per-child the number that `cargo bench -p hatebeam-search -- --step
+patterns` prints on one thread of the machine. `--instance local` stands for this machine.
 
-With --json: one object with width, depths, instance, dollars_per_hour, prices_as_of, stored_bytes,
-storage_dollars_per_month, and `plans`, one per number of machines, with all values of the table.
+With --json, prints one object with width, depths, instance, dollars_per_hour, prices_as_of, stored_bytes,
+storage_dollars_per_month, and `plans`, which has one entry per machine count with all values of the table.
 
 Examples:
   hatebeam plan --width 25M --instance c5d.18xlarge --count 4
@@ -49,20 +50,21 @@ pub(crate) struct PlanArgs {
     /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", value_parser = parse_wells)]
     width: u64,
-    /// Machine type, as AWS names it, or local
+    /// AWS instance type of the machines, or local for this machine
     #[arg(long, value_name = "NAME", default_value = "c5d.18xlarge")]
     instance: String,
-    /// Number of machines: a number, a list such as 1,2,4, or a range such as 1..64 that doubles
+    /// Number of machines: a number, a list such as 1,2,4, or a range such as 1..64, in which each number is twice the
+    /// previous one
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_counts)]
     count: Counts,
-    /// Shards of a depth, 1 to 4096 [default: 64, or one per million wells]
+    /// Number of shards per depth, 1 to 4096 [default: 64, or one per million wells]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     shards: Option<u32>,
     /// Evaluator of wells
     #[arg(long, value_name = "NAME", default_value = "patterns")]
     #[arg(value_parser = kind_parser(), ignore_case = true)]
     evaluator: EvaluatorKind,
-    /// Evaluate a well after the lines that it can clear in a row
+    /// Evaluate a well after clearing the lines that consecutive pieces can clear
     #[arg(long, value_name = "MODE", default_value = "off")]
     #[arg(value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Quiescence,
@@ -70,33 +72,33 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N", default_value_t = 250)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     depths: u32,
-    /// Depths whose wells stay in the object store: all; a number N from 2 to 6 for every Nth; or last
+    /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last
     #[arg(long, value_name = "DEPTHS", default_value = "all")]
     keep: Retention,
-    /// How machines are paid for
+    /// Market on which machines are rented
     #[arg(long, value_name = "MARKET", default_value = "on-demand", value_parser = market_parser())]
     market: Market,
-    /// Price of a machine in dollars an hour [default: from the table]
+    /// Price of a machine in dollars per hour [default: from the built-in table]
     #[arg(long, value_name = "DOLLARS", value_parser = number_in(0.0..=1e6, "dollars"))]
     price_per_hour: Option<f64>,
-    /// Physical cores of a machine that is not in the table
+    /// Number of physical cores, for a machine that is not in the built-in table
     #[arg(long, value_name = "N", conflicts_with = "instance")]
     #[arg(requires = "memory_gib", requires = "network_gbit")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     cores: Option<u32>,
-    /// Memory of a machine in GiB [default: from the table]
+    /// Memory of a machine in GiB [default: from the built-in table]
     #[arg(long, value_name = "GIB", value_parser = number_in(POSITIVE, "a number"))]
     memory_gib: Option<f64>,
-    /// Network throughput of a machine in gigabits a second each way [default: from the table]
+    /// Network throughput of a machine in gigabits per second in each direction [default: from the built-in table]
     #[arg(long, value_name = "GBIT", value_parser = number_in(POSITIVE, "a number"))]
     network_gbit: Option<f64>,
-    /// Nanoseconds per child that the step's benchmark prints on one thread of the machine [default: assumed]
+    /// Nanoseconds per child, as the step benchmark prints on one thread of the machine [default: an assumption]
     #[arg(long, value_name = "NS", value_parser = number_in(POSITIVE, "a number"))]
     ns_per_child: Option<f64>,
-    /// Mean number of distinct children of a well, which decreases during a game
+    /// Mean number of distinct children per well; the actual number decreases during a game
     #[arg(long, value_name = "N", default_value_t = 19.0, value_parser = number_in(POSITIVE, "a number"))]
     children_per_well: f64,
-    /// Milliseconds that the object store takes to write a small object
+    /// Time to write a small object to the object store, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 60.0, value_parser = number_in(POSITIVE, "a number"))]
     put_ms: f64,
     /// Print one JSON object
@@ -104,7 +106,7 @@ pub(crate) struct PlanArgs {
     json: bool,
 }
 
-/// Numbers of machines.
+/// The machine counts to estimate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Counts(Vec<u32>);
 
@@ -124,7 +126,8 @@ fn parse_counts(text: &str) -> Result<Counts, String> {
     })
 }
 
-/// Returns the numbers of a range, each twice the previous one. The end is included even if doubling skips it.
+/// Returns the numbers from `from` to `to`, each twice the previous one. `to` is included even if doubling skips it.
+/// Returns `None` if the range is empty.
 fn doubling((from, to): (u32, u32)) -> Option<Vec<u32>> {
     let doubling = std::iter::successors(Some(from), |n| n.checked_mul(2));
     let below = doubling.take_while(|&n| n < to);
@@ -164,8 +167,8 @@ impl PlanArgs {
                 local
             }
             None => prices.find(&self.instance).cloned().context(
-                "--instance: `local` is this machine; describe others with --cores, --memory-gib, --network-gbit and \
-                 --price-per-hour",
+                "invalid --instance: pass `local` for this machine, or describe another machine with --cores, \
+                 --memory-gib, --network-gbit and --price-per-hour",
             )?,
         };
         instance.memory_gib = self.memory_gib.unwrap_or(instance.memory_gib);
@@ -208,13 +211,13 @@ impl PlanArgs {
     }
 }
 
-/// Formats a number with a decimal only if it needs one.
+/// Formats a number with one decimal, or without a decimal if it is an integer.
 fn number(value: f64) -> String {
     let decimals = usize::from(value.fract() != 0.0);
     format!("{value:.decimals$}")
 }
 
-/// Formats dollars with three significant digits.
+/// Formats an amount of dollars, with more decimals for smaller amounts.
 fn dollars(value: f64) -> String {
     match value {
         99.5.. => format!("{value:.0}"),
@@ -223,7 +226,7 @@ fn dollars(value: f64) -> String {
     }
 }
 
-/// Formats seconds with three significant digits.
+/// Formats a number of seconds with about three significant digits.
 fn seconds(value: f64) -> String {
     match value {
         99.5.. => format!("{value:.0}"),
@@ -269,7 +272,7 @@ impl PlansJson {
     }
 }
 
-/// Returns a row of the table.
+/// Returns the table row for one machine count.
 fn row(plan: &Plan, memory_bytes: f64) -> String {
     let depth = &plan.depth;
     if !depth.fits {
@@ -301,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_parsed() {
+    fn parse_counts_accepts_numbers_lists_and_doubling_ranges() {
         for (text, counts) in [
             ("4", &[4][..]),
             ("1,2,4", &[1, 2, 4]),

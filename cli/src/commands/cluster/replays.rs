@@ -1,5 +1,5 @@
-//! `hatebeam replays`: the replays of finished runs from the object store, and the best game so far of an open run from
-//! the coordinator.
+//! `hatebeam replays`: list and download the replays of finished runs from the object store, and download the best game
+//! so far of an open run from the coordinator.
 
 use super::args::{StoreArgs, block_on};
 use super::client::ClientArgs;
@@ -21,15 +21,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tonic::Request;
 
-/// Time limit for the coordinator to read a game back.
+/// Maximum time that the coordinator may take to read back a game.
 const GAME_TIMEOUT: Duration = Duration::from_secs(150);
 
 const HELP: &str = "\
-`list` and `pull` read the object store and need no coordinator. A replay is played by the exact rules before it is
-written, and refused if its score is wrong. `so-far` asks the coordinator for the best game of an open run.
+`list` and `pull` read the object store and need no coordinator. `so-far` asks the coordinator for the best game of an open
+run. Before a replay is written, it is played by the exact rules, and refused if its score differs from the recorded one.
 
-Formats: base2048 is what the original game prints and reads; raw has a letter per key; json has every well and piece; svg
-is a picture; html is a report on the run with plots. The object store has the same files under runs/RUN/replays/.
+Formats: base2048 is the text that the original game prints and reads; raw has one letter per key; json has every well and
+piece; svg is a picture; html is a report on the run with plots. The object store has the same files under
+runs/RUN/replays/.
 
 Examples:
   hatebeam replays list --store s3://bucket/hatebeam
@@ -69,7 +70,7 @@ enum ReplaysCommand {
     /// Download the replay of a finished run
     #[command(after_help = PULL_HELP)]
     Pull(PullArgs),
-    /// Download the best game so far of an open run
+    /// Download the best game so far of a run that has not ended
     #[command(after_help = SO_FAR_HELP)]
     SoFar(SoFarArgs),
 }
@@ -85,7 +86,7 @@ struct ListArgs {
 
 #[derive(Debug, clap::Args)]
 struct PullArgs {
-    /// Run, or the beginning of its name
+    /// Name of the run, or the beginning of the name
     #[arg(
         value_name = "RUN",
         required_unless_present = "best",
@@ -95,10 +96,10 @@ struct PullArgs {
     /// Download the replay with the most lines
     #[arg(long)]
     best: bool,
-    /// Format; all writes every format to the folder --out, or to the current one
+    /// Format; `all` writes a file in each format to the folder --out, or to the current folder
     #[arg(long, value_name = "FORMAT", default_value = "base2048", value_parser = formats_parser())]
     format: Formats,
-    /// File to write, or a folder for a file with a name of its own [default: standard output]
+    /// File to write, or a folder in which to write a file named after the run [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -107,24 +108,24 @@ struct PullArgs {
 
 #[derive(Debug, clap::Args)]
 struct SoFarArgs {
-    /// Run, or the beginning of its name [default: the running one, or else the last submitted]
+    /// Name of the run, or the beginning of the name [default: the running run, or else the last submitted]
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// Download the game through the best well of this depth [default: the depth with the most lines]
+    /// Download the game that leads to the best well at this depth [default: the depth with the most lines cleared]
     #[arg(long, value_name = "DEPTH", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
-    /// Format
+    /// Format of the file
     #[arg(long, value_name = "FORMAT", default_value = "base2048")]
     #[arg(value_parser = format_parser(&[Format::Base2048, Format::Raw, Format::Json, Format::Svg]))]
     format: Format,
-    /// File to write, or a folder for a file with a name of its own [default: standard output]
+    /// File to write, or a folder in which to write a file named after the run [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     out: Option<PathBuf>,
     #[command(flatten)]
     client: ClientArgs,
 }
 
-/// One format or all.
+/// One format, or all formats.
 #[derive(Clone, Copy, Debug)]
 enum Formats {
     One(Format),
@@ -141,14 +142,14 @@ fn format_parser(formats: &[Format]) -> impl TypedValueParser<Value = Format> + 
         .map(|name| name.parse().unwrap_or(Format::Base2048))
 }
 
-/// A finished run in a list.
+/// The list entry for a finished run.
 #[derive(Serialize)]
 struct Line<'a> {
     run: &'a str,
     best_lines: u32,
     pieces: u32,
     width: u64,
-    /// UTC date of the end of the run; `None` if it is unknown.
+    /// UTC date on which the run ended; `None` if the date is unknown.
     date: Option<String>,
     replay: &'a str,
     files: &'a [String],
@@ -175,7 +176,7 @@ fn finished(store: &StoreArgs) -> anyhow::Result<Vec<Manifest>> {
     Ok(found)
 }
 
-/// Returns the UTC date of the end of a run, if it is known.
+/// Returns the UTC date on which a run ended, if the date is known.
 fn end_date(result: &GameResult) -> Option<String> {
     let since = Duration::from_millis(result.ended_ms);
     let ended = UNIX_EPOCH.checked_add(since);
@@ -222,8 +223,8 @@ impl ListArgs {
     }
 }
 
-/// Returns the files of a finished run's best game. They are made from the replay after it was checked, so that nothing in
-/// the object store is trusted, and old runs have all files too.
+/// Returns the files for a finished run's best game. This function checks the replay and makes all files from it instead
+/// of downloading them. So it does not rely on the stored files, and works for old runs that lack some of them.
 fn files_of(manifest: &Manifest) -> anyhow::Result<GameFiles> {
     let result = manifest.result.as_ref();
     let result = result.context("the run has no replay")?;
@@ -238,7 +239,7 @@ fn refused_replay(run: &str) -> String {
     format!("refused the replay of {run}")
 }
 
-/// Writes a file of a game to a file or a folder, or prints it.
+/// Writes a game in one format to the file `out` or into the folder `out`, or prints it if `out` is `None`.
 fn write(files: &GameFiles, format: Format, out: Option<&Path>) -> anyhow::Result<()> {
     let file = files.file(format);
     let game = format!("{} lines, {} pieces", files.film.score, files.film.pieces);
@@ -280,7 +281,7 @@ impl PullArgs {
         let folder = self.out.clone().unwrap_or_else(|| PathBuf::from("."));
         if folder.exists() && !folder.is_dir() {
             bail!(
-                "{} is not a folder: name one for all formats",
+                "{} is not a folder: name a folder with --out to write all formats",
                 folder.display()
             );
         }

@@ -1,4 +1,4 @@
-//! What coordinator and worker have in common: arguments, the machine they run on, and signals.
+//! Arguments that the coordinator and the worker share, the machine that the process runs on, and signals.
 
 use super::args::{StoreArgs, TlsArgs};
 use super::observe::MetricsArgs;
@@ -16,27 +16,28 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tracing::level_filters::LevelFilter;
 
-/// Time limit for an orderly stop after standard input has ended.
+/// Maximum time for a graceful shutdown after standard input ends.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time between two checks for signals.
+/// Interval between checks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A member of a cluster.
+/// Arguments of a coordinator or a worker.
 #[derive(Debug, clap::Args)]
 pub(super) struct ServerArgs {
     #[command(flatten)]
     pub(super) store: StoreArgs,
     #[command(flatten)]
     pub(super) tls: TlsArgs,
-    /// Listen on other addresses than the loopback without certificates: everyone who can reach them has full control.
-    /// Needed for --metrics on such an address in any case, because metrics are served without certificates
+    /// Allow listening on addresses other than loopback without certificates; anyone who can reach them then has full
+    /// control. Also needed for --metrics on such an address, even with certificates, because metrics are always served
+    /// without TLS
     #[arg(long)]
     pub(super) insecure_bind: bool,
     #[command(flatten)]
     pub(super) rent: RentArgs,
     #[command(flatten)]
     pub(super) metrics: MetricsArgs,
-    /// Stop when standard input ends, as it does when the process at its other end dies
+    /// Stop when standard input ends, for example because the parent process has died
     #[arg(long)]
     stop_with_stdin: bool,
     /// Format of log lines
@@ -57,8 +58,8 @@ impl ServerArgs {
         Ok(logs)
     }
 
-    /// Returns a channel that becomes true when a signal stops the process, or when standard input ends, if it is to. The
-    /// second signal ends the process at once. Must be called within a runtime.
+    /// Returns a channel whose value becomes `true` on the first SIGINT or SIGTERM, or with --stop-with-stdin when
+    /// standard input ends. A second signal ends the process immediately. Must be called within a tokio runtime.
     pub(super) fn stop(&self) -> anyhow::Result<watch::Receiver<bool>> {
         let flag = interrupt::flag()?;
         if self.stop_with_stdin {
@@ -72,38 +73,37 @@ impl ServerArgs {
                 tokio::time::sleep(SIGNAL_INTERVAL).await;
             }
             let _ = tx.send(true);
-            // The channel stays open, because receivers take its end for an error.
+            // Receivers treat a closed channel as an error, so the channel stays open until no receiver is left.
             tx.closed().await;
         });
         Ok(rx)
     }
 }
 
-/// Sets the flag when standard input ends: the process at its other end is dead or wants this one to stop. Ends this
-/// process if it does not stop in time.
+/// Sets the flag when standard input ends. Exits the process if it is still running after [`STOP_TIMEOUT`].
 fn stop_at_end_of_input(flag: &AtomicBool) {
-    // The input itself has no meaning, and input that fails has ended.
+    // The input is discarded, and a read error counts as the end of the input.
     let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
     flag.store(true, Ordering::Relaxed);
     std::thread::sleep(STOP_TIMEOUT);
     std::process::exit(i32::from(interrupt::EXIT_CODE));
 }
 
-/// The machine, as the user describes it.
+/// Arguments that describe the machine of this process.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct RentArgs {
-    /// Price of this machine in dollars an hour [default: that of its kind in the table of `hatebeam plan`]
+    /// Price of this machine in dollars per hour [default: the price of its type in the table of `hatebeam plan`]
     #[arg(long, value_name = "DOLLARS", value_parser = number_in(0.0..=1e6, "dollars"))]
     price_per_hour: Option<f64>,
-    /// Kind of this machine, as AWS names it [default: from AWS's metadata service]
+    /// AWS instance type of this machine [default: from the AWS metadata service]
     #[arg(long, value_name = "KIND")]
     machine: Option<String>,
-    /// How the machine is paid for [default: from AWS's metadata service, or else on-demand]
+    /// Market on which this machine is rented [default: from the AWS metadata service, or else on-demand]
     #[arg(long, value_name = "MARKET", value_parser = market_parser())]
     market: Option<Market>,
 }
 
-/// Parses a market.
+/// Returns a parser for markets.
 pub(super) fn market_parser() -> impl TypedValueParser<Value = Market> {
     let value = |market: Market| {
         PossibleValue::new(market.name()).help(match market {
@@ -118,12 +118,12 @@ pub(super) fn market_parser() -> impl TypedValueParser<Value = Market> {
 /// The machine of this process.
 pub(super) struct RentedMachine {
     pub(super) machine: Machine,
-    /// The metadata service, on a machine of AWS.
+    /// The metadata service; `None` if this machine is not on AWS.
     pub(super) metadata: Option<Metadata>,
 }
 
 impl RentArgs {
-    /// Returns the machine of this process, with its price if it is known.
+    /// Returns the machine of this process, with its price if the price is known.
     pub(super) async fn machine(&self) -> RentedMachine {
         let (metadata, found) = match Metadata::find().await {
             Some((metadata, machine)) => (Some(metadata), machine),
@@ -141,7 +141,8 @@ impl RentArgs {
         RentedMachine { machine, metadata }
     }
 
-    /// Arguments win over what the metadata service says, and a price over the table.
+    /// Replaces the detected type and market by those of the arguments, and sets the price. A price argument takes
+    /// precedence over the table.
     fn priced(&self, mut machine: Machine) -> Machine {
         if let Some(kind) = &self.machine {
             machine.kind.clone_from(kind);
@@ -155,7 +156,7 @@ impl RentArgs {
     }
 }
 
-/// Returns the prices of an object store: AWS's list prices, or nothing for a folder or another server.
+/// Returns the prices of an object store: the AWS list prices, or zero for a folder or another server.
 pub(super) fn object_store_prices(is_aws: bool) -> ObjectStorePrices {
     if is_aws {
         PriceTable::get().s3.object_store()
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_win_over_the_metadata() {
+    fn arguments_take_precedence_over_metadata() {
         assert_eq!(price(None, None), Some(Micros(1_380_000)));
         let on_demand = price(None, Some(Market::OnDemand));
         assert_eq!(on_demand, Some(Micros(3_456_000)));
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn only_aws_charges_for_the_object_store() {
+    fn object_store_has_prices_only_on_aws() {
         assert_eq!(object_store_prices(false), ObjectStorePrices::default());
         assert_ne!(object_store_prices(true), ObjectStorePrices::default());
     }

@@ -1,4 +1,4 @@
-//! `hatebeam status`: print the runs and workers of a coordinator.
+//! `hatebeam status`: print a coordinator's runs and workers.
 
 use super::args::block_on;
 use super::client::ClientArgs;
@@ -10,7 +10,7 @@ use hatebeam_proto::v1;
 use std::fmt::Write as _;
 
 const HELP: &str = "\
-Without a run, prints all runs, the last submitted first, and the workers.
+Prints the given run and the workers. Without RUN, prints all runs, the last submitted first, and the workers.
 
 Examples:
   hatebeam status
@@ -19,7 +19,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct StatusArgs {
-    /// Run, or the beginning of its name
+    /// Name of the run, or the beginning of the name [default: all runs]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]
@@ -60,14 +60,14 @@ impl StatusArgs {
             let _ = writeln!(text, "{}", run_text(run));
         }
         if runs.is_empty() {
-            text.push_str("There is no run. Submit one with `hatebeam submit`.\n");
+            text.push_str("There are no runs. Submit one with `hatebeam submit`.\n");
         }
         text.push('\n');
         for worker in workers {
             let _ = writeln!(text, "{}", worker_text(worker));
         }
         if workers.is_empty() {
-            text.push_str("There is no worker. Start one with `hatebeam worker`.\n");
+            text.push_str("There are no workers. Start one with `hatebeam worker`.\n");
         }
         output::print(text)
     }

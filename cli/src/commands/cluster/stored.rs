@@ -1,4 +1,4 @@
-//! Runs in an object store, with or without a coordinator.
+//! Reading runs in an object store, without a coordinator.
 
 use super::args::{S3Args, block_on};
 use crate::output;
@@ -16,11 +16,11 @@ use hatebeam_store::{DepthRecord, Lookup};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-/// The object store to read, instead of the runs of this machine.
+/// The object store to read instead of this machine's runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FromStoreArgs {
-    /// Read the runs of a coordinator in this object store, instead of the runs of this machine: a folder, or
-    /// s3://BUCKET/PREFIX. No coordinator is needed
+    /// Read a coordinator's runs from this object store instead of this machine's runs: a folder, or
+    /// s3://BUCKET/PREFIX. The coordinator does not need to be running
     #[arg(long, value_name = "PLACE", conflicts_with = "state")]
     store: Option<String>,
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub(crate) struct FromStoreArgs {
 /// A run in an object store.
 pub(crate) struct StoredRun(Archive);
 
-/// Returns the runs in an object store, the last submitted first. Unreadable ones are reported.
+/// Returns the runs in an object store, the last submitted first. Prints a warning for each unreadable run.
 pub(super) async fn manifests(objects: &Objects) -> anyhow::Result<Vec<Manifest>> {
     let mut found = Vec::new();
     for listed in list_manifests(objects, true).await? {
@@ -43,7 +43,7 @@ pub(super) async fn manifests(objects: &Objects) -> anyhow::Result<Vec<Manifest>
     Ok(found)
 }
 
-/// Returns the run with this name, or the only one whose name begins with it.
+/// Returns the run with this name, or the only run whose name begins with it.
 pub(super) fn named(all: &[Manifest], run: &str) -> anyhow::Result<Manifest> {
     let found = find_by_name(all, |manifest| &manifest.name, run);
     found.cloned().map_err(|error| match error {
@@ -124,7 +124,7 @@ impl FromStoreArgs {
         output::print(text)
     }
 
-    /// Opens a run for look-ups.
+    /// Opens a run to read back games.
     pub(crate) fn open_run(&self, run: &str) -> anyhow::Result<StoredRun> {
         let (objects, manifest) = block_on(async {
             let objects = self.open().await?;
@@ -151,7 +151,7 @@ impl StoredRun {
         self.0.store().depths()
     }
 
-    /// Reads the game to a well of a depth back, and notes how much was fetched.
+    /// Reads back the game that leads to `well` at `depth`, and prints how much data was fetched.
     pub(crate) fn game_to(self, depth: u32, well: &Well) -> anyhow::Result<GameTo> {
         let mut path = path_search(&self.0, depth, well);
         let look = move |archive: &Archive| Ok(resume_path(archive, &mut path)?);

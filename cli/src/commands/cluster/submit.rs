@@ -13,10 +13,10 @@ use hatebeam_proto::v1;
 use hatebeam_runs::Retention;
 
 const HELP: &str = "\
-A run is identified by its specification, as for `hatebeam run`. Submitting a known run changes nothing; submitting a
-cancelled run resumes it. The coordinator searches one run after the other.
+A run is identified by its specification, as with `hatebeam run`. Submitting a run again resumes it if it was cancelled,
+failed, or stopped at a lower limit; otherwise, nothing changes. The coordinator searches one run at a time.
 
-If the coordinator knows the prices of the machines (see `hatebeam worker --help`), --max-cost limits the cost of a run.
+--max-cost works only if the coordinator knows the prices of the machines (see `hatebeam worker --help`).
 
 Examples:
   hatebeam submit --width 1M
@@ -29,7 +29,7 @@ Examples:
 pub(crate) struct SubmitArgs {
     #[command(flatten)]
     spec: SpecArgs,
-    /// Stop at this depth
+    /// Stop at this depth [default: no limit]
     #[arg(
         long,
         value_name = "PIECES",
@@ -37,21 +37,22 @@ pub(crate) struct SubmitArgs {
         hide_default_value = true
     )]
     max_depth: u32,
-    /// Maximum cost in dollars: the run stops before a depth that would exceed it, and its best game is read back. Submit
-    /// it again with more to resume it
+    /// Maximum cost in dollars: the run stops before a depth that would exceed it, and its best game is read back. To
+    /// resume the run, submit it again with a higher limit [default: no limit]
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     max_cost: Option<Micros>,
-    /// Maximum hours of searching and of waiting for workers, with the same effect
+    /// Maximum hours of searching and waiting for workers: the run stops at this limit as with --max-cost
+    /// [default: no limit]
     #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
     max_hours: Option<f64>,
-    /// Depths whose wells stay in the object store: all; a number N from 2 to 6 for every Nth; or last
+    /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last
     #[arg(long, value_name = "DEPTHS", default_value = "all")]
     keep: Retention,
-    /// Shards of a depth, 1 to 4096: many more than workers [default: 64, or one per million wells]
+    /// Number of shards per depth, 1 to 4096; use many more shards than workers [default: 64, or one per million wells]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
     shards: u32,
-    /// Watch the run
+    /// Show the progress of the run until it ends
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -79,7 +80,7 @@ impl SubmitArgs {
                 .await
                 .map_err(ClientError::refused)?;
             let run = submitted.into_inner().run;
-            let run = run.context("the coordinator names no run")?;
+            let run = run.context("the coordinator's answer contains no run")?;
             if self.watch {
                 return follow(&self.client, &run.name, self.json, false).await;
             }
@@ -88,7 +89,7 @@ impl SubmitArgs {
     }
 }
 
-/// Converts hours to whole seconds.
+/// Converts hours to seconds, rounded up.
 pub(super) fn seconds(hours: f64) -> u64 {
     (hours * 3600.0).ceil() as u64
 }

@@ -5,7 +5,7 @@ use super::client::TargetArgs;
 use super::watch::print_end;
 
 const HELP: &str = "\
-The exit code is 0 if the run finished, and 1 if it failed or was cancelled.
+Prints the run when it has ended. The exit code is 0 if the run finished, and 1 if it failed or was cancelled.
 
 Examples:
   hatebeam wait

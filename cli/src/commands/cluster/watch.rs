@@ -1,4 +1,4 @@
-//! `hatebeam watch`: show a run until it ends.
+//! `hatebeam watch`: show the progress of a run until it ends.
 
 use super::args::block_on;
 use super::client::{ClientArgs, TargetArgs};
@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const HELP: &str = "\
-Shows the progress as `hatebeam run` does. With --json: one object per depth, and one for the run at its end. Reconnects to
-a coordinator that becomes unreachable.
+Shows the progress like `hatebeam run`. With --json, prints one object per depth, and one object for the run when it ends.
+If the coordinator becomes unreachable, the command reconnects.
 
 Examples:
   hatebeam watch
   hatebeam watch patterns-1000000-5f3a9c1e --json";
 
-/// Maximum number of workers below the bar.
+/// Maximum number of workers shown below the progress bar.
 const MAX_WORKERS: usize = 16;
 
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,7 @@ const MAX_WORKERS: usize = 16;
 pub(crate) struct WatchArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// Print one JSON object per depth, and one for the run
+    /// Print one JSON object per depth, and one object for the run
     #[arg(long)]
     json: bool,
     /// Show no progress
@@ -46,7 +46,7 @@ impl WatchArgs {
     }
 }
 
-/// Shows a run until it ends, and prints its result.
+/// Shows the progress of a run until it ends, and prints its result.
 pub(super) async fn follow(
     client: &ClientArgs,
     run: &str,
@@ -75,18 +75,18 @@ pub(super) async fn follow(
     print_end(&ended, json)
 }
 
-/// A shown run.
+/// The state of the progress display for one run.
 struct RunView {
     json: bool,
     quiet: bool,
-    /// Opened with the first message, which contains the specification.
+    /// The screen. It is opened on the first message, which contains the run's specification.
     screen: Option<Screen>,
     expanded: Arc<AtomicU64>,
-    /// The depth and epoch that the bar shows.
+    /// The depth and the epoch that the progress bar shows.
     begun: Option<(u32, u64)>,
-    /// The note that was shown last.
+    /// The last note shown.
     note: String,
-    /// The alerts that were shown: their kinds and workers.
+    /// Kind and worker of each alert in the last message.
     alerts: BTreeSet<(String, String)>,
 }
 
@@ -121,14 +121,14 @@ impl RunView {
             }
         }
         let shown = std::mem::take(&mut self.alerts);
-        // What holds the run up is its note already.
+        // The run's note already contains the text of a `held-up` alert.
         for alert in message
             .alerts
             .iter()
             .filter(|alert| alert.kind != "held-up")
         {
             let about = (alert.kind.clone(), alert.worker.clone());
-            // An alert is shown once, even if its numbers change.
+            // An alert is shown only once, even if the numbers in its text change.
             if !shown.contains(&about) && !self.alerts.contains(&about) {
                 screen.note(format!("{} {}", alert.worker, alert.text).trim());
             }
@@ -137,7 +137,7 @@ impl RunView {
     }
 }
 
-/// Returns the lines below the bar.
+/// Returns the lines below the progress bar: the cost and the workers.
 fn below(run: &v1::RunStatus, workers: &[v1::WorkerStatus]) -> String {
     let cost = cost_text(run);
     let workers = worker_lines(workers, MAX_WORKERS);
@@ -147,7 +147,7 @@ fn below(run: &v1::RunStatus, workers: &[v1::WorkerStatus]) -> String {
     format!("{cost}\n{workers}")
 }
 
-/// Prints the result of a run.
+/// Prints the result of an ended run. Returns [`Failure::Printed`] if the run did not finish.
 pub(super) fn print_end(run: &v1::RunStatus, json: bool) -> anyhow::Result<()> {
     print_run(run, json)?;
     if let Some(result) = run.result.as_ref().filter(|_| !json) {

@@ -1,4 +1,4 @@
-//! `hatebeam worker`.
+//! `hatebeam worker`: run a worker of a cluster.
 
 use super::args::block_on;
 use super::server::ServerArgs;
@@ -13,11 +13,11 @@ use std::time::UNIX_EPOCH;
 use tokio::sync::watch;
 
 const HELP: &str = "\
-Run one worker per machine, or one per NUMA node (with numactl --cpunodebind=N --membind=N). It uses all cores unless
---threads is given. Its scratch directory is emptied at start; all results are in the object store.
+Run one worker per machine, or one per NUMA node (with numactl --cpunodebind=N --membind=N). A worker uses all cores unless
+--threads is given. It deletes the contents of its scratch directory at start; all results are in the object store.
 
-Ctrl-C makes it finish the depth, hand over its shards and exit; a second Ctrl-C ends it at once. No committed depth is
-lost either way.
+On Ctrl-C, the worker finishes the current depth, hands over its shards and exits. On a second Ctrl-C, it exits immediately.
+No committed depth is lost in either case.
 
 Examples:
   hatebeam worker --store /shared/hatebeam
@@ -35,16 +35,16 @@ pub(crate) struct WorkerArgs {
         env = "HATEBEAM_COORDINATOR"
     )]
     coordinator: String,
-    /// Address to listen on for other workers; port 0 takes any free one
+    /// Address to listen on for other workers; use port 0 to pick any free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Address at which other workers reach this one, as http://host:port, or https:// with certificates [default: that
-    /// of --listen]
+    /// Address at which other workers reach this worker, as http://host:port, or https:// with certificates [default:
+    /// the address of --listen]
     #[arg(long, value_name = "URI")]
     advertise: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
-    /// Unique name of the worker [default: name of the host and number of the process]
+    /// Unique name of the worker [default: the host name and the process ID]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) struct WorkerArgs {
     /// Scratch directory; its contents are deleted at start [default: $TMPDIR/hatebeam-worker-NAME]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Compress what is sent to other workers: for networks that are slower than the cores
+    /// Compress data that is sent to other workers; use this if the network is slower than the cores
     #[arg(long)]
     compress: bool,
 }
@@ -109,7 +109,8 @@ impl WorkerArgs {
     }
 }
 
-/// Returns a channel that gets the reason to stop: a signal, or AWS reclaims the machine. Must be called within a runtime.
+/// Returns a channel that receives the reason to stop when a signal arrives or AWS reclaims the machine. Must be called
+/// within a tokio runtime.
 fn stop_reason(
     mut stop: watch::Receiver<bool>,
     metadata: Option<Metadata>,
@@ -123,11 +124,11 @@ fn stop_reason(
             }
         };
         let reason = tokio::select! {
-            _ = stop.wait_for(|stop| *stop) => "a signal stops the worker".to_owned(),
+            _ = stop.wait_for(|stop| *stop) => "received a signal to stop".to_owned(),
             reason = reclaimed => reason,
         };
         let _ = tx.send(Some(reason));
-        // The channel stays open, because receivers take its end for an error.
+        // Receivers treat a closed channel as an error, so the channel stays open until no receiver is left.
         tx.closed().await;
     });
     rx

@@ -1,4 +1,4 @@
-//! `hatebeam replay convert`.
+//! `hatebeam replay convert`: convert a replay to another format.
 
 use super::judge::PlayedReplay;
 use crate::args::{MatchArgs, ReplayInput};
@@ -9,10 +9,10 @@ use hatebeam_game::{Encoding, Game, decode, encode};
 use hatebeam_report::{Film, picture};
 
 const HELP: &str = "\
-Hex and the two bases hold whole pairs only: an odd key is followed by one more key (D in hex, L in the bases), which a
-finished game ignores.
+Hex, Base65536 and Base2048 can only encode an even number of keys. If the number is odd, one key is added (D in hex, L in
+the others), which a finished game ignores.
 
-For json and svg the game is played with --enemy, --width, --height and --clear-above-bar.
+For json and svg, the game is played with --enemy, --width, --height and --clear-above-bar.
 
 Examples:
   hatebeam replay convert --to raw --file game.txt
@@ -24,14 +24,14 @@ Examples:
 pub(super) struct ConvertArgs {
     #[command(flatten)]
     input: ReplayInput,
-    /// Format: an encoding of the keys, json with every well and piece, or svg for a picture
+    /// Output format: an encoding of the keys, json with every well and piece, or svg for a picture
     #[arg(long, value_name = "FORM", value_parser = form_parser(), ignore_case = true)]
     to: Form,
     #[command(flatten)]
     game: MatchArgs,
 }
 
-/// Format of a converted replay.
+/// Output format of a converted replay.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     /// The keys in an encoding.
@@ -63,7 +63,7 @@ impl ConvertArgs {
         }
     }
 
-    /// Plays the replay. One that is not valid is converted with a warning.
+    /// Plays the replay and returns its film. Only warns about an invalid replay.
     fn film(&self, replay: Replay) -> anyhow::Result<Film> {
         let played = PlayedReplay::play(replay, &self.game)?;
         played.warn(&self.game);
@@ -77,7 +77,7 @@ fn rewrite(replay: &Replay, to: Encoding) -> anyhow::Result<()> {
     let text = encode(&replay.keys, to);
     if !matches!(decode(&text), Ok((_, encoding)) if encoding == to) {
         output::warn(format_args!(
-            "a text this short can be mistaken for another encoding than {to}: read it with --from {to}"
+            "a text this short can be mistaken for an encoding other than {to}: pass --from {to} when reading it"
         ));
     }
     output::print(format_args!("{text}\n"))

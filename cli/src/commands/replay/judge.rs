@@ -1,4 +1,4 @@
-//! Playing a replay against an enemy, and what is unusual about it.
+//! Playing a replay against an enemy, and reporting anything unusual about the replay.
 
 use crate::args::MatchArgs;
 use crate::input::Replay;
@@ -7,7 +7,7 @@ use anyhow::bail;
 use hatebeam_game::{Encoding, Key, Record, ReplayFault, play};
 use hatebeam_report::count;
 
-/// A replay that was played against the given enemy.
+/// A replay and the record of the game that it plays against the given enemy.
 pub(super) struct PlayedReplay {
     pub(super) replay: Replay,
     pub(super) record: Record,
@@ -21,7 +21,7 @@ impl PlayedReplay {
         Ok(PlayedReplay { replay, record })
     }
 
-    /// Checks that the replay makes sense as a game against its enemy.
+    /// Checks that the replay is a valid game against the enemy.
     pub(super) fn judge(&self, game: &MatchArgs) -> anyhow::Result<()> {
         let (geometry, rules) = (game.variant.geometry()?, game.variant.rules());
         let checked = self.record.check(geometry, rules, &self.replay.keys);
@@ -31,7 +31,7 @@ impl PlayedReplay {
         Ok(checked?)
     }
 
-    /// Judges a replay that is shown even if it is not valid: problems become warnings.
+    /// Checks the replay like [`PlayedReplay::judge`], but only warns if it is invalid.
     pub(super) fn warn(&self, game: &MatchArgs) {
         match self.judge(game) {
             Ok(()) => self.remark(),
@@ -39,7 +39,7 @@ impl PlayedReplay {
         }
     }
 
-    /// Prints what is unusual about a valid replay.
+    /// Prints a note or a warning if a valid replay stops before the end of the game or continues after it.
     pub(super) fn remark(&self) {
         let record = &self.record;
         if !record.over {
@@ -54,14 +54,14 @@ impl PlayedReplay {
         }
         if record.keys_unused > usize::from(self.has_padding()) {
             output::warn(format_args!(
-                "ignored {} after the end of the game, which is over after key {}",
+                "ignored {} after key {}, which ended the game",
                 count(record.keys_unused as u64, "key"),
                 record.keys_used
             ));
         }
     }
 
-    /// Returns whether the encoding may have added the last key.
+    /// Returns whether the last key may be padding that the encoding added.
     fn has_padding(&self) -> bool {
         let added = match self.replay.encoding {
             Encoding::Raw => None,

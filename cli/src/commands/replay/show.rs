@@ -11,10 +11,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
 
 const HELP: &str = "\
-Keys: space pauses; right and left (n and p) move to the next and the previous piece, . and , by one key; + and - change
-the speed; g and a number jump to a piece, home and end to the start and the end; q quits.
+Keys: space pauses and resumes; right and left (or n and p) move to the next and the previous piece; . and , move forward and
+back by one key; + and - change the speed; g followed by a number jumps to that piece; home and end jump to the start and the
+end; q quits.
 
-If standard output is not a terminal, the wells are printed as text. NO_COLOR is respected.
+If standard output is not a terminal, prints the wells as text. If the variable NO_COLOR is set, uses no colors.
 
 Examples:
   hatebeam replay show --file game.txt
@@ -31,13 +32,13 @@ pub(super) struct ShowArgs {
     /// Print well number N as text: the well in which piece N appears
     #[arg(long, value_name = "N", conflicts_with = "every")]
     well: Option<NonZeroUsize>,
-    /// Print every Nth well as text, and the last
+    /// Print every Nth well and the last well as text
     #[arg(long, value_name = "N")]
     every: Option<NonZeroUsize>,
 }
 
 impl ShowArgs {
-    /// Shows the replay. One that is not valid is shown with a warning, so that the user can see why.
+    /// Shows the replay. Only warns about an invalid replay, so that the user can see what is wrong.
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let played = PlayedReplay::play(Replay::read(&self.input)?, &self.game)?;
         played.warn(&self.game);
@@ -56,7 +57,7 @@ impl ShowArgs {
     }
 }
 
-/// Returns the number of a well, if there is such a well.
+/// Returns `number`, or an error if the replay has no well with this number.
 fn check_number(timeline: &Timeline, number: usize) -> Result<usize, Failure> {
     if number <= timeline.wells() {
         return Ok(number);
@@ -67,7 +68,7 @@ fn check_number(timeline: &Timeline, number: usize) -> Result<usize, Failure> {
     )))
 }
 
-/// Prints wells as text, each below a line about the game.
+/// Prints wells as text. A line above each well gives its number, the piece, the score and the number of keys.
 fn print_wells(timeline: &Timeline, wells: impl Iterator<Item = usize>) -> anyhow::Result<()> {
     let print = || {
         let mut out = BufWriter::new(io::stdout().lock());

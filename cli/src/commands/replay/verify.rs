@@ -1,4 +1,4 @@
-//! `hatebeam replay verify`.
+//! `hatebeam replay verify`: play a replay by the rules and print its score.
 
 use super::judge::PlayedReplay;
 use crate::args::{MatchArgs, ReplayInput};
@@ -9,10 +9,10 @@ use hatebeam_game::{Enemy, Record};
 use serde::Serialize;
 
 const HELP: &str = "\
-A replay is valid if it can be decoded and makes sense as a game against the enemy. Keys after the end of the game are
-ignored with a warning. A game that is not over is valid with a note if it stops between two pieces; a replay that stops
-in the middle of a piece is reported as truncated. (Up to two keys into a piece are accepted, because encodings pad.) A
-replay that makes sense only against another enemy is not valid; the error says at which piece the games differ.
+A replay is valid if it can be decoded and is a valid game against the enemy. Keys after the end of the game are ignored with
+a warning. A replay that stops between two pieces before the game is over is valid, with a note. A replay that stops in the
+middle of a piece is truncated and not valid; up to two keys of a piece are accepted, because encodings add padding. A
+replay that is valid only against another enemy is not valid; the error names the piece at which the games differ.
 
 Examples:
   hatebeam replay verify --file game.txt
@@ -40,9 +40,9 @@ struct VerdictJson {
     valid: bool,
     enemy: &'static str,
     score: u32,
-    /// Number of pieces. The last one is falling, unless the game is over.
+    /// Number of pieces, including the falling piece if the game is not over.
     pieces: usize,
-    /// Number of keys used.
+    /// Number of keys up to the end of the game, without ignored keys.
     keys: usize,
     over: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ impl VerdictJson {
         }
     }
 
-    /// Returns the verdict on text that is not a replay.
+    /// Returns the verdict on a text that cannot be decoded as a replay.
     fn unreadable(enemy: Enemy, error: &anyhow::Error) -> VerdictJson {
         VerdictJson {
             valid: false,
