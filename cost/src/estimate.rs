@@ -1,8 +1,9 @@
-//! An estimate of a run's time and cost, before the run is submitted.
+//! Estimates of a run's time and cost, before the run is submitted.
 //!
-//! If the price table contains the machines of the workers, the model alone decides. Otherwise the speed of an earlier
-//! run does. Without one, the model runs with machines of which only the number of threads is known. The number of
-//! depths is known only at the end of a run, so the estimate is a range.
+//! If the price table contains the workers' machines, the estimate comes from the model in [`crate::model`]. Otherwise
+//! it comes from the speed of an earlier run. If there is no earlier run either, it comes from the model, with machines
+//! of which only the thread count is known. The number of depths is known only at the end of a run, so the estimate is a
+//! range.
 
 use crate::instances::{InstanceType, PriceTable};
 use crate::machine::{Machine, one_per_machine};
@@ -13,38 +14,39 @@ use serde::Serialize;
 
 /// Machine that the estimate assumes if there is no worker.
 const DEFAULT_INSTANCE: &str = "c5d.18xlarge";
-/// Deviation of the model from measurements, with a margin: the machines are assumed, not measured.
+/// Lowest and highest likely factor between the model's time and the real time. It includes a margin, because the
+/// machines' capacity is assumed, not measured.
 const MODEL_RANGE: [f64; 2] = [0.8, 1.5];
-/// Deviation of the speed of another run, which had another width and other workers.
+/// Factors for a time that is computed from another run, which had another width and other workers.
 const MEASURED_RANGE: [f64; 2] = [0.7, 1.6];
-/// Deviation if only the number of threads is known.
+/// Factors for the model's time if only the machines' thread counts are known.
 const GUESSED_RANGE: [f64; 2] = [0.5, 2.5];
-/// Minimum number of depths of a run whose speed is used: the first depths are narrow.
+/// Minimum number of depths of an earlier run whose speed is used. The first depths of a run are narrow.
 const MIN_DEPTHS: u32 = 30;
 /// Approximate number of depths before a beam has its full width.
 const NARROW_DEPTHS: u32 = 12;
 
-/// A worker for an estimate.
+/// A worker that would search the run.
 #[derive(Clone, Debug)]
 pub struct EstimateWorker {
-    /// Its machine.
+    /// Machine of the worker.
     pub machine: Machine,
-    /// Number of its threads.
+    /// Number of threads.
     pub threads: u32,
-    /// Its memory; 0 if that is not known.
+    /// Memory in bytes; 0 if unknown.
     pub memory_bytes: u64,
 }
 
-/// An earlier run, whose speed tells how fast the workers are.
+/// An earlier run, from whose speed the speed of the workers can be estimated.
 #[derive(Clone, Debug)]
 pub struct EarlierRun {
     /// Name of the run.
     pub name: String,
     /// Width of its beam.
     pub width: u64,
-    /// Its last depth.
+    /// Last depth of the run.
     pub depth: u32,
-    /// Time of its search in seconds.
+    /// Time in seconds during which the run was searched.
     pub seconds: f64,
 }
 
@@ -53,7 +55,7 @@ pub struct EarlierRun {
 pub struct EstimateInputs {
     /// Inputs of the model.
     pub model: ModelInputs,
-    /// Width and shards of the run.
+    /// Width and number of shards of the run.
     pub beam: Beam,
     /// Lowest and highest likely number of depths.
     pub depths: [u32; 2],
@@ -61,7 +63,7 @@ pub struct EstimateInputs {
     pub kept_share: f64,
     /// The workers.
     pub workers: Vec<EstimateWorker>,
-    /// Earlier runs, the last submitted first.
+    /// Earlier runs, the most recently submitted run first.
     pub runs: Vec<EarlierRun>,
     /// Prices of the object store.
     pub prices: ObjectStorePrices,
@@ -74,17 +76,17 @@ pub struct Estimate {
     pub depths: [u32; 2],
     /// Search time in seconds.
     pub seconds: [f64; 2],
-    /// Cost in dollars, of machines and object store; `None` if prices are unknown.
+    /// Cost of machines and of the object store in dollars; `None` if a price is unknown.
     pub dollars: Option<[f64; 2]>,
-    /// Price of the workers in dollars per hour; `None` if prices are unknown.
+    /// Price of all machines in dollars per hour; `None` if a price is unknown.
     pub dollars_per_hour: Option<f64>,
     /// Bytes in the object store at the end of the run.
     pub stored_bytes: f64,
-    /// Price of these bytes in dollars per month.
+    /// Price of storing these bytes, in dollars per month.
     pub storage_dollars_per_month: f64,
-    /// Number of workers assumed.
+    /// Number of connected workers.
     pub workers: u32,
-    /// Basis of the estimate, in words.
+    /// Human-readable description of the estimate's basis.
     pub basis: String,
     /// Warnings, such as a beam that does not fit in memory.
     pub warnings: Vec<String>,
@@ -129,12 +131,12 @@ pub fn estimate(inputs: &EstimateInputs) -> Estimate {
     }
 }
 
-/// The machines that would search.
+/// Machines that would search the run.
 struct Machines {
     profiles: Vec<MachineProfile>,
-    /// Whether the price table contains all of them.
+    /// Whether the price table contains all machines.
     are_known: bool,
-    /// Price of all of them; `None` if the price of one is not known.
+    /// Price of all machines; `None` if the price of a machine is unknown.
     dollars_per_hour: Option<f64>,
 }
 
@@ -144,7 +146,7 @@ fn machines(workers: &[EstimateWorker], warnings: &mut Vec<String>) -> Machines 
         let assumed = table.find(DEFAULT_INSTANCE).ok();
         let dollars = assumed.map(|instance| instance.on_demand);
         warnings.push(format!(
-            "No worker is connected. The estimate assumes one {DEFAULT_INSTANCE} at ${} an hour.",
+            "No worker is connected. The estimate assumes one {DEFAULT_INSTANCE} at ${} per hour.",
             dollars.unwrap_or_default()
         ));
         return Machines {
@@ -178,7 +180,7 @@ fn machines(workers: &[EstimateWorker], warnings: &mut Vec<String>) -> Machines 
     }
 }
 
-/// The capacity of a machine of which only threads and memory are known.
+/// Returns the assumed capacity of a machine of which only the thread count and the memory are known.
 fn unknown_profile(worker: &EstimateWorker) -> MachineProfile {
     MachineProfile {
         memory_bytes: worker.memory_bytes as f64,
@@ -189,7 +191,7 @@ fn unknown_profile(worker: &EstimateWorker) -> MachineProfile {
 /// Speed of a depth at full width.
 struct Speed {
     seconds: f64,
-    /// Factors of the lowest and the highest likely time.
+    /// Factors by which the likely times differ from `seconds`.
     range: [f64; 2],
     /// Number of writes to the object store.
     puts: f64,
@@ -209,7 +211,7 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
         basis: format!("`hatebeam plan`'s model of a cluster, with {machines}"),
     };
     if machines.are_known {
-        return by_model(MODEL_RANGE, "machines that are in its table");
+        return by_model(MODEL_RANGE, "machine types that are in its table");
     }
     let earlier = inputs
         .runs
@@ -218,7 +220,7 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
     let Some(run) = earlier else {
         return by_model(
             GUESSED_RANGE,
-            "machines of which only the threads are known",
+            "machines of which only the thread count is known",
         );
     };
     let per_depth = run.seconds / f64::from(run.depth - NARROW_DEPTHS);
@@ -227,20 +229,20 @@ fn speed(inputs: &EstimateInputs, machines: &Machines, models: &[DepthModel]) ->
         range: MEASURED_RANGE,
         puts,
         basis: format!(
-            "the speed of {}, as if the workers of now had searched it",
+            "the speed of the earlier run {}, on the assumption that the current workers are equally fast",
             run.name
         ),
     }
 }
 
-/// Warns if a worker has too little memory for its shards.
+/// Returns a warning if a worker has too little memory for its shards.
 fn memory_warning(machines: &Machines, models: &[DepthModel]) -> Option<String> {
     let mut pairs = models.iter().zip(&machines.profiles);
-    // A worker that reports no memory is assumed to have enough.
+    // A worker whose memory is unknown is assumed to have enough.
     let (depth, profile) =
         pairs.find(|(depth, profile)| profile.memory_bytes > 0.0 && !depth.fits)?;
     Some(format!(
-        "The beam may not fit: a worker needs {:.1} GB of memory, and one has {:.1} GB.",
+        "The beam may not fit: a worker needs {:.1} GB of memory, and one worker has only {:.1} GB.",
         depth.memory_bytes / 1e9,
         profile.memory_bytes / 1e9
     ))
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn known_machines_are_estimated_by_the_model() {
+    fn model_estimates_known_machines() {
         let of = |count| {
             let workers = vec![worker(DEFAULT_INSTANCE, Some(3.456)); count];
             estimate(&estimate_of(25_000_000, workers))
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_machines_and_prices_give_warnings() {
+    fn estimate_warns_about_missing_workers_prices_and_memory() {
         let none = estimate(&estimate_of(10_000, Vec::new()));
         assert!(
             none.warnings[0].contains("No worker is connected"),
@@ -318,13 +320,13 @@ mod tests {
         let odd = estimate(&estimate_of(10_000, vec![worker("under-the-desk", None)]));
         assert_eq!((odd.dollars, odd.dollars_per_hour), (None, None));
         assert!(odd.warnings[0].contains("--price-per-hour"), "{odd:?}");
-        assert!(odd.basis.contains("only the threads"), "{odd:?}");
+        assert!(odd.basis.contains("only the thread count"), "{odd:?}");
         let tight = estimate(&estimate_of(1 << 30, vec![worker("", Some(0.0))]));
         assert!(tight.warnings[0].contains("may not fit"), "{tight:?}");
     }
 
     #[test]
-    fn speed_of_an_earlier_run_has_priority_over_a_guess() {
+    fn speed_of_earlier_run_is_preferred_to_guessed_machines() {
         let mut inputs = estimate_of(200_000, vec![worker("", Some(0.0))]);
         inputs.runs = vec![EarlierRun {
             name: "other".to_owned(),
@@ -334,7 +336,7 @@ mod tests {
         }];
         let estimated = estimate(&inputs);
         assert!(estimated.basis.contains("other"), "{estimated:?}");
-        // A depth takes a second.
+        // The earlier run searched 100 depths of full width in 50 s. At twice the width a depth takes 1 s.
         let expected = f64::from(DEPTHS[1]) * MEASURED_RANGE[1];
         assert!(
             (estimated.seconds[1] - expected).abs() < 1e-6,

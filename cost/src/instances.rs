@@ -1,4 +1,4 @@
-//! Types of machines and their prices: the table `instances.toml`, which is part of the program.
+//! Machine types and their prices, from the table `instances.toml`, which is compiled into the program.
 
 use crate::machine::Machine;
 use crate::model::MachineProfile;
@@ -9,38 +9,38 @@ use std::fmt;
 use std::sync::OnceLock;
 use thiserror::Error;
 
-/// A type of machine.
+/// A machine type.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InstanceType {
     /// Name, such as `c5d.18xlarge`.
     pub name: String,
-    /// Processor, in words.
+    /// Human-readable description of the processor.
     pub processor: String,
-    /// Number of threads that run at once. A worker uses all of them.
+    /// Number of hardware threads. A worker uses all of them.
     pub vcpus: u32,
     /// Number of physical cores.
     pub cores: u32,
-    /// Speed of a core, relative to the measured machine.
+    /// Speed of a core relative to a core of the measured machine (see `docs/cluster-model.md`).
     pub core_speed: f64,
     /// Memory in GiB.
     pub memory_gib: f64,
-    /// Sustained network throughput each way, in gigabits a second.
+    /// Sustained network throughput in each direction, in gigabits per second.
     pub network_gbit: f64,
-    /// Network throughput each way in a burst, in gigabits a second.
+    /// Network throughput of a burst in each direction, in gigabits per second.
     pub burst_gbit: f64,
     /// Size of the local disk in gigabytes.
     pub disk_gb: f64,
-    /// Write throughput of the disk in megabytes a second.
+    /// Write throughput of the disk in megabytes per second.
     pub disk_mb_s: f64,
-    /// Price on demand in dollars an hour.
+    /// On-demand price in dollars per hour.
     pub on_demand: f64,
-    /// Approximate spot price in dollars an hour.
+    /// Approximate spot price in dollars per hour.
     pub spot: f64,
 }
 
 impl InstanceType {
-    /// Returns a machine with this number of cores and otherwise typical capacity, without a price.
+    /// Returns a machine type with the given number of cores, typical network and disk, and the price 0.
     pub fn unnamed(name: &str, cores: u32) -> InstanceType {
         InstanceType {
             name: name.to_owned(),
@@ -58,7 +58,7 @@ impl InstanceType {
         }
     }
 
-    /// Returns the capacity for the model.
+    /// Returns the capacity in the units of the model.
     pub fn profile(&self) -> MachineProfile {
         MachineProfile {
             threads: f64::from(self.vcpus),
@@ -70,7 +70,7 @@ impl InstanceType {
         }
     }
 
-    /// Returns the price in dollars an hour.
+    /// Returns the price in dollars per hour.
     pub fn dollars_per_hour(&self, market: Market) -> f64 {
         match market {
             Market::OnDemand => self.on_demand,
@@ -79,12 +79,12 @@ impl InstanceType {
     }
 }
 
-/// How a machine is paid for.
+/// Price model under which a machine is rented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Market {
-    /// At the list price.
+    /// The machine is rented at the list price.
     OnDemand,
-    /// At a variable price; the provider can reclaim the machine.
+    /// The machine is rented at a variable price, and the provider can reclaim it.
     Spot,
 }
 
@@ -116,13 +116,13 @@ impl fmt::Display for Market {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct S3Prices {
-    /// Price of a gigabyte for a month.
+    /// Price of storing a gigabyte for a month.
     pub dollars_per_gb_month: f64,
     /// Price of 1000 requests that write or list.
     pub dollars_per_1000_puts: f64,
     /// Price of 1000 requests that read.
     pub dollars_per_1000_gets: f64,
-    /// Writes a second that S3 accepts under one prefix.
+    /// Maximum number of writes per second that S3 accepts under one prefix.
     pub puts_per_second: f64,
 }
 
@@ -138,7 +138,7 @@ impl S3Prices {
     }
 }
 
-/// The table of prices.
+/// Table of prices.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {
@@ -153,30 +153,30 @@ pub struct PriceTable {
     pub instances: Vec<InstanceType>,
 }
 
-/// A type of machine that the table does not contain.
+/// Error for a machine type that the price table does not contain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown machine type {name:?}: known types are {known}")]
 pub struct UnknownInstance {
-    /// The name.
+    /// Unknown name.
     pub name: String,
-    /// The names in the table, separated by commas.
+    /// Names in the table, separated by commas.
     pub known: String,
 }
 
 impl PriceTable {
-    /// Returns the table.
+    /// Returns the table that is compiled into the program.
     pub fn get() -> &'static PriceTable {
         static TABLE: OnceLock<PriceTable> = OnceLock::new();
         TABLE.get_or_init(|| {
             toml::from_str(include_str!("instances.toml"))
-                .expect("the table is a part of the program, and a test parses it")
+                .expect("the table is compiled into the program, and a test parses it")
         })
     }
 
-    /// Returns the machine type with this name.
+    /// Returns the machine type with this name, ignoring upper and lower case.
     ///
     /// # Errors
-    /// [`UnknownInstance`].
+    /// Returns [`UnknownInstance`] if the table does not contain the name.
     pub fn find(&self, name: &str) -> Result<&InstanceType, UnknownInstance> {
         let mut instances = self.instances.iter();
         let found = instances.find(|instance| instance.name.eq_ignore_ascii_case(name));
@@ -189,7 +189,8 @@ impl PriceTable {
         })
     }
 
-    /// Sets the price of a machine: `chosen` if the user chose one, else that of the table, if it contains the kind.
+    /// Sets the price of a machine to `chosen`, which the user gave. If `chosen` is `None`, uses the table's price for the
+    /// kind and market of the machine, or leaves the price unknown if the table does not contain the kind.
     pub fn set_price(&self, machine: &mut Machine, chosen: Option<Micros>) {
         if let Some(price) = chosen {
             machine.price_per_hour = Some(price);
@@ -227,7 +228,7 @@ mod tests {
                 instance.spot > 0.0 && instance.spot < instance.on_demand,
                 "{name}"
             );
-            // A core costs 4 to 10 cents an hour; a vCPU that is a whole core costs 2 to 6.
+            // In this table a vCPU costs between 3 and 7 cents per hour.
             let per_vcpu = instance.on_demand / f64::from(instance.vcpus);
             assert!((0.03..0.07).contains(&per_vcpu), "{name} {per_vcpu}");
             assert_eq!(table.find(name).unwrap().name, *name);
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn chosen_price_has_priority_over_the_table() {
+    fn chosen_price_overrides_the_table() {
         let spot = priced("c5d.18xlarge", "spot", None);
         assert_eq!(spot.price_per_hour, Some(Micros(1_380_000)));
         let on_demand = priced("c5d.18xlarge", "", None);

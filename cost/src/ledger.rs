@@ -1,19 +1,19 @@
 //! Usage of a run: machines, requests and storage.
 //!
-//! A machine is charged from the moment it first works on the run until it is last seen, at its own price. A machine
-//! that is absent for a while and returns was rented all the time. So was a machine that a coordinator finds when it
-//! takes over a run. All sums are made of whole numbers (milliseconds, requests, millionths of a dollar): the result
-//! does not depend on the order in which they are added.
+//! A machine is charged at its own price from the time at which it first works on the run until it is last seen. If a
+//! machine is absent for a while and returns, its absence is charged too, because it was rented all the time. The same
+//! applies to the machines that a new coordinator finds when it takes over a run. All sums consist of whole numbers
+//! (milliseconds, requests, millionths of a dollar), so the result does not depend on the order of addition.
 
 use crate::machine::{ActiveProcess, Machine};
 use crate::money::Micros;
 use crate::prices::ObjectStorePrices;
 use serde::{Deserialize, Serialize};
 
-/// Number of departed machines that are charged one by one. If there are more, they are merged by kind. This bounds
-/// the size of the manifest, which is written at each depth.
+/// Number of departed machines that have an entry each. If there are more, the entries are merged by kind. This bounds
+/// the size of the run's manifest, which contains the ledger and is written at each depth.
 const MAX_DEPARTED: usize = 1000;
-/// A twelfth of a year.
+/// Number of seconds in a twelfth of a year.
 const SECONDS_PER_MONTH: u128 = 2_629_746;
 
 /// Usage of one machine.
@@ -22,25 +22,25 @@ const SECONDS_PER_MONTH: u128 = 2_629_746;
 pub struct MachineUsage {
     /// Name of the worker on the machine.
     pub name: String,
-    /// When that worker started, in milliseconds since 1970.
+    /// Time at which that worker started, in milliseconds since 1970.
     pub started_ms: u64,
-    /// The machine.
+    /// Description and price of the machine.
     pub machine: Machine,
     /// Duration of the usage.
     pub milliseconds: u64,
-    /// When the machine was last seen, in milliseconds since 1970; `None` once the run does not use it any more.
+    /// Time at which the machine was last seen, in milliseconds since 1970; `None` once the run no longer uses it.
     pub until_ms: Option<u64>,
 }
 
 impl MachineUsage {
-    /// Returns the cost, if the price is known.
+    /// Returns the cost, or `None` if the price is unknown.
     pub fn cost(&self) -> Option<Micros> {
         let price = self.machine.price_per_hour?;
         Some(price.per_hour_for(self.milliseconds))
     }
 
-    /// Returns whether the process runs on this machine. Where machines have identifiers, a restarted process is on
-    /// the same machine.
+    /// Returns whether the process runs on this machine. If the machine has an identifier, a restarted process counts as
+    /// on the same machine; otherwise it counts as on another one.
     pub fn is_machine_of(&self, process: &ActiveProcess) -> bool {
         match process.machine.id.as_str() {
             "" => self.name == process.name && self.started_ms == process.started_ms,
@@ -48,7 +48,7 @@ impl MachineUsage {
         }
     }
 
-    /// Returns whether the process runs on this machine at the same price.
+    /// Returns whether the process runs on this machine, and the machine has the same price and market.
     fn covers(&self, process: &ActiveProcess) -> bool {
         self.is_machine_of(process)
             && self.machine.price_per_hour == process.machine.price_per_hour
@@ -63,7 +63,7 @@ impl MachineUsage {
     }
 }
 
-/// Usage of a run so far, as far as it costs money.
+/// Usage of a run so far, for all items that cost money.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageLedger {
@@ -71,19 +71,19 @@ pub struct UsageLedger {
     pub machines: Vec<MachineUsage>,
     /// Time during which the run was searched or waited for workers.
     pub milliseconds: u64,
-    /// End of the recorded time, in milliseconds since 1970; `None` while nothing works on the run.
+    /// End of the recorded time, in milliseconds since 1970; `None` while no process works on the run.
     pub until_ms: Option<u64>,
     /// Requests to the object store that write or list.
     pub writes: u64,
     /// Requests to the object store that read.
     pub reads: u64,
-    /// Kibibytes in the object store, times the seconds during which the run was searched.
+    /// Kibibytes in the object store, multiplied by the seconds during which the run was searched.
     pub kib_seconds: u64,
 }
 
 impl UsageLedger {
-    /// Records the usage up to now: `present` are the processes that work on the run, `stored_bytes` is the size of its
-    /// objects.
+    /// Records the usage up to now. `present` contains the processes that work on the run, and `stored_bytes` is the
+    /// total size of the run's objects.
     pub fn advance(&mut self, now_ms: u64, present: &[ActiveProcess], stored_bytes: u64) {
         let since = self.until_ms.unwrap_or(now_ms);
         let elapsed = now_ms.saturating_sub(since);
@@ -106,7 +106,7 @@ impl UsageLedger {
         self.merge_departed(present);
     }
 
-    /// Stops the clock: nothing works on the run from now on.
+    /// Stops the accounting until the next call of [`advance`](Self::advance): the time between is not charged.
     pub fn close(&mut self) {
         self.until_ms = None;
         for usage in &mut self.machines {
@@ -114,7 +114,7 @@ impl UsageLedger {
         }
     }
 
-    /// Merges departed machines of the same kind and price if there are more than [`MAX_DEPARTED`].
+    /// Merges the entries of equal departed machines if there are more than [`MAX_DEPARTED`] of them.
     fn merge_departed(&mut self, present: &[ActiveProcess]) {
         if self.machines.len() <= present.len() + MAX_DEPARTED {
             return;
@@ -177,7 +177,7 @@ impl UsageLedger {
         .sum()
     }
 
-    /// Returns the number of machines whose price is not known.
+    /// Returns the number of machines whose price is unknown.
     pub fn unpriced(&self) -> u32 {
         let is_unpriced = |usage: &&MachineUsage| usage.machine.price_per_hour.is_none();
         self.machines.iter().filter(is_unpriced).count() as u32
@@ -212,13 +212,13 @@ mod tests {
     fn cost_is_exact_through_joins_leaves_and_a_restart() {
         let (a, b) = (worker("a", 3.456), worker("b", 1.38));
         let mut ledger = UsageLedger::default();
-        // a works from 0 to 2 h, b from 0:30 to 1:15, seen every second; in the last hour 500 GB are stored.
+        // a works from 0:00 to 2:00 and b from 0:30 to 1:15, recorded every second. In the last hour 500 GB are stored.
         for second in 0..=7200u64 {
             let has_b = (1800..=4500).contains(&second);
             let present = [a.clone(), b.clone()];
             let stored = if second > 3600 { 500_000_000_000 } else { 0 };
             ledger.advance(second * 1000, &present[..1 + usize::from(has_b)], stored);
-            // The coordinator is killed and restarted: 45 s without an update.
+            // The coordinator is killed and restarted, so there is no update for 45 s.
             if second == 2000 {
                 let text = serde_json::to_string(&ledger).unwrap();
                 ledger = serde_json::from_str(&text).unwrap();
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(ledger.milliseconds, 2 * HOUR);
         assert_eq!(ledger.machines[0].cost(), Some(Micros(6_912_000)));
         assert_eq!(ledger.machines[1].cost(), Some(Micros(1_035_000)));
-        // 500 GB for an hour at 2.3 cents a GB and month.
+        // 500 GB are stored for an hour at 2.3 cents per GB and month.
         let hour_of_storage = 500.0 * 23_000.0 / (2_629_746.0 / 3600.0);
         let storage = ledger.storage_cost(&PRICES).0 as f64;
         assert!(
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn absence_is_charged_and_a_closed_run_is_not() {
+    fn absence_is_charged_and_time_after_close_is_not() {
         let a = [worker("a", 3.6)];
         let mut ledger = UsageLedger::default();
         ledger.advance(0, &a, 0);
@@ -257,7 +257,7 @@ mod tests {
         ledger.advance(24 * HOUR + 5000, &a, 0);
         assert_eq!(ledger.machines[0].milliseconds, 65_000);
         assert_eq!(ledger.milliseconds, 65_000);
-        // Another process of the same name is another machine, unless machines have identifiers.
+        // Another process with the same name counts as another machine, because the machine has no identifier.
         let restarted = [ActiveProcess {
             started_ms: 8,
             ..a[0].clone()
@@ -288,14 +288,14 @@ mod tests {
             ledger.advance(n * 2000 + 1000, &present, 0);
         }
         assert!(ledger.machines.len() < MAX_DEPARTED + 10);
-        // 3000 workers for a second each at a tenth of a cent; and ten dollars an hour.
+        // 3000 workers worked for a second each at a tenth of a cent, and another one for 5999 seconds at a cent.
         assert_eq!(ledger.machine_cost(), Micros(3000 * 1000 + 5999 * 10_000));
     }
 
     proptest! {
-        /// Neither the number of intermediate updates nor saving and loading the ledger changes the result.
+        /// Checks that neither intermediate updates nor saving and loading the ledger change the result.
         #[test]
-        fn cost_does_not_depend_on_how_often_usage_is_recorded(
+        fn usage_does_not_depend_on_how_often_it_is_recorded(
             cuts in proptest::collection::vec(1u64..100_000, 0..20),
             micros in 0u64..10_000_000,
         ) {

@@ -1,5 +1,6 @@
-//! Costs of a run: the usage of machines, requests and storage in whole numbers, prices, and a model of a search in a
-//! cluster. Pure arithmetic: this crate asks no clock, no network and no metadata service.
+//! The costs of a run: the usage of machines, requests and storage in whole numbers, their prices, and a model of the
+//! speed and cost of a search in a cluster. This crate is pure arithmetic: it uses no clock, no network and no metadata
+//! service.
 
 mod estimate;
 mod instances;

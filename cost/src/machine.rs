@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum length of each text that describes a machine, in characters.
 pub const MAX_TEXT: usize = 128;
-/// Highest price of a machine: a million dollars an hour.
+/// Maximum price of a machine for an hour: a million dollars.
 pub const MAX_PRICE: Micros = Micros(1_000_000_000_000);
 
 /// A rented machine. Unknown texts are empty.
@@ -22,26 +22,26 @@ pub struct Machine {
     pub zone: String,
     /// Identifier that the provider gave the machine.
     pub id: String,
-    /// Price of an hour, if it is known.
+    /// Price for an hour; `None` if unknown.
     #[serde(rename = "micros_per_hour")]
     pub price_per_hour: Option<Micros>,
-    /// Where the price comes from, in words.
+    /// Human-readable source of the price.
     pub price_from: String,
 }
 
-/// A process that works on a run now, and its machine.
+/// A process that currently works on a run, and its machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveProcess {
     /// Name of the process.
     pub name: String,
-    /// When it started, in milliseconds since 1970.
+    /// Time at which the process started, in milliseconds since 1970.
     pub started_ms: u64,
-    /// Its machine.
+    /// Machine on which the process runs.
     pub machine: Machine,
 }
 
-/// Returns one item for each rented machine, because two workers on one machine rent it once. `id` returns the
-/// identifier of an item's machine. Items without an identifier count as one machine each.
+/// Returns one item for each rented machine, because two workers on one machine must not be charged twice. `id` returns
+/// the identifier of an item's machine. An item whose identifier is empty counts as a machine of its own.
 pub fn one_per_machine<T>(items: &[T], id: impl Fn(&T) -> &str) -> Vec<&T> {
     let mut chosen: Vec<&T> = Vec::new();
     for item in items {

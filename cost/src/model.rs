@@ -1,5 +1,5 @@
-//! A model of a search in a cluster: the time, the size and the bottleneck of a depth. Pure arithmetic.
-//! `docs/cluster-model.md` explains the formula, where each number was measured, and how accurate the result is.
+//! A model of a search in a cluster. It computes the time, the size and the bottleneck of a depth.
+//! `docs/cluster-model.md` explains the formula, the source of each number, and the accuracy of the result.
 
 use hatebeam_search::{
     DEFAULT_SIGMAS, EvaluatorKind, MAX_SHARDS, Node, Quiescence, REMOTE_BATCH, ShardLayout,
@@ -8,52 +8,53 @@ use hatebeam_search::{
 use serde::Serialize;
 use std::time::Duration;
 
-/// Maximum number of workers: a worker without a shard has no work.
+/// Maximum number of workers, which equals the maximum number of shards: a worker without a shard has no work.
 pub const MAX_WORKERS: u32 = MAX_SHARDS as u32;
-/// Result of the step's benchmark (`cargo bench -p hatebeam-search`) on the measured machine, in nanoseconds a child.
+/// Result of the benchmark of a search step (`cargo bench -p hatebeam-search`) on the measured machine, with the
+/// evaluator `patterns`, in nanoseconds per child.
 pub const BENCHMARK_NS: f64 = 197.0;
-/// The same for the evaluator `knewjade`.
+/// Result of the benchmark with the evaluator `knewjade`.
 const BENCHMARK_KNEWJADE_NS: f64 = 148.0;
-/// The same for `patterns` with forced quiescence.
+/// Result of the benchmark with the evaluator `patterns` and forced quiescence.
 const BENCHMARK_FORCED_NS: f64 = 468.0;
 /// Size of a child in memory.
 const CHILD_BYTES: f64 = size_of::<Node>() as f64;
 
-/// Constants of the exchange between workers and of uploads. The crates that define them depend on this one, so the
-/// caller passes them in.
+/// Constants of the exchange between workers and of uploads. The crates that define these constants depend on this
+/// crate, so the caller passes them in.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramConstants {
     /// Number of children in a batch.
     pub batch_children: usize,
     /// Maximum number of batches that wait for a peer.
     pub queued_batches: usize,
-    /// Time between two messages that tell a sender the floors.
+    /// Time between two messages in which a receiver reports its floors: the lowest ranks that its tables still accept.
     pub floor_interval: Duration,
-    /// Size of a part of an object, which is also the largest object that is sent in one request.
+    /// Size of each part of a multipart upload, and maximum size of an object that is uploaded in one request.
     pub part_bytes: usize,
-    /// Number of parts of an object in transit.
+    /// Number of parts of an object that are uploaded at the same time.
     pub parallel_parts: usize,
 }
 
-/// Inputs of the model: measured, or assumed where the comment says so. Nanoseconds are those of one thread on one core
-/// of the measured machine, an AMD EPYC (Zen 5) at 2.6 GHz.
+/// Inputs of the model. They are measured, except for those marked ASSUMED. Times in nanoseconds are for one thread on
+/// one core of the measured machine, an AMD EPYC (Zen 5) at 2.6 GHz.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelInputs {
-    /// Distinct children of a well, the mean of a whole game.
+    /// Number of distinct children of a well, averaged over a whole game.
     pub children_per_well: f64,
-    /// Time to generate, score and drop or merge a child.
+    /// Time to generate a child, score it, and drop it or merge it into a table.
     pub ns_per_child: f64,
-    /// Additional time to expand a well, select it, write it and read it back.
+    /// Additional time to expand a well, select it, write it and read it again for the next depth.
     pub ns_per_well: f64,
-    /// Part of `ns_per_well` that sorts the well within its shard: one thread works while the others wait.
+    /// Part of `ns_per_well` that sorts the well within its shard. One thread does this while the others wait.
     pub ns_per_well_sorted: f64,
-    /// Part of `ns_per_well` that writes the well to the table of its shard: one thread, parallel to the search.
+    /// Part of `ns_per_well` that writes the well to its shard's table. One thread does this in parallel to the search.
     pub ns_per_well_written: f64,
-    /// Time to sum up a worker's wells: one thread.
+    /// Time for the digest (the checksum over a worker's wells) per well. One thread computes it.
     pub ns_per_well_digested: f64,
-    /// Time to make a table on disk, however small.
+    /// Time to create a table on disk, regardless of its size.
     pub ns_per_table: f64,
-    /// Time to pack, send, unpack and offer a child that goes to another worker, on both sides together.
+    /// Total time, on the sender and the receiver, to pack, send, unpack and merge a child that goes to another worker.
     pub ns_per_sent: f64,
     /// Size of a child on the wire.
     pub bytes_per_sent: f64,
@@ -61,29 +62,30 @@ pub struct ModelInputs {
     pub bytes_per_well: f64,
     /// Number of times that a table is written to the worker's disk: alone, and into the file that is uploaded.
     pub disk_writes: f64,
-    /// Children that pass a floor, relative to chance among distinct children: several parents make the same well.
+    /// Number of children that pass a floor (the lowest rank that a full table accepts), relative to the number if all
+    /// children were distinct. It exceeds 1 because several parents generate the same well.
     pub duplicates: f64,
-    /// Throughput of two hyperthreads of a core, relative to one alone. ASSUMED.
+    /// Throughput of a core's two hyperthreads, relative to one thread alone. ASSUMED.
     pub smt_gain: f64,
-    /// Orders of a depth that wait for each other: expand, four counts, validate the cut, select.
+    /// Number of consecutive orders at a depth: expand, four counts, validate the cut, select.
     pub rounds: f64,
-    /// Seconds of an order and its answer, without the work. ASSUMED for machines in one zone.
+    /// Round trip time of an order in seconds, without the work. ASSUMED for machines in one zone.
     pub round_seconds: f64,
-    /// Time to make a histogram and add it to the others, for each thread and each question of a count.
+    /// Time to build a histogram and add it to the others, for each thread and each histogram that a count requires.
     pub ns_per_histogram: f64,
-    /// Histograms of a depth: four for the cut, three more for the median.
+    /// Number of histograms per depth: four for the cut, three more for the median.
     pub questions: f64,
-    /// Seconds of the coordinator's work for each worker and depth.
+    /// Seconds that the coordinator works for each worker and depth.
     pub coordinator_seconds_per_worker: f64,
-    /// Objects that the coordinator writes for a depth, one after the other, once all tables are stored.
+    /// Number of objects that the coordinator writes for a depth, one after the other, once all tables are stored.
     pub coordinator_puts: f64,
     /// Seconds until the object store has accepted a small object. ASSUMED for S3.
     pub put_seconds: f64,
-    /// Bytes a second that S3 accepts from one worker, with four parts in transit. ASSUMED.
+    /// Bytes per second that S3 accepts from one worker which uploads four parts at the same time. ASSUMED.
     pub upload_bytes_per_second: f64,
-    /// Writes a second that the object store accepts.
+    /// Writes per second that the object store accepts.
     pub puts_per_second: f64,
-    /// Memory for a well of width, in bytes.
+    /// Memory in bytes for each well of the beam's width.
     pub memory_per_well: f64,
     /// Additional memory of the process, in bytes.
     pub memory_base: f64,
@@ -151,40 +153,40 @@ pub struct MachineProfile {
     pub core_speed: f64,
     /// Memory in bytes.
     pub memory_bytes: f64,
-    /// Network throughput in bytes a second, each way.
+    /// Network throughput in each direction, in bytes per second.
     pub network_bytes_per_second: f64,
-    /// Write throughput of the disk in bytes a second.
+    /// Write throughput of the disk in bytes per second.
     pub disk_bytes_per_second: f64,
 }
 
 impl MachineProfile {
-    /// Returns the number of cores of the measured machine with the same throughput.
+    /// Returns the machine's throughput in cores of the measured machine.
     fn power(&self, inputs: &ModelInputs) -> f64 {
         let is_smt = self.threads > self.cores;
         self.cores * self.core_speed * if is_smt { inputs.smt_gain } else { 1.0 }
     }
 }
 
-/// What limits the speed of a depth.
+/// Resource that limits the speed of a depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bottleneck {
-    /// Expanding, scoring, sending, writing.
+    /// Processor time for expanding, scoring, sending and writing.
     Cores,
     /// Transfer of children and tables.
     Network,
-    /// The worker's own disk.
+    /// The worker's local disk.
     Disk,
-    /// Writing a depth's tables and uploading them, which must not take longer than the next depth.
+    /// Writing and uploading a depth's tables, which takes longer than the search of the next depth.
     Commit,
     /// Requests to the object store.
     Requests,
-    /// Orders and answers, counting, and the manifest: the part that more machines do not shorten.
+    /// Orders and their answers, counting and sorting: the part that more machines do not shorten.
     Rounds,
 }
 
 impl Bottleneck {
-    /// Returns the name, as in JSON.
+    /// Returns the name that JSON output uses.
     pub fn name(self) -> &'static str {
         match self {
             Bottleneck::Cores => "cores",
@@ -197,38 +199,38 @@ impl Bottleneck {
     }
 }
 
-/// A depth of a run at full width, shared by all workers.
+/// Predicted time and size of a depth at full width. Counts and sizes are for all workers together.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct DepthModel {
     /// Seconds from one depth to the next.
     pub seconds: f64,
-    /// What limits the speed.
+    /// Resource that limits the speed.
     pub limit: Bottleneck,
-    /// Time of the cores alone.
+    /// Time that the cores need.
     pub cores_seconds: f64,
-    /// Time of the network alone.
+    /// Time that the network needs.
     pub network_seconds: f64,
-    /// Time of the disk alone.
+    /// Time that the disk needs.
     pub disk_seconds: f64,
-    /// Time of the commit alone.
+    /// Time that the commit needs.
     pub commit_seconds: f64,
-    /// Time of the requests to the object store alone.
+    /// Time that the requests to the object store need.
     pub requests_seconds: f64,
-    /// Time of the rounds, which is added to the longest of the others.
+    /// Time of the rounds, which is added to the longest of the times above.
     pub rounds_seconds: f64,
     /// Number of children of all wells.
     pub children: f64,
-    /// Number of children that go to another worker.
+    /// Number of children that are sent to another worker.
     pub sent: f64,
-    /// Size of these children on the wire.
+    /// Size of the sent children on the wire.
     pub sent_bytes: f64,
     /// Size of the depth's tables.
     pub stored_bytes: f64,
     /// Number of objects and parts of objects that are written.
     pub puts: f64,
-    /// Memory of the worker with the most wells.
+    /// Memory that the worker with the most wells needs.
     pub memory_bytes: f64,
-    /// Whether this fits into the machine's memory.
+    /// Whether `memory_bytes` fits in the machine's memory.
     pub fits: bool,
 }
 
@@ -242,7 +244,7 @@ pub struct Beam {
 }
 
 impl Beam {
-    /// Returns a beam with this number of shards, or with the default.
+    /// Returns a beam with the given number of shards, or the default number if `shards` is `None`.
     pub fn new(width: u64, shards: Option<u32>) -> Beam {
         let width = width.max(1);
         let shards = shards.unwrap_or_else(|| ShardLayout::default_shards(width));
@@ -252,41 +254,41 @@ impl Beam {
         }
     }
 
-    /// Share of the wells that the worker with the most shards has.
+    /// Returns the share of the wells that the worker with the most shards holds.
     fn largest_share(self, workers: f64) -> f64 {
         let shards = self.shards as f64;
         (shards / workers).ceil() / shards
     }
 }
 
-/// Work of one worker at one depth. The worker with the most shards decides the time of all.
+/// Work of one worker at one depth. All workers wait for the worker with the most shards.
 struct Work<'a> {
     inputs: &'a ModelInputs,
     machine: &'a MachineProfile,
     beam: Beam,
     workers: f64,
-    /// Number of wells of this worker.
+    /// Number of wells that this worker holds.
     wells: f64,
-    /// Share of all wells.
+    /// Share of all wells that this worker holds.
     share: f64,
-    /// Throughput of the machine in cores of the measured one.
+    /// Throughput of the machine in cores of the measured machine.
     power: f64,
 }
 
 impl Work<'_> {
-    /// Seconds of this many nanoseconds that all cores share.
+    /// Returns the seconds for `ns` nanoseconds of work that is divided among all cores.
     fn in_parallel(&self, ns: f64) -> f64 {
         ns * 1e-9 / self.power
     }
 
-    /// Seconds for all wells, where one thread works on each shard.
+    /// Returns the seconds for all wells if each takes `ns` nanoseconds and one thread works on each shard.
     fn by_shard(&self, ns: f64) -> f64 {
         let one_shard = self.beam.width as f64 / self.beam.shards as f64;
         let one_thread = one_shard * ns * 1e-9 / self.machine.core_speed;
         self.in_parallel(self.wells * ns).max(one_thread)
     }
 
-    /// Seconds that generating and selecting take, without the exchange.
+    /// Returns the seconds for generating and selecting wells, without the exchange.
     fn own_seconds(&self) -> f64 {
         let inputs = self.inputs;
         let shards = (self.beam.shards as f64 * self.share).round();
@@ -295,12 +297,12 @@ impl Work<'_> {
         self.in_parallel(self.wells * ns_per_well + shards * inputs.ns_per_table)
     }
 
-    /// Seconds from the end of a depth until the manifest names its tables.
+    /// Returns the seconds from the end of a depth until the manifest names the depth's tables.
     fn commit_seconds(&self, upload: f64) -> f64 {
         let inputs = self.inputs;
         let part = inputs.program.part_bytes as f64;
         let parallel = inputs.program.parallel_parts as f64;
-        // A large object is started, sent in parts and completed.
+        // The upload of a large object has three steps: start it, send its parts, complete it.
         let waits = if upload > part { 3.0 } else { 1.0 };
         let rate = inputs.upload_bytes_per_second * (upload / part / parallel).clamp(0.25, 1.0);
         self.by_shard(inputs.ns_per_well_written)
@@ -309,7 +311,7 @@ impl Work<'_> {
             + (waits + inputs.coordinator_puts) * inputs.put_seconds
     }
 
-    /// Seconds that more machines do not shorten.
+    /// Returns the seconds that more machines do not shorten.
     fn rounds_seconds(&self) -> f64 {
         let (inputs, machine) = (self.inputs, self.machine);
         let histograms = inputs.questions * inputs.ns_per_histogram * machine.threads;
@@ -331,7 +333,7 @@ impl Work<'_> {
     }
 }
 
-/// Models a depth at full width on this number of workers.
+/// Returns the predicted time and size of a depth at full width with the given number of workers.
 pub fn model_depth(
     inputs: &ModelInputs,
     machine: &MachineProfile,
@@ -370,7 +372,7 @@ pub fn model_depth(
     let commit_seconds = work.commit_seconds(upload);
     let requests_seconds = puts / inputs.puts_per_second;
     let rounds_seconds = work.rounds_seconds();
-    // These overlap: the longest one counts. The rounds are added to it.
+    // These activities overlap, so the longest one determines the time. The rounds are added to it.
     let (overlapped, longest) = [
         (Bottleneck::Cores, cores_seconds),
         (Bottleneck::Network, network_seconds),
@@ -416,22 +418,22 @@ pub fn fewest_workers(inputs: &ModelInputs, machine: &MachineProfile, beam: Beam
     })
 }
 
-/// Memory of a worker with this number of wells.
+/// Returns the memory in bytes of a worker with the given number of wells.
 fn memory(inputs: &ModelInputs, machine: &MachineProfile, wells: f64, workers: f64) -> f64 {
     let program = &inputs.program;
-    // The batches that wait for a peer, and the one that is being filled.
+    // Includes the batches that wait for a peer, and the batch that is being filled.
     let batches = (program.queued_batches + 1) * program.batch_children;
     let peer = (batches as f64 + machine.threads * REMOTE_BATCH as f64) * CHILD_BYTES;
     inputs.memory_per_well * wells + inputs.memory_base + (workers - 1.0) * peer
 }
 
-/// The children of a depth that one worker makes for another.
+/// Children of a depth that one worker generates for another.
 pub(crate) struct Stream {
     /// Number of children.
     pub(crate) children: f64,
-    /// Number of threads that make them.
+    /// Number of threads that generate the children.
     pub(crate) threads: f64,
-    /// Time in which they are made.
+    /// Seconds during which the children are generated.
     pub(crate) seconds: f64,
 }
 
@@ -439,11 +441,12 @@ impl Stream {
     /// Number of steps of the numeric integration.
     const STEPS: u32 = 1000;
 
-    /// Returns the share of the children that is sent: those that pass the floor which the sender knows.
+    /// Returns the share of the children that are sent. A sender drops the children below the floor (the lowest rank that
+    /// the receiver's tables accept) of which it was last informed.
     ///
-    /// When a share `x` of all children is made, the best `width` of them are a share `width / (x children)`, and the
-    /// floor lets no more through. But a sender knows the floor of an earlier time: the receiver tells it at intervals,
-    /// and children that are collected and not yet sent have not raised it.
+    /// Once a share `x` of all children has been generated, the best `width` of them are a share `width / (x * children)`,
+    /// and only that share of further children passes the floor. But the sender's floor is out of date: the receiver
+    /// reports the floor at intervals, and children that the sender has collected but not yet sent have not raised it.
     pub(crate) fn part_sent(&self, inputs: &ModelInputs, beam: Beam, children: f64) -> f64 {
         let program = &inputs.program;
         let kept = inputs.duplicates * room(beam) * beam.width as f64 / children;
@@ -457,7 +460,7 @@ impl Stream {
             passes = if known <= kept { 1.0 } else { kept / known };
             sent += passes * step;
         }
-        // Without children the quotients are not numbers, and nothing is sent.
+        // If there are no children, the quotients are NaN.
         if sent.is_nan() {
             0.0
         } else {
@@ -466,7 +469,7 @@ impl Stream {
     }
 }
 
-/// Returns the number of wells that the tables in memory hold, relative to the width.
+/// Returns the number of wells that the tables in memory can hold, relative to the width.
 fn room(beam: Beam) -> f64 {
     let tables = beam.shards * (beam.width / beam.shards / TABLE_WELLS as u64).max(1);
     let wells = (beam.width as f64 / tables as f64).max(1.0);

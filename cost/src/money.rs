@@ -6,7 +6,7 @@ use std::iter::Sum;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// An amount in millionths of a US dollar. Sums saturate.
+/// An amount of money in millionths of a US dollar. Sums saturate.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -14,13 +14,13 @@ use thiserror::Error;
 pub struct Micros(pub u64);
 
 impl Micros {
-    /// No money.
+    /// The amount zero.
     pub const ZERO: Micros = Micros(0);
-    /// Largest amount that can be entered: a billion dollars.
+    /// Maximum amount that users can enter: a billion dollars.
     pub const MAX: Micros = Micros(1_000_000_000_000_000);
 
-    /// Converts dollars, rounded to the nearest millionth. A positive amount is at least one millionth: as a limit,
-    /// zero would mean that there is none.
+    /// Converts dollars, rounding to the nearest millionth. A positive amount becomes at least one millionth, because a
+    /// limit of zero means "no limit".
     pub fn from_dollars(dollars: f64) -> Micros {
         let micros = (dollars * 1e6).round() as u64;
         Micros(micros.max(u64::from(dollars > 0.0)))
@@ -36,12 +36,12 @@ impl Micros {
         Micros(self.0.saturating_add(other.0))
     }
 
-    /// Subtracts an amount; the difference is zero if `other` is larger.
+    /// Subtracts an amount. Returns zero if `other` is larger.
     pub fn saturating_sub(self, other: Micros) -> Micros {
         Micros(self.0.saturating_sub(other.0))
     }
 
-    /// Returns the cost of this duration at an hourly price of this amount.
+    /// Returns the cost for a duration if `self` is the price of an hour.
     pub fn per_hour_for(self, milliseconds: u64) -> Micros {
         const MILLISECONDS_PER_HOUR: u128 = 3_600_000;
         Micros::saturating(u128::from(self.0) * u128::from(milliseconds) / MILLISECONDS_PER_HOUR)
@@ -52,7 +52,7 @@ impl Micros {
     }
 }
 
-/// Shows dollars, such as `$1.38`; the precision is the number of decimals.
+/// Formats the amount in dollars, such as `$1.38`. The precision is the number of decimals; the default is 2.
 impl fmt::Display for Micros {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(2);
@@ -66,7 +66,7 @@ impl Sum for Micros {
     }
 }
 
-/// Text that is not an amount of dollars.
+/// Error for text that is not an amount in dollars.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0:?} is not an amount in dollars: give a number from 0 to 1000000000, such as 20 or 0.5")]
 pub struct NotDollars(String);

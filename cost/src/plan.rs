@@ -1,4 +1,4 @@
-//! Plans: the time and cost of a run on different numbers of machines.
+//! Plans, which predict the time and cost of a run with different numbers of machines.
 
 use crate::instances::{InstanceType, Market, PriceTable};
 use crate::model::{Beam, DepthModel, MAX_WORKERS, ModelInputs, fewest_workers, model_depth};
@@ -10,7 +10,7 @@ use thiserror::Error;
 pub struct PlannedRun {
     /// Inputs of the model.
     pub model: ModelInputs,
-    /// Width and shards.
+    /// Width and number of shards.
     pub beam: Beam,
     /// Number of depths.
     pub depths: u32,
@@ -18,35 +18,35 @@ pub struct PlannedRun {
     pub kept_share: f64,
     /// Type of the machines.
     pub instance: InstanceType,
-    /// How the machines are paid for.
+    /// Price model under which the machines are rented.
     pub market: Market,
 }
 
 /// Plans of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plans {
-    /// Price of a machine.
+    /// Price of a machine in dollars per hour.
     pub dollars_per_hour: f64,
     /// Date of the prices.
     pub prices_as_of: String,
     /// Region of the prices.
     pub region: String,
-    /// Size of all kept depths.
+    /// Size in bytes of all depths whose tables are kept.
     pub stored_bytes: f64,
-    /// Price of storing them.
+    /// Price of storing these bytes, in dollars per month.
     pub storage_dollars_per_month: f64,
     /// One plan for each number of machines.
     pub plans: Vec<Plan>,
 }
 
-/// The estimate for a number of machines.
+/// Predicted time and cost with a given number of machines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
     /// Number of machines.
     pub count: u32,
-    /// A depth at full width.
+    /// Prediction for a depth at full width.
     pub depth: DepthModel,
-    /// Time of the run.
+    /// Time of the run in seconds.
     pub seconds: f64,
     /// Cost of the machines for a depth.
     pub machine_dollars_per_depth: f64,
@@ -60,10 +60,10 @@ pub struct Plan {
     pub dollars: f64,
 }
 
-/// A run that fits in none of the numbers of machines.
+/// Error for a run that needs more memory than any of the given numbers of machines has.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error(
-    "a width of {width} does not fit in {machines} {name}: a worker needs {:.1} GB of memory, and has nine tenths of \
+    "a width of {width} does not fit in {machines} {name}: a worker needs {:.1} GB of memory, and can use nine tenths of \
      {memory_gib} GiB; {}",
     need_bytes / 1e9,
     remedy(*fewest)
@@ -71,15 +71,15 @@ pub struct Plan {
 pub struct TooSmall {
     /// Width of the beam.
     pub width: u64,
-    /// The largest number of machines.
+    /// Largest of the given numbers of machines.
     pub machines: u32,
     /// Name of the machine type.
     pub name: String,
-    /// Memory that a worker needs.
+    /// Memory in bytes that a worker needs with this number of machines.
     pub need_bytes: f64,
-    /// Memory of a machine.
+    /// Memory of a machine in GiB.
     pub memory_gib: f64,
-    /// The smallest number of machines that is large enough.
+    /// Smallest number of machines that have enough memory; `None` if even [`MAX_WORKERS`] do not.
     pub fewest: Option<u32>,
 }
 
@@ -91,10 +91,10 @@ fn remedy(fewest: Option<u32>) -> String {
 }
 
 impl PlannedRun {
-    /// Plans the run for these numbers of machines.
+    /// Returns a plan for each of the given numbers of machines.
     ///
     /// # Errors
-    /// [`TooSmall`] if it fits in none of them.
+    /// Returns [`TooSmall`] if the run does not fit in the memory of any of these numbers of machines.
     pub fn plans(&self, counts: &[u32]) -> Result<Plans, TooSmall> {
         let prices = PriceTable::get();
         let dollars_per_hour = self.instance.dollars_per_hour(self.market);

@@ -1,4 +1,4 @@
-//! Prices of an object store.
+//! Prices of an object store for requests and storage.
 
 use crate::money::Micros;
 
@@ -14,7 +14,7 @@ pub struct ObjectStorePrices {
 }
 
 impl ObjectStorePrices {
-    /// Returns the cost of storing this number of bytes for a month.
+    /// Returns the cost of storing the given number of bytes for a month.
     pub fn storage_per_month(&self, bytes: u64) -> Micros {
         Micros::saturating(u128::from(bytes) * u128::from(self.per_gb_month.0) / 1_000_000_000)
     }

@@ -1,6 +1,6 @@
 //! Sums over the set bits of a mask.
 
-/// Sum of the positions of the set bits of each byte, and their number.
+/// Sum of the positions of the set bits, and number of set bits, for each byte value.
 const BYTE_SUMS: [(u8, u8); 256] = {
     let mut sums = [(0u8, 0u8); 256];
     let mut byte = 0;
@@ -18,7 +18,7 @@ const BYTE_SUMS: [(u8, u8); 256] = {
     sums
 };
 
-/// Returns the sum of the positions of the set bits, and their number.
+/// Returns the sum of the positions of the set bits, and the number of set bits.
 #[inline(always)]
 pub(crate) fn position_sum(mut bits: u64) -> (i32, i32) {
     let (mut sum, mut count, mut base) = (0, 0, 0);

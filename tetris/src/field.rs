@@ -1,14 +1,14 @@
-//! Fields of up to 16 × 56 cells, stored as one bit mask a column.
+//! Fields of up to 16 × 56 cells, stored as one bit mask per column.
 
 use std::fmt;
 use thiserror::Error;
 
 /// Maximum number of columns of a [`Field`].
 pub const MAX_WIDTH: usize = 16;
-/// Maximum number of rows of a [`Field`]. Eight bits of a column's mask stay free for a piece that sticks out.
+/// Maximum number of rows of a [`Field`]. Eight bits of a column's mask stay free for a piece that extends above the field.
 pub const MAX_HEIGHT: usize = 56;
 
-/// A field of filled and empty cells. Columns count from the left, rows from the floor.
+/// A field of filled and empty cells. Columns are numbered from the left and rows from the floor, both from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
     pub(crate) width: u8,
@@ -16,7 +16,7 @@ pub struct Field {
     pub(crate) columns: [u64; MAX_WIDTH],
 }
 
-/// Error for a field that cannot be built.
+/// Error for a field whose size or text is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FieldError {
     /// The width is out of range.
@@ -36,19 +36,19 @@ pub enum FieldError {
     /// A row of the text has the wrong length.
     #[error("row {row} has {given} cells: {width} are needed")]
     RowLength {
-        /// Number of the row, counted from 1 at the top.
+        /// Index of the row, counted from 1 at the top.
         row: usize,
         /// Number of cells in the text.
         given: usize,
         /// Number of columns of the field.
         width: usize,
     },
-    /// A character stands for neither a filled nor an empty cell.
+    /// A character represents neither a filled nor an empty cell.
     #[error("`{found}` in row {row} is not a cell: use X or # for filled, _ or . for empty")]
     Cell {
-        /// Number of the row, counted from 1 at the top.
+        /// Index of the row, counted from 1 at the top.
         row: usize,
-        /// The character.
+        /// The invalid character.
         found: char,
     },
 }
@@ -69,7 +69,7 @@ impl Field {
         })
     }
 
-    /// Parses rows of text, the last of which is the floor row. Missing rows above are empty.
+    /// Parses rows of text, the last of which is the floor row. Rows above the text are empty.
     pub fn parse<S: AsRef<str>>(
         width: usize,
         height: usize,
@@ -108,12 +108,12 @@ impl Field {
         Ok(field)
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub const fn width(&self) -> usize {
         self.width as usize
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub const fn height(&self) -> usize {
         self.height as usize
     }
@@ -123,7 +123,7 @@ impl Field {
         self.columns[x]
     }
 
-    /// Whether the cell in column `x` and row `y` is filled.
+    /// Returns whether the cell in column `x` and row `y` is filled.
     pub const fn is_filled(&self, x: usize, y: usize) -> bool {
         self.columns[x] >> y & 1 == 1
     }
@@ -140,23 +140,23 @@ impl Field {
         self.columns[x] |= 1 << y;
     }
 
-    /// Whether no cell is filled.
+    /// Returns whether no cell is filled.
     pub fn is_empty(&self) -> bool {
         self.columns == [0; MAX_WIDTH]
     }
 
-    /// Returns the row above the highest filled cell of a column.
+    /// Returns the height of a column: the index of the row above its highest filled cell.
     pub const fn column_height(&self, x: usize) -> usize {
         (64 - self.columns[x].leading_zeros()) as usize
     }
 
-    /// Returns the row above the highest filled cell.
+    /// Returns the height of the highest column.
     pub fn pile_height(&self) -> usize {
         let all = self.columns.iter().fold(0, |all, column| all | column);
         (64 - all.leading_zeros()) as usize
     }
 
-    /// Returns the mask of the rows without an empty cell.
+    /// Returns a mask of the rows that have no empty cell.
     pub fn full_rows(&self) -> u64 {
         let full = self.columns[..self.width()]
             .iter()
@@ -164,7 +164,7 @@ impl Field {
         full & self.mask()
     }
 
-    /// Removes the rows of a mask; the rows above come down.
+    /// Removes the rows in a mask and moves the rows above them down.
     pub fn remove_rows(&mut self, mut rows: u64) {
         while rows != 0 {
             let highest = 63 - rows.leading_zeros();
@@ -176,12 +176,12 @@ impl Field {
         }
     }
 
-    /// Mask of all rows of the field.
+    /// Returns a mask of all rows of the field.
     pub(crate) const fn mask(&self) -> u64 {
         (1 << self.height) - 1
     }
 
-    /// Returns the rows as text from the highest that has a filled cell down to the floor.
+    /// Returns the rows as text, from the highest row with a filled cell down to the floor.
     pub fn rows(&self) -> Vec<String> {
         (0..self.pile_height())
             .rev()

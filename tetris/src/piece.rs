@@ -1,4 +1,4 @@
-//! The seven one-sided tetrominoes, as letters.
+//! The seven one-sided tetrominoes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub enum Piece {
     Z,
 }
 
-/// Error for text that names no piece.
+/// Error for text that does not name a piece.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not a piece: use one of the letters I, J, L, O, S, T, Z")]
 pub struct PieceError(pub String);
@@ -53,7 +53,7 @@ impl Piece {
         }
     }
 
-    /// Returns the piece of an upper-case or lower-case letter.
+    /// Returns the piece with the given letter, which may be upper case or lower case.
     pub fn from_letter(letter: char) -> Result<Piece, PieceError> {
         Piece::ALL
             .into_iter()

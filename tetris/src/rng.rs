@@ -1,4 +1,4 @@
-//! Random numbers: xoshiro256++ for our own games, and the Mersenne Twister of published piece sets.
+//! Random numbers: xoshiro256++ for new games, and the Mersenne Twister, with which published piece sets were made.
 
 /// A small, fast generator (xoshiro256++). The same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
@@ -7,7 +7,7 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// Creates the generator of a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Rng {
         let mut mixer = seed;
         Rng {
@@ -15,8 +15,8 @@ impl Rng {
         }
     }
 
-    /// Creates the generator of one numbered stream of a seed. A game's number selects its stream, so the
-    /// order in which threads play games changes nothing.
+    /// Creates a generator for one of the numbered streams of a seed. Each game uses the stream with its own number, so
+    /// the order in which threads play games does not change the results.
     pub fn stream(seed: u64, number: u64) -> Rng {
         let mut mixer = seed;
         let first = split_mix(&mut mixer);
@@ -37,23 +37,23 @@ impl Rng {
         result
     }
 
-    /// Returns a uniform number below `bound` without bias.
+    /// Returns a uniformly distributed number below `bound`, without bias.
     ///
     /// # Panics
     /// Panics if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        assert!(bound > 0, "no number is below 0");
+        assert!(bound > 0, "bound must be positive");
         let bound = bound as u64;
         loop {
             let product = u128::from(self.next_u64()) * u128::from(bound);
-            // The low half is uniform, except for the first 2^64 mod `bound` values.
+            // The result is uniform if products whose low half is below 2^64 mod `bound` are rejected.
             if product as u64 >= bound.wrapping_neg() % bound {
                 return (product >> 64) as usize;
             }
         }
     }
 
-    /// Returns a uniform number in `[0, 1)`.
+    /// Returns a uniformly distributed number in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
@@ -75,7 +75,7 @@ pub struct Mt19937 {
 }
 
 impl Mt19937 {
-    /// Creates the generator of a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u32) -> Mt19937 {
         let mut state = Box::new([0u32; 624]);
         state[0] = seed;
@@ -99,8 +99,8 @@ impl Mt19937 {
         y ^ (y >> 18)
     }
 
-    /// Returns a number below `bound` (at least 2) as Boost's `uniform_int` computes it: the range of 32 bits is
-    /// cut into `bound` equal parts, and numbers beyond the last part are drawn again.
+    /// Returns a number below `bound`, which must be at least 2, in the same way as Boost's `uniform_int`. It divides the
+    /// range of 32-bit numbers into `bound` equal parts, and redraws numbers beyond the last part.
     pub fn boost_below(&mut self, bound: u32) -> u32 {
         let part = (1u64 << 32) / u64::from(bound);
         loop {
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mersenne_twister_gives_published_numbers() {
-        // The ten-thousandth number of the default seed is in the C++ standard.
+    fn mersenne_twister_returns_the_published_number() {
+        // The C++ standard specifies the 10,000th number for the default seed.
         let mut generator = Mt19937::new(5489);
         let last = (0..10_000).map(|_| generator.next_u32()).last();
         assert_eq!(last, Some(4_123_659_995));

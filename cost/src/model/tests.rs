@@ -1,6 +1,6 @@
 use super::*;
 
-/// The constants of the program at the time of the measurements.
+/// Constants of the program at the time of the measurements.
 const PROGRAM: ProgramConstants = ProgramConstants {
     batch_children: 4096,
     queued_batches: 4,
@@ -21,7 +21,7 @@ fn fewest_workers(inputs: &ModelInputs, machine: &MachineProfile, width: u64) ->
     super::fewest_workers(inputs, machine, Beam::new(width, None))
 }
 
-/// A machine that nothing but its cores limits.
+/// Returns a machine whose cores are the bottleneck at a large width.
 fn machine() -> MachineProfile {
     MachineProfile {
         threads: 72.0,
@@ -93,7 +93,7 @@ fn scarce_resource_is_the_bottleneck() {
     assert!(depth(&inputs(), &machine(), wide, 1).sent == 0.0);
 }
 
-/// What was measured on loopback, thread by thread: `docs/cluster-model.md`.
+/// Compares the model with measurements on the loopback interface, listed in `docs/cluster-model.md`.
 #[test]
 fn sent_share_agrees_with_measurements() {
     for (width, children_per_well, workers, seconds, measured) in [
@@ -112,7 +112,7 @@ fn sent_share_agrees_with_measurements() {
             seconds,
         };
         let ratio = stream.part_sent(&inputs(), Beam::new(width, None), children) / measured;
-        // Twenty thousand wells on eight workers are two batches a stream: there it is rough.
+        // With 20,000 wells and eight workers each stream has only two batches, so the model is inaccurate.
         let slack = if width == 20_000 { 0.35 } else { 0.2 };
         assert!((ratio - 1.0).abs() < slack, "{width} {workers}: {ratio:.3}");
     }
@@ -126,7 +126,7 @@ fn more_shards_shorten_the_commit() {
     let many = model_depth(&inputs(), &machine(), beam(Some(2048)), 64);
     assert!(many.commit_seconds < usual.commit_seconds);
     assert!(many.seconds < usual.seconds);
-    // Fewer shards than machines leave some of them without work.
+    // With fewer shards than machines, some machines have no work.
     let few = model_depth(&inputs(), &machine(), beam(Some(16)), 64);
     assert!(few.cores_seconds > 3.0 * usual.cores_seconds);
 }

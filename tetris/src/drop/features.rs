@@ -1,5 +1,6 @@
-//! Features of an action: those of Brenman's paper, as the paper defines them and as its program computes them, and
-//! those of the controllers of Dellacherie and of Thiery and Scherrer (BCTS, DT).
+//! Features of an action (a rotation and a column) in the game of dropped pieces. There are two sets: the features of
+//! Brenman's paper, both as the paper defines them and as the paper's program computes them; and the features of the
+//! controllers by Dellacherie and by Thiery and Scherrer (BCTS, DT).
 
 use super::{Drop, Turned};
 use crate::Field;
@@ -29,20 +30,20 @@ pub const BCTS_NAMES: [&str; 9] = [
     "diversity",
 ];
 
-/// Counts of a field from which the paper's features are made.
+/// Counts for a field, from which the paper's features are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldCounts {
-    /// Rows from the floor to the highest filled cell.
+    /// Height of the highest filled cell, counted from the floor.
     pub height: i32,
-    /// The same as the program computes it: an empty field counts as full height.
+    /// Height as the paper's program computes it: the height of an empty field is its number of rows.
     pub height_program: i32,
-    /// Empty cells that no path of empty cells joins to the highest row.
+    /// Number of empty cells that are not connected to the top row by empty cells.
     pub holes: i32,
-    /// Empty cells with a filled cell above in the column.
+    /// Number of empty cells with a filled cell above them in the same column.
     pub blocked: i32,
-    /// Filled cells with an empty cell below in the column.
+    /// Number of filled cells with an empty cell below them in the same column.
     pub aggregate_blocked: i32,
-    /// Filled cells above the uppermost empty cell of the column: what the program computes in place of
+    /// Number of filled cells above the uppermost empty cell of their column. The paper's program computes this instead of
     /// `aggregate_blocked`. It is nearly always 0.
     pub aggregate_blocked_program: i32,
     /// Sum of the heights of the filled cells; the floor row has height 1.
@@ -50,7 +51,7 @@ pub struct FieldCounts {
 }
 
 impl FieldCounts {
-    /// Counts a field.
+    /// Computes the counts for a field.
     pub fn of(field: &Field) -> FieldCounts {
         let mut counts = FieldCounts::default();
         let rows = field.height() as u32;
@@ -77,12 +78,12 @@ impl FieldCounts {
     }
 }
 
-/// Number of empty cells that no path of empty cells joins to the highest row.
+/// Returns the number of empty cells that are not connected to the top row by empty cells.
 fn holes(field: &Field) -> i32 {
     let width = field.width();
     let mask = field.mask();
     let top = 1u64 << (field.height() - 1);
-    // The air above a column is reached at once; what remains are covered cells, which are few in most fields.
+    // Start from the empty cells above each column. Only covered cells remain, which are few in most fields.
     let empty: [u64; 16] = std::array::from_fn(|x| !field.columns[x] & mask);
     let mut reached = [0u64; 16];
     for x in 0..width {
@@ -119,14 +120,14 @@ fn spread(seeds: u64, free: u64) -> u64 {
     }
 }
 
-/// The paper's features of an action.
+/// Features of an action in the paper's set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PaperFeatures {
-    /// Rows cleared, and the changes of holes and of blocked cells.
+    /// Number of rows cleared, change in holes, and change in blocked cells.
     pub common: [i32; 3],
-    /// Change of aggregate blocked cells: by the paper, and by the program.
+    /// Change in aggregate blocked cells, as defined by the paper and as computed by its program.
     pub aggregate_blocked: [i32; 2],
-    /// Change of the height: by the paper, and by the program.
+    /// Change in height, as defined by the paper and as computed by its program.
     pub height: [i32; 2],
     /// Sum of the heights of the filled cells after the action.
     pub total_height: i32,
@@ -135,12 +136,12 @@ pub struct PaperFeatures {
 }
 
 impl PaperFeatures {
-    /// Computes the features of an action from the counts before it and its result.
+    /// Computes the features of an action from its result and the counts before it.
     pub fn new(before: &FieldCounts, drop: &Drop) -> PaperFeatures {
         PaperFeatures::between(before, &FieldCounts::of(&drop.field), drop.lines, drop.lost)
     }
 
-    /// Computes the features from the counts before and after one or several moves.
+    /// Computes the features from the counts before and after one or more actions.
     pub fn between(
         before: &FieldCounts,
         after: &FieldCounts,
@@ -190,31 +191,33 @@ impl PaperFeatures {
     }
 }
 
-/// The controllers' features of an action.
+/// Features of an action in the controllers' set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ControllerFeatures {
     /// Height of the piece's middle before rows are cleared; the floor row has height 1.
     pub landing_height: f64,
-    /// Rows cleared, times the piece's own cells in them.
+    /// Number of rows cleared, multiplied by the number of the piece's own cells in these rows.
     pub eroded_piece_cells: i32,
-    /// Changes between filled and empty along the rows that have a filled cell; walls count as filled.
+    /// Number of changes between filled and empty along the rows that have a filled cell. The walls count as filled.
     pub row_transitions: i32,
-    /// Changes between filled and empty along the columns; the floor counts as filled, the air as empty.
+    /// Number of changes between filled and empty along the columns. The floor counts as filled, and the space above the
+    /// field as empty.
     pub column_transitions: i32,
-    /// Empty cells with a filled cell above in the column.
+    /// Number of empty cells with a filled cell above them in the same column.
     pub holes: i32,
-    /// Sum of 1 + 2 + … + depth over the wells: runs of cells above a column's top with both neighbours filled.
+    /// Sum of 1 + 2 + … + depth over all wells. A well is a run of cells above a column's top whose left and right
+    /// neighbours are filled.
     pub cumulative_wells: i32,
-    /// Filled cells directly above each hole, up to the next empty cell.
+    /// Sum, over all holes, of the number of consecutive filled cells directly above the hole.
     pub hole_depth: i32,
-    /// Rows with at least one hole.
+    /// Number of rows with at least one hole.
     pub rows_with_holes: i32,
-    /// Number of different height steps of at most 2 between neighbouring columns.
+    /// Number of distinct height differences between neighbouring columns, counting those from -2 to 2.
     pub diversity: i32,
 }
 
 impl ControllerFeatures {
-    /// Computes the features of an action with the given shape.
+    /// Computes the features of an action from its result and the rotated piece.
     pub fn new(drop: &Drop, turned: &Turned) -> ControllerFeatures {
         let field = &drop.field;
         let width = field.width();
@@ -238,7 +241,8 @@ impl ControllerFeatures {
             let below_top = (1u64 << field.column_height(x)) - 1;
             let holes = below_top & !column;
             features.row_transitions += ((left ^ column) & rows).count_ones() as i32;
-            // The lowest bit compares the floor row with the floor, the highest the top row with the air.
+            // The lowest bit compares the floor row with the floor. The highest bit compares the top row with the space
+            // above it.
             features.column_transitions += (column ^ (column << 1 | 1)).count_ones() as i32;
             features.holes += holes.count_ones() as i32;
             features.hole_depth += hole_depths(holes, column);
@@ -274,7 +278,8 @@ impl ControllerFeatures {
     }
 }
 
-/// Sum over the holes of the filled cells directly above. Only the highest hole of a run has any.
+/// Returns the sum, over all holes, of the number of consecutive filled cells directly above the hole. In a run of holes
+/// only the highest one has a filled cell above it.
 fn hole_depths(holes: u64, column: u64) -> i32 {
     let mut lowest_filled = (holes << 1) & column;
     let mut sum = 0;
@@ -286,11 +291,11 @@ fn hole_depths(holes: u64, column: u64) -> i32 {
     sum
 }
 
-/// Sum of 1 + 2 + … + length over the runs of set bits.
+/// Returns the sum of 1 + 2 + … + length over all runs of set bits.
 fn well_sums(mut cells: u64) -> i32 {
     let mut sum = 0;
     while cells != 0 {
-        // Each step counts the cells that have at least this many cells of their run above or at them.
+        // Iteration k counts the cells that are at least the k-th of their run.
         sum += cells.count_ones() as i32;
         cells &= cells << 1;
     }

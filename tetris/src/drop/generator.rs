@@ -1,17 +1,17 @@
-//! Generators of the next piece: uniform and independent, or by bags.
+//! Generators of the next piece. Pieces are independent and uniformly distributed, or come in bags.
 
 use crate::Rng;
 
 /// Kind of a [`Generator`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GeneratorKind {
-    /// Every piece is equally likely, independent of the pieces before.
+    /// Every piece is equally likely, independent of the previous pieces.
     Uniform,
     /// Pieces come in random permutations of the whole set.
     Bag,
 }
 
-/// A stream of pieces, as indices into the set.
+/// A random stream of pieces, which are returned as indices into the piece set.
 #[derive(Clone, Debug)]
 pub struct Generator {
     kind: GeneratorKind,
@@ -21,7 +21,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Creates a stream of a set with `pieces` pieces.
+    /// Creates a stream for a set of `pieces` pieces.
     pub fn new(kind: GeneratorKind, pieces: usize, rng: Rng) -> Generator {
         Generator {
             kind,

@@ -1,6 +1,6 @@
-//! Dropped pieces: an action is a rotation and a column, and the piece falls straight down.
+//! The game of dropped pieces: an action is a rotation and a column, and the piece falls straight down.
 //!
-//! The game is lost when a cell rests above the highest row. This is the strict rule: the *simplified* game of some
+//! The game is lost when a cell comes to rest above the top row. This is the strict rule. The *simplified* game of some
 //! papers ends only when a piece does not fit on the field, which makes games several times longer.
 
 mod features;
@@ -14,10 +14,10 @@ pub use set::{DropPiece, MAX_PIECE_SIZE, PieceSet, SetError, Turned};
 use crate::{Field, FieldError};
 use thiserror::Error;
 
-/// Number of rotations of a piece: none, clockwise, anticlockwise, half turn. Equal ones count as well.
+/// Number of rotations of a piece: none, clockwise, anticlockwise, half turn. Rotations with equal shapes count separately.
 pub const ROTATIONS: usize = 4;
 
-/// A rotation and the column of the leftmost cell.
+/// An action of the game: a rotation, and the column of the piece's leftmost cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Action {
     /// Rotation: 0 none, 1 clockwise, 2 anticlockwise, 3 half turn.
@@ -29,11 +29,11 @@ pub struct Action {
 /// Result of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drop {
-    /// The field after the full rows are gone.
+    /// Field after full rows have been removed.
     pub field: Field,
     /// Number of rows cleared.
     pub lines: u8,
-    /// Whether a cell came to rest above the highest row, which ends the game.
+    /// Whether a cell came to rest above the top row, which ends the game.
     pub lost: bool,
     /// Row of the piece's lowest cell before rows were cleared.
     pub landing_row: u8,
@@ -47,18 +47,18 @@ pub enum DropError {
     /// The field is out of range.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// A piece of the set does not fit into the field's width.
+    /// A piece of the set is wider than the field.
     #[error("piece `{name}` needs {needed} columns: the field has {width}")]
     PieceTooWide {
         /// Name of the piece.
         name: String,
-        /// Number of columns that its widest rotation covers.
+        /// Number of columns of the piece's widest rotation.
         needed: usize,
         /// Number of columns of the field.
         width: usize,
     },
     /// The action's rotation or column is out of range.
-    #[error("rotation {rotation}, column {column} is not an action of this piece")]
+    #[error("rotation {rotation}, column {column} is not a valid action for this piece")]
     Action {
         /// Rotation of the action.
         rotation: u8,
@@ -67,7 +67,7 @@ pub enum DropError {
     },
 }
 
-/// A field's size and the pieces of the game.
+/// A game: the size of its field and its set of pieces.
 #[derive(Clone, Debug)]
 pub struct DropGame {
     empty: Field,
@@ -111,9 +111,9 @@ impl DropGame {
         })
     }
 
-    /// Creates the usual game: 10 × 20, the seven tetrominoes.
+    /// Creates the usual game: a field of 10 × 20 cells and the seven tetrominoes.
     pub fn standard() -> DropGame {
-        DropGame::new(10, 20, PieceSet::standard()).expect("the standard set fits into 10 columns")
+        DropGame::new(10, 20, PieceSet::standard()).expect("the standard set fits in 10 columns")
     }
 
     /// Returns the empty field.
@@ -126,20 +126,20 @@ impl DropGame {
         &self.set
     }
 
-    /// Returns all actions of a piece, those with equal shapes included, by rotation and column.
+    /// Returns all actions for a piece, sorted by rotation and column. Rotations with equal shapes are included.
     pub fn actions(&self, piece: usize) -> impl Iterator<Item = Action> + '_ {
         let piece = self.set.piece(piece);
         let width = self.empty.width();
         (0..ROTATIONS as u8).flat_map(move |rotation| columns(piece, rotation, width))
     }
 
-    /// Returns the actions of a piece that differ: of equal rotations only the first.
+    /// Returns the distinct actions for a piece: of rotations with equal shapes, only the first is included.
     pub fn distinct_actions(&self, piece: usize) -> &[Action] {
         &self.distinct[piece]
     }
 
-    /// Number of equal actions that one of [`DropGame::distinct_actions`] stands for. Ties between best actions are
-    /// broken uniformly over all actions, so an action counts this many times.
+    /// Returns the number of actions with the same result as one of [`DropGame::distinct_actions`]. Ties between the best
+    /// actions are broken uniformly over all actions, so a distinct action counts this many times.
     pub fn multiplicity(&self, piece: usize, action: Action) -> usize {
         let piece = self.set.piece(piece);
         (0..ROTATIONS as u8)
@@ -150,13 +150,13 @@ impl DropGame {
     /// Drops a piece.
     ///
     /// # Panics
-    /// Panics if the action is not one of the piece's on this field; [`DropGame::check_action`] tells beforehand.
+    /// Panics if the action is not valid for this piece. Use [`DropGame::check_action`] to check it first.
     pub fn drop(&self, field: &Field, piece: usize, action: Action) -> Drop {
         let turned = &self.set.piece(piece).rotations()[usize::from(action.rotation)];
         drop_turned(field, turned, usize::from(action.column))
     }
 
-    /// Returns an error if the action does not exist for this piece.
+    /// Returns an error if the action is not valid for this piece.
     pub fn check_action(&self, piece: usize, action: Action) -> Result<(), DropError> {
         let exists = self.actions(piece).any(|other| other == action);
         exists.then_some(()).ok_or(DropError::Action {

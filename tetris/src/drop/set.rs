@@ -1,4 +1,4 @@
-//! Sets of pieces: the standard one, the small one, and sets from a file.
+//! Sets of pieces: the standard set, a small set, and sets parsed from text.
 
 use super::ROTATIONS;
 use thiserror::Error;
@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Maximum width and height of a piece.
 pub const MAX_PIECE_SIZE: usize = 8;
 
-/// One rotation of a piece: a mask for each column that it covers.
+/// One rotation of a piece, stored as a mask for each column that it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turned {
     columns: [u8; MAX_PIECE_SIZE],
@@ -53,16 +53,16 @@ pub enum SetError {
     /// A column of a piece between its leftmost and rightmost cell is empty.
     #[error("piece `{0}` has an empty column between its cells: such a piece is not supported")]
     EmptyColumn(String),
-    /// A character stands for neither a filled nor an empty cell.
+    /// A character represents neither a filled nor an empty cell.
     #[error("`{found}` in line {line} is not a cell: use # or X for filled, . or _ for empty")]
     Cell {
-        /// Number of the line, counted from 1.
+        /// Index of the line of text, counted from 1.
         line: usize,
-        /// The character.
+        /// The invalid character.
         found: char,
     },
     /// Two pieces have the same name.
-    #[error("two pieces are named `{0}`: give each a name of its own")]
+    #[error("two pieces are named `{0}`: give each piece a different name")]
     DuplicateName(String),
 }
 
@@ -87,29 +87,29 @@ impl Turned {
         turned
     }
 
-    /// Number of columns that the piece covers.
+    /// Returns the number of columns that the piece covers.
     pub fn width(&self) -> usize {
         usize::from(self.width)
     }
 
-    /// Number of rows that the piece covers.
+    /// Returns the number of rows that the piece covers.
     pub fn height(&self) -> usize {
         usize::from(self.height)
     }
 
-    /// Masks of the columns; the lowest bit is the piece's lowest row.
+    /// Returns the masks of the columns. The lowest bit is the piece's lowest row.
     pub fn columns(&self) -> &[u8] {
         &self.columns[..self.width()]
     }
 
-    /// Row of the lowest cell of each column.
+    /// Returns the row of the lowest cell of each column.
     pub fn bottoms(&self) -> &[u8] {
         &self.bottoms[..self.width()]
     }
 }
 
 impl DropPiece {
-    /// Creates a piece from its cells (column, row from the floor).
+    /// Creates a piece from its cells, given as (column, row) with row 0 at the bottom.
     fn new(name: &str, cells: &[(usize, usize)]) -> Result<DropPiece, SetError> {
         if cells.is_empty() {
             return Err(SetError::NoCell(name.to_owned()));
@@ -135,17 +135,17 @@ impl DropPiece {
         })
     }
 
-    /// Name of the piece.
+    /// Returns the name of the piece.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn cells(&self) -> u8 {
         self.cells
     }
 
-    /// The rotations none, clockwise, anticlockwise, half turn.
+    /// Returns the four rotations: none, clockwise, anticlockwise, half turn.
     pub fn rotations(&self) -> &[Turned; ROTATIONS] {
         &self.rotations
     }
@@ -159,7 +159,7 @@ impl DropPiece {
 }
 
 impl PieceSet {
-    /// The seven tetrominoes O, J, L, I, S, Z, T.
+    /// Returns the seven tetrominoes O, J, L, I, S, Z, T.
     pub fn standard() -> PieceSet {
         PieceSet::parse(
             "O\n##\n##\n\nJ\n#..\n###\n\nL\n..#\n###\n\nI\n####\n\nS\n.##\n##.\n\nZ\n##.\n.##\n\nT\n.#.\n###\n",
@@ -167,7 +167,7 @@ impl PieceSet {
         .expect("the standard set is valid")
     }
 
-    /// The five pieces of one to four cells of Melax's benchmark: square, diagonal, corner, domino, dot.
+    /// Returns the five pieces of Melax's benchmark, which have one to four cells: square, diagonal, corner, domino, dot.
     pub fn small() -> PieceSet {
         PieceSet::parse(
             "square\n##\n##\n\ndiagonal\n#.\n.#\n\ncorner\n.#\n##\n\ndomino\n#\n#\n\ndot\n#\n",
@@ -175,8 +175,9 @@ impl PieceSet {
         .expect("the small set is valid")
     }
 
-    /// Parses a set: pieces as rows of `#` (filled) and `.` (empty), with an empty line between pieces. A line with
-    /// any other character directly above a piece is its name; a line that begins with `//` is a comment.
+    /// Parses a set from text. Each piece consists of rows of `#` (filled) and `.` (empty), with an empty line between
+    /// pieces. If the first line of a piece contains any other character, it is the piece's name. A line that begins with
+    /// `//` is a comment.
     pub fn parse(text: &str) -> Result<PieceSet, SetError> {
         let mut pieces: Vec<DropPiece> = Vec::new();
         let mut block: Vec<(usize, &str)> = Vec::new();
@@ -203,13 +204,13 @@ impl PieceSet {
         Ok(PieceSet { pieces })
     }
 
-    /// Number of pieces; at least one.
+    /// Returns the number of pieces, which is at least one.
     #[expect(clippy::len_without_is_empty, reason = "a set is never empty")]
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// All pieces.
+    /// Returns all pieces.
     pub fn pieces(&self) -> &[DropPiece] {
         &self.pieces
     }
@@ -225,7 +226,7 @@ impl PieceSet {
     }
 }
 
-/// Parses one block of lines, or returns `None` for an empty block.
+/// Parses the lines of one piece. Returns `None` if there are no lines.
 fn parse_piece(block: &[(usize, &str)], number: usize) -> Result<Option<DropPiece>, SetError> {
     let Some(&(_, first)) = block.first() else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The board: 10 columns of 20 visible rows, with the rows above that a rule set adds.
+//! The board: 10 columns with 20 visible rows, and up to two rows above them that depend on the rule set.
 
 use super::placements::Placement;
 use super::shapes::shape;
@@ -12,14 +12,15 @@ pub(crate) const WIDTH: usize = 10;
 /// Number of visible rows.
 pub(crate) const VISIBLE: usize = 20;
 
-/// The rows of a board.
+/// Rule set for the rows of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rows {
-    /// 20 rows; nothing may stick out above.
+    /// 20 rows. No cell of a piece may be above them.
     Twenty,
-    /// Two more rows above the visible ones. They behave like the others; pieces spawn at the same visible place.
+    /// 20 visible rows and two more rows above them, which behave like the visible rows. Pieces spawn at the same visible
+    /// place.
     TwentyTwo,
-    /// The cartridge's rule: cells may be in two rows above, which always read as empty; what locks there is lost.
+    /// The cartridge's rule: pieces may move in two rows above the visible ones, but cells that lock there disappear.
     TwentyPlusTwo,
 }
 
@@ -27,7 +28,7 @@ impl Rows {
     /// All rule sets.
     pub const ALL: [Rows; 3] = [Rows::Twenty, Rows::TwentyTwo, Rows::TwentyPlusTwo];
 
-    /// Number of rows above the visible ones.
+    /// Returns the number of rows above the visible ones.
     pub const fn above(self) -> usize {
         match self {
             Rows::Twenty => 0,
@@ -35,12 +36,12 @@ impl Rows {
         }
     }
 
-    /// Number of rows in which pieces move.
+    /// Returns the number of rows in which pieces move.
     pub const fn count(self) -> usize {
         VISIBLE + self.above()
     }
 
-    /// Number of rows that keep their cells.
+    /// Returns the number of rows in which locked cells stay.
     pub const fn kept(self) -> usize {
         match self {
             Rows::Twenty | Rows::TwentyPlusTwo => VISIBLE,
@@ -75,7 +76,7 @@ impl FromStr for Rows {
     }
 }
 
-/// A board. Bit `r + above` of a column is visible row `r`; the highest row has the lowest bit.
+/// A board. Bit `r + above` of a column is the cell in visible row `r`, so the top row has the lowest bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Board {
     pub(crate) columns: [u32; WIDTH],
@@ -85,13 +86,13 @@ pub struct Board {
 /// Result of locking a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Locked {
-    /// The board after the full rows are gone.
+    /// Board after full rows have been removed.
     pub board: Board,
     /// Number of rows cleared.
     pub lines: u8,
 }
 
-/// Error for a board that cannot be read or a piece that cannot be put.
+/// Error for a board that cannot be parsed, or a piece that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BoardError {
     /// The name of a rule set is unknown.
@@ -108,17 +109,17 @@ pub enum BoardError {
     /// A row of the text has the wrong length.
     #[error("row {row} has {given} cells: 10 are needed")]
     RowLength {
-        /// Number of the row, counted from 1 at the top.
+        /// Index of the row, counted from 1 at the top.
         row: usize,
         /// Number of cells in the text.
         given: usize,
     },
-    /// A character stands for neither a filled nor an empty cell.
+    /// A character represents neither a filled nor an empty cell.
     #[error("`{found}` in row {row} is not a cell: use X or # for filled, _ or . for empty")]
     Cell {
-        /// Number of the row, counted from 1 at the top.
+        /// Index of the row, counted from 1 at the top.
         row: usize,
-        /// The character.
+        /// The invalid character.
         found: char,
     },
     /// The piece does not fit at a placement.
@@ -136,7 +137,7 @@ pub enum BoardError {
 }
 
 impl Board {
-    /// Returns the empty board of a rule set.
+    /// Returns the empty board for a rule set.
     pub const fn empty(rows: Rows) -> Board {
         Board {
             columns: [0; WIDTH],
@@ -144,7 +145,7 @@ impl Board {
         }
     }
 
-    /// Parses rows of text, the last of which is the floor row. Missing rows above are empty.
+    /// Parses rows of text, the last of which is the floor row. Rows above the text are empty.
     pub fn parse<S: AsRef<str>>(rows: Rows, text: &[S]) -> Result<Board, BoardError> {
         let mut board = Board::empty(rows);
         let most = rows.kept();
@@ -181,23 +182,23 @@ impl Board {
         self.rows
     }
 
-    /// Whether the cell in column `x` and visible row `y` is filled. Rows above the visible ones are negative.
+    /// Returns whether the cell in column `x` and visible row `y` is filled. `y` is negative above the visible rows.
     pub fn is_filled(&self, x: usize, y: i8) -> bool {
         let bit = i32::from(y) + self.rows.above() as i32;
         bit >= 0 && self.columns[x] >> bit & 1 == 1
     }
 
-    /// Whether no cell is filled.
+    /// Returns whether no cell is filled.
     pub fn is_empty(&self) -> bool {
         self.columns == [0; WIDTH]
     }
 
-    /// Mask of all rows in which pieces move.
+    /// Returns a mask of all rows in which pieces move.
     pub(crate) const fn mask(&self) -> u32 {
         (1 << self.rows.count()) - 1
     }
 
-    /// Whether `piece` fits at the place where it spawns. If not, the game is over.
+    /// Returns whether `piece` fits at the position where it spawns. If it does not fit, the game is over.
     pub fn spawns(&self, piece: Piece) -> bool {
         let above = self.rows.above() as i8;
         shape(piece, 0)
@@ -205,7 +206,7 @@ impl Board {
             .all(|&(dx, dy)| self.columns[(5 + dx) as usize] >> (dy + above) & 1 == 0)
     }
 
-    /// Locks a piece where it is, and removes full rows. The placement must be one of the piece's on this board.
+    /// Locks a piece and removes full rows. The piece must fit at the placement.
     #[inline]
     pub fn lock(&self, piece: Piece, placement: Placement) -> Locked {
         let mut board = *self;
@@ -232,7 +233,7 @@ impl Board {
         }
     }
 
-    /// Locks a piece after a check that it fits.
+    /// Locks a piece and removes full rows. Returns an error if the piece does not fit at the placement.
     pub fn try_lock(&self, piece: Piece, placement: Placement) -> Result<Locked, BoardError> {
         let error = BoardError::Placement {
             piece,
@@ -259,7 +260,7 @@ impl Board {
     }
 
     fn remove_rows(&mut self, mut rows: u32) {
-        // From the highest full row downwards, so that the rows that remain to be removed keep their place.
+        // Starts with the highest full row, so that the other full rows keep their positions.
         while rows != 0 {
             let row = rows.trailing_zeros();
             let above = (1u32 << row) - 1;
@@ -271,7 +272,7 @@ impl Board {
         }
     }
 
-    /// Returns the rows as text from the highest that has a filled cell down to the floor.
+    /// Returns the rows as text, from the highest row with a filled cell down to the floor.
     pub fn rows(&self) -> Vec<String> {
         let all = self.columns.iter().fold(0, |all, column| all | column);
         let first = all.trailing_zeros().min(self.rows.count() as u32);

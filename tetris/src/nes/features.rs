@@ -8,7 +8,7 @@ use crate::Piece;
 /// Number of features.
 pub const FEATURES: usize = 17;
 
-/// Names of the features in their order.
+/// Names of the features, in the order of [`Features`].
 pub const FEATURE_NAMES: [&str; FEATURES] = [
     "total_lines_cleared",
     "total_lock_height",
@@ -32,7 +32,7 @@ pub const FEATURE_NAMES: [&str; FEATURES] = [
 /// Weights of the features.
 pub type Weights = [f64; FEATURES];
 
-/// The published weights of the search over two pieces.
+/// Published weights of the search over two pieces.
 pub const WEIGHTS_BFS: Weights = [
     1.3282276908835944,
     9.846486271141757,
@@ -53,7 +53,7 @@ pub const WEIGHTS_BFS: Weights = [
     3.935193440623512,
 ];
 
-/// The published weights that were trained on the best third of the games.
+/// Published weights that were trained on the best third of the games.
 pub const WEIGHTS_BFS33: Weights = [
     -17.37233996631332,
     28.032583469672563,
@@ -74,14 +74,14 @@ pub const WEIGHTS_BFS33: Weights = [
     0.9258750629698255,
 ];
 
-/// Order in which the published program adds the weighted features after the first term. Sums of floating-point
-/// numbers depend on it, and equal results depend on the sums.
+/// Order in which the published program adds the weighted features after the first one. The rounding of a floating-point
+/// sum depends on the order, so the same order is required to reproduce the published results.
 const ORDER: [usize; 16] = [1, 11, 2, 3, 5, 4, 6, 7, 8, 10, 9, 14, 15, 16, 12, 13];
 
-/// Value of a move that clears four lines, in place of its weighted number of lines.
+/// Term that replaces the weighted number of rows cleared if a move clears four rows.
 const TETRIS: f64 = -1e9;
 
-/// The features of a move.
+/// Features of a move, in the order of [`FEATURE_NAMES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Features(pub [i32; FEATURES]);
 
@@ -91,7 +91,7 @@ impl Features {
         BoardSums::of(board).features_after(piece, placement)
     }
 
-    /// Returns the value: the weighted sum, with −10⁹ in place of the first term if four lines were cleared.
+    /// Returns the value, which is the weighted sum of the features. If four rows were cleared, the first term is −10⁹.
     #[inline(always)]
     pub fn value(&self, weights: &Weights) -> f64 {
         let mut sum = match self.0[0] {
@@ -110,11 +110,11 @@ impl Features {
 pub struct Valued {
     /// The placement.
     pub placement: Placement,
-    /// Its value; lower is better.
+    /// Value of the placement; lower is better.
     pub value: f64,
 }
 
-/// Finds every placement of a piece and its value. `placements` is a buffer; `values` is overwritten.
+/// Writes every placement of a piece and its value to `values`. `placements` is a buffer, which is overwritten.
 pub fn evaluate_all(
     board: &Board,
     piece: Piece,
@@ -129,7 +129,7 @@ pub fn evaluate_all(
     evaluate_all_portable(board, piece, weights, placements, values);
 }
 
-/// The body of [`evaluate_all`] without any choice of instructions.
+/// Implements [`evaluate_all`] for the instruction sets that the caller is compiled for.
 #[inline(always)]
 fn evaluate_all_portable(
     board: &Board,
@@ -144,14 +144,14 @@ fn evaluate_all_portable(
         return;
     }
     let sums = BoardSums::of(board);
-    // A loop and no closure: closures do not inherit the instructions that the caller is compiled for.
+    // This is a loop because a closure would not be compiled with the caller's instruction sets.
     for &placement in placements.list() {
         let value = sums.features_after(piece, placement).value(weights);
         values.push(Valued { placement, value });
     }
 }
 
-/// The same code compiled for processors with AVX2, which also have instructions to count bits.
+/// The same code, compiled for processors with AVX2 and instructions that count bits.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod fast {
@@ -173,8 +173,8 @@ mod fast {
         values: &mut Vec<Valued>,
     ) {
         assert!(available());
-        // SAFETY: the processor has every instruction set that the function is compiled for: see the line above. The
-        // function itself is safe code.
+        // SAFETY: the line above checks that the processor has every instruction set that the function is compiled for.
+        // The function itself is safe code.
         unsafe { with_avx2(board, piece, weights, placements, values) }
     }
 
@@ -190,7 +190,7 @@ mod fast {
     }
 }
 
-// Indices of the counts of a column that add up over the columns.
+// Indices into `Counts`.
 const HOLES: usize = 0;
 const WEIGHTED_HOLES: usize = 1;
 const HOLE_DEPTHS: usize = 2;
@@ -199,21 +199,21 @@ const HEIGHT: usize = 4;
 const SOLID: usize = 5;
 const WEIGHTED_SOLID: usize = 6;
 
-/// Counts of one column that add up over the columns. Eight numbers fill one vector register.
+/// Counts of one column. The counts of a board are the sums over its columns. Eight numbers fill one vector register.
 type Counts = [i32; 8];
 
-/// One small number for each column, at index 1 to 10; the others fill a vector register.
+/// One small number for each column, at the indices 1 to 10. The other elements fill up a vector register.
 type PerColumn = [i16; 16];
 
-/// Height that stands for a wall: above any column.
+/// Height that represents a wall. It is greater than the height of any column.
 const WALL: i16 = 64;
 
-/// Counts of a board, from which the features of the moves on it are made: a move changes at most four columns.
+/// Counts of a board. They make it fast to compute the features of a move, because a move changes at most four columns.
 #[derive(Clone, Copy, Debug)]
 pub struct BoardSums {
     board: Board,
     rows: i32,
-    /// Difference between bits of the board and bits of `columns`: the rows that never keep cells.
+    /// Number of top rows in which locked cells do not stay. `columns` does not contain these rows.
     shift: u32,
     columns: [u32; WIDTH],
     counts: [Counts; WIDTH],
@@ -221,15 +221,16 @@ pub struct BoardSums {
     heights: PerColumn,
     min_depths: PerColumn,
     max_depths: PerColumn,
-    /// Changes between the columns `x − 1` and `x`; at both ends, −(filled cells of the outer column).
+    /// Result of the function [`changes`] for each pair of neighbouring columns, walls included.
     changes: [i32; WIDTH + 1],
     all_changes: i32,
-    /// Rows without an empty cell in the columns left of `x`, and in those from `x` on.
+    /// Mask, for each `x`, of the rows that have no empty cell to the left of column `x`.
     full_left: [u32; WIDTH + 1],
+    /// Mask, for each `x`, of the rows that have no empty cell in column `x` or to its right.
     full_right: [u32; WIDTH + 1],
 }
 
-/// Counts of a column, with its height and its least and greatest depth of a hole.
+/// Counts of a column, its height, and the minimum and maximum depth of its holes.
 struct Column {
     counts: Counts,
     height: i16,
@@ -237,7 +238,7 @@ struct Column {
     max_depth: i16,
 }
 
-/// Sum of the positions of the set bits. Five counts of bits are faster here than a table.
+/// Returns the sum of the positions of the set bits. Counting bits five times is faster here than a lookup table.
 #[inline(always)]
 fn position_sum(bits: u32) -> i32 {
     const DIGITS: [u32; 5] = [
@@ -255,7 +256,7 @@ fn position_sum(bits: u32) -> i32 {
 }
 
 impl Column {
-    /// Counts a column of `rows` rows; the highest row has bit 0.
+    /// Computes the counts of a column with `rows` rows. Bit 0 is the top row.
     #[inline(always)]
     fn of(column: u32, rows: i32) -> Column {
         let all = (1u32 << rows) - 1;
@@ -268,7 +269,7 @@ impl Column {
         counts[HOLES] = holes;
         counts[WEIGHTED_HOLES] = hole_positions + holes;
         counts[HOLE_DEPTHS] = hole_positions - top * holes;
-        // The change from the air to the column's top does not count.
+        // The change from the empty cells above the column to its top does not count.
         counts[TRANSITIONS] = changes - i32::from(top > 0 && column != 0);
         counts[HEIGHT] = rows - top;
         counts[SOLID] = solid;
@@ -290,7 +291,7 @@ impl Column {
 }
 
 impl BoardSums {
-    /// Counts a board.
+    /// Computes the counts of a board.
     #[inline(always)]
     pub fn of(board: &Board) -> BoardSums {
         let rows = board.rows.kept() as i32;
@@ -331,7 +332,7 @@ impl BoardSums {
         sums
     }
 
-    /// Returns the features of a move without lines that leaves the board as it is.
+    /// Returns the features of the board itself, with 0 for rows cleared and for the lock height.
     pub fn features(&self) -> Features {
         self.assemble(
             0,
@@ -438,7 +439,7 @@ impl BoardSums {
     #[inline(always)]
     #[expect(
         clippy::too_many_arguments,
-        reason = "the parts of one board, before they are one"
+        reason = "the arguments are the counts of one board and exist only here"
     )]
     fn assemble(
         &self,
@@ -478,7 +479,7 @@ impl BoardSums {
             i32::from(min_depth),
             i32::from(max_depth),
             total[TRANSITIONS],
-            // Above the pile only the walls would count: their part is twice the pile's height.
+            // Adds the walls' part that does not depend on the outer columns: see `changes`.
             row_changes + 2 * highest,
             total[HEIGHT],
             highest,
@@ -490,8 +491,9 @@ impl BoardSums {
     }
 }
 
-/// Changes between filled and empty from column `x − 1` to column `x`. A wall changes into every empty cell of the
-/// pile: of that, the part that depends on the outer column is −(its filled cells).
+/// Returns the number of rows in which the columns `x − 1` and `x` differ. A wall differs from each empty cell of the outer
+/// column up to the pile's height, so their number is the pile's height minus the column's filled cells. For a wall this
+/// function returns only minus the number of filled cells; the caller adds the pile's height for each wall.
 #[inline(always)]
 fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
     match x {

@@ -1,8 +1,8 @@
-//! Generators of pieces: the cartridge's shift register, and the piece sets of the published results.
+//! Piece generators: the cartridge's shift register, and the generator of the piece sets for the published results.
 
 use crate::{Mt19937, Piece, Rng};
 
-/// The cartridge's order of the pieces.
+/// Order in which the cartridge numbers the pieces.
 pub const CARTRIDGE_ORDER: [Piece; 7] = [
     Piece::T,
     Piece::J,
@@ -13,8 +13,8 @@ pub const CARTRIDGE_ORDER: [Piece; 7] = [
     Piece::I,
 ];
 
-/// Probabilities of the cartridge's next piece in 32nds, with uniform bits: the row is the last piece, the column
-/// the next one, both in [`CARTRIDGE_ORDER`].
+/// Probabilities of the cartridge's next piece, in 32nds, if the register's bits are uniformly distributed. The row is
+/// the last piece and the column is the next piece, both in [`CARTRIDGE_ORDER`].
 pub const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
     [1, 5, 6, 5, 5, 5, 5],
     [6, 1, 5, 5, 5, 5, 5],
@@ -27,7 +27,7 @@ pub const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
 
 const SPAWN_IDS: [u16; 7] = [0x02, 0x07, 0x08, 0x0a, 0x0b, 0x0e, 0x12];
 
-/// The cartridge's generator: a 16-bit shift register, stepped once a frame, and a count of pieces.
+/// The cartridge's generator: a 16-bit shift register, which is stepped once per frame, and a count of pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cartridge {
     register: u16,
@@ -47,16 +47,16 @@ impl Cartridge {
         Cartridge {
             register,
             count,
-            last: last.expect("the order has every piece"),
+            last: last.expect("CARTRIDGE_ORDER contains every piece"),
         }
     }
 
-    /// Returns the register.
+    /// Returns the state of the register.
     pub const fn register(&self) -> u16 {
         self.register
     }
 
-    /// Steps the register once, as the cartridge does in every frame.
+    /// Steps the register once. The cartridge does this in every frame.
     pub const fn step(&mut self) {
         let feedback = (self.register >> 1 ^ self.register >> 9) & 1;
         self.register = self.register >> 1 | feedback << 15;
@@ -76,8 +76,8 @@ impl Cartridge {
         CARTRIDGE_ORDER[index]
     }
 
-    /// Draws a game of `pieces` pieces, with `frames` steps before each. Without a fixed number of frames (`None`),
-    /// each piece takes a random 20 to 60 of them.
+    /// Draws the `pieces` pieces of a game and makes `frames` steps before each piece. If `frames` is `None`, makes a
+    /// random number of 20 to 60 steps before each piece.
     pub fn game(&mut self, pieces: usize, frames: Option<u32>, rng: &mut Rng) -> Vec<Piece> {
         let mut game = Vec::with_capacity(pieces);
         for _ in 0..pieces {
@@ -91,7 +91,7 @@ impl Cartridge {
     }
 }
 
-/// Number of pieces of a game in the published piece sets.
+/// Number of pieces per game in the published piece sets.
 pub const ARTICLE_GAME_LENGTH: usize = 1825;
 
 const ARTICLE_ORDER: [Piece; 7] = [
@@ -104,8 +104,8 @@ const ARTICLE_ORDER: [Piece; 7] = [
     Piece::O,
 ];
 
-/// The piece sets of the published results: two Mersenne Twisters, seeded with `seed` and `seed + 1`. The streams
-/// and the last piece continue from game to game.
+/// Generator of the piece sets for the published results. It uses two Mersenne Twisters, seeded with `seed` and
+/// `seed + 1`. Their states and the last piece carry over from each game to the next.
 #[derive(Clone, Debug)]
 pub struct ArticleSets {
     first: Mt19937,
@@ -114,7 +114,7 @@ pub struct ArticleSets {
 }
 
 impl ArticleSets {
-    /// Creates the sets of a seed. The published results have seed 205.
+    /// Creates the generator from a seed. The published results use the seed 205.
     pub fn new(seed: u32) -> ArticleSets {
         ArticleSets {
             first: Mt19937::new(seed),
@@ -123,7 +123,8 @@ impl ArticleSets {
         }
     }
 
-    /// Draws the next piece: one of eight numbers, and again one of seven if that is the last piece or none.
+    /// Draws the next piece. Draws a number below eight; if that is the last piece or no piece, draws a number below seven
+    /// from the other generator.
     pub fn draw(&mut self) -> Piece {
         let mut number = self.first.boost_below(8);
         if number == 7 || number == self.last {
@@ -133,14 +134,13 @@ impl ArticleSets {
         ARTICLE_ORDER[number as usize]
     }
 
-    /// Draws the next game.
+    /// Draws the pieces of the next game.
     pub fn game(&mut self) -> Vec<Piece> {
         (0..ARTICLE_GAME_LENGTH).map(|_| self.draw()).collect()
     }
 }
 
-/// Returns the probability of a piece after `last` in the published piece sets: 2/56 for a repetition, otherwise
-/// 9/56.
+/// Returns the probability of `next` after `last` in the published piece sets: 2/56 if the pieces are equal, otherwise 9/56.
 pub fn article_transition(last: Piece, next: Piece) -> f64 {
     if last == next { 2.0 / 56.0 } else { 9.0 / 56.0 }
 }

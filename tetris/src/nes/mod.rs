@@ -1,7 +1,7 @@
-//! Nintendo Tetris: rules, generators, scoring, reachable placements, and the 17 features of published searches.
+//! Nintendo Tetris: rules, piece generators, scoring, reachable placements, and the 17 features of published searches.
 //!
-//! Rows count from the top: row 0 is the highest visible row. A placement is the orientation and the centre of a
-//! resting piece.
+//! Rows are numbered from the top: row 0 is the highest visible row. A placement consists of the orientation and the
+//! centre of a resting piece.
 
 mod board;
 mod features;

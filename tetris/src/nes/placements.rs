@@ -1,4 +1,5 @@
-//! Reachable placements without gravity: one flood fill over all orientations, a column of positions at a time.
+//! Placements that are reachable without gravity. A flood fill over all orientations finds them; it processes all
+//! positions in a column at once.
 
 use super::board::{Board, Rows, WIDTH};
 use super::shapes::{Shape, orientations};
@@ -8,10 +9,10 @@ use std::collections::VecDeque;
 /// Column of the centre of a piece that spawns, in row 0.
 const SPAWN_X: usize = 5;
 
-/// A resting piece: its orientation and centre.
+/// Orientation and centre of a resting piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Placement {
-    /// Orientation: 0 spawns, then clockwise.
+    /// Orientation: the number of clockwise turns from the spawn orientation.
     pub orientation: u8,
     /// Column of the centre.
     pub x: i8,
@@ -19,13 +20,13 @@ pub struct Placement {
     pub y: i8,
 }
 
-/// A buffer of placements to reuse.
+/// A reusable buffer of placements.
 #[derive(Clone, Debug, Default)]
 pub struct Placements {
     list: Vec<Placement>,
 }
 
-/// Masks of positions: for each orientation and column of the centre, one bit a row.
+/// Masks of positions, for each orientation and each column of the centre. Each bit is a row of the centre.
 type Positions = [[u32; WIDTH]; 4];
 
 impl Placements {
@@ -34,15 +35,15 @@ impl Placements {
         Placements::default()
     }
 
-    /// Finds every reachable resting state of a piece: from the spawn position by steps to the left, to the right
-    /// and down and by turns either way, each only if all four cells are inside and empty. The order is by
-    /// orientation, column, row. A piece that cannot spawn has none.
+    /// Finds every resting position that a piece can reach from its spawn position by steps to the left, to the right and
+    /// down, and by turns in both directions. After each step all four cells must be inside the board and empty. Returns
+    /// the placements sorted by orientation, column and row. Returns no placements if the piece cannot spawn.
     pub fn find(&mut self, board: &Board, piece: Piece) -> &[Placement] {
         self.find_inline(board, piece);
         &self.list
     }
 
-    /// Returns the placements that were found last.
+    /// Returns the placements that the last search found.
     pub fn list(&self) -> &[Placement] {
         &self.list
     }
@@ -59,7 +60,7 @@ impl Placements {
         let reached = flood(&free, shapes.len(), 1 << above);
         for orientation in 0..shapes.len() {
             for x in 0..WIDTH {
-                // Rows downwards have higher bits: a piece rests where the next bit is not free.
+                // A piece rests if the row below, which is the next higher bit, is not free.
                 let mut rests = reached[orientation][x] & !(free[orientation][x] >> 1);
                 while rests != 0 {
                     self.list.push(Placement {
@@ -74,10 +75,10 @@ impl Placements {
     }
 }
 
-/// Positions at which all four cells are inside and empty.
+/// Returns the positions at which all four cells are inside the board and empty.
 #[inline(always)]
 fn free_positions(board: &Board, shapes: &[Shape]) -> Positions {
-    // Two columns on either side stand for the walls.
+    // Two columns without empty cells on each side represent the walls.
     let mut empty = [0u32; WIDTH + 4];
     for (padded, column) in empty[2..].iter_mut().zip(&board.columns) {
         *padded = !column & board.mask();
@@ -95,17 +96,17 @@ fn free_positions(board: &Board, shapes: &[Shape]) -> Positions {
     free
 }
 
-/// Positions that can be reached from the spawn position.
+/// Returns the positions that can be reached from the spawn position.
 #[inline(always)]
 fn flood(free: &Positions, orientations: usize, spawn: u32) -> Positions {
     let mut reached = [[0; WIDTH]; 4];
     reached[0][SPAWN_X] = fall(spawn, free[0][SPAWN_X]);
-    let mut changed = 1u32; // one bit an orientation
+    let mut changed = 1u32; // one bit per orientation
     while changed != 0 {
         let at = changed.trailing_zeros() as usize;
         changed &= changed - 1;
         shift(&mut reached[at], &free[at]);
-        // A turn either way: with two orientations both lead to the same one.
+        // Turn in both directions. With two orientations both turns lead to the same orientation.
         let turns = [
             (at + 1) % orientations,
             (at + orientations - 1) % orientations,
@@ -145,7 +146,7 @@ fn shift(reached: &mut [u32; WIDTH], free: &[u32; WIDTH]) {
     }
 }
 
-/// Steps from one column into the next, and falls there. Returns the new positions.
+/// Moves positions from one column to the next, and downwards there. Returns the new positions.
 #[inline(always)]
 fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize) -> u32 {
     let new = reached[from] & free[to] & !reached[to];
@@ -155,15 +156,16 @@ fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize)
     new
 }
 
-/// Extends positions downwards along free ones. The addition carries from each seed's run to its end: the bits that
-/// it leaves different are those at and above the highest seed of the run, except for the seed's own rows below.
+/// Extends seeds downwards, which is towards higher bits, along runs of free positions. In each run, the addition carries
+/// from the lowest seed to the end of the run. The carry clears all bits that it passes except seeds, so the cleared bits
+/// and the seeds together are the result.
 #[inline(always)]
 fn fall(seeds: u32, free: u32) -> u32 {
     (free & !((free + seeds) ^ seeds)) | seeds
 }
 
-/// The numbers that the published search gives to positions: the order of a breadth-first search on the empty board
-/// (turns clockwise and anticlockwise, then down, left, right). Equal values are ordered by them.
+/// Index that the published search assigns to each position, used to order placements with equal values. It is the
+/// order of a breadth-first search on the empty board (turns clockwise and anticlockwise, then down, left, right).
 #[derive(Clone, Debug)]
 pub struct Numbering {
     numbers: Vec<u16>,
@@ -171,7 +173,7 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// Numbers the positions of all pieces on the empty board of a rule set.
+    /// Computes the indices for all pieces with a rule set.
     pub fn new(rows: Rows) -> Numbering {
         let mut numbers = vec![u16::MAX; 7 * 4 * WIDTH * 32];
         for piece in Piece::ALL {
@@ -180,7 +182,7 @@ impl Numbering {
         Numbering { numbers, rows }
     }
 
-    /// Returns the number of a placement of a piece.
+    /// Returns the index of a placement of a piece.
     pub fn number(&self, piece: Piece, placement: Placement) -> u16 {
         let bit = (i32::from(placement.y) + self.rows.above() as i32) as usize;
         self.numbers[index(

@@ -1,9 +1,9 @@
 //! Points, levels and speed.
 
-/// The score at which the original display stops: 999,999. A game at or above it is a *maxout*.
+/// Highest score that the original display can show. A game with at least this score is a *maxout*.
 pub const MAXOUT: u32 = 999_999;
 
-/// Returns the number of lines at which a game with the given start level leaves that level.
+/// Returns the number of rows cleared at which a game with the given start level leaves that level.
 pub const fn first_transition(start_level: u32) -> u32 {
     let early = 10 * start_level + 10;
     let late = (10 * start_level).saturating_sub(50);
@@ -11,7 +11,7 @@ pub const fn first_transition(start_level: u32) -> u32 {
     if early < late { early } else { late }
 }
 
-/// Returns the level of a game with the given start level after `lines` lines.
+/// Returns the level of a game with the given start level after `lines` rows have been cleared.
 pub const fn level_at(start_level: u32, lines: u32) -> u32 {
     let first = first_transition(start_level);
     if lines < first {
@@ -20,7 +20,7 @@ pub const fn level_at(start_level: u32, lines: u32) -> u32 {
     start_level + 1 + (lines - first) / 10
 }
 
-/// Returns the points of a clear. `level` is the level after the lines have been counted.
+/// Returns the points for clearing `lines` rows with one piece. `level` is the level after these rows have been counted.
 pub const fn points(lines: u8, level: u32) -> u32 {
     let base = match lines {
         1 => 40,
@@ -32,7 +32,7 @@ pub const fn points(lines: u8, level: u32) -> u32 {
     base * (level + 1)
 }
 
-/// Returns the number of frames in which a piece falls by one row.
+/// Returns the number of frames that a piece takes to fall by one row.
 pub const fn frames_per_row(level: u32) -> u32 {
     match level {
         0..=8 => 48 - 5 * level,
@@ -45,12 +45,12 @@ pub const fn frames_per_row(level: u32) -> u32 {
     }
 }
 
-/// Score, lines and level of a game.
+/// Score, rows cleared and level of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Score {
     /// Points.
     pub points: u32,
-    /// Lines cleared.
+    /// Number of rows cleared.
     pub lines: u32,
     /// Level.
     pub level: u32,
@@ -68,7 +68,7 @@ impl Score {
         }
     }
 
-    /// Counts the lines of one piece.
+    /// Adds the rows cleared by one piece.
     pub const fn add(&mut self, lines: u8) {
         self.lines += lines as u32;
         self.level = level_at(self.start_level, self.lines);

@@ -1,8 +1,9 @@
-//! The orientations of the pieces.
+//! Shapes of the pieces in each orientation.
 
 use crate::Piece;
 
-/// Cells of a piece in one orientation, relative to its centre: columns to the right, rows downwards.
+/// Cells (column, row) of a piece in one orientation, relative to its centre. Columns increase to the right, and rows
+/// downwards.
 pub type Shape = [(i8, i8); 4];
 
 const T: [Shape; 4] = [
@@ -37,7 +38,7 @@ const I: [Shape; 2] = [
     [(0, -2), (0, -1), (0, 0), (0, 1)],
 ];
 
-/// Returns the orientations of a piece clockwise, beginning with the one that spawns.
+/// Returns the orientations of a piece in clockwise order, starting with its orientation when it spawns.
 pub const fn orientations(piece: Piece) -> &'static [Shape] {
     match piece {
         Piece::T => &T,
@@ -50,7 +51,7 @@ pub const fn orientations(piece: Piece) -> &'static [Shape] {
     }
 }
 
-/// Returns the cells of one orientation.
+/// Returns the cells of a piece in one orientation.
 ///
 /// # Panics
 /// Panics if the piece has no such orientation.
@@ -58,17 +59,18 @@ pub const fn shape(piece: Piece, orientation: u8) -> &'static Shape {
     &orientations(piece)[orientation as usize]
 }
 
-/// The cells of one orientation, by columns.
+/// Cells of a piece in one orientation, grouped by column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ColumnShape {
     /// Leftmost column, relative to the centre.
     pub(crate) left: i8,
     /// Number of columns.
     pub(crate) width: u8,
-    /// Highest and lowest row, relative to the centre.
+    /// Highest row, relative to the centre.
     pub(crate) top: i8,
+    /// Lowest row, relative to the centre.
     pub(crate) bottom: i8,
-    /// Cells of each column; the lowest bit is the highest row.
+    /// Mask of the cells in each column; the lowest bit is the row `top`.
     pub(crate) masks: [u8; 4],
 }
 
@@ -114,7 +116,7 @@ const fn by_columns(shape: &Shape) -> ColumnShape {
     }
 }
 
-/// Returns the cells of one orientation by columns.
+/// Returns the cells of a piece in one orientation, grouped by column.
 #[inline(always)]
 pub(crate) fn column_shape(piece: Piece, orientation: u8) -> &'static ColumnShape {
     &COLUMN_SHAPES[piece.index()][usize::from(orientation)]

@@ -1,14 +1,14 @@
-//! The seven-bag: pieces come in permutations of all seven.
+//! The seven-bag generator: pieces come in random permutations of all seven pieces.
 
 use crate::{Piece, Rng};
 use std::fmt;
 use thiserror::Error;
 
-/// The pieces left in a bag, as a set.
+/// Set of the pieces that are left in a bag.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bag(u8);
 
-/// Error for pieces that no sequence of bags can give.
+/// Error for pieces that no sequence of bags can produce.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BagError {
     /// A piece is not left in the bag.
@@ -16,13 +16,13 @@ pub enum BagError {
     Impossible {
         /// The piece.
         piece: Piece,
-        /// Its position in the sequence, counted from 1.
+        /// Position of the piece in the sequence, counted from 1.
         position: usize,
-        /// Letters of the pieces left.
+        /// Letters of the pieces that are left in the bag.
         left: String,
     },
     /// A piece occurs twice in one bag.
-    #[error("piece {0} occurs twice: a bag has each piece once")]
+    #[error("piece {0} occurs twice: a bag contains each piece once")]
     Twice(Piece),
 }
 
@@ -30,7 +30,7 @@ impl Bag {
     /// A bag with all seven pieces.
     pub const FULL: Bag = Bag(0x7f);
 
-    /// Creates the bag in which exactly these pieces are left. An empty list stands for a new bag.
+    /// Creates a bag in which exactly these pieces are left. An empty list creates a full bag.
     pub fn of(pieces: &[Piece]) -> Result<Bag, BagError> {
         let mut bag = 0;
         for &piece in pieces {
@@ -42,7 +42,7 @@ impl Bag {
         Ok(if bag == 0 { Bag::FULL } else { Bag(bag) })
     }
 
-    /// Returns the bag after a sequence of pieces that begins with a full bag.
+    /// Returns the bag that is left after a sequence of pieces has been drawn, starting from a full bag.
     pub fn after(pieces: &[Piece]) -> Result<Bag, BagError> {
         let mut bag = Bag::FULL;
         for (index, &piece) in pieces.iter().enumerate() {
@@ -55,7 +55,8 @@ impl Bag {
         Ok(bag)
     }
 
-    /// Returns the bag without a piece, or `None` if the piece is not left. An empty bag becomes a full one.
+    /// Returns the bag after a piece has been drawn, or `None` if the bag does not contain the piece. A full bag replaces
+    /// an empty one.
     pub const fn take(self, piece: Piece) -> Option<Bag> {
         let bit = 1 << piece.index();
         if self.0 & bit == 0 {
@@ -65,12 +66,12 @@ impl Bag {
         Some(if left == 0 { Bag::FULL } else { Bag(left) })
     }
 
-    /// Whether a piece is left.
+    /// Returns whether the bag contains a piece.
     pub const fn has(self, piece: Piece) -> bool {
         self.0 >> piece.index() & 1 == 1
     }
 
-    /// Number of pieces left, 1 to 7. Each of them comes next with the same chance.
+    /// Returns the number of pieces left, from 1 to 7. Each of these pieces is equally likely to be next.
     pub const fn left(self) -> u32 {
         self.0.count_ones()
     }
@@ -86,7 +87,7 @@ impl Bag {
         let piece = self
             .pieces()
             .nth(index)
-            .expect("the bag has this many pieces");
+            .expect("the index is below the number of pieces in the bag");
         *self = self.take(piece).expect("the piece is in the bag");
         piece
     }

@@ -1,5 +1,6 @@
-//! Kick tables: the shifts that a turn tries in order. Built in are those of SRS, SRS+ and of the half turns of
-//! Jstris and TETR.IO; others are read from text in the format of solution-finder's kick files.
+//! Kick tables, which list the shifts that a turn tries in order until the piece fits. There are built-in tables for SRS,
+//! SRS+, and the half turns of Jstris and TETR.IO. Other tables are parsed from text in the format of solution-finder's
+//! kick files.
 
 use super::shapes::{Orientation, box_corner};
 use crate::Piece;
@@ -10,15 +11,15 @@ use thiserror::Error;
 /// A built-in kick table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kicks {
-    /// Turns without shifts; no half turns.
+    /// Turns without shifts, and without half turns.
     None,
-    /// The guideline's table; no half turns.
+    /// The guideline's table (SRS), without half turns.
     Srs,
     /// SRS with the half turns of Jstris.
     SrsJstris180,
     /// SRS with the half turns of TETR.IO.
     SrsTetrio180,
-    /// TETR.IO: SRS+ (another table for I) with its half turns.
+    /// The table of TETR.IO: SRS+, which has other shifts for I, with half turns.
     SrsPlus,
 }
 
@@ -61,7 +62,7 @@ impl FromStr for Kicks {
     }
 }
 
-/// Error for a kick table that cannot be read.
+/// Error for a kick table that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KickError {
     /// The name of a built-in table is unknown.
@@ -75,17 +76,17 @@ pub enum KickError {
         "line {line} of the kick table: `{key}` is not a turn: write for example T.NE, with N, E, S, W"
     )]
     Key {
-        /// Number of the line, counted from 1.
+        /// Index of the line of text, counted from 1.
         line: usize,
-        /// The text of the key.
+        /// Text of the key.
         key: String,
     },
     /// A turn occurs twice.
     #[error("line {line} of the kick table: `{key}` occurs twice")]
     Duplicate {
-        /// Number of the line, counted from 1.
+        /// Index of the line of text, counted from 1.
         line: usize,
-        /// The text of the key.
+        /// Text of the key.
         key: String,
     },
     /// A value is neither a list of shifts nor a reference.
@@ -93,28 +94,30 @@ pub enum KickError {
         "line {line} of the kick table: `{value}` is not a list of shifts such as (0,0)(-1,+1)"
     )]
     Value {
-        /// Number of the line, counted from 1.
+        /// Index of the line of text, counted from 1.
         line: usize,
-        /// The text of the value.
+        /// Text of the value.
         value: String,
     },
-    /// A reference leads to a turn without shifts of its own.
-    #[error("line {line} of the kick table: `{to}` has no shifts of its own")]
+    /// A reference names a turn that is missing or is itself a reference.
+    #[error(
+        "line {line} of the kick table: `{to}` has no list of shifts: refer to a turn that has one"
+    )]
     Reference {
-        /// Number of the line, counted from 1.
+        /// Index of the line of text, counted from 1.
         line: usize,
-        /// The turn referred to.
+        /// The turn that the reference names.
         to: String,
     },
     /// A quarter turn of a piece is missing.
-    #[error("kick table lacks {piece}.{turn}: all eight quarter turns of every piece are needed")]
+    #[error("kick table lacks {piece}.{turn}: all eight quarter turns of every piece are required")]
     Missing {
         /// The piece.
         piece: Piece,
         /// The turn, such as `NE`.
         turn: String,
     },
-    /// Some but not all half turns are present.
+    /// Some, but not all, half turns are present.
     #[error("kick table lacks {piece}.{turn}: give all half turns of every piece, or none")]
     MissingHalf {
         /// The piece.
@@ -130,7 +133,8 @@ type Shifts = Vec<(i8, i8)>;
 /// The shifts of every turn of every piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KickTable {
-    /// By piece, orientation before and orientation after: shifts of the lower left corner of the *cells*.
+    /// Shifts by piece, orientation before and orientation after the turn. They apply to the lower left corner of the
+    /// piece's cells, not of its box.
     shifts: Vec<Shifts>,
     half_turns: bool,
 }
@@ -233,9 +237,10 @@ impl KickTable {
         table
     }
 
-    /// Parses a table in the format of solution-finder's kick files: lines such as `T.NE=(0,0)(-1,0)(-1,+1)`, in
-    /// which N, E, S, W are the orientations, and references such as `J.NE=&T.NE`. The shifts move the pivot of the
-    /// piece. A mark `@` in front of a shift is ignored. Half turns are needed for all pieces or for none.
+    /// Parses a table in the format of solution-finder's kick files. It consists of lines such as
+    /// `T.NE=(0,0)(-1,0)(-1,+1)`, in which N, E, S and W are the orientations, and references such as `J.NE=&T.NE`. The
+    /// shifts apply to the piece's pivot. A mark `@` in front of a shift is ignored. The table must contain half turns for
+    /// all pieces or for none.
     pub fn parse(text: &str) -> Result<KickTable, KickError> {
         let entries = read_entries(text)?;
         let half_turns = entries.iter().any(|entry| HALF_TURNS.contains(&entry.turn));
@@ -262,18 +267,18 @@ impl KickTable {
         }
     }
 
-    /// Whether the table has half turns.
+    /// Returns whether the table has half turns.
     pub fn has_half_turns(&self) -> bool {
         self.half_turns
     }
 
-    /// Returns the shifts of a turn, applied to the lower left corner of the piece's cells. Empty if there is no
-    /// such turn.
+    /// Returns the shifts of a turn, which apply to the lower left corner of the piece's cells. Returns an empty slice if
+    /// there is no such turn.
     pub(crate) fn shifts(&self, piece: Piece, from: Orientation, to: Orientation) -> &[(i8, i8)] {
         &self.shifts[turn_index(piece, from, to)]
     }
 
-    /// Sets the shifts of a turn from shifts of the box.
+    /// Sets the shifts of a turn. `row` contains shifts of the piece's box.
     fn set(&mut self, piece: Piece, from: Orientation, to: Orientation, row: &[(i8, i8)]) {
         let (before, after) = (box_corner(piece, from), box_corner(piece, to));
         let shifts = row
@@ -288,7 +293,8 @@ fn turn_index(piece: Piece, from: Orientation, to: Orientation) -> usize {
     (piece.index() * 4 + from.index()) * 4 + to.index()
 }
 
-/// Cell of the box that kick files take for the pivot: the middle of 3 × 3; for I and O a cell of the piece.
+/// Returns the cell of the box that kick files use as the pivot: the middle of a 3 × 3 box, or a cell of the piece for I
+/// and O.
 fn pivot(piece: Piece, orientation: Orientation) -> (i8, i8) {
     match (piece, orientation) {
         (Piece::I, N) => (1, 2),
@@ -405,7 +411,7 @@ fn parse_shifts(value: &str) -> Option<Shifts> {
             let (dx, dy) = pair.split_once(',')?;
             let dx: i8 = dx.trim().trim_start_matches('@').trim().parse().ok()?;
             let dy: i8 = dy.trim().parse().ok()?;
-            // Longer shifts than the field make no sense and would overflow later.
+            // Shifts longer than the field would overflow later.
             (dx.abs() <= 10 && dy.abs() <= 40).then_some((dx, dy))
         })
         .collect()

@@ -1,7 +1,7 @@
-//! Fields of at most four rows in one word, and their placements: what a search for perfect clears needs.
+//! Fields of at most four rows, stored in one word, and their placements. Searches for perfect clears use these fields.
 //!
-//! A column takes six bits, of which the lowest is the floor row. Positions of pieces use all six; the air above is
-//! unlimited, and six rows of positions suffice for all that turns can do there.
+//! A column has six bits, of which the lowest is the floor row. Positions of pieces use all six bits. The space above the
+//! field is unlimited, but six rows of positions are enough to find every placement.
 
 use super::kicks::KickTable;
 use super::placements::DropMode;
@@ -18,33 +18,35 @@ const BITS: usize = 6;
 const FLOOR: u64 = 0x0041_0410_4104_1041;
 /// All bits of all columns.
 const ALL: u64 = (1 << (BITS * WIDTH)) - 1;
-/// The two rows of positions in which everything is free.
+/// The two highest rows of positions, which are always free.
 const AIR: u64 = FLOOR * 0b11_0000;
 const TOP: u64 = FLOOR << (BITS - 1);
 
-/// A field of at most four rows without full ones. Rows that were cleared are gone: `rows` counts those that are left.
+/// A field of at most four rows, none of which is full. Cleared rows are removed: `rows` counts the remaining rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LowField {
     cells: u64,
     rows: u8,
 }
 
-/// Error for a field from which no perfect clear of the wanted rows can be searched.
+/// Error for a field in which a perfect clear of the given rows cannot be searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LowFieldError {
     /// The number of rows is out of range.
     #[error("{0} rows are out of range: a perfect clear of 1 to 4 rows can be searched")]
     Rows(usize),
-    /// A cell is above the rows to clear.
-    #[error("field has filled cells above row {0}: the rows to clear must hold all of them")]
+    /// A filled cell is above the rows to clear.
+    #[error(
+        "field has filled cells above row {0}: the rows to clear must contain all filled cells"
+    )]
     TooHigh(usize),
-    /// The empty cells cannot be filled by whole pieces.
-    #[error("field has {0} empty cells in the rows to clear: a multiple of 4 is needed")]
+    /// Whole pieces cannot fill the empty cells.
+    #[error("field has {0} empty cells in the rows to clear: the number must be a multiple of 4")]
     Cells(u32),
 }
 
 impl LowField {
-    /// Returns the empty field of 1 to 4 rows.
+    /// Returns an empty field of 1 to 4 rows.
     pub fn empty(rows: usize) -> Result<LowField, LowFieldError> {
         if !(1..=MAX_LOW_ROWS).contains(&rows) {
             return Err(LowFieldError::Rows(rows));
@@ -72,41 +74,41 @@ impl LowField {
         Ok(low)
     }
 
-    /// Number of rows left.
+    /// Returns the number of remaining rows.
     pub const fn rows(&self) -> usize {
         self.rows as usize
     }
 
-    /// Whether everything is cleared.
+    /// Returns whether all rows have been cleared.
     pub const fn is_clear(&self) -> bool {
         self.rows == 0
     }
 
-    /// Number of empty cells in the rows left.
+    /// Returns the number of empty cells in the remaining rows.
     pub const fn empty_cells(&self) -> u32 {
         self.rows as u32 * WIDTH as u32 - self.cells.count_ones()
     }
 
-    /// Number of pieces that the rows left still take.
+    /// Returns the number of pieces that fill the remaining rows.
     pub const fn pieces_left(&self) -> usize {
         self.empty_cells() as usize / 4
     }
 
-    /// Returns a number that differs for different fields. Bits 4 and 5 of the columns from the third on are 0.
+    /// Returns a number that identifies the field. Bits 4 and 5 of the third and all later columns are 0.
     pub const fn key(&self) -> u64 {
         self.cells | (self.rows as u64 & 3) << 4 | (self.rows as u64 >> 2) << 10
     }
 
-    /// Returns the field as a whole board.
+    /// Returns the field as a [`Field`] of full height.
     pub fn to_field(&self) -> Field {
-        let mut field = Field::new(WIDTH, HEIGHT).expect("the size is valid");
+        let mut field = Field::new(WIDTH, HEIGHT).expect("WIDTH and HEIGHT are valid");
         for x in 0..WIDTH {
             field.columns[x] = self.cells >> (x * BITS) & 0b1111;
         }
         field
     }
 
-    /// Returns the field with a piece put down and full rows removed.
+    /// Returns the field after a piece has been placed and full rows have been removed.
     #[inline]
     pub fn put(&self, placement: SrsPlacement) -> LowField {
         let shape = SHAPES[placement.piece.index()][placement.orientation.index()].mask;
@@ -136,18 +138,19 @@ impl LowField {
         self
     }
 
-    /// Number of sides of empty cells that border on no other empty cell of the rows left.
+    /// Returns the number of sides of empty cells that do not border on another empty cell of the remaining rows.
     #[inline]
     pub fn open_sides(&self) -> u32 {
         let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));
         let right = empty & empty >> BITS;
         let up = empty & empty >> 1;
-        // Every empty cell has four sides; a side between two empty cells is no border for either.
+        // Every empty cell has four sides. Two neighbouring empty cells have one side each that does not count.
         4 * empty.count_ones() - 2 * (right.count_ones() + up.count_ones())
     }
 
-    /// Whether some pair of neighbouring columns without an empty row in common splits the empty cells into parts that
-    /// whole pieces cannot fill. No piece ever crosses such a pair, since rows only disappear.
+    /// Returns whether a border between two columns splits the empty cells into parts that whole pieces cannot fill. No
+    /// piece can cross the border if no row is empty on both sides of it, and this does not change, because rows are only
+    /// removed.
     #[inline]
     pub fn is_split(&self) -> bool {
         let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));
@@ -167,10 +170,10 @@ impl LowField {
     }
 }
 
-/// One orientation of a piece.
+/// Shape of a piece in one orientation.
 #[derive(Clone, Copy)]
 struct LowShape {
-    /// The cells at the lower left corner.
+    /// Mask of the cells if the piece is in the lower left corner.
     mask: u64,
     cells: [(u8, u8); 4],
     height: u8,
@@ -209,26 +212,26 @@ static SHAPES: [[LowShape; 4]; 7] = {
 #[derive(Clone, Copy, Debug)]
 struct LowKick {
     to: usize,
-    /// Bits by which a position moves; negative to the right end of the word.
+    /// Number of bits by which a position moves; negative towards the lowest bit.
     shift: i32,
     /// Positions whose target is within the six rows.
     inside: u64,
-    /// Positions whose target is above them, where everything is free.
+    /// Positions whose target is above the six rows, where every position is free.
     above: u64,
-    /// Whether a turn begins with this shift.
+    /// Whether this is the first shift of a turn.
     first: bool,
 }
 
-/// Finds placements on low fields under one kick table.
+/// Finds placements on low fields with a kick table.
 #[derive(Clone, Debug)]
 pub struct LowPlacements {
-    /// By piece and orientation before the turn.
+    /// Shifts by piece and orientation before the turn.
     kicks: Vec<Vec<LowKick>>,
     mode: DropMode,
 }
 
 impl LowPlacements {
-    /// Creates a finder.
+    /// Creates a finder for a kick table and a drop mode.
     pub fn new(table: &KickTable, mode: DropMode) -> LowPlacements {
         let mut kicks = Vec::new();
         for piece in Piece::ALL {
@@ -239,7 +242,7 @@ impl LowPlacements {
         LowPlacements { kicks, mode }
     }
 
-    /// Calls `visit` with every distinct placement of a piece that comes to rest within the rows left.
+    /// Calls `visit` with every distinct placement at which a piece comes to rest within the remaining rows.
     #[inline]
     pub fn for_each(&self, field: &LowField, piece: Piece, mut visit: impl FnMut(SrsPlacement)) {
         let rests = self.rests(field, piece);
@@ -302,7 +305,7 @@ impl LowPlacements {
     }
 }
 
-/// The shifts of all turns of a piece from one orientation, in order.
+/// Returns the shifts of all turns of a piece from one orientation, in order.
 fn turns_from(table: &KickTable, piece: Piece, from: Orientation) -> Vec<LowKick> {
     let mut kicks = Vec::new();
     for to in Orientation::ALL {
@@ -353,11 +356,11 @@ fn shifted(positions: u64, by: i32) -> u64 {
     }
 }
 
-/// Positions at which all four cells are empty.
+/// Returns the positions at which all four cells are empty.
 #[inline(always)]
 fn free_positions(field: &LowField, piece: Piece) -> [u64; 4] {
     let empty = !field.cells & ALL;
-    // The rows above the field are empty: what comes into a column from above is free.
+    // The rows above the field are empty, so the bits that a shift brings in from above are set.
     let mut lifted = [empty; 4];
     for (dy, lifted) in lifted.iter_mut().enumerate().skip(1) {
         let low = (1 << (BITS - dy)) - 1;
@@ -385,7 +388,7 @@ fn spread(mut reached: u64, free: u64) -> u64 {
     }
 }
 
-/// Positions that a straight fall from the air passes.
+/// Returns the positions that a piece passes when it falls straight down from above the field.
 fn fall(free: u64) -> u64 {
     let mut reached = free & AIR;
     for _ in 0..BITS {

@@ -1,6 +1,7 @@
-//! Guideline Tetris as perfect clears need it: turns with kicks, hold, previews and bags, without gravity.
+//! The parts of guideline Tetris that a search for perfect clears needs: turns with kicks, hold, previews and bags. There
+//! is no gravity.
 //!
-//! Rows count from the floor. The field has 10 columns and 40 rows; pieces spawn with their lowest cell in row 20.
+//! Rows are numbered from the floor. The field has 10 columns and 40 rows. Pieces spawn with their lowest cell in row 20.
 
 mod bag;
 mod kicks;
@@ -22,12 +23,12 @@ use crate::{Field, FieldError};
 
 /// Number of columns.
 pub const WIDTH: usize = 10;
-/// Number of rows, with the ones above the visible field.
+/// Number of rows, including the rows above the visible field.
 pub const HEIGHT: usize = 40;
-/// Row of the lowest cell of a piece that spawns.
+/// Row of the lowest cell of a spawning piece.
 pub const SPAWN_ROW: usize = 20;
 
-/// Returns the field of the given rows of text, the last of which is the floor row.
+/// Parses a field from rows of text, the last of which is the floor row.
 pub fn parse_field<S: AsRef<str>>(rows: &[S]) -> Result<Field, FieldError> {
     Field::parse(WIDTH, HEIGHT, rows)
 }

@@ -1,4 +1,4 @@
-//! Reachable placements: a flood fill over the orientations, a column of positions at a time.
+//! Reachable placements. A flood fill over all orientations finds them; it processes all positions in a column at once.
 
 use super::kicks::KickTable;
 use super::shapes::{Orientation, SrsPlacement, cells, first_equal};
@@ -7,12 +7,12 @@ use crate::{Field, Piece};
 use std::fmt;
 use std::str::FromStr;
 
-/// How pieces get to their places.
+/// Movement rule for pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropMode {
-    /// Steps to all sides and down, and turns, in any order.
+    /// A piece can step to both sides and down, and turn, in any order.
     Soft,
-    /// Turned and moved above everything, then dropped straight down.
+    /// A piece is turned and moved above the pile, and then falls straight down.
     Hard,
 }
 
@@ -39,22 +39,22 @@ impl FromStr for DropMode {
         match text {
             "soft" => Ok(DropMode::Soft),
             "hard" => Ok(DropMode::Hard),
-            _ => Err(format!("`{text}` is not a way to drop: use soft or hard")),
+            _ => Err(format!("`{text}` is not a drop mode: use soft or hard")),
         }
     }
 }
 
-/// Finds the placements of pieces under one kick table.
+/// Finds the placements of pieces with a kick table.
 #[derive(Clone, Debug)]
 pub struct Placements {
     kicks: KickTable,
     mode: DropMode,
 }
 
-/// Masks of positions by column of the leftmost cell; one bit a row of the lowest cell.
+/// Masks of positions, for each column of the leftmost cell. Each bit is a row of the lowest cell.
 type Positions = [u64; WIDTH];
 
-/// Resting places of a piece that differ, by the first orientation of each shape.
+/// Distinct placements of a piece. Orientations with the same shape are merged into the first of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacementSet {
     piece: Piece,
@@ -64,13 +64,13 @@ pub struct PlacementSet {
 const ROWS: u64 = (1 << HEIGHT) - 1;
 
 impl Placements {
-    /// Creates a finder for a kick table.
+    /// Creates a finder for a kick table and a drop mode.
     pub fn new(kicks: KickTable, mode: DropMode) -> Placements {
         Placements { kicks, mode }
     }
 
-    /// Finds every distinct resting place of a piece that can be reached from its spawn position. A piece that
-    /// cannot spawn has none.
+    /// Finds every distinct placement that a piece can reach. With [`DropMode::Soft`] the piece starts at its spawn
+    /// position, and there are no placements if it cannot spawn.
     pub fn find(&self, field: &Field, piece: Piece) -> PlacementSet {
         let free = Orientation::ALL.map(|orientation| free_positions(field, piece, orientation));
         let mut rests = [[0; WIDTH]; 4];
@@ -95,7 +95,7 @@ impl Placements {
         let spawn_x = if piece == Piece::O { 4 } else { 3 };
         let spawn = 1 << SPAWN_ROW & free[0][spawn_x];
         reached[0][spawn_x] = fall(spawn, free[0][spawn_x]);
-        let mut changed = u32::from(spawn != 0); // one bit an orientation
+        let mut changed = u32::from(spawn != 0); // one bit per orientation
         while changed != 0 {
             let at = changed.trailing_zeros() as usize;
             changed &= changed - 1;
@@ -114,7 +114,7 @@ impl Placements {
     }
 }
 
-/// Positions at which all four cells are inside and empty.
+/// Returns the positions at which all four cells are inside the field and empty.
 fn free_positions(field: &Field, piece: Piece, orientation: Orientation) -> Positions {
     let mut free = [ROWS; WIDTH];
     for (dx, dy) in cells(piece, orientation) {
@@ -131,7 +131,8 @@ fn free_positions(field: &Field, piece: Piece, orientation: Orientation) -> Posi
     free
 }
 
-/// Turns all positions: each takes the first shift that leads to a free one. Returns whether any is new.
+/// Turns all positions, each with the first shift that leads to a free position. Returns whether a new position was
+/// reached.
 fn turn(from: &Positions, shifts: &[(i8, i8)], free: &Positions, reached: &mut Positions) -> bool {
     let mut left = *from;
     let mut gained = 0;
@@ -177,7 +178,7 @@ fn move_sideways(reached: &mut Positions, free: &Positions) {
     }
 }
 
-/// Extends positions downwards along free ones, in steps of 1, 2, 4, … rows.
+/// Extends positions downwards along free positions, in steps of 1, 2, 4, … rows.
 fn fall(mut seeds: u64, mut free: u64) -> u64 {
     for step in [1, 2, 4, 8, 16, 32] {
         seeds |= seeds >> step & free;
@@ -187,7 +188,7 @@ fn fall(mut seeds: u64, mut free: u64) -> u64 {
 }
 
 impl PlacementSet {
-    /// Number of placements.
+    /// Returns the number of placements.
     pub fn len(&self) -> usize {
         self.rests
             .iter()
@@ -196,12 +197,12 @@ impl PlacementSet {
             .sum()
     }
 
-    /// Whether there is no placement: the piece cannot spawn.
+    /// Returns whether there is no placement, because the piece cannot spawn.
     pub fn is_empty(&self) -> bool {
         self.rests.iter().flatten().all(|&column| column == 0)
     }
 
-    /// Returns the placements by orientation, column and row.
+    /// Returns the placements, sorted by orientation, column and row.
     pub fn iter(&self) -> impl Iterator<Item = SrsPlacement> + '_ {
         Orientation::ALL.into_iter().flat_map(move |orientation| {
             (0..WIDTH).flat_map(move |x| {

@@ -1,29 +1,31 @@
-//! Hold and previews. With one slot for hold, each step places either the oldest unplaced piece or the one after it.
+//! Hold and previews. A player with one hold slot places either the oldest unplaced piece or the piece after it.
 
 use crate::Piece;
 use thiserror::Error;
 
-/// The pieces that a player knows: the oldest unplaced piece (held or current) and those after it.
+/// Queue of the pieces that a player knows: the oldest unplaced piece (held or current) and the pieces after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hold {
     pieces: Vec<Piece>,
     hold: bool,
 }
 
-/// The one or two different pieces that can be placed next, with their positions in the queue.
+/// The one or two distinct pieces that can be placed next, with their positions in the queue.
 pub type FirstChoices = Vec<(usize, Piece)>;
 
 /// Error for a choice that the queue does not offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HoldError {
     /// The position is not one of the choices.
-    #[error("piece number {0} of the queue cannot be placed now: only the first two can")]
+    #[error(
+        "the piece at index {0} of the queue cannot be placed now: place the first piece, or the second with hold"
+    )]
     Position(usize),
 }
 
 impl Hold {
-    /// Creates a queue. The first piece is the held one if there is one, else the current one: it makes no
-    /// difference. Without hold only the first piece can be placed.
+    /// Creates a queue. The first piece is the held piece if there is one, otherwise the current piece; both cases have
+    /// the same choices. If `hold` is false, only the first piece can be placed.
     pub fn new(pieces: Vec<Piece>, hold: bool) -> Hold {
         Hold { pieces, hold }
     }
@@ -33,7 +35,7 @@ impl Hold {
         &self.pieces
     }
 
-    /// Returns the pieces that can be placed next. Of two equal ones only the first.
+    /// Returns the pieces that can be placed next. If the first two pieces are equal, returns only the first.
     pub fn choices(&self) -> FirstChoices {
         let first = self.pieces.first().map(|&piece| (0, piece));
         let second = self.pieces.get(1).map(|&piece| (1, piece));
@@ -42,7 +44,7 @@ impl Hold {
         first.into_iter().chain(second).collect()
     }
 
-    /// Removes the piece at a position, which has been placed.
+    /// Removes the piece at a position from the queue and returns it.
     pub fn place(&mut self, position: usize) -> Result<Piece, HoldError> {
         if position > usize::from(self.hold) || position >= self.pieces.len() {
             return Err(HoldError::Position(position));
@@ -50,12 +52,12 @@ impl Hold {
         Ok(self.pieces.remove(position))
     }
 
-    /// Appends a piece that has come into sight.
+    /// Appends a piece that has become visible in the preview.
     pub fn push(&mut self, piece: Piece) {
         self.pieces.push(piece);
     }
 
-    /// Returns every order in which the first `count` placed pieces can come, without repetitions.
+    /// Returns every distinct order in which `count` pieces can be placed.
     pub fn orders(&self, count: usize) -> Vec<Vec<Piece>> {
         let mut orders = Vec::new();
         collect_orders(self, count, &mut Vec::new(), &mut orders);

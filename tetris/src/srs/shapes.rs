@@ -1,4 +1,4 @@
-//! The orientations of the pieces in their boxes, and placements.
+//! Shapes of the pieces in each orientation, and placements.
 
 use crate::{Field, Piece};
 
@@ -6,7 +6,7 @@ use crate::{Field, Piece};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Orientation {
-    /// As the piece spawns.
+    /// Orientation in which the piece spawns.
     Spawn,
     /// A quarter turn clockwise.
     Right,
@@ -17,7 +17,7 @@ pub enum Orientation {
 }
 
 impl Orientation {
-    /// All orientations, clockwise.
+    /// All orientations in clockwise order.
     pub const ALL: [Orientation; 4] = [
         Orientation::Spawn,
         Orientation::Right,
@@ -31,7 +31,7 @@ impl Orientation {
     }
 }
 
-/// Cells of a piece in its box: columns to the right, rows upwards, from the lower left corner.
+/// Cells (column, row) of a piece in its box. Columns increase to the right and rows upwards, from the lower left corner.
 pub(crate) type BoxCells = [(i8, i8); 4];
 
 const I: [BoxCells; 4] = [
@@ -72,7 +72,7 @@ const Z: [BoxCells; 4] = [
     [(0, 0), (0, 1), (1, 1), (1, 2)],
 ];
 
-/// Cells of a piece in an orientation, in its box.
+/// Returns the cells of a piece in an orientation, relative to its box.
 pub(crate) const fn box_cells(piece: Piece, orientation: Orientation) -> &'static BoxCells {
     let all: &'static [BoxCells; 4] = match piece {
         Piece::I => &I,
@@ -86,7 +86,7 @@ pub(crate) const fn box_cells(piece: Piece, orientation: Orientation) -> &'stati
     &all[orientation as usize]
 }
 
-/// Leftmost column and lowest row that the cells of an orientation have in the box.
+/// Returns the leftmost column and the lowest row, within the box, of a piece's cells in an orientation.
 pub(crate) const fn box_corner(piece: Piece, orientation: Orientation) -> (i8, i8) {
     let cells = box_cells(piece, orientation);
     let mut corner = cells[0];
@@ -127,12 +127,12 @@ pub(crate) const fn first_equal(piece: Piece, orientation: Orientation) -> Orien
     }
 }
 
-/// A resting piece: its orientation, the column of its leftmost cell and the row of its lowest cell.
+/// A resting piece: its orientation, the column of its leftmost cell, and the row of its lowest cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SrsPlacement {
     /// The piece.
     pub piece: Piece,
-    /// The first orientation that has this shape.
+    /// First orientation that has this shape.
     pub orientation: Orientation,
     /// Column of the leftmost cell.
     pub x: u8,
@@ -148,7 +148,7 @@ impl SrsPlacement {
         all
     }
 
-    /// Returns the field with the piece put down and full rows removed, and the number of rows removed.
+    /// Places the piece and removes full rows. Returns the new field and the number of rows removed.
     pub fn put(&self, field: &Field) -> (Field, u32) {
         let mut after = *field;
         for (x, y) in self.cells() {
