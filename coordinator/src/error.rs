@@ -14,50 +14,50 @@ pub enum CoordinatorError {
     /// The coordinator cannot listen, or its certificates cannot be used.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The object store cannot be used.
+    /// The coordinator cannot use the object store.
     #[error("cannot use the object store {store}")]
     Store {
-        /// Its location.
+        /// Location of the object store.
         store: String,
-        /// The reason.
+        /// The underlying error.
         source: ObjectError,
     },
     /// The runs in the object store cannot be listed.
     #[error("cannot list the runs in the object store")]
     Runs(#[source] ManifestError),
-    /// Two coordinators could overwrite each other's work without noticing.
+    /// The object store ignores conditional writes, so two coordinators could overwrite each other's work undetected.
     #[error(
-        "the object store {store} does not honor conditional writes, so two coordinators could corrupt each other's runs \
-         without noticing: if this is its only coordinator, say so with --single-coordinator"
+        "the object store {store} does not honor conditional writes, so a second coordinator could corrupt its runs \
+         undetected: if this is the only coordinator, pass --single-coordinator"
     )]
     Unconditional {
-        /// Its location.
+        /// Location of the object store.
         store: String,
     },
-    /// Another coordinator holds the lease.
+    /// The lease is held by another coordinator, was taken over, or cannot be renewed.
     #[error(transparent)]
     Lease(LeaseError),
     /// Another coordinator keeps writing the manifests of this coordinator's runs.
     #[error("another coordinator has taken over run {run}")]
     Superseded {
-        /// The run.
+        /// Name of the run.
         run: String,
     },
-    /// The gRPC server ended.
-    #[error("the coordinator's server failed")]
+    /// The gRPC server failed.
+    #[error("the gRPC server failed")]
     Server(#[source] tonic::transport::Error),
-    /// A task of the coordinator panicked: a fault of this program.
-    #[error("the coordinator's {task} ended unexpectedly: {reason}")]
+    /// A task of the coordinator panicked, which is a bug.
+    #[error("the coordinator's {task} task ended unexpectedly: {reason}")]
     Panicked {
-        /// The task.
+        /// Name of the task.
         task: &'static str,
-        /// The panic.
+        /// Description of the panic.
         reason: String,
     },
 }
 
 impl CoordinatorError {
-    /// A task that panicked, or was ended from outside.
+    /// Creates the error for a task that panicked or was aborted.
     pub(crate) fn panicked(task: &'static str, error: &JoinError) -> CoordinatorError {
         CoordinatorError::Panicked {
             task,

@@ -10,7 +10,7 @@ use hatebeam_proto::batch::{BATCH_CHILDREN, FLOOR_INTERVAL, QUEUED_BATCHES};
 use hatebeam_proto::v1;
 use hatebeam_runs::{Retention, likely_depths};
 
-/// Returns the constants of the program that the model needs.
+/// Returns the program constants that the cost model depends on.
 pub fn program_constants() -> ProgramConstants {
     let objects = Options::default();
     ProgramConstants {
@@ -22,10 +22,10 @@ pub fn program_constants() -> ProgramConstants {
     }
 }
 
-/// Estimates the time and cost of a run on the connected workers, at these prices of the object store.
+/// Estimates the time and cost of a run on the connected workers, at the given object store prices.
 ///
 /// # Errors
-/// The reason why the run cannot be searched.
+/// Returns the reason if the requested run is invalid.
 pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<Estimate, String> {
     let form = &request.form;
     let spec = &form.spec;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_depths_decide_the_storage() {
+    fn estimated_storage_is_proportional_to_the_number_of_kept_depths() {
         let (all, fourth) = (estimated(10_000, ""), estimated(10_000, "4"));
         let stored = |estimate: Result<Estimate, String>| estimate.unwrap().stored_bytes;
         assert_eq!(stored(all), 4.0 * stored(fourth));

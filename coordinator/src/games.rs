@@ -1,4 +1,4 @@
-//! Games that clients ask for: of any depth, and the best one so far while a run is searched.
+//! Games that clients request: the game through the best well of any depth, or the best game of a run so far.
 
 use crate::read_back::{GameReader, with_causes};
 use crate::request::RequestError;
@@ -9,43 +9,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Games that are read back at a time: each fetches tables from the object store, and takes a core and disk space.
+/// Number of games that are read back at the same time. Reading back fetches tables from the object store, and occupies
+/// one core and some disk space.
 const PARALLEL: usize = 2;
-/// Maximum number of clients that wait for a game.
+/// Maximum number of clients that wait for a game at the same time.
 const MAX_WAITING: usize = 32;
-/// Number of games that are kept: some kilobytes each.
+/// Maximum number of cached games. A game takes a few kilobytes.
 const CACHE: usize = 256;
-/// Maximum time that a client waits. Reading back continues after that, so that the game is there when the client asks
-/// again.
+/// Maximum time that a client waits for a game. Reading back continues after this time, so that the client can repeat
+/// the request and get the game from the cache.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A game that was read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Game {
-    /// The replay in Base2048.
+    /// The replay, encoded in Base2048.
     pub replay: String,
-    /// Lines.
+    /// Number of rows cleared, which is the game's score.
     pub lines: u32,
-    /// Pieces.
+    /// Number of pieces.
     pub pieces: u32,
-    /// The depth whose best well it leads through.
+    /// The depth whose best well the game leads through.
     pub depth: u32,
 }
 
-/// Identity of a game.
+/// Cache key of a game.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct GameKey {
     run: String,
-    /// The depth that was asked for; 0 for the best game of all depths.
+    /// The requested depth; 0 for the best game so far.
     depth: u32,
-    /// The last depth, for the best game of all depths: each depth may have a better one. Otherwise 0.
+    /// For the best game so far, the last committed depth, since each new depth may contain a better game. Otherwise 0.
     last: u32,
 }
 
-/// Reads games back and keeps the last ones.
+/// Reads games back, and caches the most recent ones.
 pub(crate) struct Games {
     reader: GameReader,
-    /// The last games, the newest last.
+    /// The cached games, oldest first.
     cache: Mutex<VecDeque<(GameKey, Game)>>,
     reading: Semaphore,
     waiting: Semaphore,
@@ -80,7 +81,7 @@ impl Games {
         cache.push_back((key, game.clone()));
     }
 
-    /// Returns the game through the best well of a depth of a run; with depth 0 the best game so far.
+    /// Returns the game that leads through the best well of a run's depth. For depth 0, returns the best game so far.
     pub(crate) async fn game(
         self: &Arc<Self>,
         manifest: Arc<Manifest>,
@@ -88,11 +89,11 @@ impl Games {
     ) -> Result<Game, RequestError> {
         let name = &manifest.name;
         let Some(last) = manifest.last().map(|last| last.record.depth) else {
-            let reason = format!("run {name} has no depth yet");
+            let reason = format!("run {name} has committed no depth yet: try again later");
             return Err(RequestError::State(reason));
         };
         if depth > last {
-            let reason = format!("run {name} has reached depth {last}, but not depth {depth}");
+            let reason = format!("run {name} has reached depth {last} so far, not depth {depth}");
             return Err(RequestError::State(reason));
         }
         let is_best = depth == 0;
@@ -113,11 +114,12 @@ impl Games {
             return Ok(game);
         }
         let _waiting = self.waiting.try_acquire().map_err(|_| {
-            let reason = format!("{MAX_WAITING} clients wait for games already: try again later");
+            let reason =
+                format!("{MAX_WAITING} clients are already waiting for games: try again later");
             RequestError::Busy(reason)
         })?;
         let games = Arc::clone(self);
-        // In a task of its own: it continues when the client leaves or its time is over.
+        // Reading back runs in a separate task, so that it continues if the client disconnects or times out.
         let reading = self
             .reader
             .env
@@ -126,7 +128,7 @@ impl Games {
             Ok(Ok(game)) => game,
             Ok(Err(error)) => Err(RequestError::Internal(error.to_string())),
             Err(_) => Err(RequestError::Timeout(format!(
-                "the game is not read back within {} s: ask again, reading continues",
+                "timed out after {} s while reading the game back: reading continues, try again later",
                 TIMEOUT.as_secs()
             ))),
         }
@@ -135,7 +137,7 @@ impl Games {
     async fn read(&self, manifest: Arc<Manifest>, key: GameKey) -> Result<Game, RequestError> {
         let turn = self.reading.acquire().await;
         let _turn = turn.map_err(|error| RequestError::Internal(error.to_string()))?;
-        // Another client may have asked for the same game.
+        // Another client may have requested the same game while this request waited for its turn.
         if let Some(game) = self.find(&key) {
             return Ok(game);
         }
@@ -156,13 +158,13 @@ impl Games {
     }
 }
 
-/// Tells a client why a game cannot be read back.
+/// Converts an error of reading a game back to an error for the client.
 fn describe(manifest: &Manifest, error: &ReadError) -> RequestError {
     let reason = with_causes(error);
     if error.is_dropped() {
         let Manifest { name, keep, .. } = manifest;
         return RequestError::State(format!(
-            "no game of run {name} can be read back, because it keeps the wells of \"{keep}\": {reason}"
+            "the game of run {name} cannot be read back, because --keep {keep} deletes tables that it needs: {reason}"
         ));
     }
     if error.is_transient() {
@@ -172,7 +174,8 @@ fn describe(manifest: &Manifest, error: &ReadError) -> RequestError {
         ReadError::Game(GameError::Store(StoreError::NoDepth { .. }) | GameError::Nothing) => {
             RequestError::State(reason)
         }
-        // The tables may have been dropped while they were read, and the disk of this machine may have room later.
+        // A retry may succeed: the tables may have been dropped while they were read, and this machine's disk may have
+        // free space later.
         ReadError::Manifest(ManifestError::Object(_))
         | ReadError::Game(GameError::Store(
             StoreError::DamagedDepth { .. } | StoreError::Io { .. } | StoreError::DiskFull { .. },
@@ -204,13 +207,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn depths_without_a_game_are_refused_with_the_reason() {
+    async fn request_for_an_unavailable_game_fails_with_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let games = games(&dir);
         for (depths, depth, words) in [
-            (0, 0, "has no depth yet"),
+            (0, 0, "has committed no depth yet"),
             (3, 9, "has reached depth 2"),
-            (9, 7, "keeps the wells of \"last\""),
+            (9, 7, "--keep last deletes"),
         ] {
             let mut manifest = manifest("r", depths);
             manifest.keep = Retention::Last;
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn last_games_are_kept() {
+    async fn full_cache_evicts_the_oldest_game() {
         let dir = tempfile::tempdir().unwrap();
         let games = games(&dir);
         let first = games.game(Arc::new(manifest("r", 1)), 0).await.unwrap();
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn best_game_of_an_ended_run_is_its_outcome() {
+    async fn best_game_of_an_ended_run_comes_from_its_manifest() {
         let dir = tempfile::tempdir().unwrap();
         let mut ended = manifest("r", 3);
         ended.result = Some(GameResult {

@@ -1,10 +1,13 @@
-//! The lease on an object store: `coordinator.json`.
+//! The lease on an object store: the object `coordinator.json`, which shows which coordinator is active.
 //!
-//! The coordinator that holds the lease rewrites the object every second. A coordinator that starts and finds the
-//! object watches it: if it does not change, its holder is gone, and the new coordinator takes the lease over. A
-//! coordinator that was suspended does not notice a takeover at once, so two of them can believe that they hold the
-//! lease. Then the conditional writes of the manifests decide, and one of the two stops. A coordinator that stops in
-//! order marks the lease as released, on the condition that it still holds it.
+//! The coordinator that holds the lease renews it by rewriting the object every second. A coordinator that starts and
+//! finds the object watches it for a few seconds. If the object does not change, its holder is gone, and the new
+//! coordinator takes over the lease.
+//!
+//! A coordinator that was suspended does not notice a takeover immediately, so two coordinators may believe that they
+//! hold the lease. In this case the conditional writes of the manifests decide which one continues, and the other
+//! stops. A coordinator that shuts down gracefully marks the lease as released, unless another coordinator has taken
+//! it over.
 
 use bytes::Bytes;
 use hatebeam_env::{Env, watch};
@@ -13,12 +16,14 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
+/// Key of the lease object.
 const KEY: &str = "coordinator.json";
 /// Interval between two renewals.
 pub(crate) const RENEWAL: Duration = Duration::from_secs(1);
-/// A lease that is not renewed for this long has expired.
+/// Time without a renewal after which the lease has expired.
 const EXPIRY: Duration = Duration::from_millis(3300);
-/// Time for which renewals may fail before the coordinator stops: another one may have taken the lease over.
+/// Time without a successful renewal after which the coordinator stops, since another one may have taken over the
+/// lease.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The content of `coordinator.json`.
@@ -26,24 +31,25 @@ const PATIENCE: Duration = Duration::from_secs(300);
 struct Record {
     coordinator: String,
     address: String,
-    /// Number of renewals. Equal bytes have equal versions, so that each write needs bytes of its own.
+    /// Number of renewals. It makes the content of each write unique, since equal bytes may have equal versions.
     beats: u64,
-    /// Random identity of the process. Names repeat: a container's process often has the number 1.
+    /// Random identifier of the process. A coordinator's name is not unique: default names may contain the process ID,
+    /// which is often 1 in a container.
     #[serde(default)]
     id: String,
-    /// Whether the holder stopped in order, so that its successor need not wait.
+    /// Whether the holder has released the lease, so that its successor need not wait.
     #[serde(default)]
     is_gone: bool,
 }
 
-/// The coordinator that wants the lease, as others see it.
+/// Identity of a coordinator, as other coordinators see it in the lease.
 #[derive(Clone, Debug)]
 pub(crate) struct Holder {
     pub(crate) name: String,
     pub(crate) address: String,
 }
 
-/// The right to work with an object store.
+/// A lease that this process holds.
 pub(crate) struct Lease {
     objects: Objects,
     /// Whether the store honors conditional writes.
@@ -52,16 +58,16 @@ pub(crate) struct Lease {
     version: Option<Version>,
 }
 
-/// An error after which a coordinator does not hold the lease.
+/// An error that prevents a coordinator from acquiring or renewing the lease.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {
     /// The object store failed.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// A coordinator that is alive holds the lease.
+    /// Another coordinator holds the lease and renews it.
     #[error(
-        "the coordinator {name} at {address} holds the lease of this object store: stop it, or wait until it has stopped"
+        "the coordinator {name} at {address} holds the lease on this object store: stop it, or wait until it stops"
     )]
     Held {
         /// Name of the holder.
@@ -69,20 +75,21 @@ pub enum LeaseError {
         /// Address of the holder.
         address: String,
     },
-    /// Another coordinator took the lease over.
-    #[error("another coordinator has taken over the lease of this object store")]
+    /// Another coordinator has taken over the lease.
+    #[error("another coordinator has taken over the lease on this object store")]
     Superseded,
 }
 
 impl LeaseError {
-    /// Whether the same may succeed a while later.
+    /// Whether a retry may succeed.
     pub fn is_transient(&self) -> bool {
         matches!(self, LeaseError::Object(error) if error.is_transient())
     }
 }
 
 impl Lease {
-    /// Takes the lease, over from another coordinator if that one is gone.
+    /// Acquires the lease. If another coordinator holds it, waits to see whether it is renewed, and takes it over if it
+    /// is not.
     pub(crate) async fn acquire(
         env: &Env,
         objects: &Objects,
@@ -106,7 +113,7 @@ impl Lease {
             if !is_released {
                 tracing::info!(
                     seconds = EXPIRY.as_secs_f64(),
-                    "found the lease of another coordinator; waiting whether it is renewed"
+                    "found the lease of another coordinator: waiting to see whether it is renewed"
                 );
                 tokio::time::sleep(EXPIRY).await;
             }
@@ -123,7 +130,8 @@ impl Lease {
         Ok(lease)
     }
 
-    /// Reads the object: its record, if it can be parsed, and its version.
+    /// Reads the lease object. Returns its record (`None` if it cannot be parsed) and its version, or `None` if the
+    /// object does not exist.
     async fn read(&self) -> Result<Option<(Option<Record>, Version)>, ObjectError> {
         match self.objects.get(KEY).await {
             Ok((bytes, version)) => Ok(Some((serde_json::from_slice(&bytes).ok(), version))),
@@ -164,12 +172,12 @@ impl Lease {
         }
     }
 
-    /// Adopts the version of an object that this process wrote itself. A renewal whose answers were all lost has
-    /// failed for the caller, and may have been applied all the same.
+    /// Adopts the stored version of the lease if this process wrote it. A renewal whose response was lost counts as
+    /// failed, although the store may have applied it.
     async fn adopt_own_write(&mut self) -> Result<(), LeaseError> {
         match self.read().await? {
             Some((Some(found), version)) if found.id == self.record.id => {
-                tracing::info!("adopted own renewal, whose answer was lost");
+                tracing::info!("adopted own renewal whose response was lost");
                 self.version = Some(version);
                 Ok(())
             }
@@ -183,7 +191,7 @@ impl Lease {
         match self.renew().await {
             Ok(()) | Err(LeaseError::Superseded) => {}
             Err(error) => {
-                tracing::warn!(%error, "cannot release the lease: the next coordinator waits until it expires");
+                tracing::warn!(%error, "cannot release the lease: the next coordinator must wait until it expires");
             }
         }
     }
@@ -197,7 +205,7 @@ pub(crate) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Starts to renew the lease.
+    /// Starts a task that renews the lease.
     pub(crate) fn start(env: &Env, lease: Lease) -> Heartbeat {
         let (stop, stopped) = watch::channel(false);
         let (count, renewals) = watch::channel(0);
@@ -209,29 +217,28 @@ impl Heartbeat {
         }
     }
 
-    /// Returns the number of renewals so far, as it grows.
+    /// Returns a receiver for the number of renewals so far.
     pub(crate) fn renewals(&self) -> watch::Receiver<u64> {
         self.renewals.clone()
     }
 
-    /// Waits until the task ends by itself, which it does only with an error or a panic. Cancel safe. Must not be
-    /// polled again after it has returned.
+    /// Waits until the task ends with an error or a panic. Cancel safe. Must not be called again after it has returned.
     pub(crate) async fn ended(&mut self) -> Result<LeaseError, tokio::task::JoinError> {
-        // Without a stop signal the task returns no `Ok`.
+        // The task returns `Ok` only after `release` has told it to stop, and `release` consumes this value.
         (&mut self.task).await.map(|ended| match ended {
             Err(error) => error,
             Ok(()) => LeaseError::Superseded,
         })
     }
 
-    /// Stops the task and releases the lease, if it is still held.
+    /// Stops the task, and releases the lease if it is still held.
     pub(crate) async fn release(self) {
         let _ = self.stop.send(true);
         let _ = self.task.await;
     }
 }
 
-/// Renews the lease until it is lost, or until `stop` says so or its sender is gone. Then the lease is released.
+/// Renews the lease until it is lost, or until `stop` changes or its sender is dropped. On a stop, releases the lease.
 async fn keep_renewing(
     env: Env,
     mut lease: Lease,
@@ -277,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn record_has_documented_format() {
+    fn record_has_the_documented_format() {
         let record = Record {
             coordinator: "a".to_owned(),
             address: "127.0.0.1:1".to_owned(),
@@ -288,7 +295,7 @@ mod tests {
         let text =
             r#"{"coordinator":"a","address":"127.0.0.1:1","beats":7,"id":"00ff","is_gone":false}"#;
         assert_eq!(serde_json::to_string(&record).unwrap(), text);
-        // Older coordinators write fewer fields.
+        // Records of older coordinators have fewer fields.
         let old = r#"{"coordinator":"a","address":"127.0.0.1:1","beats":7}"#;
         let old: Record = serde_json::from_str(old).unwrap();
         assert_eq!((old.beats, old.id.as_str(), old.is_gone), (7, "", false));
@@ -305,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn renewed_lease_is_refused_to_others() {
+    async fn renewed_lease_cannot_be_acquired_by_another_coordinator() {
         let objects = direct(&Memory::new());
         let first = acquire(&objects, "a").await.unwrap();
         let heartbeat = Heartbeat::start(&Env::system(), first);
@@ -323,7 +330,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn expired_lease_is_taken_over_and_its_holder_notices() {
         let objects = direct(&Memory::new());
-        // It is never renewed, as if its process were suspended.
+        // The first lease is never renewed, as if its process were suspended.
         let mut first = acquire(&objects, "a").await.unwrap();
         let mut second = acquire(&objects, "b").await.unwrap();
         assert!(matches!(first.renew().await, Err(LeaseError::Superseded)));
@@ -356,7 +363,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn process_of_the_same_name_does_not_adopt_the_lease() {
+    async fn process_with_the_same_name_does_not_adopt_the_lease() {
         let objects = direct(&Memory::new());
         let mut first = acquire(&objects, "host-1").await.unwrap();
         let mut second = acquire(&objects, "host-1").await.unwrap();

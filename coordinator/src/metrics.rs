@@ -1,4 +1,4 @@
-//! Metrics of the coordinator. Those that show the state of runs and workers are set when they are scraped.
+//! Metrics of the coordinator. Gauges for the state of runs and workers are updated just before each scrape.
 
 use crate::costs::Rate;
 use crate::registry::{Expansion, WorkerStatus};
@@ -9,7 +9,7 @@ use hatebeam_metrics::{CoordinatorMetrics, Registry, RunMetrics};
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     pub(crate) coordinator: CoordinatorMetrics,
-    /// Metrics of the run that is searched, or was searched last.
+    /// Metrics of the current run, or of the last one that was searched.
     pub(crate) run: RunMetrics,
 }
 
@@ -21,7 +21,7 @@ impl Metrics {
         }
     }
 
-    /// Sets the numbers of runs and workers, and the hourly price of the machines.
+    /// Sets the gauges for the numbers of runs and workers, and for the hourly price of the machines.
     pub(crate) fn coordinator_state(
         &self,
         runs: &[RunStatus],
@@ -43,7 +43,7 @@ impl Metrics {
         metrics.unpriced.set(u64::from(rate.unpriced));
     }
 
-    /// Sets the state of the run that is searched, or was searched last.
+    /// Sets the gauges of the current run, or of the last one that was searched.
     pub(crate) fn run_state(&self, run: &RunStatus, expansion: Expansion) {
         let (metrics, manifest) = (&self.run, &run.manifest);
         metrics.info.set(vec![

@@ -1,9 +1,9 @@
-//! Events of runs for the hooks, and the outbox that keeps the ends of runs.
+//! Delivery of run events to the hooks, and the outbox for end-of-run events.
 //!
-//! Before a manifest says that a run has ended, the event is staged in the object store, under `events/`. It is deleted
-//! when all hooks have received it. A coordinator that starts replays the events that it finds there of runs that have
-//! ended. So the end of a run is delivered at least once. It is delivered again only if a coordinator dies between the
-//! delivery and the deletion, or if a hook failed.
+//! An end-of-run event is staged in the object store, under `events/`, before the manifest is saved with the run's
+//! final state. It is deleted once all hooks have received it. When a coordinator starts, it replays the staged
+//! events of runs that have ended. Each end-of-run event is therefore delivered at least once. It is delivered again
+//! only if a coordinator dies between the delivery and the deletion, or if a hook failed.
 
 use hatebeam_env::Env;
 use hatebeam_notify::{Event, EventKind, Events, Milestones, Progress};
@@ -17,20 +17,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Prefix of staged events.
+/// Key prefix of staged events.
 const OUTBOX: &str = "events";
-/// Maximum time that shutdown waits for queued events.
+/// Maximum time for which shutdown waits for the delivery of queued events.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
-/// Maximum time that shutdown waits for deletions after that.
+/// Maximum time for which shutdown then waits for the deletion of delivered events.
 const DELETION_LIMIT: Duration = Duration::from_secs(5);
 
-/// Receives events.
+/// A receiver of events.
 pub trait EventSink: fmt::Debug + Send + Sync {
-    /// Queues an event. `done` is called with whether all hooks received it, after the last one has received it or
-    /// given up.
+    /// Queues an event. Calls `done` after each hook has received the event or failed, with `true` if all hooks have
+    /// received it.
     fn send(&self, event: Event, done: Option<Box<dyn FnOnce(bool) + Send>>);
 
-    /// Refuses further events and waits for the queued ones, at most for this long. Blocks.
+    /// Stops accepting events, and blocks until the queued ones are delivered or `limit` has passed.
     fn close(&self, limit: Duration);
 }
 
@@ -47,7 +47,7 @@ impl EventSink for Events {
     }
 }
 
-/// Receiver of events, and the interval of milestones.
+/// Settings for the delivery of events.
 #[derive(Clone, Debug, Default)]
 pub struct NotifierSettings {
     /// Receiver of all events; `None` if there are no hooks.
@@ -56,7 +56,7 @@ pub struct NotifierSettings {
     pub every: u32,
 }
 
-/// Sends events of runs.
+/// Sends the events of runs.
 pub(crate) struct Notifier {
     env: Env,
     events: Option<Arc<dyn EventSink>>,
@@ -64,12 +64,13 @@ pub(crate) struct Notifier {
     objects: Objects,
     /// Milestones of each run.
     milestones: Mutex<BTreeMap<String, Milestones>>,
-    /// Runs whose end was delivered. Unbounded, but a run is in it at most once at a time.
+    /// Sends the names of runs whose end was delivered to the task that deletes the events. The channel is unbounded,
+    /// but contains a run at most once at a time.
     delivered: Mutex<Option<mpsc::UnboundedSender<String>>>,
 }
 
-/// An event that was staged and is not delivered yet.
-#[must_use = "the end of a run is delivered after the manifest says it"]
+/// An event that is staged but not delivered yet.
+#[must_use = "a staged event must be delivered after the manifest is saved"]
 pub(crate) struct Staged(Option<Event>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -88,7 +89,7 @@ fn key(run: &str) -> String {
 }
 
 impl Notifier {
-    /// Returns the notifier and the task that deletes delivered events from the outbox.
+    /// Creates the notifier, and starts the task that deletes delivered events from the outbox.
     pub(crate) fn start(
         env: &Env,
         settings: &NotifierSettings,
@@ -107,7 +108,7 @@ impl Notifier {
         let deletion = env.spawn(async move {
             while let Some(run) = to_delete.recv().await {
                 if let Err(error) = objects.delete(&key(&run)).await {
-                    tracing::warn!(run, %error, "cannot delete delivered event: it will be delivered again");
+                    tracing::warn!(run, %error, "cannot delete delivered event: the next start delivers it again");
                 }
             }
         });
@@ -118,7 +119,7 @@ impl Notifier {
         UNIX_EPOCH + Duration::from_millis(self.env.wall_ms())
     }
 
-    /// Sends an event of a run.
+    /// Sends an event of a run, without staging it.
     pub(crate) fn send(&self, manifest: &Manifest, kind: EventKind) {
         if let Some(events) = &self.events {
             let event = Event::new(&manifest.name, progress(manifest), kind, self.now());
@@ -126,7 +127,7 @@ impl Notifier {
         }
     }
 
-    /// Sends that the search of a run starts or resumes.
+    /// Sends the event that the search of a run starts or resumes.
     pub(crate) fn started(&self, manifest: &Manifest) {
         let milestones = Milestones::new(self.every, progress(manifest));
         lock(&self.milestones).insert(manifest.name.clone(), milestones);
@@ -134,7 +135,7 @@ impl Notifier {
         self.send(manifest, EventKind::Started { width });
     }
 
-    /// Sends the events of a depth that was committed: a better game, a milestone.
+    /// Sends the events of a committed depth: a better game, a milestone.
     pub(crate) fn committed(&self, manifest: &Manifest, record: &DepthRecord) {
         let events = {
             let mut runs = lock(&self.milestones);
@@ -148,8 +149,8 @@ impl Notifier {
         }
     }
 
-    /// Puts the end of a run into the outbox. Call it before the manifest says that the run has ended, and
-    /// [`deliver`](Notifier::deliver) after that.
+    /// Puts an end-of-run event into the outbox. Must be called before the manifest is saved with the run's final
+    /// state. After that, pass the result to [`deliver`](Notifier::deliver).
     pub(crate) async fn stage(&self, manifest: &Manifest, kind: EventKind) -> Staged {
         if self.events.is_none() {
             return Staged(None);
@@ -161,7 +162,7 @@ impl Notifier {
         let event = Event::new(&manifest.name, progress, kind, self.now());
         let text = serde_json::to_vec(&event).unwrap_or_default();
         if let Err(error) = self.objects.put(&key(&manifest.name), text.into()).await {
-            tracing::warn!(run = manifest.name, %error, "cannot stage event: it is lost if this process dies");
+            tracing::warn!(run = manifest.name, %error, "cannot stage event: it will be lost if this process dies");
         }
         Staged(Some(event))
     }
@@ -175,14 +176,14 @@ impl Notifier {
         let run = event.run.clone();
         let done = move |by_all: bool| {
             if let Some(delivered) = delivered.filter(|_| by_all) {
-                // After shutdown nothing is deleted: the event is delivered again at the next start.
+                // After shutdown this fails, so that the event stays staged and is delivered again at the next start.
                 let _ = delivered.send(run);
             }
         };
         events.send(event, Some(Box::new(done)));
     }
 
-    /// Delivers the ends of runs that an earlier coordinator did not deliver to all hooks.
+    /// Delivers the end-of-run events that earlier coordinators did not deliver to all hooks.
     pub(crate) async fn replay_outbox(&self, manifest: impl Fn(&str) -> Option<Arc<Manifest>>) {
         if self.events.is_none() {
             return;
@@ -190,7 +191,7 @@ impl Notifier {
         let staged = match self.objects.list(OUTBOX).await {
             Ok(staged) => staged,
             Err(error) => {
-                tracing::warn!(%error, "cannot list the outbox: events of an earlier coordinator are not delivered");
+                tracing::warn!(%error, "cannot list the outbox: events staged by earlier coordinators are not delivered");
                 return;
             }
         };
@@ -202,7 +203,7 @@ impl Notifier {
                 tracing::warn!(key = entry.key, "skipped object that is not an event");
                 continue;
             };
-            // The end of an open run was staged by a coordinator that died before the manifest said it.
+            // If the run is still open, a coordinator staged the event and died before it saved the manifest.
             let has_ended = manifest(&event.run).is_some_and(|run| !run.is_open());
             if has_ended {
                 self.deliver(Staged(Some(event)));
@@ -210,7 +211,7 @@ impl Notifier {
         }
     }
 
-    /// Waits, within limits, until queued events are delivered and deleted from the outbox.
+    /// Waits, for a limited time, until queued events are delivered and deleted from the outbox.
     pub(crate) async fn close(&self, deletion: JoinHandle<()>) {
         if let Some(events) = self.events.clone() {
             let closing = self.env.run_blocking(move || events.close(DELIVERY_LIMIT));
@@ -224,7 +225,7 @@ impl Notifier {
             .is_err()
         {
             tracing::warn!(
-                "stopped before all delivered events were deleted: they will be delivered again"
+                "stopped before all delivered events were deleted: the next start delivers them again"
             );
         }
     }
@@ -236,7 +237,7 @@ mod tests {
     use crate::tests::support::{Faults, direct, faulty, manifest};
     use hatebeam_objects::Memory;
 
-    /// Keeps the events, and says whether the hooks received them.
+    /// Records the events, and reports their delivery as successful unless `fail` is set.
     #[derive(Debug, Default)]
     struct Hooks {
         received: Mutex<Vec<Event>>,
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn staged_end_is_the_event_at_the_documented_key() {
+    async fn event_is_staged_at_the_documented_key() {
         let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
         let (notifier, deletion) = start(&hooks, &objects);
         let kind = EventKind::Cancelled {};
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn delivered_end_is_deleted_from_the_outbox() {
+    async fn delivered_event_is_deleted_from_the_outbox() {
         let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
         let (notifier, deletion) = start(&hooks, &objects);
         let event = notifier
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn end_that_a_hook_did_not_receive_is_replayed_at_the_next_start() {
+    async fn event_that_a_hook_did_not_receive_is_replayed_at_the_next_start() {
         let objects = direct(&Memory::new());
         let failing = Arc::new(Hooks {
             fail: true,
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn end_staged_for_an_open_run_is_not_replayed() {
+    async fn end_event_of_an_open_run_is_not_replayed() {
         let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
         let (notifier, deletion) = start(&hooks, &objects);
         let open = Arc::new(manifest("r", 3));
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn end_is_delivered_even_if_it_cannot_be_staged() {
+    async fn event_is_delivered_even_if_it_cannot_be_staged() {
         let memory = Memory::new();
         let plan = Arc::new(Faults::default());
         let (objects, hooks) = (faulty(&memory, plan.clone()), Arc::new(Hooks::default()));

@@ -1,4 +1,4 @@
-//! The parts of one coordinator and its settings.
+//! The components of a coordinator, and its settings.
 
 use crate::costs::CostTracker;
 use crate::games::Games;
@@ -16,33 +16,34 @@ use std::time::Duration;
 /// Settings of the coordinator without its servers.
 #[derive(Clone, Debug)]
 pub struct CoreSettings {
-    /// Name of the coordinator in messages and in the lease.
+    /// Name of the coordinator in the lease, the manifests and the log.
     pub name: String,
-    /// Address of the coordinator, for the lease.
+    /// Address of the coordinator in the lease.
     pub address: String,
-    /// The runs.
+    /// The object store that contains the runs.
     pub objects: Objects,
     /// Prices of the object store.
     pub prices: ObjectStorePrices,
-    /// The machine of this process, which is charged too.
+    /// The machine of this process. Its time is charged to the runs.
     pub machine: Machine,
-    /// Whether this is the store's only coordinator: then the store need not honor conditional writes.
+    /// Whether this is the only coordinator that uses the object store. If so, the store need not honor conditional
+    /// writes.
     pub single: bool,
-    /// Idle timeout: the coordinator stops after this long without an open run.
+    /// Idle timeout: time without an open run after which the coordinator stops. If `None`, it never stops by itself.
     pub idle_stop: Option<Duration>,
-    /// Workers that a run needs to begin or to resume.
+    /// Minimum number of workers that a run needs to start or to resume.
     pub min_workers: usize,
     /// Interval between two heartbeats of a worker.
     pub heartbeat: Duration,
-    /// A worker that is silent for this long is lost.
+    /// Time without a message after which a worker is lost.
     pub lost_after: Duration,
-    /// Tables for reading a game back.
+    /// Source of the temporary tables that are used to read a game back.
     pub tables: TableSource,
-    /// Receiver of the runs' events.
+    /// Settings for the delivery of run events.
     pub notifications: NotifierSettings,
 }
 
-/// The parts of one coordinator.
+/// The components of a coordinator.
 pub(crate) struct Parts {
     pub(crate) env: Env,
     pub(crate) settings: CoreSettings,

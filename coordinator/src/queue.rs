@@ -1,4 +1,4 @@
-//! The runs: their manifests as they were saved last, and the updates of clients that are not saved yet.
+//! The queue of runs: the last saved manifest of each run, and the client updates that are not saved yet.
 
 use crate::update::RunUpdate;
 use hatebeam_env::watch;
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 struct Entry {
     manifest: Arc<Manifest>,
-    /// Current obstacle of the run; empty if there is none.
+    /// What the run is waiting for; empty if it makes progress.
     note: String,
-    /// The update that is not saved yet.
+    /// The pending update, which no driver has applied yet.
     update: Option<RunUpdate>,
 }
 
 #[derive(Default)]
 struct Runs {
     entries: BTreeMap<String, Entry>,
-    /// The run that is being searched.
+    /// Name of the run that is being searched.
     current: Option<String>,
-    /// The run that was searched last.
+    /// Name of the run that is being searched, or of the last one that was searched.
     searched: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct QueuedRun {
     pub(crate) note: String,
 }
 
-/// All runs.
+/// All runs that the coordinator manages, including those that have ended.
 #[derive(Default)]
 pub(crate) struct RunQueue {
     runs: Mutex<Runs>,
@@ -43,7 +43,7 @@ impl RunQueue {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a receiver that is notified when a run changes.
+    /// Returns a receiver that is notified when any run changes.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -62,7 +62,7 @@ impl RunQueue {
         self.updates.send_modify(|count| *count += 1);
     }
 
-    /// Adds a run, or replaces its manifest by one that was saved later.
+    /// Adds a run, or replaces its manifest with the one that was just saved.
     pub(crate) fn put(&self, manifest: &Manifest) {
         let mut runs = self.runs();
         if manifest.state == RunState::Running {
@@ -84,13 +84,13 @@ impl RunQueue {
         self.changed();
     }
 
-    /// Removes a run whose manifest does not exist any more.
+    /// Removes a run whose manifest no longer exists.
     pub(crate) fn remove(&self, run: &str) {
         self.runs().entries.remove(run);
         self.changed();
     }
 
-    /// Shows a run whose manifest cannot be read as failed, so that it leaves the queue. Nothing is saved.
+    /// Marks a run whose manifest cannot be read as failed, so that it is not searched. Saves nothing.
     pub(crate) fn set_unreadable(&self, run: &str, reason: &str) {
         let Some(manifest) = self.manifest(run) else {
             return;
@@ -101,7 +101,7 @@ impl RunQueue {
         self.put(&manifest);
     }
 
-    /// Shows the current obstacle of a run; none if the text is empty.
+    /// Sets the note that tells clients what a run is waiting for. An empty text clears the note.
     pub(crate) fn note(&self, run: &str, note: String) {
         let mut runs = self.runs();
         let entry = runs.entries.get_mut(run);
@@ -112,7 +112,7 @@ impl RunQueue {
         }
     }
 
-    /// Adds a client's update, which the driver of the run applies.
+    /// Adds a client's update to the pending update of a run. Its new values replace pending ones.
     pub(crate) fn update(&self, run: &str, update: RunUpdate) {
         if let Some(entry) = self.runs().entries.get_mut(run) {
             entry.update = Some(update.or(entry.update.unwrap_or_default()));
@@ -120,7 +120,7 @@ impl RunQueue {
         self.notify_updates();
     }
 
-    /// Puts an update back that could not be saved, unless a client has changed it since.
+    /// Puts back an update that could not be saved. Values that a client has updated since then are not replaced.
     pub(crate) fn put_back_update(&self, run: &str, update: RunUpdate) {
         if let Some(entry) = self.runs().entries.get_mut(run) {
             entry.update = Some(entry.update.unwrap_or_default().or(update));
@@ -128,27 +128,28 @@ impl RunQueue {
         self.notify_updates();
     }
 
-    /// Takes the update that is to be applied and saved.
+    /// Takes the pending update of a run. The caller must apply and save it, or put it back.
     pub(crate) fn take_update(&self, run: &str) -> Option<RunUpdate> {
         let mut runs = self.runs();
         let entry = runs.entries.get_mut(run)?;
         entry.update.take()
     }
 
-    /// Whether an update is to be applied.
+    /// Whether a run has a pending update.
     pub(crate) fn has_update(&self, run: &str) -> bool {
         let runs = self.runs();
         let entry = runs.entries.get(run);
         entry.is_some_and(|entry| entry.update.is_some())
     }
 
+    /// Returns the last saved manifest of a run.
     pub(crate) fn manifest(&self, run: &str) -> Option<Arc<Manifest>> {
         let runs = self.runs();
         let entry = runs.entries.get(run)?;
         Some(Arc::clone(&entry.manifest))
     }
 
-    /// Returns the open run to search next: the one that was begun, or else the one that was submitted first.
+    /// Returns the open run to search next: the running one, or else the one that was submitted first.
     pub(crate) fn next(&self) -> Option<String> {
         let runs = self.runs();
         let manifests = runs.entries.values().map(|entry| &entry.manifest);
@@ -168,30 +169,30 @@ impl RunQueue {
         next
     }
 
-    /// Ends the search of the current run.
+    /// Marks that no run is current.
     pub(crate) fn end_current(&self) {
         self.runs().current = None;
     }
 
-    /// Whether a run is the current one, or will be the next.
+    /// Whether a run is the current one or the next one to search.
     pub(crate) fn is_current_or_next(&self, run: &str) -> bool {
         let is_current = self.runs().current.as_deref() == Some(run);
         is_current || self.next().as_deref() == Some(run)
     }
 
-    /// Returns the run that is searched, or was searched last.
+    /// Returns the run that is being searched, or the last one that was searched.
     pub(crate) fn last_searched(&self) -> Option<Arc<Manifest>> {
         let name = self.runs().searched.clone()?;
         self.manifest(&name)
     }
 
-    /// Returns a run.
+    /// Returns a run with its note.
     pub(crate) fn get(&self, run: &str) -> Option<QueuedRun> {
         let runs = self.runs();
         runs.entries.get(run).map(Entry::run)
     }
 
-    /// Returns all runs, the last submitted first.
+    /// Returns all runs with their notes, most recently submitted first.
     pub(crate) fn all(&self) -> Vec<QueuedRun> {
         let mut all: Vec<QueuedRun> = self.runs().entries.values().map(Entry::run).collect();
         all.sort_by(|a, b| {
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn begun_run_comes_first_then_the_one_submitted_first() {
+    fn running_run_comes_first_then_the_one_submitted_first() {
         let queue = RunQueue::default();
         assert_eq!(queue.next(), None);
         put(&queue, "late", 2, RunState::Queued);
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_are_joined_until_they_are_taken() {
+    fn updates_are_merged_until_they_are_taken() {
         let queue = RunQueue::default();
         put(&queue, "r", 1, RunState::Running);
         let limits = |depth| Limits {
@@ -300,7 +301,7 @@ mod tests {
         };
         assert_eq!(taken, joined);
         assert!(!queue.has_update("r"));
-        // It could not be saved. A client has changed the limits meanwhile.
+        // The taken update could not be saved, and a client has changed the limits in the meantime.
         queue.update("r", update(9));
         queue.put_back_update("r", taken);
         let joined = RunUpdate {

@@ -1,4 +1,4 @@
-//! Reading the best game of a run back from the object store, and storing its files there.
+//! Reading back games of a run from the object store, and storing the files of the best game there.
 
 use hatebeam_env::Env;
 use hatebeam_game::Geometry;
@@ -15,22 +15,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Opens tables for a geometry.
+/// A function that opens empty tables for wells of the given geometry.
 type OpenTables = dyn Fn(Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> + Send + Sync;
 
-/// Source of the tables that hold a run's wells while a game is read back.
+/// Source of the temporary tables that hold a run's wells while a game is read back.
 #[derive(Clone)]
 pub struct TableSource(Arc<OpenTables>);
 
 impl TableSource {
-    /// Opens tables with `open`, which may block.
+    /// Creates a source that opens tables with `open`, which may block.
     pub fn new(
         open: impl Fn(Geometry) -> Result<Box<dyn ArchiveTables>, StoreError> + Send + Sync + 'static,
     ) -> TableSource {
         TableSource(Arc::new(open))
     }
 
-    /// Keeps tables in new folders below this one.
+    /// Creates a source that stores tables in new folders below `dir`.
     pub fn scratch(dir: PathBuf) -> TableSource {
         TableSource::new(move |geometry| {
             let tables = ScratchTables::create(&dir, geometry)?;
@@ -45,7 +45,7 @@ impl fmt::Debug for TableSource {
     }
 }
 
-/// Reads games back.
+/// Reader of games from the object store.
 #[derive(Clone, Debug)]
 pub(crate) struct GameReader {
     pub(crate) env: Env,
@@ -54,7 +54,7 @@ pub(crate) struct GameReader {
 }
 
 impl GameReader {
-    /// Reads a run's best game back, or the game through the best well of a depth.
+    /// Reads back the game through the best well of a depth. If `depth` is `None`, reads back the run's best game.
     pub(crate) async fn read(
         &self,
         manifest: &Manifest,
@@ -68,8 +68,8 @@ impl GameReader {
         read_game(&self.env, archive, depth).await
     }
 
-    /// Stores the files of a run's best game and returns the result of the run. The replay must be stored; other
-    /// files that cannot be stored are skipped.
+    /// Stores the files of a run's best game, and returns the result of the run. Returns an error if the replay cannot
+    /// be stored. Other files that cannot be stored are skipped.
     pub(crate) async fn store_files(
         &self,
         manifest: &Manifest,
@@ -106,10 +106,10 @@ impl GameReader {
         })
     }
 
-    /// Returns the names of files that an earlier attempt has stored.
+    /// Returns the names of the files that earlier attempts have stored. Returns none if they cannot be listed.
     async fn existing_files(&self, folder: &str) -> Vec<String> {
         let existing = self.objects.list(folder).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot list the replays of an earlier end");
+            tracing::warn!(%error, "cannot list existing replays");
             Vec::new()
         });
         let names = existing
@@ -119,7 +119,7 @@ impl GameReader {
     }
 }
 
-/// Returns the error with its causes.
+/// Formats an error with its chain of causes.
 pub(crate) fn with_causes(error: &ReadError) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -130,7 +130,7 @@ pub(crate) fn with_causes(error: &ReadError) -> String {
     text
 }
 
-/// A folder of an object store.
+/// A sink that stores files under a key prefix of the object store.
 struct ObjectSink {
     objects: Objects,
     folder: String,
@@ -145,6 +145,6 @@ impl FileSink for ObjectSink {
     }
 
     fn skip(&mut self, file: &GameFile, error: ObjectError) {
-        tracing::warn!(name = file.name, %error, "skipped a file of the best game");
+        tracing::warn!(name = file.name, %error, "skipped file of the best game: cannot store it");
     }
 }

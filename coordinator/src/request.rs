@@ -1,36 +1,36 @@
-//! Requests of clients that are not carried out.
+//! Errors of client requests.
 
 use hatebeam_runs::ManifestError;
 use thiserror::Error;
 
-/// Error of a client's request, by the client's next step.
+/// The error of a client request. The variant determines the gRPC status code.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RequestError {
     /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
     /// There is no such run.
-    #[error("there is no run {0:?}; `hatebeam status` lists them")]
+    #[error("there is no run {0:?}: `hatebeam status` lists all runs")]
     NoRun(String),
     /// There is no such worker.
     #[error("there is no worker {0:?}")]
     NoWorker(String),
-    /// Something else has the name already.
+    /// The request conflicts with an existing run or with another coordinator.
     #[error("{0}")]
     Conflict(String),
-    /// The run is not in a state for that.
+    /// The state of the run does not permit the request.
     #[error("{0}")]
     State(String),
     /// There are too many requests or runs.
     #[error("{0}")]
     Busy(String),
-    /// The object store is unavailable: try again later.
+    /// The object store is unavailable, or other data is temporarily missing. A retry may succeed.
     #[error("{0}")]
     Unavailable(String),
-    /// The request takes too long.
+    /// The request timed out.
     #[error("{0}")]
     Timeout(String),
-    /// A fault of this program.
+    /// An internal error, such as a bug or damaged data.
     #[error("{0}")]
     Internal(String),
 }
@@ -41,7 +41,7 @@ impl From<ManifestError> for RequestError {
             ManifestError::Superseded { run } => RequestError::Conflict(format!(
                 "another coordinator has written run {run} to the object store"
             )),
-            error => RequestError::Unavailable(format!("the object store: {error}")),
+            error => RequestError::Unavailable(format!("cannot use the object store: {error}")),
         }
     }
 }

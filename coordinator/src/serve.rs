@@ -1,4 +1,4 @@
-//! The coordinator with its servers.
+//! The coordinator with its servers: gRPC and the dashboard.
 
 use crate::coordinator::Coordinator;
 use crate::error::CoordinatorError;
@@ -12,34 +12,35 @@ use std::net::SocketAddr;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// A dashboard that listens already.
+/// A dashboard whose server is already listening.
 pub struct Dashboard {
-    /// The server.
+    /// The HTTP server.
     pub server: hatebeam_dashboard::Server,
-    /// Estimator of runs that are not submitted yet.
+    /// Estimator for the time and cost of runs before they are submitted.
     pub estimator: Estimator,
 }
 
-/// Settings of a coordinator.
+/// Settings of a coordinator and its servers.
 pub struct Settings {
-    /// Settings of the coordinator without its servers. Its address is set when it listens.
+    /// Settings of the coordinator without its servers. [`coordinate`] sets the address to the one it listens on.
     pub core: CoreSettings,
-    /// Address to listen on.
+    /// Address for the gRPC server to listen on.
     pub listen: SocketAddr,
-    /// Certificate of the server; without one it is not encrypted.
+    /// TLS certificate of the gRPC server. If `None`, connections are not encrypted.
     pub tls: Option<Tls>,
-    /// Token that callers must show.
+    /// Token that every call must contain, if any.
     pub token: Option<Token>,
-    /// The metrics.
+    /// Registry for the coordinator's metrics.
     pub registry: Registry,
-    /// The dashboard.
+    /// The dashboard, if any.
     pub dashboard: Option<Dashboard>,
 }
 
-/// Runs a coordinator until `stop` is true. `ready` gets the address once callers are let in.
+/// Runs a coordinator and its servers until `stop` is true. Calls `ready` with the gRPC address once the servers accept
+/// calls.
 ///
 /// # Errors
-/// [`CoordinatorError`].
+/// Returns a [`CoordinatorError`] if the coordinator cannot start or cannot continue.
 pub async fn coordinate(
     settings: Settings,
     mut stop: watch::Receiver<bool>,
@@ -60,7 +61,7 @@ pub async fn coordinate(
     let env = Env::system();
     let (coordinator, task) = Coordinator::start(&env, core, &registry).await?;
     let service = Service(coordinator);
-    // They end with this set.
+    // Dropping the set aborts the servers.
     let mut servers: JoinSet<Result<(), tonic::transport::Error>> = JoinSet::new();
     if let Some(Dashboard { server, estimator }) = dashboard {
         let dashboard = server.serve(service.clone(), estimator);

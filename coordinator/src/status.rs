@@ -1,4 +1,4 @@
-//! A run as clients see it.
+//! The status of a run, as clients see it.
 
 use crate::costs::Cost;
 use crate::registry::Expansion;
@@ -6,34 +6,34 @@ use hatebeam_cost::Micros;
 use hatebeam_runs::{Manifest, Projection};
 use std::sync::Arc;
 
-/// A run, as clients see it.
+/// Status of a run, as clients see it.
 #[derive(Clone, Debug)]
 pub struct RunStatus {
-    /// Its manifest, as it was saved last.
+    /// The last saved manifest.
     pub manifest: Arc<Manifest>,
-    /// Current obstacle of the run, or the reason for its failure; empty otherwise.
+    /// What the run is waiting for, or the reason why it failed; empty otherwise.
     pub note: String,
-    /// Progress of the current depth.
+    /// Progress of the current depth's expansion.
     pub expansion: Expansion,
     /// Cost so far.
     pub cost: Cost,
-    /// Estimated end of a running run, if it can be estimated.
+    /// Estimated end of the run. `None` if the run is not running, or if there is no basis for an estimate.
     pub projection: Option<CostProjection>,
 }
 
-/// Estimated end of a run, and its cost then.
+/// Estimated end of a run, and its total cost at that time.
 #[derive(Clone, Debug)]
 pub struct CostProjection {
-    /// Depths and time.
+    /// Estimated last depth and remaining time, each as a range.
     pub projection: Projection,
-    /// Total cost at the lower end.
+    /// Total cost at the lower end of the time range.
     pub cost_low: Micros,
-    /// Total cost at the upper end.
+    /// Total cost at the upper end of the time range.
     pub cost_high: Micros,
 }
 
 impl RunStatus {
-    /// Returns the last committed depth; 0 before the first.
+    /// Returns the last committed depth, or 0 if none is committed.
     pub fn depth(&self) -> u32 {
         let last = self.manifest.last();
         last.map_or(0, |last| last.record.depth)

@@ -1,29 +1,29 @@
-//! Updates of an open run by clients.
+//! Client updates of an open run: changed limits and stop requests.
 
 use hatebeam_runs::{Limits, Manifest};
 
-/// A change of an open run. It counts once the manifest is saved.
+/// A client's update of an open run. It takes effect once the run's manifest is saved with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunUpdate {
-    /// The new limits, if they change.
+    /// The new limits, or `None` to keep the current ones.
     pub(crate) limits: Option<Limits>,
-    /// Whether to stop the run at the end of its depth, if that changes.
+    /// Whether to stop the run at the end of its current depth, or `None` to leave this unchanged.
     pub(crate) stop_requested: Option<bool>,
 }
 
 impl RunUpdate {
-    /// Stops the run.
+    /// A request to stop the run.
     pub(crate) const STOP: RunUpdate = RunUpdate {
         limits: None,
         stop_requested: Some(true),
     };
-    /// Withdraws a request to stop the run.
+    /// The withdrawal of a stop request.
     pub(crate) const CONTINUE: RunUpdate = RunUpdate {
         limits: None,
         stop_requested: Some(false),
     };
 
-    /// Applies the update to a manifest, and returns the update that undoes it.
+    /// Applies the update to a manifest. Returns the update that reverts the change.
     pub(crate) fn put(self, manifest: &mut Manifest) -> RunUpdate {
         let before = RunUpdate {
             limits: Some(manifest.limits),
@@ -38,7 +38,7 @@ impl RunUpdate {
         before
     }
 
-    /// Whether a manifest has the update.
+    /// Whether a manifest already contains the update.
     pub(crate) fn is_in(self, manifest: &Manifest) -> bool {
         let limits = manifest.limits;
         let stop_requested = manifest.stop_requested;
@@ -48,7 +48,7 @@ impl RunUpdate {
                 .is_none_or(|update| update == stop_requested)
     }
 
-    /// Joins this update with an earlier one that is not applied yet.
+    /// Merges this update with an earlier one. Values of this update take precedence.
     pub(crate) fn or(self, earlier: RunUpdate) -> RunUpdate {
         RunUpdate {
             limits: self.limits.or(earlier.limits),

@@ -1,4 +1,4 @@
-//! Runs and workers as clients see them.
+//! The state of runs and workers as clients and metrics see it.
 
 use crate::alerts::{Alert, alerts};
 use crate::costs::Cost;
@@ -10,12 +10,12 @@ use hatebeam_cost::Micros;
 use hatebeam_runs::{CommittedDepth, Manifest, ProgressEstimator, Projection, RunState};
 
 impl Parts {
-    /// Returns a run as clients see it.
+    /// Returns the status of a run.
     pub(crate) fn run(&self, name: &str) -> Option<RunStatus> {
         self.queue.get(name).map(|run| self.status(run))
     }
 
-    /// Returns all runs, the last submitted first.
+    /// Returns the status of all runs, most recently submitted first.
     pub(crate) fn runs(&self) -> Vec<RunStatus> {
         let runs = self.queue.all().into_iter();
         runs.map(|run| self.status(run)).collect()
@@ -35,7 +35,7 @@ impl Parts {
         }
     }
 
-    /// Returns the depths of a run from this one on, `max` at most.
+    /// Returns at most `max` committed depths of a run, starting at depth `from`.
     pub(crate) fn depths(&self, name: &str, from: u32, max: usize) -> Vec<CommittedDepth> {
         let Some(manifest) = self.queue.manifest(name) else {
             return Vec::new();
@@ -45,17 +45,17 @@ impl Parts {
         wanted.take(max).cloned().collect()
     }
 
-    /// Returns the workers, with the shards that they have of the current run.
+    /// Returns the status of all connected workers.
     pub(crate) fn workers(&self) -> Vec<WorkerStatus> {
         self.registry.statuses(self.queue.epoch())
     }
 
-    /// Returns the alerts for people who watch a run.
+    /// Returns the alerts about a run and these workers.
     pub(crate) fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
         alerts(run, workers, &self.registry.recently_lost())
     }
 
-    /// Updates the metrics that show the state of runs and workers.
+    /// Updates the metrics for the state of runs and workers.
     pub(crate) fn update_metrics(&self) {
         let runs = self.runs();
         let workers = self.workers();
@@ -74,7 +74,7 @@ impl Parts {
     }
 }
 
-/// Estimates where a run may end.
+/// Estimates when a run may end, from its last depths.
 fn project(manifest: &Manifest) -> Option<Projection> {
     let mut estimator = ProgressEstimator::new(&manifest.spec, manifest.limits.max_depth);
     let depths = manifest.depths.len();

@@ -1,4 +1,4 @@
-//! The connected workers: their sessions, their heartbeats, and the orders that they carry out.
+//! The registry of connected workers: their sessions, their heartbeats, and the orders sent to them.
 
 mod orders;
 mod session;

@@ -1,36 +1,37 @@
-//! Orders to one worker, and its answers.
+//! Sending an order to a worker, and waiting for its answer.
 
 use super::state::{Member, WorkerRegistry};
 use hatebeam_proto::messages::{AnswerKind, Failed, FailureKind, Order, OrderKind, ToWorker};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A worker that sends heartbeats without progress for this long hangs. Longer than a table or an upload can take.
+/// Time without progress after which a worker that still sends heartbeats has failed. No table or upload takes this
+/// long.
 const STALL: Duration = Duration::from_secs(30 * 60);
 
-/// Error of an order that a worker did not carry out.
+/// The error of an order that a worker did not carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkerError {
     pub(crate) worker: String,
     pub(crate) reason: String,
     pub(crate) kind: WorkerErrorKind,
-    /// Pairs of workers that cannot reach each other, if that is the reason.
+    /// Pairs of workers that cannot reach each other. Empty if the error has another cause.
     pub(crate) unreachable: Vec<(String, String)>,
 }
 
-/// Kind of a [`WorkerError`], by the coordinator's next step.
+/// Kind of a [`WorkerError`], which determines how the coordinator reacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkerErrorKind {
-    /// The worker has disconnected: continue without it.
+    /// The worker has disconnected. The run continues without it.
     Gone,
-    /// The worker may succeed later: the object store is unavailable to it.
+    /// The worker may succeed later, for example when it can reach the object store again.
     Transient,
-    /// The worker failed.
+    /// The worker failed, and a retry may fail too.
     Failed,
 }
 
 impl WorkerError {
-    /// A worker that is connected and failed.
+    /// Creates the error of a connected worker that failed.
     pub(crate) fn failed(worker: &str, reason: &str) -> WorkerError {
         WorkerError {
             worker: worker.to_owned(),
@@ -62,12 +63,12 @@ impl WorkerError {
     }
 }
 
-/// Progress of a worker: its epoch, depth, and expanded parents.
+/// Progress of a worker: its epoch, its depth, and the number of parents that it has expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Progress(u64, u32, u64);
 
 impl WorkerRegistry {
-    /// Gives a worker an order and waits for the answer.
+    /// Sends an order to a worker and waits for the answer.
     pub(crate) async fn ask(
         &self,
         member: &Member,
@@ -89,7 +90,7 @@ impl WorkerRegistry {
         };
         let sent = outbound.send(ToWorker::Order(order)).await;
         sent.map_err(|_| gone())?;
-        // The worker's session ends with the last sender.
+        // A session ends when its last sender is dropped, so none is held while waiting.
         drop(outbound);
         match self.wait_for_answer(member, answer).await? {
             AnswerKind::Failed(failed) => Err(WorkerError::answered(&member.name, failed)),
@@ -97,7 +98,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// Waits for an answer for as long as the worker makes progress.
+    /// Waits for an answer while the worker makes progress. Returns an error if it disconnects or makes none.
     async fn wait_for_answer(
         &self,
         member: &Member,

@@ -1,4 +1,4 @@
-//! Sessions of workers, from joining to leaving.
+//! Worker sessions, from joining to leaving.
 
 use super::state::{LOST_MEMORY, LostWorker, MAX_LOST, RequestCounts, Worker, WorkerRegistry};
 use hatebeam_proto::messages::{Answer, FromWorker, Heartbeat, Hello, ToWorker, Welcome};
@@ -8,21 +8,22 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 
-/// Maximum number of workers.
+/// Maximum number of connected workers.
 const MAX_WORKERS: usize = 4096;
-/// Longest name of a worker.
+/// Maximum length of a worker's name in bytes.
 const MAX_NAME: usize = 128;
-/// Longest address of a worker.
+/// Maximum length of a worker's address in bytes.
 const MAX_ADDRESS: usize = 1024;
-/// Most threads of a worker.
+/// Maximum number of threads of a worker.
 const MAX_THREADS: u32 = 65_536;
 
 impl WorkerRegistry {
-    /// Lets a worker join, welcomes it, and receives its messages in the background until its session ends. The channel
-    /// `outbound` must have room for a message.
+    /// Starts the session of a worker: sends it a welcome, and receives its messages in the background until the
+    /// session ends. The channel `outbound` must have capacity for one message.
     ///
     /// # Errors
-    /// The worker is not accepted: its hello is invalid, it has another version, or a worker of its name is connected.
+    /// Returns an error if the worker's hello is invalid, if its version differs from the coordinator's, if a different
+    /// worker with the same name is connected, or if too many workers are connected.
     pub fn join(
         self: &Arc<Self>,
         hello: Hello,
@@ -36,7 +37,7 @@ impl WorkerRegistry {
         });
         let name = hello.name.clone();
         let session = self.begin_session(hello, &outbound)?;
-        // A channel that is closed ends the session below.
+        // An error can be ignored: if the channel is closed, the session ends below.
         let _ = outbound.try_send(welcome);
         drop(outbound);
         let registry = Arc::clone(self);
@@ -61,7 +62,7 @@ impl WorkerRegistry {
             }
             None if sessions.workers.len() >= MAX_WORKERS => {
                 return Err(LinkError::transient(format!(
-                    "{MAX_WORKERS} workers are connected already, no more are accepted"
+                    "the maximum of {MAX_WORKERS} connected workers is reached: try again later"
                 )));
             }
             _ => {}
@@ -85,7 +86,7 @@ impl WorkerRegistry {
             hello,
         };
         sessions.lost.retain(|(_, lost)| lost.name != name);
-        // Ends an earlier session of the same process, or of a process that is silent.
+        // Replaces, and thereby ends, an earlier session of the same process or of a silent one.
         sessions.workers.insert(name, worker);
         drop(sessions);
         self.metrics.joined.add(1);
@@ -93,12 +94,13 @@ impl WorkerRegistry {
         Ok(session)
     }
 
-    /// Whether a worker was heard of recently enough.
+    /// Whether a worker has sent a message within [`lost_after`](WorkerRegistry::lost_after).
     fn is_alive(&self, worker: &Worker) -> bool {
         worker.heard.elapsed() < self.lost_after
     }
 
-    /// Receives messages until the session ends, and returns why; `None` if it was ended here.
+    /// Receives messages until the session ends, and returns the reason. Returns `None` if the registry has already
+    /// ended the session.
     async fn receive(
         &self,
         name: &str,
@@ -119,7 +121,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// Takes a message of a worker. Returns whether its session continues.
+    /// Handles a message from a worker. Returns `false` if the session has ended.
     fn take(&self, name: &str, session: u64, message: FromWorker) -> bool {
         let now = self.env.now();
         let mut guard = self.sessions();
@@ -151,7 +153,7 @@ impl WorkerRegistry {
         true
     }
 
-    /// Forgets a worker whose connection has ended, unless it has another session by now.
+    /// Removes a worker whose connection has ended, unless it has already started another session.
     fn end_session(&self, name: &str, session: u64, reason: &str) {
         let now = self.env.now();
         let mut sessions = self.sessions();
@@ -177,7 +179,7 @@ impl WorkerRegistry {
 }
 
 impl Worker {
-    /// Takes a heartbeat, and charges the requests since the last one.
+    /// Records a heartbeat, and adds the requests since the last one to `requests`.
     fn beat(&mut self, heartbeat: Heartbeat, requests: &mut RequestCounts) {
         let before = std::mem::replace(&mut self.heartbeat, heartbeat);
         if std::mem::replace(&mut self.has_beaten, true) {
@@ -189,7 +191,7 @@ impl Worker {
     }
 }
 
-/// Whether two workers are one process that has reconnected.
+/// Whether two hellos come from the same process, which has reconnected.
 fn is_same_process(one: &Hello, other: &Hello) -> bool {
     one.started_ms == other.started_ms && one.address == other.address
 }
@@ -199,11 +201,11 @@ fn name_taken(connected: &Hello, refused: &Hello) -> LinkError {
         worker = refused.name,
         address = refused.address,
         connected = connected.address,
-        "refused worker: another one has its name"
+        "refused worker: another worker with its name is connected"
     );
     LinkError::transient(format!(
-        "a worker named {} is connected from {}, so the one at {} is not accepted: give it another --name, or wait \
-         until the first one is lost",
+        "a worker named {} is already connected from {}: start the worker at {} with a different --name, or wait until \
+         the connected one is lost",
         refused.name, connected.address, refused.address
     ))
 }
@@ -214,18 +216,19 @@ fn check(hello: &Hello) -> Result<(), LinkError> {
     let is_name = (1..=MAX_NAME).contains(&hello.name.len());
     if !is_name || !hello.name.chars().all(is_allowed) {
         return Err(LinkError::bad_message(format!(
-            "a worker's name must have 1 to {MAX_NAME} letters, digits, dots, dashes and underscores"
+            "invalid worker name: it must consist of 1 to {MAX_NAME} letters, digits, dots, dashes and underscores"
         )));
     }
     if hello.address.len() > MAX_ADDRESS || !(1..=MAX_THREADS).contains(&hello.threads) {
         return Err(LinkError::bad_message(format!(
-            "a worker must have an address of at most {MAX_ADDRESS} bytes and 1 to {MAX_THREADS} threads"
+            "invalid worker: its address must have at most {MAX_ADDRESS} bytes, and its thread count must be 1 to \
+             {MAX_THREADS}"
         )));
     }
     let version = env!("CARGO_PKG_VERSION");
     if hello.version != version {
         return Err(LinkError::bad_message(format!(
-            "the worker has version {}, the coordinator {version}: all must have the same",
+            "the worker has version {}, but the coordinator has {version}: install the same version on all machines",
             hello.version
         )));
     }

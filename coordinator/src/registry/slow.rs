@@ -1,4 +1,4 @@
-//! Workers that hold up the others.
+//! Detection of slow workers, for which the others must wait.
 
 use super::state::{Worker, WorkerRegistry};
 use std::convert::Infallible;
@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A worker that is far behind for longer than this is slow. Depths that take less time say nothing.
+/// Time for which a worker must be far behind before it counts as slow. Shorter delays are normal, especially at depths
+/// that take little time.
 const TOLERANCE: Duration = Duration::from_secs(2);
 
 impl Worker {
-    /// Returns the part of its parents that is expanded, from 0 to 1.
+    /// Returns the share of the worker's parents that it has expanded, from 0 to 1.
     fn share(&self) -> f64 {
         match self.heartbeat.parents {
             0 => 1.0,
@@ -18,24 +19,25 @@ impl Worker {
         }
     }
 
-    /// Whether it has expanded its part and uploads tables of the depth before.
+    /// Whether the worker has expanded all its parents and is still uploading tables of the previous depth.
     fn waits_for_uploads(&self) -> bool {
         let beat = &self.heartbeat;
         beat.parents > 0 && beat.expanded >= beat.parents && beat.uploading_bytes > 0
     }
 
-    /// Whether the other workers have waited for it for a while.
+    /// Whether the worker has been far behind the others for longer than [`TOLERANCE`].
     pub(super) fn is_slow(&self) -> bool {
         self.behind.is_some_and(|since| since.elapsed() > TOLERANCE)
     }
 
-    /// Whether the search has waited for its uploads for a while.
+    /// Whether the search has waited for the worker's uploads for longer than [`TOLERANCE`].
     pub(super) fn is_uploading_late(&self) -> bool {
         self.uploads
             .is_some_and(|since| since.elapsed() > TOLERANCE)
     }
 
-    /// Takes note of whether it is far behind: not half as far as the median, when that is more than half.
+    /// Updates whether the worker is far behind, and whether it waits for uploads. A worker is far behind if the median
+    /// share of all workers is above 0.5, and the worker's share is less than half the median.
     fn compare(&mut self, epoch: u64, median: f64, now: Instant) {
         let uploads = self.uploads.unwrap_or(now);
         self.uploads = self.waits_for_uploads().then_some(uploads);
@@ -51,7 +53,7 @@ impl Worker {
                 worker,
                 percent,
                 median_percent,
-                "slow worker holds up the others"
+                "worker is slow: the others are waiting for it"
             );
         }
     }
@@ -62,7 +64,7 @@ impl Worker {
 }
 
 impl WorkerRegistry {
-    /// Looks for slow workers once per heartbeat.
+    /// Checks for slow workers once per heartbeat interval.
     pub(crate) async fn watch_slow(self: Arc<Self>) -> Infallible {
         loop {
             tokio::time::sleep(self.heartbeat).await;

@@ -10,36 +10,36 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-/// Number of lost workers that are remembered.
+/// Maximum number of recently lost workers in the list for clients.
 pub(super) const MAX_LOST: usize = 16;
-/// Time for which they are remembered.
+/// Time for which a lost worker stays in the list.
 pub(super) const LOST_MEMORY: Duration = Duration::from_secs(600);
 
-/// A worker that can get shards.
+/// A worker that is available for shards: connected, not leaving, and not quarantined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) address: String,
     pub(crate) threads: u32,
-    /// The session in which the worker is a member. A worker that reconnects has another one.
+    /// ID of the worker's session. A worker that reconnects gets a new one.
     pub(crate) session: u64,
 }
 
-/// Requests to the object store, by price.
+/// Numbers of object store requests, by price class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestCounts {
-    /// Requests that write or list.
+    /// Number of write and list requests.
     pub(crate) writes: u64,
-    /// Requests that read.
+    /// Number of read requests.
     pub(crate) reads: u64,
 }
 
 /// A worker that was lost recently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostWorker {
-    /// Its name.
+    /// Name of the worker.
     pub name: String,
-    /// Reason for the end of its session.
+    /// Reason why its session ended.
     pub reason: String,
 }
 
@@ -48,30 +48,30 @@ pub(super) struct Worker {
     pub(super) session: u64,
     pub(super) hello: Hello,
     pub(super) outbound: mpsc::Sender<ToWorker>,
-    /// Time of its last message.
+    /// Time of the last message from the worker.
     pub(super) heard: Instant,
     pub(super) heartbeat: Heartbeat,
-    /// Whether it has sent a heartbeat: requests before the first one are not charged.
+    /// Whether the worker has sent a heartbeat. Requests before the first heartbeat are not charged.
     pub(super) has_beaten: bool,
-    /// Time since which it is far behind the other workers.
+    /// Time since which the worker has been far behind the others.
     pub(super) behind: Option<Instant>,
-    /// Time since which the uploads of the depth before keep it from expanding.
+    /// Time since which the worker has been waiting for its uploads of the previous depth.
     pub(super) uploads: Option<Instant>,
     pub(super) is_leaving: bool,
     pub(super) shards: u32,
     pub(super) quarantine: Option<Quarantine>,
-    /// Orders without an answer yet.
+    /// Channels for the answers to outstanding orders, by order ID.
     pub(super) waiting: BTreeMap<u64, oneshot::Sender<AnswerKind>>,
 }
 
-/// A time without shards.
+/// A period in which a worker gets no shards.
 pub(super) struct Quarantine {
     pub(super) until: Instant,
     pub(super) reason: String,
 }
 
 impl Worker {
-    /// Returns why the worker is quarantined, if it is.
+    /// Returns the reason why the worker is quarantined, or `None` if it is not.
     pub(super) fn quarantined(&self, now: Instant) -> Option<&str> {
         let quarantine = self.quarantine.as_ref()?;
         (now < quarantine.until).then_some(quarantine.reason.as_str())
@@ -94,13 +94,13 @@ pub(super) struct Sessions {
     pub(super) sessions: u64,
     /// Number of orders so far.
     pub(super) orders: u64,
-    /// Requests of all workers so far.
+    /// Number of object store requests of all workers so far.
     pub(super) requests: RequestCounts,
-    /// Workers that were lost, the last one first.
+    /// Recently lost workers, most recent first.
     pub(super) lost: VecDeque<(Instant, LostWorker)>,
 }
 
-/// The connected workers.
+/// The registry of connected workers.
 pub struct WorkerRegistry {
     pub(super) env: Env,
     pub(super) sessions: Mutex<Sessions>,
@@ -127,7 +127,7 @@ impl WorkerRegistry {
         })
     }
 
-    /// Returns the silence after which a worker is lost.
+    /// Returns the time without a message after which a worker is lost.
     pub(crate) fn lost_after(&self) -> Duration {
         self.lost_after
     }
@@ -145,7 +145,7 @@ impl WorkerRegistry {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Returns the workers that can get shards.
+    /// Returns the workers that are available for shards, sorted by name.
     pub(crate) fn members(&self) -> Vec<Member> {
         let now = self.env.now();
         let sessions = self.sessions();
@@ -156,17 +156,17 @@ impl WorkerRegistry {
             .collect()
     }
 
-    /// Whether these are all workers that can get shards, in the same sessions.
+    /// Whether `members` are exactly the workers that are available now, in the same sessions.
     pub(crate) fn are_unchanged(&self, members: &[Member]) -> bool {
         self.members() == members
     }
 
-    /// Whether a worker of this name is connected.
+    /// Whether a worker with this name is connected.
     pub(crate) fn is_connected(&self, name: &str) -> bool {
         self.sessions().workers.contains_key(name)
     }
 
-    /// Returns the processes of the workers, and their machines.
+    /// Returns the workers' processes and their machines, for charging.
     pub(crate) fn present(&self) -> Vec<ActiveProcess> {
         let process = |worker: &Worker| ActiveProcess {
             name: worker.hello.name.clone(),
@@ -176,12 +176,12 @@ impl WorkerRegistry {
         self.sessions().workers.values().map(process).collect()
     }
 
-    /// Returns the workers' requests to the object store so far.
+    /// Returns the number of object store requests of all workers so far.
     pub(crate) fn requests(&self) -> RequestCounts {
         self.sessions().requests
     }
 
-    /// Returns the workers that were lost in the last minutes, the last one first.
+    /// Returns the workers that were lost within [`LOST_MEMORY`], most recent first.
     pub(crate) fn recently_lost(&self) -> Vec<LostWorker> {
         let sessions = self.sessions();
         let recent = sessions
@@ -191,7 +191,7 @@ impl WorkerRegistry {
         recent.map(|(_, lost)| lost.clone()).collect()
     }
 
-    /// Asks a worker to leave, as if it had asked itself. Returns whether it is connected.
+    /// Marks a worker as leaving, as if it had asked to leave. Returns `false` if it is not connected.
     pub(crate) fn drain(&self, name: &str) -> bool {
         let mut sessions = self.sessions();
         let Some(worker) = sessions.workers.get_mut(name) else {
@@ -203,7 +203,7 @@ impl WorkerRegistry {
         true
     }
 
-    /// Gives a worker no shards for this long. The quarantine ends early if the worker reconnects.
+    /// Excludes a worker from the available workers for this duration, or until it reconnects.
     pub(crate) fn quarantine(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
         if let Some(worker) = self.sessions().workers.get_mut(name) {
             worker.quarantine = Some(Quarantine {
@@ -219,7 +219,9 @@ impl WorkerRegistry {
         });
     }
 
-    /// Sets the number of shards of each of these workers, and none for all others.
+    /// Sets each worker's number of shards. `owners` contains the index in `members` of each shard's owner. Workers
+    /// outside
+    /// `members` get the number 0.
     pub(crate) fn set_shards(&self, members: &[Member], owners: &[u32]) {
         let mut sessions = self.sessions();
         let workers = sessions.workers.values_mut();
@@ -233,7 +235,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// Releases the workers that want to leave and are not busy.
+    /// Releases all leaving workers except those in `busy`.
     pub(crate) fn release(&self, busy: &[Member]) {
         let mut sessions = self.sessions();
         sessions.workers.retain(|name, worker| {

@@ -1,4 +1,4 @@
-//! The status of workers, for clients.
+//! The status of workers, as reported to clients.
 
 use super::state::{Worker, WorkerRegistry};
 use hatebeam_cost::Machine;
@@ -8,18 +8,18 @@ use tokio::time::Instant;
 /// State of a connected worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerState {
-    /// It has no shards.
+    /// The worker is not in the current epoch.
     Idle,
-    /// It works on the current epoch.
+    /// The worker is in the current epoch.
     Working,
-    /// It leaves at the end of the current depth.
+    /// The worker leaves at the end of the current depth.
     Draining,
-    /// It failed repeatedly and gets no shards for a while.
+    /// The worker failed repeatedly, and gets no shards for some time.
     Quarantined,
 }
 
 impl WorkerState {
-    /// Returns the name, as in JSON and metrics.
+    /// Returns the name used in JSON and metrics.
     pub fn name(self) -> &'static str {
         match self {
             WorkerState::Idle => "idle",
@@ -30,42 +30,42 @@ impl WorkerState {
     }
 }
 
-/// A connected worker, as clients see it.
+/// Status of a connected worker, as clients see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerStatus {
-    /// Its name.
+    /// Name of the worker.
     pub name: String,
-    /// URI at which other workers reach it.
+    /// URI at which other workers reach this worker.
     pub address: String,
-    /// Its state.
+    /// State of the worker.
     pub state: WorkerState,
-    /// Reason for its quarantine; empty if it is not quarantined.
+    /// Reason why the worker is quarantined; empty if it is not.
     pub note: String,
-    /// Threads that search.
+    /// Number of search threads.
     pub threads: u32,
-    /// Shards that it has.
+    /// Number of shards assigned to the worker.
     pub shards: u32,
-    /// Parents of the current depth that it has expanded.
+    /// Number of parents in the worker's shards at the current depth that are expanded.
     pub expanded: u64,
-    /// Parents of the current depth in its shards.
+    /// Number of parents in the worker's shards at the current depth.
     pub parents: u64,
-    /// Resident memory of the process.
+    /// Resident memory of the process in bytes.
     pub rss_bytes: u64,
-    /// Memory that it may use.
+    /// Memory limit of the process in bytes.
     pub memory_bytes: u64,
-    /// Free space on the disk of its scratch directory.
+    /// Free space in bytes on the disk of the worker's scratch directory.
     pub disk_free_bytes: u64,
-    /// Size of that disk.
+    /// Size in bytes of the disk of the worker's scratch directory.
     pub disk_bytes: u64,
-    /// Time since its last message.
+    /// Time since the last message from the worker.
     pub silent: Duration,
-    /// Whether the other workers wait for it, or it is silent.
+    /// Whether the worker is far behind the others, or has missed several heartbeats.
     pub slow: bool,
-    /// Its machine.
+    /// Machine of the worker.
     pub machine: Machine,
-    /// Bytes of tables that are not uploaded yet.
+    /// Total size in bytes of the tables that the worker has not uploaded yet.
     pub uploading_bytes: u64,
-    /// Whether the search has waited for its uploads for a while.
+    /// Whether the search is held up by the worker's uploads.
     pub uploads_behind: bool,
 }
 
@@ -84,7 +84,7 @@ impl Worker {
 }
 
 impl WorkerRegistry {
-    /// Returns the status of all workers while `epoch` is the current one.
+    /// Returns the status of all workers, given the current epoch.
     pub(crate) fn statuses(&self, epoch: u64) -> Vec<WorkerStatus> {
         let now = self.env.now();
         let status = |worker: &Worker| {
@@ -113,7 +113,7 @@ impl WorkerRegistry {
         self.sessions().workers.values().map(status).collect()
     }
 
-    /// Returns the parents of this epoch's current depth that are expanded, and all of them.
+    /// Returns the progress of the current depth's expansion, summed over the workers of an epoch.
     pub(crate) fn expansion(&self, epoch: u64) -> Expansion {
         let sessions = self.sessions();
         let workers = sessions.workers.values();
@@ -129,8 +129,8 @@ impl WorkerRegistry {
 /// Progress of the current depth's expansion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expansion {
-    /// Parents that are expanded.
+    /// Number of parents that are expanded.
     pub expanded: u64,
-    /// All parents.
+    /// Total number of parents.
     pub parents: u64,
 }

@@ -44,7 +44,7 @@ fn names(registry: &WorkerRegistry) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn worker_is_welcomed_and_lost_when_it_is_silent() {
+async fn worker_is_lost_when_it_stops_sending_heartbeats() {
     let registry = registry();
     let mut worker = join(&registry, hello("w")).unwrap();
     assert!(matches!(worker.rx.recv().await, Some(ToWorker::Welcome(_))));
@@ -63,7 +63,7 @@ async fn worker_is_welcomed_and_lost_when_it_is_silent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn second_process_of_a_name_is_refused_while_the_first_one_is_heard() {
+async fn second_process_with_the_same_name_is_refused_until_the_first_is_lost() {
     let registry = registry();
     let first = join(&registry, hello("w")).unwrap();
     let other = Hello {
@@ -75,17 +75,17 @@ async fn second_process_of_a_name_is_refused_while_the_first_one_is_heard() {
     assert_eq!(error.kind, LinkErrorKind::Transient);
     assert!(error.reason.contains("http://w:1"), "{error}");
     assert!(error.reason.contains("http://elsewhere:1"), "{error}");
-    // The first one is not disturbed.
+    // The refusal does not affect the first process.
     first.beat(Heartbeat::default()).await;
     assert_eq!(registry.members()[0].session, 1);
-    // It is silent.
+    // The first process is lost, because it sends nothing for too long.
     tokio::time::sleep(LOST_AFTER * 2).await;
     let _other = join(&registry, other).unwrap();
     assert_eq!(registry.members()[0].address, "http://elsewhere:1");
 }
 
 #[tokio::test(start_paused = true)]
-async fn worker_that_reconnects_replaces_its_session() {
+async fn reconnecting_worker_replaces_its_session() {
     let registry = registry();
     let mut first = join(&registry, hello("w")).unwrap();
     let members = registry.members();
@@ -121,7 +121,7 @@ async fn invalid_workers_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn quarantined_worker_gets_no_shards_for_a_while() {
+async fn quarantined_worker_is_unavailable_until_the_quarantine_ends() {
     let registry = registry();
     let _first = join(&registry, hello("a")).unwrap();
     let second = join(&registry, hello("b")).unwrap();
@@ -151,7 +151,7 @@ async fn quarantined_worker_gets_no_shards_for_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leaving_worker_is_released_when_it_is_not_busy() {
+async fn leaving_worker_is_released_once_it_is_not_busy() {
     let registry = registry();
     let mut worker = join(&registry, hello("w")).unwrap();
     let members = registry.members();
@@ -186,7 +186,7 @@ async fn requests_are_counted_from_the_second_heartbeat_on() {
         reads: 1,
     };
     assert_eq!(registry.requests(), counts);
-    // A worker that was restarted counts from the beginning.
+    // A restarted worker reports lower counters. They must not reduce the sum.
     worker.beat(beat(1, 1)).await;
     assert_eq!(registry.requests(), counts);
 }

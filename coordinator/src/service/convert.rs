@@ -1,4 +1,4 @@
-//! Conversions between the coordinator's types and the generated ones.
+//! Conversions between the coordinator's types and the generated protobuf types.
 
 use crate::alerts::Alert;
 use crate::costs::Cost;
@@ -9,7 +9,7 @@ use hatebeam_proto::v1;
 use hatebeam_runs::{CommittedDepth, EndReason, GameResult, Limits};
 use std::time::Duration;
 
-/// Converts a run.
+/// Converts the status of a run.
 pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
     let manifest = &run.manifest;
     let limit = manifest.end.filter(|end| end.is_limit());
@@ -86,7 +86,7 @@ fn cost(cost: &Cost) -> v1::Cost {
     }
 }
 
-/// Converts a depth.
+/// Converts a committed depth.
 pub(super) fn depth_record(depth: &CommittedDepth) -> v1::DepthRecord {
     let record = &depth.record;
     v1::DepthRecord {
@@ -108,7 +108,7 @@ pub(super) fn depth_record(depth: &CommittedDepth) -> v1::DepthRecord {
     }
 }
 
-/// Converts a worker.
+/// Converts the status of a worker.
 pub(super) fn worker_status(worker: &WorkerStatus) -> v1::WorkerStatus {
     v1::WorkerStatus {
         name: worker.name.clone(),
@@ -140,12 +140,12 @@ pub(super) fn alert(alert: Alert) -> v1::Alert {
     }
 }
 
-/// Reads a limit: 0 means none.
+/// Converts a limit from a message, in which 0 means no limit.
 pub(super) fn limit<T: Default + PartialOrd>(limit: T) -> Option<T> {
     (limit > T::default()).then_some(limit)
 }
 
-/// Applies a request to the current limits.
+/// Returns the current limits with the changes from a request.
 pub(super) fn limits(current: Limits, request: &v1::LimitRequest) -> Limits {
     let (micros, seconds) = (request.max_cost_micros, request.max_seconds);
     Limits {

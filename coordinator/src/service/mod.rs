@@ -1,4 +1,4 @@
-//! The coordinator over gRPC. Only this module knows the generated types.
+//! The coordinator's gRPC services. Only this module uses the generated protobuf types.
 
 mod convert;
 mod reflection;
@@ -15,11 +15,11 @@ use tonic::Status;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::Router;
 
-/// The services that clients and workers call.
+/// Implementation of the services that clients and workers call.
 #[derive(Clone)]
 pub(crate) struct Service(pub(crate) Coordinator);
 
-/// Adds all services to a server: those for clients and workers, health, and reflection.
+/// Adds all services to a server: the services for clients and for workers, health checks, and reflection.
 pub(crate) async fn add_services(
     mut server: tonic::transport::Server,
     service: &Service,

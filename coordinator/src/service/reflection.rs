@@ -1,4 +1,4 @@
-//! Reflection: gRPC's own tools ask it which services there are.
+//! The gRPC reflection service, through which generic gRPC tools list the available services.
 
 use super::Service;
 use hatebeam_proto::v1;
@@ -7,7 +7,8 @@ use hatebeam_proto::v1::runs_server::RunsServer;
 use tonic::server::NamedService;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
-/// Returns the reflection service. It names only the coordinator's services: workers have another one.
+/// Returns the reflection service. It lists only the coordinator's services, not those that workers serve to each
+/// other.
 pub(super) fn reflection() -> Option<ServerReflectionServer<impl ServerReflection>> {
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(v1::FILES)

@@ -1,4 +1,4 @@
-//! The requests of clients over gRPC.
+//! The gRPC service for clients.
 
 use super::Service;
 use super::convert::{alert, depth_record, limit, limits, run_status, worker_status};
@@ -14,13 +14,13 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-/// Longest run specification in bytes.
+/// Maximum length of a run specification in bytes.
 const MAX_SPEC: usize = 64 << 10;
-/// Records of depths in one message.
+/// Maximum number of depth records in one message.
 const RECORDS: usize = 1000;
-/// A watcher gets a message at least this often, and not more often than four times as much.
+/// Maximum interval between two messages to a watching client. The minimum is a quarter of it.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Messages that wait for a slow watcher.
+/// Maximum number of messages that are queued for a slow watching client.
 const QUEUE: usize = 4;
 
 #[tonic::async_trait]
@@ -112,7 +112,7 @@ impl Runs for Service {
     }
 }
 
-/// Reads a submission.
+/// Converts and validates a submission.
 fn submission(request: &v1::SubmitRequest) -> Result<Submission, RequestError> {
     let invalid = |reason: String| RequestError::Invalid(reason);
     if request.spec.len() > MAX_SPEC {
@@ -120,7 +120,7 @@ fn submission(request: &v1::SubmitRequest) -> Result<Submission, RequestError> {
         return Err(invalid(reason));
     }
     let spec: RunSpec = serde_json::from_str(&request.spec)
-        .map_err(|error| invalid(format!("the specification cannot be read: {error}")))?;
+        .map_err(|error| invalid(format!("the specification cannot be parsed: {error}")))?;
     let keep: Retention = match request.keep.as_str() {
         "" => Retention::All,
         keep => match keep.parse() {
@@ -140,7 +140,7 @@ fn submission(request: &v1::SubmitRequest) -> Result<Submission, RequestError> {
     })
 }
 
-/// Sends the status of a run whenever it changes, until the run has ended and all its depths are sent.
+/// Sends the status of a run regularly and on changes, until the run has ended and all its depths are sent.
 async fn watch(
     coordinator: Coordinator,
     request: v1::WatchRequest,
@@ -172,7 +172,7 @@ async fn watch(
         }
         if is_all {
             tokio::time::sleep(INTERVAL / 4).await;
-            // Even without a change the workers have made progress.
+            // If the run does not change, a message is still sent, since the workers have made progress.
             let _ = tokio::time::timeout(INTERVAL * 3 / 4, changes.changed()).await;
         }
     }

@@ -1,4 +1,4 @@
-//! The sessions of workers over gRPC.
+//! The gRPC service for workers.
 
 use super::Service;
 use hatebeam_proto::messages::FromWorker;
@@ -10,7 +10,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Messages that wait to be sent to a worker: more than there ever are.
+/// Capacity of the queue of messages to a worker. In practice, fewer messages wait at any time.
 const QUEUE: usize = 16;
 
 #[tonic::async_trait]
