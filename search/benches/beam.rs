@@ -1,5 +1,5 @@
-//! `cargo bench -p hatebeam-search`: time per child of scoring and of a whole step of the beam, on
-//! one thread.
+//! Benchmark of scoring and of a whole step of the beam: time per child on one thread. Run it with
+//! `cargo bench -p hatebeam-search`.
 //!
 //! `-- --width N` sets the width of the beam [default: 250,000]. `-- --step EVALUATOR` runs only
 //! the step with this evaluator, without quiescence.
@@ -23,7 +23,7 @@ fn spec(kind: EvaluatorKind, quiescence: Quiescence) -> EvaluatorSpec {
     }
 }
 
-/// The children of the benchmark's wells.
+/// Returns the children of the wells in the benchmark file.
 fn children(emulator: &Emulator) -> Vec<Well> {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -33,7 +33,7 @@ fn children(emulator: &Emulator) -> Vec<Well> {
     let mut children = Children::new();
     let mut all = Vec::new();
     for line in text.lines() {
-        let well = Well::from_hex(GEOMETRY, line).expect("a vector is a live well");
+        let well = Well::from_hex(GEOMETRY, line).expect("every test vector is a live well");
         emulator.expand(&well, &mut children);
         all.extend_from_slice(children.wells());
     }
@@ -51,8 +51,8 @@ fn scoring(level: SimdLevel) {
             EvaluatorKind::PlainHoles,
             EvaluatorKind::Patterns,
         ] {
-            let mut evaluator =
-                Evaluator::new(&emulator, &spec(kind, quiescence)).expect("weights are good");
+            let mut evaluator = Evaluator::new(&emulator, &spec(kind, quiescence))
+                .expect("the weights are in range");
             let mut scores = Vec::new();
             let mut times: Vec<f64> = (0..7)
                 .map(|_| {
@@ -78,7 +78,8 @@ fn scoring(level: SimdLevel) {
 fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = spec(kind, quiescence);
-    let step = Step::new(&emulator, spec, ShardLayout::local(width), 1).expect("weights are good");
+    let step =
+        Step::new(&emulator, spec, ShardLayout::local(width), 1).expect("the weights are in range");
     let root = Node {
         score: 0,
         well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
@@ -101,8 +102,8 @@ fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
         last = std::mem::replace(&mut frontier, next);
     }
     let whole = seconds * 1e9 / children as f64;
-    // Only expanding and scoring, on the last frontier but one.
-    let mut evaluator = Evaluator::new(&emulator, &spec).expect("weights are good");
+    // Measure only expanding and scoring, on the second-to-last frontier.
+    let mut evaluator = Evaluator::new(&emulator, &spec).expect("the weights are in range");
     let (mut out, mut scores, mut made) = (Children::new(), Vec::new(), 0);
     let start = Instant::now();
     let (mut wells, mut lines) = (Vec::new(), Vec::new());
@@ -113,7 +114,7 @@ fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
             let well = node
                 .well
                 .unpack(GEOMETRY)
-                .expect("a frontier's wells are good");
+                .expect("a frontier contains wells of its geometry");
             emulator.expand(&well, &mut out);
             wells.extend_from_slice(out.wells());
             lines.extend(out.lines().iter().map(|&n| node.lines + u16::from(n)));

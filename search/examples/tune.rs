@@ -1,14 +1,14 @@
-//! Tunes the weights: changes some at random, runs beams of several widths to their end, and keeps
-//! the change if the games are longer in total.
+//! Tunes the weights of the `knewjade` evaluator. It changes some weights at random, runs beams of
+//! several widths to their end, and keeps the change if the games become longer in total.
 //!
 //! ```text
 //! cargo run --release -p hatebeam-search --example tune -- MINUTES SEED QUIESCENCE WIDTH... [NAME=VALUE...]
 //! ```
 //!
-//! The length of a game is a chaotic function of the weights. One width gives little information,
-//! the sum over several widths gives more. A change is kept only if it is no worse at the given
-//! widths and better together with widths 1/8 greater. Each success is printed with the lines at
-//! all widths.
+//! The length of a game is a chaotic function of the weights, so a single width gives little
+//! information and the sum over several widths gives more. A change is kept only if the sum over
+//! the given widths does not decrease and the sum including widths 1/8 greater increases. The
+//! program prints each kept change with the lines cleared at all widths.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
@@ -19,10 +19,10 @@ use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-/// Maximum number of pieces of a game. None of these weights comes near it.
+/// Maximum number of pieces in a game. No weights lead to games that are nearly as long.
 const MAX_PIECES: u32 = 5000;
 
-/// Approximate size of a change to a weight.
+/// Returns the approximate size of a change to a weight.
 fn step_of(name: &str) -> f64 {
     match name {
         "score" => 150.0,
@@ -33,7 +33,8 @@ fn step_of(name: &str) -> f64 {
     }
 }
 
-/// Number of lines of a beam's best game, and number of pieces of its longest game.
+/// Returns the number of lines in the best game of a beam, and the number of pieces in its longest
+/// game.
 fn beam(spec: EvaluatorSpec, width: usize, threads: usize) -> Result<(u16, u32), Box<dyn Error>> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     let step = Step::new(&emulator, spec, ShardLayout::local(width), threads)?;
@@ -62,7 +63,7 @@ struct Tuner {
 }
 
 impl Tuner {
-    /// Mean number of pieces, and the number of lines for each width.
+    /// Returns the mean number of pieces, and the number of lines for each width.
     fn evaluate(
         &self,
         weights: &Value,

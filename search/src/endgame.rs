@@ -1,16 +1,16 @@
-//! Endgame: the maximum number of lines that a game can still clear from a well, by exhaustive
-//! depth-first search.
+//! The endgame search: an exhaustive depth-first search for the maximum number of lines that a game
+//! can still clear from a given well.
 //!
-//! Under HATETRIS Mild the well determines the piece, so the *value* of a well, which is this
-//! maximum, depends only on the well. It is the maximum, over the children, of the lines cleared on
-//! the way to the child plus the value of the child. A table of fixed size stores the values of
-//! wells that were searched completely. It stores whole wells, so it never confuses two of them. In
-//! a full bucket, the value that took the least work is replaced. A smaller table makes the search
-//! slower, but never wrong.
+//! Under HATETRIS Mild, the well determines the piece, so this maximum (the *value* of the well)
+//! depends only on the well. For each child, add the number of lines that its placement clears to
+//! the child's value: the maximum of these sums is the value of the well. A table of fixed size
+//! stores the values of wells that were searched completely. It stores whole wells, so it never
+//! confuses two wells. In a full bucket, the value that took the least work to compute is replaced.
+//! A smaller table makes the search slower but does not change its result.
 //!
-//! A well that repeats on the path is not searched again, because the loop rule of HATETRIS
-//! prevents the player from profiting from it. Values found below may then depend on the path. They
-//! are not stored and do not count as proven.
+//! A well that repeats on the current path is not searched again, because the loop rule of HATETRIS
+//! prevents the player from profiting from repetitions. Values computed on such a path may depend
+//! on the path, so they are not stored and do not count as proven.
 
 use crate::node::NodeWell;
 use hatebeam_game::{Children, Emulator, Well};
@@ -22,9 +22,10 @@ use std::time::Instant;
 /// Limits of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndgameLimits {
-    /// Maximum number of wells to expand. The same limit gives the same result.
+    /// Maximum number of wells to expand. With this limit alone, the result is deterministic.
     pub nodes: Option<u64>,
-    /// The time at which the search stops. The result depends on the speed of the machine.
+    /// The time at which the search stops. With a deadline, the result depends on the speed of the
+    /// machine.
     pub deadline: Option<Instant>,
 }
 
@@ -33,21 +34,21 @@ pub struct EndgameLimits {
 pub struct EndgameResult {
     /// Maximum number of lines found.
     pub lines: u32,
-    /// A game that clears these lines: the wells after the first one. The game may not be over in
-    /// the last of them.
+    /// The wells of a game that clears these lines, without the starting well. The game need not be
+    /// over in the last well.
     pub wells: Vec<Well>,
-    /// Whether the maximum is proven.
+    /// Whether `lines` is proven to be the maximum.
     pub proven: bool,
 }
 
-/// A search with its table, which speeds up later searches.
+/// An endgame search. It keeps its table between calls, which speeds up later searches.
 pub struct Endgame {
     emulator: Emulator,
     table: Table,
     nodes: u64,
 }
 
-/// A child, and the lines cleared on the way to it.
+/// A child, with the number of lines that its placement clears.
 #[derive(Clone, Copy)]
 struct Child {
     well: Well,
@@ -58,28 +59,28 @@ struct Child {
 struct Frame {
     well: Well,
     key: NodeWell,
-    /// Lines cleared on the way from the previous well.
+    /// Number of lines cleared by the placement that leads here from the previous well.
     lines: u32,
-    /// Children that are not searched yet, the most promising last.
+    /// Children that have not been searched yet, the most promising last.
     rest: Vec<Child>,
-    /// Maximum number of lines found from here.
+    /// Maximum number of lines found so far from this well.
     best: u32,
-    /// The child on the way to these lines.
+    /// The child through which `best` is reached.
     best_child: Option<Child>,
-    /// Whether a value below depends on the path to this well.
+    /// Whether a value found below this well depends on the path.
     depends_on_path: bool,
-    /// Number of nodes expanded before this one.
+    /// Number of wells expanded before this one.
     nodes_before: u64,
 }
 
 /// The value of a well.
 struct Value {
     lines: u32,
-    /// Whether the value is the same for every path to the well.
+    /// Whether the value is independent of the path to the well.
     proven: bool,
 }
 
-/// The best path of a search that was stopped.
+/// The best path found before the search stopped.
 struct Stopped {
     wells: Vec<Well>,
     lines: u32,
@@ -95,12 +96,13 @@ impl Endgame {
         }
     }
 
-    /// Number of wells expanded so far.
+    /// Number of wells expanded so far, in all calls.
     pub fn nodes(&self) -> u64 {
         self.nodes
     }
 
-    /// Finds the maximum number of lines from this well, and a game that clears them.
+    /// Finds the maximum number of lines that can be cleared from `well`, and a game that clears
+    /// them.
     pub fn search(
         &mut self,
         well: &Well,
@@ -116,8 +118,8 @@ impl Endgame {
             Ok(value) => {
                 let found = self.best_game(well, &limits);
                 EndgameResult {
-                    // The game may be worse than the value if values on its way were replaced in
-                    // the table.
+                    // The game may clear fewer lines than the value if the table has lost the
+                    // values of wells on its path.
                     proven: value.proven && found.lines == value.lines,
                     ..found
                 }
@@ -138,14 +140,14 @@ impl Endgame {
         }
     }
 
-    /// Expands a well.
+    /// Expands a well and sorts its children.
     fn frame(&mut self, children: &mut Children, well: &Well, lines: u32) -> Frame {
         self.emulator.expand(well, children);
         let nodes_before = self.nodes;
         self.nodes += 1;
         let mut rest: Vec<Child> = children_of(children).collect();
-        // The most promising children have the most lines, then the lowest stack, then the fewest
-        // holes.
+        // The most promising children are those with the most lines, then the lowest stack, then
+        // the fewest holes. They are sorted to the end.
         rest.sort_by_cached_key(|Child { well, lines }| {
             let worse = (well.stack_height(), holes(well), *well);
             Reverse((Reverse(*lines), worse))
@@ -174,7 +176,7 @@ impl Endgame {
         let mut frames = vec![self.frame(&mut children, well, 0)];
         loop {
             let Some(frame) = frames.last_mut() else {
-                unreachable!("the loop returns when it pops the root");
+                unreachable!("the loop returns after it pops the root");
             };
             if let Some(child) = frame.rest.pop() {
                 if on_path.contains(&child.well) {
@@ -213,8 +215,8 @@ impl Endgame {
         }
     }
 
-    /// Follows the children with the greatest values, which come from the table or from a new
-    /// search. The result is not marked as proven.
+    /// Follows the children with the greatest values, which are taken from the table or found by a
+    /// new search. The result is not marked as proven.
     fn best_game(&mut self, well: &Well, limits: &Bounds) -> EndgameResult {
         let geometry = self.emulator.geometry();
         let mut children = Children::new();
@@ -270,8 +272,8 @@ fn children_of(children: &Children) -> impl Iterator<Item = Child> {
     })
 }
 
-/// The best result when the search stops: a part of the path, and a completely searched child of
-/// its last well.
+/// Returns the best result of a search that stops: the start of the current path, followed by a
+/// completely searched child of its last well.
 fn best_so_far(frames: &[Frame]) -> Stopped {
     let mut before = 0;
     let mut best: Option<(u32, usize)> = None;
@@ -304,7 +306,8 @@ fn holes(well: &Well) -> u32 {
     holes
 }
 
-/// The limits of a search, with absolute numbers of nodes.
+/// The limits of a search. `nodes` counts from the creation of the [`Endgame`], not from the
+/// current call.
 struct Bounds<'a> {
     nodes: Option<u64>,
     deadline: Option<Instant>,
@@ -316,7 +319,7 @@ impl Bounds<'_> {
         if self.nodes.is_some_and(|limit| nodes >= limit) {
             return true;
         }
-        // Reads the clock only once per 256 nodes.
+        // Read the clock only once per 256 nodes.
         nodes.is_multiple_of(256)
             && (self.cancel.load(Ordering::Relaxed)
                 || self
@@ -325,7 +328,7 @@ impl Bounds<'_> {
     }
 }
 
-/// Values of wells.
+/// A hash table of the values of wells.
 struct Table {
     slots: Vec<Slot>,
 }
@@ -339,7 +342,7 @@ struct Slot {
     work: u8,
 }
 
-/// Number of slots in which a well may be stored.
+/// Number of slots in a bucket. A well may be stored in any slot of its bucket.
 const BUCKET: usize = 4;
 
 impl Table {

@@ -1,8 +1,8 @@
-//! The evaluators, which score wells.
+//! The evaluators, which assign scores to wells.
 //!
 //! Scores are integers, so they do not depend on the processor or on the order of additions. A
-//! greater score is better. Weights are decimal numbers in files and on the command line. Here they
-//! are rounded to multiples of 1/256.
+//! greater score is better. Weights are decimal numbers in files and on the command line, and are
+//! rounded to multiples of 1/256 here.
 
 use crate::features::{self, Features, LANES, Rows};
 use crate::patterns::{ALL_PIECES, Patterns, S_AND_Z};
@@ -13,10 +13,11 @@ use thiserror::Error;
 /// Number of score units per unit of weight.
 pub const SCALE: f64 = 256.0;
 
-/// Maximum number of further wells that quiescence scores for one child.
+/// Maximum number of additional wells that quiescence scores for one child.
 const MAX_QUIESCENCE_NODES: u32 = 256;
 
-/// The weights of a sum that the search *minimises*, so bad features have positive weights.
+/// The weights of the evaluator `knewjade`. The search *minimises* the weighted sum, so bad
+/// features have positive weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Weights {
@@ -24,25 +25,25 @@ pub struct Weights {
     pub holes: f64,
     /// Weight of an enclosed hole: [`Features::enclosed`].
     pub enclosed: f64,
-    /// Weight of a line with enclosed holes: [`Features::enclosed_lines`].
+    /// Weight of a row with an enclosed hole: [`Features::enclosed_lines`].
     pub enclosed_lines: f64,
-    /// Weight of a row of the surface height: [`Features::surface_height`].
+    /// Weight of one row of surface height: [`Features::surface_height`].
     pub surface_height: f64,
-    /// Weight of a row of the stack height: [`Features::stack_height`]. Not a published feature.
+    /// Weight of one row of stack height: [`Features::stack_height`]. Not a published feature.
     pub stack_height: f64,
-    /// Weight of a row of height difference between neighbouring columns: [`Features::bumpiness`].
-    /// Not a published feature.
+    /// Weight of one row of height difference between neighbouring columns:
+    /// [`Features::bumpiness`]. Not a published feature.
     pub bumpiness: f64,
-    /// Weight of a run of empty cells in a row that can be cleared: [`Features::gaps`]. Not a
+    /// Weight of a run of empty cells in a row that can still be cleared: [`Features::gaps`]. Not a
     /// published feature.
     pub gaps: f64,
-    /// Weight of a cell that differs from the one above it: [`Features::steps`]. Not a published
+    /// Weight of a cell that differs from the cell above it: [`Features::steps`]. Not a published
     /// feature.
     pub steps: f64,
     /// Weight of a piece that can clear a line: [`hatebeam_game::Clears::pieces`].
     pub erasability: f64,
-    /// Additional weight of S and Z if they can clear a line. HATETRIS gives these pieces most
-    /// often. Not a published feature.
+    /// Additional weight of S and Z, the pieces that HATETRIS gives most often, if they can clear a
+    /// line. Not a published feature.
     pub erasability_sz: f64,
     /// Weight of a cleared line.
     pub score: f64,
@@ -75,19 +76,20 @@ impl Default for Weights {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvaluatorKind {
-    /// All features with [`Weights`]. Holes count only from the lowest row of the surface upwards.
+    /// The sum of all features weighted by [`Weights`]. Holes below the lowest row with an open
+    /// cell do not count.
     Knewjade,
-    /// `holes + 2 enclosed - 1,000,000 lines`. Holes count in all rows.
+    /// Minimises `holes + 2 × enclosed - 1,000,000 × lines`. Holes in all rows count.
     Plain,
-    /// `holes + 2 enclosed`. Holes count in all rows.
+    /// Minimises `holes + 2 × enclosed`. Holes in all rows count.
     PlainHoles,
-    /// Learned tables of small patterns. At the same width, its games clear far more lines than
-    /// those of the other evaluators.
+    /// A sum over learned tables of small patterns. At the same beam width, its games clear far
+    /// more lines than those of the other evaluators.
     Patterns,
 }
 
 impl EvaluatorKind {
-    /// All evaluators.
+    /// All evaluator kinds.
     pub const ALL: [EvaluatorKind; 4] = [
         EvaluatorKind::Knewjade,
         EvaluatorKind::Plain,
@@ -95,7 +97,7 @@ impl EvaluatorKind {
         EvaluatorKind::Patterns,
     ];
 
-    /// Name in a run specification.
+    /// The name in a run specification.
     pub const fn name(self) -> &'static str {
         match self {
             EvaluatorKind::Knewjade => "knewjade",
@@ -106,21 +108,23 @@ impl EvaluatorKind {
     }
 }
 
-/// Whether the score of a child is the best score that it can reach by clearing lines with
-/// consecutive pieces.
+/// The quiescence search: how a child is scored if consecutive pieces can clear lines in it. If
+/// enabled, the score of a child is the best score that can be reached from it by clearing lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quiescence {
     /// The score is that of the child itself.
     Off,
-    /// Clears lines with the piece of [`Clears::single`], even if the enemy would give another one.
-    /// Too optimistic, because the enemy gives such a piece only if it must.
+    /// Clears lines with the piece that [`Clears::single`] returns, even if the enemy gives another
+    /// one. This is too optimistic, because the enemy gives such a piece only if it has no
+    /// alternative.
     Single,
-    /// Like [`Quiescence::Single`], but only in wells in which each of the seven pieces can clear a
-    /// line, so the enemy cannot prevent it.
+    /// Like [`Quiescence::Single`], but only in wells in which all seven pieces can clear a line,
+    /// so that the enemy cannot prevent it.
     Forced,
-    /// Clears lines with the piece of [`Clears::first`], which is S in nearly all wells: the
-    /// quiescence of the published record searches. HATETRIS gives S more than half of the time.
+    /// Clears lines with the piece that [`Clears::first`] returns, which is S in nearly all wells.
+    /// HATETRIS gives S more than half of the time. The published record searches used this
+    /// setting.
     First,
 }
 
@@ -133,7 +137,7 @@ impl Quiescence {
         Quiescence::First,
     ];
 
-    /// Name in a run specification.
+    /// The name in a run specification.
     pub const fn name(self) -> &'static str {
         match self {
             Quiescence::Off => "off",
@@ -143,7 +147,7 @@ impl Quiescence {
         }
     }
 
-    /// Returns what chooses the piece with which to continue.
+    /// Returns a function that chooses the next piece of the quiescence search.
     fn choice(self) -> fn(Clears) -> Option<Piece> {
         match self {
             Quiescence::Off => |_| None,
@@ -157,7 +161,7 @@ impl Quiescence {
     }
 }
 
-/// The specification of an evaluator, as it is part of a run specification.
+/// The specification of an evaluator. It is part of a run specification.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluatorSpec {
@@ -166,7 +170,7 @@ pub struct EvaluatorSpec {
     /// Weights. Only `knewjade` uses them.
     #[serde(default)]
     pub weights: Weights,
-    /// Whether to look ahead at wells in which lines can be cleared.
+    /// The quiescence search.
     pub quiescence: Quiescence,
 }
 
@@ -182,7 +186,7 @@ pub struct WeightError {
     pub limit: f64,
 }
 
-/// Weights in fixed point.
+/// Weights in fixed-point form, negated so that a greater sum is better.
 #[derive(Clone, Copy, Debug)]
 struct FixedWeights {
     holes: i32,
@@ -200,8 +204,8 @@ struct FixedWeights {
     all_rows: bool,
 }
 
-/// Maximum absolute value of a weight. With this value, the features of any well keep the sum far
-/// from the limit of 32 bits, and there is still room for 2,047 lines (the sum saturates at more).
+/// Maximum absolute value of a weight. At this limit, the weighted features of any well stay far
+/// below the 32-bit limit, and the sum does not saturate for fewer than about 2,047 lines.
 const MAX_WEIGHT: f64 = 4096.0;
 
 impl FixedWeights {
@@ -220,10 +224,10 @@ impl FixedWeights {
             erasability_sz: 0,
             all_rows: true,
         };
-        // A line must outweigh all holes, which count at most 3 × 256.
+        // A line must outweigh all holes, whose sum is at most 3 × 256.
         match spec.kind {
             EvaluatorKind::Plain => return Ok(plain(1_000_000)),
-            // Patterns have weights of their own.
+            // The patterns evaluator has its own weights.
             EvaluatorKind::PlainHoles | EvaluatorKind::Patterns => return Ok(plain(0)),
             EvaluatorKind::Knewjade => {}
         }
@@ -255,7 +259,8 @@ impl FixedWeights {
         self.erasability != 0 || self.erasability_sz != 0
     }
 
-    /// The score of a well without the part of the pieces that can clear lines.
+    /// Returns the score of a well without the part that depends on the pieces that can clear
+    /// lines.
     #[inline]
     fn sum(&self, features: &Features, lines: u16) -> i32 {
         let [holes, enclosed, enclosed_lines] = if self.all_rows {
@@ -274,7 +279,7 @@ impl FixedWeights {
         part.saturating_add(self.score.saturating_mul(i32::from(lines)))
     }
 
-    /// The part of the score that depends on the pieces that can clear lines.
+    /// Returns the part of the score that depends on the pieces that can clear lines.
     #[inline]
     fn clears_score(&self, clears: Clears) -> i32 {
         self.erasability * clears.pieces.count_ones() as i32
@@ -282,10 +287,10 @@ impl FixedWeights {
     }
 }
 
-/// Data of a well that is to be scored.
+/// Data about a well to be scored.
 #[derive(Clone, Copy)]
 struct Pending {
-    /// Index of the child in the batch whose score this well contributes to.
+    /// Index in the batch of the child to whose score this well contributes.
     root: u32,
     lines: u16,
 }
@@ -306,7 +311,7 @@ pub struct Evaluator {
     pending: Vec<Pending>,
     next_wells: Vec<Well>,
     next: Vec<Pending>,
-    /// Number of further wells that quiescence has added, by child.
+    /// Number of additional wells that quiescence has added for each child.
     added: Vec<u32>,
 }
 
@@ -314,12 +319,12 @@ impl Evaluator {
     /// Creates an evaluator for wells of the emulator's geometry.
     ///
     /// # Errors
-    /// [`WeightError`] if a weight is not a number or out of range.
+    /// Returns [`WeightError`] if a weight is not a number or is out of range.
     pub fn new(emulator: &Emulator, spec: &EvaluatorSpec) -> Result<Evaluator, WeightError> {
         let level = emulator.level();
         assert!(
             SimdLevel::available().any(|has| has == level),
-            "an emulator exists only at a SIMD level of this processor"
+            "the processor supports the SIMD level of the emulator"
         );
         let weights = FixedWeights::new(spec)?;
         let patterns = (spec.kind == EvaluatorKind::Patterns).then(Patterns::standard);
@@ -344,8 +349,8 @@ impl Evaluator {
         })
     }
 
-    /// Replaces the contents of `out` with the scores of `wells`. `lines` has the number of lines
-    /// cleared so far for each well.
+    /// Replaces the contents of `out` with the scores of `wells`. `lines` contains the number of
+    /// lines cleared so far for each well.
     pub fn score(&mut self, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
         self.score_from(i32::MIN, wells, lines, out);
     }
@@ -358,7 +363,7 @@ impl Evaluator {
             Quiescence::Off => floor,
             _ => i32::MIN,
         };
-        assert_eq!(wells.len(), lines.len(), "one number of lines per well");
+        assert_eq!(wells.len(), lines.len(), "each well has a line count");
         out.clear();
         out.resize(wells.len(), i32::MIN);
         self.added.clear();
@@ -372,8 +377,8 @@ impl Evaluator {
                 .zip(0..)
                 .map(|(&lines, root)| Pending { root, lines }),
         );
-        // Breadth first, so features are always counted for many wells at a time. The score of a
-        // child does not depend on the other children in the batch.
+        // The search is breadth-first, so that features are always counted for many wells at a
+        // time. The score of a child does not depend on the other children in the batch.
         while !self.wells.is_empty() {
             self.score_generation(floor, out);
             std::mem::swap(&mut self.wells, &mut self.next_wells);
@@ -404,7 +409,7 @@ impl Evaluator {
                     None => self.weights.sum(features, pending.lines),
                 };
                 // Finding the pieces that can clear a line is half of the work, so it is skipped if
-                // it cannot matter.
+                // it cannot raise the score to the floor.
                 if score.saturating_add(self.max_clears_score) < floor {
                     continue;
                 }
@@ -439,7 +444,7 @@ impl Evaluator {
     }
 }
 
-/// Maximum of `clears_score` over all sets of pieces.
+/// Returns the maximum of `clears_score` over all sets of pieces.
 fn max_clears_score(clears_score: impl Fn(Clears) -> i32) -> i32 {
     let sets = (0..=ALL_PIECES).flat_map(|pieces| {
         let several = (0..=ALL_PIECES).filter(move |several| several & !pieces == 0);

@@ -1,12 +1,13 @@
-//! Counts the features of wells, for thirty-two wells at a time.
+//! Counts the features of wells, processing 32 wells at a time.
 //!
-//! *Open* cells are the empty cells with a path of empty cells to the row above the bar. Together
-//! they are the *surface*, the part of the well that a game can still reach. All other empty cells
-//! are *enclosed*.
+//! *Open* cells are empty cells from which a path of empty cells leads above the bar. Together they
+//! form the *surface*, the part of the well that pieces can still reach. All other empty cells are
+//! *enclosed*.
 //!
-//! Wells are transposed into one array of 32 lanes per row, so the compiler turns plain loops over
-//! lanes into vector instructions. The code is compiled once per SIMD level, and the level is
-//! chosen at run time. A test compares it with a version that follows the definitions cell by cell.
+//! The wells are transposed into one array of 32 lanes per row, so that the compiler turns simple
+//! loops over lanes into vector instructions. The code is compiled once per SIMD level, and the
+//! level is chosen at run time. A test compares the result with a version that follows the
+//! definitions cell by cell.
 
 use hatebeam_game::{Geometry, MAX_HEIGHT, SimdLevel, Well};
 
@@ -16,8 +17,8 @@ pub const LANES: usize = 32;
 /// The features of a well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Number of holes: empty cells with a filled cell anywhere above them in the same column. Rows
-    /// below the lowest open cell do not count.
+    /// Number of holes: empty cells with a filled cell above them in the same column, at any
+    /// distance. Rows below the lowest open cell do not count.
     pub holes: u16,
     /// Number of enclosed cells. Rows below the lowest open cell do not count.
     pub enclosed: u16,
@@ -25,31 +26,31 @@ pub struct Features {
     pub enclosed_lines: u16,
     /// Height of the surface: the lowest row with an open cell, where 0 is the bottom row.
     pub surface_height: u16,
-    /// Sum of the height differences between neighbouring columns, in rows.
+    /// Sum of the absolute height differences between neighbouring columns, in rows.
     pub bumpiness: u16,
-    /// Number of rows up to the topmost filled cell.
+    /// Number of rows up to and including that of the topmost filled cell.
     pub stack_height: u16,
-    /// Number of runs of empty cells in rows of the stack without an enclosed cell.
+    /// Number of runs of empty cells in those rows of the stack that have no enclosed cell.
     pub gaps: u16,
-    /// Number of cells that differ from the cell above them, in rows of the stack.
+    /// Number of cells in rows of the stack that differ from the cell above them.
     pub steps: u16,
-    /// The counts of [`Features::holes`], [`Features::enclosed`] and [`Features::enclosed_lines`]
-    /// in all rows.
+    /// The counts [`Features::holes`], [`Features::enclosed`] and [`Features::enclosed_lines`] over
+    /// all rows, including those below the lowest open cell.
     pub all: [u16; 3],
 }
 
 type Lane = [u16; LANES];
 
-/// The rows of thirty-two wells. Each entry contains the same row of all wells.
+/// The rows of 32 wells. Each entry contains the same row of all wells.
 pub(crate) type Rows = [Lane; MAX_HEIGHT];
 
-/// Counts the features of `wells` (at most [`LANES`]) into `out`, in the same order.
+/// Counts the features of `wells` (at most [`LANES`]) and writes them to `out` in the same order.
 pub fn count(level: SimdLevel, geometry: Geometry, wells: &[Well], out: &mut [Features; LANES]) {
     count_open(level, geometry, wells, out, &mut [[0; LANES]; MAX_HEIGHT]);
 }
 
-/// Like [`count`], and puts the open cells into `open`: one bit per column, by row and well. Bits
-/// beyond the width are zero.
+/// Like [`count`], but also writes the open cells to `open`, with one bit per column. Bits beyond
+/// the width are zero.
 pub(crate) fn count_open(
     level: SimdLevel,
     geometry: Geometry,
@@ -86,8 +87,7 @@ fn compiled(
     }
     match level {
         SimdLevel::Portable => count_lanes(rows, geometry, out, open),
-        // SAFETY: a level from an emulator is supported by the processor, and `Evaluator::new`
-        // asserts it.
+        // SAFETY: the processor supports the level of an emulator, which `Evaluator::new` asserts.
         SimdLevel::Avx2 => unsafe { avx2(rows, geometry, out, open) },
         // SAFETY: as above.
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(rows, geometry, out, open) },
@@ -105,7 +105,7 @@ fn compiled(
     count_lanes(rows, geometry, out, open);
 }
 
-/// Evaluates an expression for each lane.
+/// Evaluates an expression for each lane and returns the results as an array.
 macro_rules! lanes {
     ($($name:ident),* => $value:expr) => {{
         let mut result = [0u16; LANES];
@@ -119,12 +119,13 @@ macro_rules! lanes {
     }};
 }
 
-/// Extends `seed`, a subset of `empty`, to all cells in the same horizontal runs of `empty`.
+/// Extends `seed`, a subset of `empty`, to the entire horizontal runs of `empty` that contain its
+/// cells.
 #[inline(always)]
 fn fill(seed: &Lane, empty: &Lane) -> Lane {
     lanes!(seed, empty => {
-        // Upwards, the carry of an addition passes through a run. Downwards, four doubling steps
-        // cover sixteen columns.
+        // Towards higher bits, the carry of an addition passes through a run. Towards lower bits,
+        // four doubling steps cover sixteen columns.
         let up = seed | (empty & !(empty.wrapping_add(seed)));
         let mut all = up;
         let mut through = empty;
@@ -150,7 +151,7 @@ fn ones(lane: &Lane) -> Lane {
     })
 }
 
-/// Finds the empty and the open cells.
+/// Finds the empty cells and the open cells.
 #[inline(always)]
 fn find_open(rows: &Rows, geometry: Geometry, empty: &mut Rows, open: &mut Rows) {
     let full = geometry.full_row();
@@ -164,7 +165,7 @@ fn find_open(rows: &Rows, geometry: Geometry, empty: &mut Rows, open: &mut Rows)
         open[y] = fill(&seed, here);
         above = open[y];
     }
-    // Repeats upwards and downwards until nothing changes. Passages that lead upwards are rare.
+    // Repeat upwards and downwards until nothing changes. Passages that lead upwards are rare.
     loop {
         let mut changed = [0u16; LANES];
         for y in 1..height {
@@ -213,16 +214,16 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], ope
             let (total, count) = (&totals[kind], &counts[kind]);
             let sum = lanes!(total, count => total + count);
             let kept = &surface[kind];
-            // The count from the lowest row with an open cell so far upwards.
+            // Keep the sum at the lowest row with an open cell found so far.
             surface[kind] = lanes!(kept, sum, is_open => (kept & !is_open) | (sum & is_open));
             totals[kind] = sum;
         }
         cover = lanes!(cover, row => cover | row);
-        // In each row, pairs of neighbouring columns of which exactly one reaches this row.
+        // Pairs of neighbouring columns of which exactly one reaches this row.
         let bump = lanes!(cover => (cover ^ (cover >> 1)) & inner);
         let bump = ones(&bump);
         bumps = lanes!(bumps, bump => bumps + bump);
-        // The left ends of runs of empty cells.
+        // The lowest bits of runs of empty cells.
         let ends = lanes!(here, shut, cover => {
             let counts = (u16::from(shut == 0) & u16::from(cover != 0)).wrapping_neg();
             here & !(here << 1) & counts

@@ -1,13 +1,13 @@
-//! The entries of a frontier.
+//! The entries of a frontier, which contains the wells kept at one depth.
 
 use hatebeam_game::{Geometry, PackedWell, Well, WellError};
 use std::fmt;
 
-/// Number of bytes for a packed well in a [`Node`]. Enough for any well of at most 160 cells, such
+/// Size of a packed well in a [`Node`], in bytes. This is enough for wells of up to 160 cells, such
 /// as 10 × 16.
 pub const WELL_BYTES: usize = 20;
 
-/// Odd constants for hashing, with random-looking bits.
+/// Odd constants for hashing, with irregular bit patterns.
 pub(crate) const ODD: [u64; 4] = [
     0x9e37_79b9_7f4a_7c15,
     0xbf58_476d_1ce4_e5b9,
@@ -15,7 +15,7 @@ pub(crate) const ODD: [u64; 4] = [
     0xd6e8_feb8_6659_fd93,
 ];
 
-/// The exclusive or of the two halves of the product.
+/// Returns the exclusive or of the two halves of the 128-bit product.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -28,7 +28,7 @@ fn fold(a: u64, b: u64) -> u64 {
 pub struct NodeWell(pub [u8; WELL_BYTES]);
 
 impl NodeWell {
-    /// Whether wells of this geometry fit.
+    /// Whether wells of this geometry fit into a `NodeWell`.
     pub fn fits(geometry: Geometry) -> bool {
         geometry.packed_len() <= WELL_BYTES
     }
@@ -42,8 +42,8 @@ impl NodeWell {
         NodeWell(bytes)
     }
 
-    /// A 64-bit hash of the packed form, the same on every machine. Its upper half selects the
-    /// shard, its lower half breaks ties.
+    /// Returns a 64-bit hash of the packed form, which is the same on every machine. The upper half
+    /// of the hash selects the shard, and the lower half breaks ties between equal scores.
     #[inline]
     pub fn hash(&self) -> u64 {
         let [a, b, c] = self.words();
@@ -60,7 +60,7 @@ impl NodeWell {
     /// Unpacks and checks the well.
     ///
     /// # Errors
-    /// Those of [`Well::unpack`], if the bytes are not a live well.
+    /// Returns the error of [`Well::unpack`] if the bytes are not a live well.
     #[inline]
     pub fn unpack(&self, geometry: Geometry) -> Result<Well, WellError> {
         Well::unpack(geometry, &self.0[..geometry.packed_len()])
@@ -77,25 +77,26 @@ impl fmt::Debug for NodeWell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Node {
-    /// Score of the evaluator. Greater is better.
+    /// The score that the evaluator assigned. Greater is better.
     pub score: i32,
     /// The well.
     pub well: NodeWell,
-    /// Number of lines cleared since the start of the game, including those before the run's first
-    /// well.
+    /// Number of lines cleared since the start of the game, including lines cleared before the
+    /// run's first well.
     pub lines: u16,
-    /// The parent hint: the lowest byte of [`Well::hash`] of the parent on the best path. It nearly
-    /// always identifies one of the few parents of the well. It costs nothing when a child is made,
-    /// whereas the index of the parent among all parents would cost a backward search.
+    /// The parent hint: the lowest byte of the [`Well::hash`] of the parent on the best path. It
+    /// nearly always identifies one of the few parents of the well. Unlike the index of the parent
+    /// among all parents, which would require a backward search, it costs nothing when the child is
+    /// generated.
     pub hint: u8,
 }
 
 const _: () = assert!(size_of::<Node>() == 28);
 
-/// A digest of a set of nodes. It does not depend on their order or on how they are divided into
-/// parts.
+/// A digest of a set of nodes. It depends neither on the order of the nodes nor on their division
+/// into parts.
 ///
-/// It is the sum, modulo 2^128, of a 128-bit hash of all fields of each node.
+/// The digest is the sum, modulo 2^128, of a 128-bit hash of each node over all of its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Digest(pub u128);
 
@@ -115,7 +116,7 @@ impl Digest {
             .wrapping_add(u128::from(first) << 64 | u128::from(second));
     }
 
-    /// The digest of these nodes.
+    /// Returns the digest of these nodes.
     pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Digest {
         let mut digest = Digest::default();
         for node in nodes {

@@ -1,52 +1,54 @@
-//! The score of small patterns in a well: a sum over learned tables.
+//! The `patterns` evaluator, which scores the small patterns in a well with learned tables.
 //!
-//! The weights approximate the logarithm of the odds that a well of a frontier has a descendant in
-//! the frontiers 6, 12 and 20 pieces later. They were learned by logistic regression on the
-//! frontiers of beams and on a sample of the wells that the beams dropped. Each beam used the
-//! weights learned from the beams before it.
+//! The weights approximate the log-odds that a well of a frontier (the wells that a beam keeps at
+//! one depth) has a descendant in the frontiers 6, 12 and 20 pieces later. They were learned by
+//! logistic regression on the frontiers of beams and on a sample of the wells that the beams
+//! dropped. Each beam used the weights learned from the previous beams.
 //!
-//! The tables have the ten columns of the standard well. In a wider well, only the first ten
-//! columns count. In a narrower well, the missing columns count as empty and not open, which is the
-//! same in all its wells.
+//! The tables cover the ten columns of the standard well. In a wider well, only the first ten
+//! columns count. In a narrower well, the missing columns always count as empty and not open.
 
 use crate::features::{Features, Rows};
 use hatebeam_game::{Clears, MAX_HEIGHT, Well};
 use std::sync::LazyLock;
 
-/// Number of columns that the tables are made for.
+/// Number of columns that the tables cover.
 const COLUMNS: usize = 10;
 const FULL: u16 = (1 << COLUMNS) - 1;
 const ROWS: usize = 1 << COLUMNS;
-/// Number of positions of a window of two rows and five columns.
+/// Number of horizontal positions of a window of two rows and five columns.
 const PAIRS: usize = COLUMNS - 5 + 1;
 const PAIR: usize = 1 << (2 * 5);
-/// Number of positions of a window of three rows and four columns.
+/// Number of horizontal positions of a window of three rows and four columns.
 const TRIPLES: usize = COLUMNS - 4 + 1;
 const TRIPLE: usize = 1 << (3 * 4);
-/// Number of plain counts. [`Patterns::sum`] has their order.
+/// Number of counted features. Their order is defined in [`Patterns::sum`].
 const COUNTS: usize = 8;
-/// Number of counts of pieces that can clear lines. [`Patterns::clears_score`] has their order.
+/// Number of features of the pieces that can clear lines. Their order is defined in
+/// [`Patterns::clears_score`].
 const CLEARS: usize = 5;
 
-/// All seven pieces in [`Clears::pieces`].
+/// The value of [`Clears::pieces`] that contains all seven pieces.
 pub(crate) const ALL_PIECES: u8 = 0x7f;
-/// S and Z in [`Clears::pieces`].
+/// The bits of S and Z in [`Clears::pieces`].
 pub(crate) const S_AND_Z: u8 = 0b11;
 
-/// Learned weights, in units of 1/256.
+/// The learned weights, in units of 1/256.
 pub(crate) struct Patterns {
     counts: [i32; COUNTS],
     clears: [i32; CLEARS],
-    /// By the height of the stack.
+    /// Weights indexed by stack height.
     stack: [i32; MAX_HEIGHT + 1],
-    /// By the value of the row, for rows without enclosed cells.
+    /// Weights of rows without enclosed cells, indexed by the value of the row.
     clean: Box<[i16; ROWS]>,
-    /// By the distance of the row from the top of the stack, and by the value of the row.
+    /// Weights of rows, indexed by the distance from the top of the stack and by the value of the
+    /// row.
     rows: Box<[[i16; ROWS]; MAX_HEIGHT]>,
-    /// By the first column of the window, and by the cells of its upper and lower row.
+    /// Weights of windows of two rows and five columns, indexed by the first column and by the
+    /// cells of the upper and lower row.
     pairs: Box<[[i16; PAIR]; PAIRS]>,
-    /// By the first column of the window, and by the cells of its three rows. Here enclosed cells
-    /// count as filled.
+    /// Weights of windows of three rows and four columns, indexed by the first column and by the
+    /// cells of the three rows. Enclosed cells count as filled.
     triples: Box<[[i16; TRIPLE]; TRIPLES]>,
 }
 
@@ -60,22 +62,22 @@ fn table<const N: usize>(next: &mut impl FnMut() -> i16) -> Box<[i16; N]> {
 
 fn tables<const N: usize, const M: usize>(next: &mut impl FnMut() -> i16) -> Box<[[i16; N]; M]> {
     let all: Box<[[i16; N]]> = (0..M).map(|_| *table(next)).collect();
-    all.try_into().expect("the list of tables has this length")
+    all.try_into().expect("the list has this number of tables")
 }
 
 impl Patterns {
-    /// The weights that are compiled into the program.
+    /// Returns the weights that are compiled into the program.
     pub(crate) fn standard() -> &'static Patterns {
         &STANDARD
     }
 
-    /// Reads weights from a file of little-endian 16-bit numbers.
+    /// Parses weights from the bytes of a file of little-endian 16-bit integers.
     fn read(bytes: &[u8]) -> Patterns {
         let (numbers, rest) = bytes.as_chunks::<2>();
         let mut numbers = numbers.iter().map(|&two| i16::from_le_bytes(two));
         let mut next = || numbers.next().expect("the file contains all tables");
-        // In the file, the weight of a line comes after the weights of the pieces that can clear
-        // lines.
+        // In the file, the weight of a cleared line follows the weights of the pieces that can
+        // clear lines.
         let first: [i32; COUNTS + CLEARS] = std::array::from_fn(|_| i32::from(next()));
         let patterns = Patterns {
             counts: std::array::from_fn(|at| {
@@ -95,7 +97,7 @@ impl Patterns {
         patterns
     }
 
-    /// The part of the score that depends on the pieces that can clear lines.
+    /// Returns the part of the score that depends on the pieces that can clear lines.
     pub(crate) fn clears_score(&self, clears: Clears) -> i32 {
         let counts: [u16; CLEARS] = [
             clears.pieces.count_ones() as u16,
@@ -110,8 +112,8 @@ impl Patterns {
             .sum()
     }
 
-    /// The score of a well without the part of the pieces that can clear lines. The open cells of
-    /// the well are in lane `lane` of `open`.
+    /// Returns the score of a well without the part that depends on the pieces that can clear
+    /// lines. The open cells of the well are in lane `lane` of `open`.
     #[inline]
     pub(crate) fn sum(
         &self,

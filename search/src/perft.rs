@@ -1,15 +1,17 @@
-//! Perft: the number of wells after each number of pieces.
+//! Perft: counts the distinct wells that are possible after each number of pieces.
 //!
-//! **What is counted.** Distinct (well, score) pairs of live wells under HATETRIS Mild, from the
-//! empty well. Cells are conserved: a piece adds four, and a cleared line removes a row. So the well
-//! determines the score among wells after the same number of pieces, and it suffices to count wells.
+//! **Definition.** The count of a level is the number of distinct (well, score) pairs of live wells
+//! under HATETRIS Mild, starting with the empty well. Cells are conserved: a piece adds four, and a
+//! cleared line removes a row. So a well and the number of pieces determine the score, and it
+//! suffices to count wells.
 //!
-//! **Memory.** A level is a list of distinct wells, 32 bytes each. The next level is generated in
-//! shards by hash: every well of the level is expanded once per shard, and the children of the
-//! shard are collected, sorted and deduplicated. The buffer of a shard takes at most about a quarter
-//! of the allowed memory; the wells of both levels take the rest. The last level is only counted. At
-//! 10 × 16 a level has about ten times the wells of the previous level, so 2 GiB suffice up to depth
-//! 8 (232 million wells), in three to four minutes.
+//! **Memory.** A level is a list of distinct wells of 32 bytes each. The next level is divided into
+//! shards by hash and generated one shard at a time: every well of the level is expanded, and the
+//! children in the shard are collected, sorted and deduplicated. The buffer of a shard takes at
+//! most about a quarter of the allowed memory, and the wells of both levels take the rest. The last
+//! level is only counted, not stored. At 10 × 16, a level has about ten times as many wells as the
+//! previous one, so 2 GiB suffice up to depth 8 (232 million wells), which takes three to four
+//! minutes.
 
 use hatebeam_game::{Children, Emulator, Well};
 use thiserror::Error;
@@ -30,18 +32,18 @@ pub struct LevelTooLarge {
     pub memory: u64,
 }
 
-/// Progress of a level.
+/// Progress of counting a level.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelProgress {
     /// Number of pieces.
     pub depth: u32,
-    /// The shard that begins, from 1.
+    /// 1-based index of the shard that is about to be generated.
     pub shard: u64,
     /// Number of shards.
     pub shards: u64,
 }
 
-/// Counts the levels in their order.
+/// Counts the wells of each level in ascending order of depth.
 pub struct Perft {
     emulator: Emulator,
     children: Children,
@@ -64,11 +66,11 @@ impl Perft {
         }
     }
 
-    /// Returns the number of wells after `depth` pieces. Call it for 0, 1, 2 … in this order, with
-    /// `is_last` for the last call.
+    /// Returns the number of wells after `depth` pieces. Call this for depths 0, 1, 2 and so on in
+    /// this order, and set `is_last` in the last call.
     ///
     /// # Errors
-    /// [`LevelTooLarge`] if the level is not the last one and does not fit in memory.
+    /// Returns [`LevelTooLarge`] if the level is not the last one and does not fit in memory.
     pub fn count(
         &mut self,
         depth: u32,
@@ -106,8 +108,8 @@ impl Perft {
         Ok(count)
     }
 
-    /// Returns the number of shards with which the children of one fit in its buffer, duplicates
-    /// included.
+    /// Returns the minimum number of shards for which the children of a shard, including
+    /// duplicates, fit in its buffer on average.
     fn shards_needed(&mut self) -> u64 {
         let mut total = 0;
         for well in &self.level {
@@ -117,7 +119,8 @@ impl Perft {
         (total * WELL_BYTES).div_ceil(self.memory / 4).max(1)
     }
 
-    /// Collects the distinct children of the level that belong to a shard.
+    /// Collects the distinct children of the level that belong to the shard with this 0-based
+    /// index.
     fn collect(&mut self, index: u64, shards: u64) {
         self.shard.clear();
         for well in &self.level {
@@ -145,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn little_memory_gives_the_same_counts() {
+    fn counts_do_not_depend_on_memory_limit() {
         let expected = counts(1 << 30).unwrap();
         assert_eq!(expected[..2], [1, 17]);
         assert_eq!(counts(1 << 20).unwrap(), expected);
     }
 
     #[test]
-    fn level_that_does_not_fit_is_an_error() {
+    fn level_that_does_not_fit_in_memory_is_rejected() {
         let error = counts(1 << 10).unwrap_err();
         assert!(error.depth > 0 && error.to_string().contains("--memory"));
     }

@@ -1,14 +1,14 @@
-//! The record of a depth.
+//! The stored record of a depth of the search.
 
 use serde::{Deserialize, Serialize};
 
-/// Facts about a committed depth. The fields `*_eval` are scores of the evaluator; lines are those
-/// of the game.
+/// Facts about a committed depth, which no failure can lose. The `*_eval` fields are evaluator
+/// scores. The `best_lines` field is a game score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DepthRecord {
     /// Number of pieces placed.
     pub depth: u32,
-    /// Number of wells.
+    /// Number of wells kept.
     pub count: u64,
     /// [`Digest`](crate::Digest) of the nodes, in hex.
     pub digest: String,
@@ -21,17 +21,18 @@ pub struct DepthRecord {
     /// Lowest score: the cut.
     #[serde(alias = "worst_score")]
     pub worst_eval: i32,
-    /// Most lines cleared by any game of this depth.
+    /// Maximum number of lines cleared by any game of this depth.
     #[serde(alias = "best_game_score")]
     pub best_lines: u16,
-    /// A well with the most lines, as [`Well::to_hex`](hatebeam_game::Well::to_hex) writes it.
+    /// A well with `best_lines` lines, in the format of
+    /// [`Well::to_hex`](hatebeam_game::Well::to_hex).
     pub best_well: String,
-    /// Number of distinct children, summed over the parents.
+    /// Number of distinct children of each parent, summed over the parents.
     pub children: u64,
     /// Duration in seconds.
     pub seconds: f64,
-    /// Size of the stored tables; the store fills it in.
+    /// Size of the stored tables in bytes. The store sets this field.
     pub bytes: u64,
-    /// Whether the tables are stored; the store fills it in.
+    /// Whether the tables are still stored. The store sets this field.
     pub kept: bool,
 }

@@ -1,5 +1,5 @@
-//! Compares complete searches with published trees and with a brute force that keeps each level in
-//! a set.
+//! Compares complete searches with the counts of the reference implementation and with a
+//! brute-force search that keeps each level in a set.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -48,7 +48,8 @@ fn solved_with(game: GameTree, resources: &Resources) -> Result<Solution, SolveE
     assert!(solution.bytes > 0);
     // A game without pieces would have no replay.
     assert!(solution.best.len() > 1);
-    // The size of the encoded differences depends on the ranges, and so on threads and memory.
+    // The size of the encoded differences depends on the ranges, which depend on threads and
+    // memory.
     Ok(Solution {
         bytes: 0,
         scratch_bytes: 0,
@@ -60,7 +61,7 @@ fn solved(game: GameTree) -> Solution {
     solved_with(game, &resources(2)).unwrap()
 }
 
-/// The number of wells in each level, found with a set per level.
+/// Returns the number of wells in each level, found with a set per level.
 fn brute_force(game: GameTree) -> Vec<u64> {
     let emulator = Emulator::new(game.geometry, game.rules);
     let mut children = Children::new();
@@ -87,7 +88,7 @@ fn brute_force(game: GameTree) -> Vec<u64> {
     counts
 }
 
-/// Plays the wells of a game by the exact rules and returns its number of lines.
+/// Plays the wells of a game by the exact rules and returns the number of lines cleared.
 fn played(game: GameTree, wells: &[Well]) -> u32 {
     let GameTree {
         geometry,
@@ -108,7 +109,7 @@ struct SmallWells {
 }
 
 #[test]
-fn small_wells_match_the_published_table() {
+fn small_wells_match_reference_implementation() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../game/tests/vectors/small_wells.json"
@@ -138,7 +139,7 @@ fn small_wells_match_the_published_table() {
 }
 
 #[test]
-fn levels_match_the_brute_force() {
+fn levels_match_brute_force() {
     for (width, height) in [(4, 3), (5, 4), (7, 4), (9, 4), (16, 3), (8, 5), (16, 2)] {
         let game = game(width, height);
         assert_eq!(solved(game).levels, brute_force(game), "{width} x {height}");
@@ -146,7 +147,7 @@ fn levels_match_the_brute_force() {
     for (width, height) in [(5, 4), (6, 3), (10, 2), (10, 3)] {
         for enemy in [Enemy::Mild, Enemy::Burgiel, Enemy::Lovetris] {
             if (width, enemy) == (5, Enemy::Lovetris) {
-                continue; // this game need not end
+                continue; // this game can continue forever
             }
             let mut game = game(width, height);
             game.enemy = enemy;
@@ -165,8 +166,8 @@ fn solution_does_not_depend_on_threads_and_memory() {
     for threads in [1, 8] {
         assert_eq!(solved_with(game, &resources(threads)).unwrap(), expected);
     }
-    // The minimum memory in total, and per thread. Unit tests use still lower limits and check
-    // scratch files.
+    // Test the minimum memory in total and the minimum per thread. The unit tests use even lower
+    // limits and check scratch files.
     for threads in [2, 300] {
         let tight = Resources {
             threads,
@@ -178,7 +179,7 @@ fn solution_does_not_depend_on_threads_and_memory() {
 }
 
 #[test]
-fn endless_game_is_an_error() {
+fn endless_game_is_rejected() {
     let mut shallow = game(4, 3);
     shallow.rules.clear_above_bar = true;
     let with_enemy = |enemy, width| GameTree {
@@ -198,7 +199,7 @@ fn endless_game_is_an_error() {
 }
 
 #[test]
-fn unsupported_search_is_an_error() {
+fn unsupported_search_is_rejected() {
     let mut brzustowski = game(10, 4);
     brzustowski.enemy = Enemy::Brzustowski;
     let error = solved_with(brzustowski, &resources(1)).unwrap_err();
@@ -217,7 +218,7 @@ fn unsupported_search_is_an_error() {
 }
 
 #[test]
-fn cancelled_search_is_an_error() {
+fn cancelled_search_returns_error() {
     let (cancel, progress) = (AtomicBool::new(true), Progress::default());
     let stopped = solve(
         game(10, 6),

@@ -1,4 +1,4 @@
-//! Compares the endgame search with whole trees, for several table sizes and limits.
+//! Compares the endgame search with whole game trees, for several table sizes and limits.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -13,7 +13,7 @@ fn search(endgame: &mut Endgame, well: &Well, limits: EndgameLimits) -> EndgameR
     endgame.search(well, &limits, &AtomicBool::new(false))
 }
 
-/// Checks that the wells are a game with this number of lines.
+/// Checks that the wells of the outcome are a game that clears its number of lines.
 fn check(emulator: &Emulator, from: &Well, outcome: &EndgameResult) {
     let mut children = Children::new();
     let (mut well, mut total) = (*from, 0);
@@ -26,7 +26,8 @@ fn check(emulator: &Emulator, from: &Well, outcome: &EndgameResult) {
     assert_eq!(total, outcome.lines);
 }
 
-/// The value of a well, found by recursion with an unlimited table.
+/// Returns the maximum number of lines that can still be cleared from a well, found by recursion
+/// with an unlimited table.
 fn value(emulator: &Emulator, well: &Well, known: &mut HashMap<Well, u32>) -> u32 {
     if let Some(value) = known.get(well) {
         return *value;
@@ -43,7 +44,7 @@ fn value(emulator: &Emulator, well: &Well, known: &mut HashMap<Well, u32>) -> u3
 }
 
 #[test]
-fn whole_games_match_the_published_table() {
+fn values_of_empty_wells_match_reference_implementation() {
     #[derive(Deserialize)]
     struct SmallWells {
         real_rules: BTreeMap<String, (u32, u32, u64)>,
@@ -66,7 +67,7 @@ fn whole_games_match_the_published_table() {
 }
 
 #[test]
-fn value_does_not_depend_on_table_size_and_order() {
+fn value_does_not_depend_on_table_size_or_order() {
     let geometry = Geometry::new(8, 4).unwrap();
     let emulator = Emulator::new(geometry, Rules::default());
     let mut known = HashMap::new();

@@ -1,4 +1,4 @@
-//! Compares the features with a version that follows their definitions cell by cell.
+//! Compares the feature counts with a version that follows the definitions cell by cell.
 
 #![allow(clippy::needless_range_loop)] // cells have coordinates
 #![allow(clippy::unwrap_used)] // also in helper functions
@@ -79,7 +79,7 @@ fn by_definition(geometry: Geometry, well: &Well) -> Features {
     }
 }
 
-/// Wells of random play.
+/// Returns wells from random play.
 fn wells(geometry: Geometry, count: usize) -> Vec<Well> {
     let emulator = Emulator::new(geometry, Rules::default());
     let mut children = Children::new();
@@ -123,7 +123,7 @@ fn features_match_their_definitions() {
 
 #[test]
 fn features_of_wells_with_caves_match_their_definitions() {
-    // Random cells make winding passages that no game has.
+    // Random cells form winding passages that do not occur in games.
     let mut state = 88_172_645_463_325_252u64;
     let mut random = || {
         state ^= state << 13;

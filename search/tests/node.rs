@@ -1,4 +1,5 @@
-//! The hash of a packed well and the digest of a frontier. Both are a part of the file formats.
+//! Tests that the hash of a packed well and the digest of a frontier never change, because both are
+//! part of the file formats.
 
 use hatebeam_search::{Digest, Node, NodeWell};
 
@@ -19,14 +20,14 @@ fn nodes() -> [Node; 2] {
     [first, second]
 }
 
-/// An independent program computed the values from the formulas.
+/// The expected values were computed from the formulas by an independent program.
 #[test]
 fn hashes_of_packed_wells_never_change() {
     let hashes = nodes().map(|node| node.well.hash());
     assert_eq!(hashes, [0x2ebf_facf_8a5a_fe2f, 0xa488_110d_b42c_dd5a]);
 }
 
-/// An independent program computed the values from the formulas.
+/// The expected values were computed from the formulas by an independent program.
 #[test]
 fn digests_never_change() {
     let [first, second] = nodes();

@@ -1,5 +1,5 @@
-//! Compares the step with a brute force that keeps every child, and with itself for other numbers
-//! of threads, SIMD levels, table sizes, shards and machines.
+//! Compares the step with a brute-force version that keeps every child, and checks that the result
+//! does not depend on threads, SIMD levels, table sizes, shards and machines.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -37,7 +37,7 @@ fn step(step: &Step, frontier: &Frontier) -> Frontier {
         .0
 }
 
-/// The best children, found by merging and sorting all of them.
+/// Returns the best children, found by merging and sorting all children.
 fn brute_force(
     emulator: &Emulator,
     spec: &EvaluatorSpec,
@@ -82,7 +82,7 @@ fn sorted(frontier: &Frontier) -> Vec<Node> {
 }
 
 #[test]
-fn step_matches_the_brute_force() {
+fn step_matches_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     for kind in EvaluatorKind::ALL {
         for quiescence in [Quiescence::Off, Quiescence::Forced] {
@@ -108,10 +108,10 @@ fn step_matches_the_brute_force() {
     }
 }
 
-/// Many widths, so that some full tables keep exactly the required number of wells, one more, or
-/// one less.
+/// Tests many widths, so that some full tables keep exactly the required number of wells, one more,
+/// or one less.
 #[test]
-fn step_of_any_width_matches_the_brute_force() {
+fn step_with_any_width_matches_brute_force() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = spec(EvaluatorKind::Knewjade, Quiescence::Off);
     for width in (1..=300).step_by(7) {
@@ -126,14 +126,15 @@ fn step_of_any_width_matches_the_brute_force() {
 }
 
 #[test]
-fn digest_does_not_depend_on_threads_simd_level_and_room() {
+fn digest_does_not_depend_on_threads_simd_level_or_room() {
     let repeats = check_digest_independence(Quiescence::Forced, 6000);
     assert!(repeats > 0, "no depth was repeated");
-    // Scores ten times as many wells. A frontier this narrow leaves room in every table.
+    // `Quiescence::First` scores ten times as many wells, so the width is smaller. A frontier of
+    // this width has a single table, so no depth is repeated.
     check_digest_independence(Quiescence::First, 300);
 }
 
-/// Returns the number of depths that were repeated with less room.
+/// Returns the number of times that a depth was repeated when the tables had less room.
 fn check_digest_independence(quiescence: Quiescence, width: usize) -> u32 {
     let spec = spec(EvaluatorKind::Knewjade, quiescence);
     let digests = |level: SimdLevel, threads: usize, sigmas: f64| {
@@ -179,7 +180,7 @@ fn step_can_be_cancelled() {
 }
 
 #[test]
-fn weight_out_of_range_is_an_error() {
+fn weight_out_of_range_is_rejected() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     for bad in [f64::NAN, f64::INFINITY, -1e9] {
         let mut spec = spec(EvaluatorKind::Knewjade, Quiescence::Off);
@@ -189,11 +190,11 @@ fn weight_out_of_range_is_an_error() {
     }
 }
 
-/// The connection of one machine of a [`Cluster`] to the other machines.
+/// The connection from one machine of a [`Cluster`] to the other machines.
 struct Mesh<'a> {
     /// The candidates of each machine.
     all: &'a [Candidates],
-    /// The machine that sends.
+    /// The index of the sending machine.
     from: usize,
 }
 
@@ -211,7 +212,7 @@ impl ChildSink for Mesh<'_> {
     }
 }
 
-/// Machines in one process that own shards and send each other children.
+/// Simulated machines in one process, which own shards and send each other children.
 struct Cluster {
     step: Step,
     layout: ShardLayout,
@@ -230,7 +231,7 @@ impl Cluster {
         }
     }
 
-    /// Makes the next frontier and returns its digest.
+    /// Produces the next frontier and returns its digest.
     fn advance(&mut self) -> Digest {
         let machines = self.frontiers.len();
         let all: Vec<Candidates> = (0..machines)
@@ -250,7 +251,7 @@ impl Cluster {
         digest
     }
 
-    /// Makes the children of the frontier of one machine.
+    /// Generates the children of one machine's frontier.
     fn expand(&self, machine: usize, all: &[Candidates]) {
         let owner = |shard: usize| match shard % self.frontiers.len() {
             owner if owner == machine => Owner::Here,
@@ -299,7 +300,7 @@ impl Cluster {
 }
 
 #[test]
-fn digest_does_not_depend_on_shards_and_machines() {
+fn digest_does_not_depend_on_shards_or_machines() {
     const WIDTH: usize = 6000;
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     for kind in [EvaluatorKind::Patterns, EvaluatorKind::PlainHoles] {

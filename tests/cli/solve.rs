@@ -48,12 +48,16 @@ fn progress_on_terminal_does_not_hide_result() {
 #[test]
 fn invalid_options_are_refused() {
     for (args, code, expected) in [
-        (&["--width", "10", "--height", "14"][..], 1, "at most 128"),
+        (
+            &["--width", "10", "--height", "14"][..],
+            1,
+            "limit is 128 cells",
+        ),
         (&["--width", "3"], 2, "width"),
         (
             &["--enemy", "brzustowski", "--height", "4"],
             1,
-            "remembers wells",
+            "remembers earlier wells",
         ),
         (&["--memory", "1"], 2, "64"),
         (&["--threads", "0"], 2, "--threads"),
@@ -70,7 +74,7 @@ fn invalid_options_are_refused() {
         (
             &["--enemy", "lovetris", "--width", "5", "--height", "4"],
             1,
-            "need not end",
+            "can continue forever",
         ),
     ] {
         let result = run(&[&["solve", "--json"], args].concat());

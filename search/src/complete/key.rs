@@ -1,14 +1,14 @@
-//! Wells as numbers. The bottom row is in the highest bits, so wells that differ only near the top
-//! have close numbers.
+//! Wells encoded as integers. The bottom row is in the highest bits, so wells that differ only near
+//! the top have nearby values.
 
 use super::well_of;
 use hatebeam_game::{Geometry, Well};
 
-/// A well as a number.
+/// A well encoded as an integer.
 pub(super) trait WellKey: Copy + Ord + Send + Sync + 'static {
-    /// The smallest number.
+    /// The smallest value.
     const ZERO: Self;
-    /// A number that is not a well: all bits are set.
+    /// A value that is not a well: all bits are set.
     const NONE: Self;
 
     fn pack(geometry: Geometry, well: &Well) -> Self;
@@ -22,12 +22,12 @@ pub(super) trait WellKey: Copy + Ord + Send + Sync + 'static {
     /// Number of filled cells.
     fn filled(self) -> u32;
 
-    /// Appends the difference to the smaller number `before`, seven bits per byte, the lowest bits
-    /// first.
+    /// Appends the difference from the smaller value `before`, with seven bits per byte and the
+    /// lowest bits first.
     fn write_from(self, before: Self, bytes: &mut Vec<u8>);
 
     /// Reads a difference and adds it to `before`. Returns `None` if the bytes end too early or the
-    /// number is too large.
+    /// result is too large.
     fn read_from(before: Self, bytes: &[u8], at: &mut usize) -> Option<Self>;
 }
 
@@ -99,7 +99,7 @@ mod tests {
         }
         let (mut at, mut before) = (0, K::ZERO);
         for &number in numbers {
-            before = K::read_from(before, &bytes, &mut at).expect("the number was written");
+            before = K::read_from(before, &bytes, &mut at).expect("the value was written above");
             assert_eq!(before, number);
         }
         assert_eq!(

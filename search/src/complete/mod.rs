@@ -1,19 +1,21 @@
 //! Complete search: the whole game tree of a small well, level by level.
 //!
 //! Level `n` is the set of all wells that are possible after `n` pieces. The number of lines
-//! cleared on the way to a well follows from its cells and the number of pieces: each piece adds
-//! four cells, and each line removes one row of cells. So a level needs only the wells, and the
+//! cleared so far follows from the cells of a well and the number of pieces: each piece adds four
+//! cells, and each cleared line removes one row of cells. So a level stores only the wells, and the
 //! best game of a level ends in the well with the fewest cells.
 //!
-//! **From one level to the next.** Threads expand the wells and collect the children, as numbers,
-//! in buffers. A full buffer is sorted, and duplicates are removed. If this frees too little room,
-//! the buffer is written out as a sorted *run*. Finally the runs are merged into the next level,
-//! one range of numbers after another. Runs and levels are stored as *sections*, which encode the
-//! differences of numbers in some three bytes per well. Sections are in memory up to a limit, and
-//! in scratch files beyond it. So memory is bounded for levels of any size.
+//! **From one level to the next.** Threads expand the wells and collect the children, encoded as
+//! integers, in buffers. When a buffer is full, it is sorted and duplicates are removed. If this
+//! frees too little room, the buffer is written out as a sorted *run*. Finally, the runs are merged
+//! into the next level, one range of values after another. Runs and levels are stored as
+//! *sections*, which encode the differences between values in about three bytes per well. Sections
+//! are kept in memory up to a limit and in scratch files beyond it, so memory is bounded for levels
+//! of any size.
 //!
-//! **Games.** All levels are kept. A game to a well is found from its end: the backward emulator
-//! finds the parents of the well, and the previous level contains at least one of them.
+//! **Games.** All levels are kept. The game that leads to a well is reconstructed from its end: the
+//! backward emulator finds the parents of the well, and the previous level contains at least one of
+//! them.
 
 mod gather;
 mod key;
@@ -35,12 +37,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use thiserror::Error;
 
-/// Maximum number of cells of a well. No machine could search a tree of this size.
+/// Maximum number of cells in a well. Trees of larger wells are far beyond any machine.
 pub const MAX_CELLS: usize = 128;
-/// Minimum memory in bytes. With less, buffers are too small to be useful.
+/// Minimum memory limit in bytes. With less memory, buffers are too small to be useful.
 pub const MIN_MEMORY: u64 = 64 << 20;
 
-/// Minimum number of bytes in which a thread collects, sorts and merges.
+/// Minimum size in bytes of the buffers in which a thread collects, sorts and merges.
 const MIN_BUFFER_BYTES: u64 = 512 << 10;
 
 /// A game tree to search.
@@ -50,7 +52,8 @@ pub struct GameTree {
     pub geometry: Geometry,
     /// Variant of the rules.
     pub rules: Rules,
-    /// The enemy. HATETRIS is treated like HATETRIS Mild, because its memory is not part of a well.
+    /// The enemy. HATETRIS is treated like HATETRIS Mild, because a well does not contain the
+    /// memory that its loop rule needs.
     pub enemy: Enemy,
 }
 
@@ -59,16 +62,17 @@ pub struct GameTree {
 pub struct Resources {
     /// Number of threads.
     pub threads: usize,
-    /// Memory in bytes, at least [`MIN_MEMORY`].
+    /// Memory limit in bytes, at least [`MIN_MEMORY`].
     pub memory: u64,
-    /// Folder for scratch files. They have no names and vanish with the process.
+    /// Folder for scratch files. The files have no names, and the system deletes them when the
+    /// process ends.
     pub scratch: PathBuf,
 }
 
 /// Progress of a search, readable by other threads.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Number of the level that is being made.
+    /// Index of the level that is being generated.
     pub level: AtomicU64,
     /// Number of wells in the previous level.
     pub parents: AtomicU64,
@@ -84,13 +88,13 @@ pub struct Solution {
     pub levels: Vec<u64>,
     /// Maximum number of lines.
     pub best_lines: u32,
-    /// The wells of a game with this number of lines, starting with the empty well.
+    /// The wells of a shortest game that clears `best_lines` lines, starting with the empty well.
     pub best: Vec<Well>,
     /// The wells of a longest game.
     pub longest: Vec<Well>,
-    /// Number of bytes that all levels take in sections.
+    /// Total size of all levels in bytes, as stored in sections.
     pub bytes: u64,
-    /// Maximum number of bytes in scratch files at any time.
+    /// Maximum number of bytes that were in scratch files at the same time.
     pub scratch_bytes: u64,
 }
 
@@ -98,26 +102,28 @@ pub struct Solution {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SolveError {
-    /// The enemy gives pieces that depend on more than the well and the number of pieces.
-    #[error("{0} remembers wells: only hatetris, mild, lovetris and burgiel can be searched")]
+    /// The pieces that the enemy gives depend on more than the well and the number of pieces.
+    #[error(
+        "cannot search games against {0}, which remembers earlier wells: use hatetris, mild, lovetris or burgiel"
+    )]
     Enemy(Enemy),
     /// The well is too large.
-    #[error("a well of {cells} cells is too large: at most {MAX_CELLS} can be searched")]
+    #[error("a well of {cells} cells is too large: the limit is {MAX_CELLS} cells")]
     TooLarge {
         /// Number of cells.
         cells: usize,
     },
     /// The memory limit is too low.
-    #[error("{0} bytes of memory are too few: at least {MIN_MEMORY} are needed")]
+    #[error("a memory limit of {0} bytes is too low: at least {MIN_MEMORY} bytes are needed")]
     Memory(u64),
-    /// The game need not end.
+    /// The game can continue forever.
     #[error(
-        "the game need not end: the wells after {later} pieces are the same as after {earlier}"
+        "the game can continue forever: the wells after {later} pieces are the same as after {earlier}"
     )]
     Endless {
-        /// The level that repeats.
+        /// The first of two levels with the same wells.
         earlier: usize,
-        /// The level with the same wells.
+        /// The second of these levels.
         later: usize,
     },
     /// The search was cancelled.
@@ -139,16 +145,17 @@ pub enum SolveError {
     Scratch {
         /// The folder.
         folder: PathBuf,
-        /// The error of the system.
+        /// The error that the system returned.
         source: io::Error,
     },
 }
 
-/// Searches the whole tree of the empty well. Calls `on_level` with the number of each level and
-/// its number of wells.
+/// Searches the whole game tree, starting with the empty well. Calls `on_level` with the index of
+/// each level and its number of wells.
 ///
 /// # Errors
-/// Any [`SolveError`].
+/// Returns a [`SolveError`] if the search is not supported, a resource is insufficient, the game
+/// can continue forever, or the search is cancelled.
 pub fn solve(
     game: GameTree,
     resources: &Resources,
@@ -190,7 +197,8 @@ struct Level<K> {
     digest: u64,
 }
 
-/// The well of a level with the fewest cells, or the one with the smallest number of several.
+/// The well of a level with the fewest cells, or the one with the smallest key if there are
+/// several.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct BestWell<K> {
     cells: u32,
@@ -220,7 +228,7 @@ impl<K: WellKey> Level<K> {
         self.sections.iter().map(Section::bytes).sum()
     }
 
-    /// The blocks of all sections, as section and block numbers.
+    /// Returns all blocks of all sections, each as a section index and a block index.
     fn blocks(&self) -> Vec<(usize, usize)> {
         let of = |(at, section): (usize, &Section<K>)| (0..section.blocks()).map(move |b| (at, b));
         self.sections.iter().enumerate().flat_map(of).collect()
@@ -235,7 +243,7 @@ struct Search<'a> {
     cancel: &'a AtomicBool,
     progress: &'a Progress,
     store: ScratchStore,
-    /// Number of bytes in which each thread collects, sorts and merges.
+    /// Size in bytes of the buffers in which each thread collects, sorts and merges.
     buffer_bytes: u64,
 }
 
@@ -258,8 +266,8 @@ impl Search<'_> {
             digest: mix(root),
         }];
         on_level(0, 1);
-        // The piece of Burgiel depends on whether the number of pieces is odd, so equal levels must
-        // agree in this, too.
+        // The piece that Burgiel gives depends on whether the number of pieces is odd, so two
+        // levels are equal only if they also agree in this.
         let mut seen: HashMap<(u64, u64, bool), usize> = HashMap::new();
         let is_odd = |level: usize| self.game.enemy == Enemy::Burgiel && level % 2 == 1;
         while let Some(last) = levels.last() {
@@ -281,7 +289,8 @@ impl Search<'_> {
             (4 * level as u32).saturating_sub(levels[level].best.cells) / geometry.width() as u32
         };
         let last = levels.len() - 1;
-        // The shortest of the best games, but not a game without pieces, which has no replay.
+        // Prefer the shortest of the best games, but exclude the game without pieces, which has no
+        // replay.
         let best = (last.min(1)..=last)
             .max_by_key(|&level| (lines(level), std::cmp::Reverse(level)))
             .unwrap_or(0);
@@ -295,7 +304,7 @@ impl Search<'_> {
         })
     }
 
-    /// Converts errors of scratch files.
+    /// Returns a function that converts I/O errors of scratch files.
     fn scratch_error(&self) -> impl Fn(io::Error) -> SolveError + '_ {
         |source| match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SolveError::Full {
@@ -309,7 +318,7 @@ impl Search<'_> {
         }
     }
 
-    /// The piece given in all wells of a level, or `None` if it depends on the well.
+    /// Returns the piece given in all wells of a level, or `None` if it depends on the well.
     fn piece(&self, level: usize) -> Option<Piece> {
         match self.game.enemy {
             Enemy::Lovetris => Some(Piece::I),
@@ -325,13 +334,13 @@ impl Search<'_> {
             .level
             .store(number as u64 + 1, Ordering::Relaxed);
         let threads = self.threads;
-        // Half of the memory is for sections. Each thread gets a part of the rest, first to collect
-        // children and then to merge. Sorting may need as much memory again, so a buffer is half of
-        // this part.
+        // Half of the memory is for sections. Each thread uses an equal share of the other half,
+        // first to collect children and then to merge. Sorting may need as much memory as the
+        // buffer itself, so a buffer takes half of this share.
         let room = self.buffer_bytes / 2 / size_of::<K>() as u64;
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         // Children differ from their parents mostly in the upper rows, which are the lowest bits.
-        // So ranges that divide the parents evenly also suit the children.
+        // So ranges that divide the parents evenly also divide the children approximately evenly.
         let starts = range_starts(level, 8 * threads);
         let runs: Mutex<Vec<Vec<Section<K>>>> = Mutex::new(Vec::new());
         let blocks = level.blocks();
@@ -361,7 +370,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Runs `work` on a number of threads and returns the first error.
+    /// Runs `work` on `threads` threads, including the calling thread, and returns the first error.
     fn on_threads(
         &self,
         threads: usize,
@@ -425,8 +434,8 @@ impl Search<'_> {
         room: usize,
     ) -> Result<Merged<K>, SolveError> {
         let total: u64 = parts.iter().map(|part| part.count()).sum();
-        // Each pass merges as much as there is room for. Quantiles of the blocks' first keys divide
-        // the passes.
+        // Each pass merges about as many keys as fit into the buffer. Quantiles of the blocks'
+        // first keys are the limits between passes.
         let passes = total.div_ceil(room as u64).max(1) as usize;
         let mut samples: Vec<K> = parts.iter().flat_map(|part| part.firsts()).collect();
         samples.sort_unstable();
@@ -448,7 +457,7 @@ impl Search<'_> {
                 part.append(from, to, &mut keys)
                     .map_err(self.scratch_error())?;
             }
-            // The stable sort detects the ascending parts and merges them.
+            // The standard library's stable sort detects the ascending parts and merges them.
             keys.sort();
             keys.dedup();
             for &key in &keys {
@@ -465,7 +474,7 @@ impl Search<'_> {
         })
     }
 
-    /// Finds a game to the best well of a level.
+    /// Finds a game that leads to the best well of a level.
     fn game_to<K: WellKey>(
         &self,
         levels: &[Level<K>],
@@ -487,8 +496,8 @@ impl Search<'_> {
                 {
                     continue;
                 }
-                // The enemy may offer several pieces in general, but only one of them in this
-                // level.
+                // `parents_by` allows any piece that the enemy may give, but in this level the
+                // enemy gives only one.
                 if let Some(piece) = self.piece(before) {
                     self.emulator.children(&parent.well, piece, &mut children);
                     if !children.wells().contains(&well) {
@@ -510,7 +519,7 @@ impl Search<'_> {
     }
 }
 
-/// The merged runs of one range.
+/// The result of merging one range of all runs.
 struct Merged<K> {
     section: Section<K>,
     best: BestWell<K>,
@@ -523,7 +532,7 @@ fn into_inner<T>(mutex: Mutex<T>) -> T {
         .unwrap_or_else(|poison| poison.into_inner())
 }
 
-/// A hash of a well. The digest of a level is the sum of the hashes of its wells.
+/// Returns a hash of a well. The digest of a level is the sum of the hashes of its wells.
 fn mix<K: WellKey>(key: K) -> u64 {
     let bits = key.bits();
     let product = u128::from(bits as u64 ^ ODD[0]) * u128::from((bits >> 64) as u64 ^ ODD[1]);
@@ -531,7 +540,7 @@ fn mix<K: WellKey>(key: K) -> u64 {
     (folded ^ folded >> 29).wrapping_mul(ODD[2])
 }
 
-/// The first key of each range, except for the first range.
+/// Returns the first key of each range except the first range.
 fn range_starts<K: WellKey>(level: &Level<K>, ranges: usize) -> Vec<K> {
     let firsts: Vec<K> = level.sections.iter().flat_map(Section::firsts).collect();
     let mut starts: Vec<K> = (1..ranges.min(firsts.len()))
@@ -541,7 +550,7 @@ fn range_starts<K: WellKey>(level: &Level<K>, ranges: usize) -> Vec<K> {
     starts
 }
 
-/// The well with this number. The top row is in the lowest bits.
+/// Decodes a well. The top row is in the lowest bits.
 fn well_of(geometry: Geometry, mut bits: u128) -> Well {
     let mut rows = [0; MAX_HEIGHT];
     for row in rows[..geometry.height()].iter_mut().rev() {
@@ -554,7 +563,7 @@ fn well_of(geometry: Geometry, mut bits: u128) -> Well {
 /// Checks that scratch files can be created in a folder.
 ///
 /// # Errors
-/// [`SolveError::Scratch`] if they cannot.
+/// Returns [`SolveError::Scratch`] if no scratch file can be created.
 pub fn check_scratch(folder: &Path) -> Result<(), SolveError> {
     tempfile::tempfile_in(folder)
         .map(drop)

@@ -1,4 +1,5 @@
-//! Ascending numbers, stored as blocks of differences in memory or in scratch files.
+//! Sections: ascending lists of wells encoded as integers (keys), stored as blocks of differences
+//! in memory or in scratch files.
 
 use super::key::WellKey;
 use std::fs::File;
@@ -8,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Number of numbers in a block, which is read as a whole. The first of them is in the index.
+/// Number of keys in a block. A block is always read as a whole. Its first key is in the index.
 const BLOCK: u64 = 1024;
-/// A section is written in chunks of at least this number of bytes. In the tests of this crate the
-/// value is small, so the sections of small trees have several chunks.
+/// Minimum number of bytes in a chunk of a section, except for the last chunk. The value is small
+/// in the tests of this crate, so that the sections of small trees have several chunks.
 const CHUNK_BYTES: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
-/// After this number of bytes, a new scratch file begins. Dropping all sections of a file frees its
-/// disk space.
+/// Number of bytes after which a new scratch file is created. The disk space of a file is freed
+/// when all of its sections are dropped.
 const FILE_BYTES: u64 = if cfg!(test) { 100_000 } else { 1 << 30 };
 
-/// The storage of sections: memory up to a limit, then scratch files. The files have no name, so
-/// nothing remains of them when the process ends for any reason.
+/// The storage of sections: memory up to a limit, then scratch files. The files have no names, so
+/// the system deletes them however the process ends.
 pub(super) struct ScratchStore {
     folder: PathBuf,
     limit: u64,
@@ -33,14 +34,14 @@ struct CurrentFile {
     end: u64,
 }
 
-/// Number of bytes in all scratch files.
+/// Total number of bytes in scratch files: the current and the maximum value.
 #[derive(Default)]
 struct DiskUsage {
     now: AtomicU64,
     max: AtomicU64,
 }
 
-/// A file without a name. Its bytes count as used until it is dropped.
+/// A file without a name. Its bytes count as disk usage until it is dropped.
 struct ScratchFile {
     file: File,
     bytes: AtomicU64,
@@ -48,7 +49,7 @@ struct ScratchFile {
 }
 
 impl ScratchFile {
-    /// Counts bytes that are about to be written.
+    /// Adds bytes that are about to be written to the disk usage.
     fn count(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         let now = self.on_disk.now.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -63,7 +64,7 @@ impl Drop for ScratchFile {
     }
 }
 
-/// Bytes in memory that count as used until they are dropped.
+/// Bytes in memory. They count towards the memory limit until they are dropped.
 struct MemoryChunk {
     bytes: Vec<u8>,
     used: Arc<AtomicU64>,
@@ -85,7 +86,7 @@ enum Chunk {
     },
 }
 
-/// Ascending numbers.
+/// An ascending list of keys.
 pub(super) struct Section<K> {
     index: Vec<Block<K>>,
     chunks: Vec<Chunk>,
@@ -94,7 +95,7 @@ pub(super) struct Section<K> {
 
 /// Index entry of a block.
 struct Block<K> {
-    /// The first number of the block.
+    /// The first key of the block.
     first: K,
     /// Index of the chunk that contains the block.
     chunk: u32,
@@ -113,8 +114,8 @@ impl ScratchStore {
         }
     }
 
-    /// Maximum number of bytes in scratch files at any time. This includes bytes that could not be
-    /// written.
+    /// Returns the maximum number of bytes that were in scratch files at the same time. This
+    /// includes bytes that could not be written.
     pub(super) fn max_on_disk(&self) -> u64 {
         self.on_disk.max.load(Ordering::Relaxed)
     }
@@ -184,7 +185,7 @@ pub(super) struct SectionWriter<'a, K> {
 }
 
 impl<K: WellKey> SectionWriter<'_, K> {
-    /// Adds a number, which must be greater than all previous ones.
+    /// Adds a key, which must be greater than all previous keys.
     #[inline]
     pub(super) fn push(&mut self, key: K) -> io::Result<()> {
         if self.section.count.is_multiple_of(BLOCK) {
@@ -229,12 +230,12 @@ impl<K: WellKey> Section<K> {
         self.index.len()
     }
 
-    /// The smallest number.
+    /// The smallest key.
     pub(super) fn first(&self) -> Option<K> {
         self.index.first().map(|block| block.first)
     }
 
-    /// The first numbers of all blocks.
+    /// The first key of each block.
     pub(super) fn firsts(&self) -> impl Iterator<Item = K> + '_ {
         self.index.iter().map(|block| block.first)
     }
@@ -249,7 +250,7 @@ impl<K: WellKey> Section<K> {
         (self.chunks.iter().map(of).sum::<usize>() + index) as u64
     }
 
-    /// Replaces the contents of `keys` with the numbers of a block.
+    /// Replaces the contents of `keys` with the keys of a block.
     pub(super) fn decode(&self, block: usize, keys: &mut Vec<K>) -> io::Result<()> {
         keys.clear();
         let Block {
@@ -286,7 +287,7 @@ impl<K: WellKey> Section<K> {
         Ok(keys.binary_search(&key).is_ok())
     }
 
-    /// Appends the numbers from `from` (inclusive) to `to` (exclusive).
+    /// Appends the keys in the range from `from` (inclusive) to `to` (exclusive) to `all`.
     pub(super) fn append(
         &self,
         from: Option<K>,

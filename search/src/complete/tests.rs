@@ -1,4 +1,4 @@
-//! Tests with lower limits than a caller may set, so a small tree needs many runs, passes and
+//! Tests with lower limits than callers may set, so that a small tree needs many runs, passes and
 //! files.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
@@ -6,7 +6,8 @@
 use super::*;
 use std::process::{Command, Stdio};
 
-/// Solves 10 × 5 with at most `memory` bytes of sections in memory, and `buffer_bytes` per thread.
+/// Solves 10 × 5 with at most `memory` bytes of sections in memory and buffers of `buffer_bytes`
+/// per thread.
 fn solved(
     threads: usize,
     memory: u64,
@@ -36,7 +37,7 @@ fn solution_does_not_depend_on_scratch_files() {
     let folder = tempfile::tempdir().unwrap();
     let expected = solved(2, u64::MAX, 1 << 30, folder.path()).unwrap();
     assert_eq!(expected.scratch_bytes, 0);
-    // A buffer of 16 KiB has room for a thousand wells; a level has up to 174,585.
+    // A buffer of 16 KiB has room for about a thousand wells. A level has up to 174,585 wells.
     for (threads, memory, buffer_bytes) in [
         (1, 0, 16 << 10),
         (3, 0, 16 << 10),
@@ -46,8 +47,8 @@ fn solution_does_not_depend_on_scratch_files() {
     ] {
         let solution = solved(threads, memory, buffer_bytes, folder.path()).unwrap();
         assert_eq!(solution.scratch_bytes > 0, memory < u64::MAX);
-        // The runs of a level are freed after it is merged. Together the runs of all levels would
-        // take more.
+        // The runs of a level are freed after they are merged. The runs of all levels together
+        // would take more space than this.
         assert!(solution.scratch_bytes < 2 * solution.bytes);
         let comparable = Solution {
             bytes: expected.bytes,
@@ -60,11 +61,11 @@ fn solution_does_not_depend_on_scratch_files() {
     assert_eq!(remaining, 0);
 }
 
-/// A small file system that is mounted on a folder.
+/// A small file system mounted on a folder.
 struct SmallDisk<'a>(&'a Path);
 
 impl SmallDisk<'_> {
-    /// Returns `None` if this process may not mount file systems.
+    /// Mounts the file system. Returns `None` if this process may not mount file systems.
     fn mount(folder: &Path) -> Option<SmallDisk<'_>> {
         let status = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=512k", "tmpfs"])
@@ -94,7 +95,7 @@ fn error_on_full_disk_names_folder_and_needed_bytes() {
     let SolveError::Full { bytes, .. } = error else {
         panic!("{error}");
     };
-    // The file system counts whole pages, so it is full before it contains 512 KiB.
+    // The file system allocates whole pages, so it is full before it contains 512 KiB of data.
     assert!(bytes > 400_000, "{bytes}");
     let text = error.to_string();
     assert!(text.contains(&*folder.path().to_string_lossy()), "{text}");

@@ -1,4 +1,5 @@
-//! The children of one depth that may survive, in tables selected by hash.
+//! The candidates: children of one depth that may still survive, stored in tables that are selected
+//! by hash.
 
 use super::cut::{CountQuery, Cut, CutSearch, DIGIT_VALUES, Ties, rank, score_of};
 use super::layout::ShardLayout;
@@ -8,15 +9,15 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// A child, with the hash of its well.
+/// A child with the hash of its well.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) node: Node,
     pub(super) hash: u64,
 }
 
-/// The children of one depth that may survive: the tables of the shards in this process, and the
-/// floors of all shards.
+/// The children of one depth that may still survive. Contains the tables of the shards in this
+/// process, and the floors (lowest accepted ranks) of all shards.
 pub struct Candidates {
     layout: ShardLayout,
     tables: Vec<Mutex<Table>>,
@@ -24,8 +25,9 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Creates empty tables with `sigmas` standard deviations of slack. Eight are enough, unless
-    /// [`Candidates::dropped_above`] returns true in the end.
+    /// Creates empty tables with room for `sigmas` standard deviations more than their share of the
+    /// width. Eight are enough in practice. The caller must check with
+    /// [`Candidates::dropped_above`].
     pub fn new(layout: ShardLayout, sigmas: f64) -> Candidates {
         let (count, room) = (layout.tables(), layout.room(sigmas));
         Candidates {
@@ -35,7 +37,7 @@ impl Candidates {
         }
     }
 
-    /// Memory of the tables, in bytes.
+    /// Memory that the tables use, in bytes.
     pub fn bytes(&self) -> u64 {
         let bytes = |table: &Mutex<Table>| (lock(table).slots.len() * size_of::<Node>()) as u64;
         self.tables.iter().map(bytes).sum()
@@ -46,7 +48,7 @@ impl Candidates {
         self.layout
     }
 
-    /// Whether a child of this rank may still survive in a table.
+    /// Whether `table` still accepts a child with this rank.
     #[inline]
     pub(super) fn accepts(&self, table: usize, rank: u64) -> bool {
         rank >= self.floors[table].load(Ordering::Relaxed)
@@ -59,7 +61,7 @@ impl Candidates {
     }
 
     /// Offers children from other machines to the tables. `buffer` is scratch space that callers
-    /// reuse.
+    /// can reuse.
     pub fn offer_nodes(&self, nodes: &[Node], buffer: &mut SortBuffer) {
         buffer.0.clear();
         buffer.0.extend(nodes.iter().map(|&node| {
@@ -78,7 +80,7 @@ impl Candidates {
         }
     }
 
-    /// The rank below which no child survives in a shard. It never decreases.
+    /// Returns the rank below which no child in a shard survives. It never decreases.
     pub fn floor(&self, shard: usize) -> u64 {
         let tables = self.layout.tables_per_shard();
         let floors = &self.floors[shard * tables..(shard + 1) * tables];
@@ -94,7 +96,7 @@ impl Candidates {
         }
     }
 
-    /// The lowest score that any shard still accepts. It never decreases.
+    /// Returns the lowest score that any shard still accepts. It never decreases.
     pub(super) fn min_score(&self) -> i32 {
         let floors = self.floors.iter();
         let floors = floors.map(|floor| floor.load(Ordering::Relaxed));
@@ -111,7 +113,8 @@ impl Candidates {
         self.len() == 0
     }
 
-    /// Answers a query of the search for the cut. Returns [`DIGIT_VALUES`] counts.
+    /// Counts the children that match a query from the search for the cut. Returns [`DIGIT_VALUES`]
+    /// counts.
     pub fn count(&self, query: CountQuery, threads: usize) -> Vec<u64> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -138,7 +141,7 @@ impl Candidates {
         })
     }
 
-    /// Finds the cut if all shards are in this process.
+    /// Finds the cut. All shards must be in this process.
     pub(super) fn cut(&self, threads: usize) -> Cut {
         let mut search = CutSearch::new(self.layout.width());
         while let Some(query) = search.query() {
@@ -154,7 +157,7 @@ impl Candidates {
         cut
     }
 
-    /// The wells in the tables whose rank is exactly `cut`, in any order.
+    /// Returns the wells in the tables whose rank is exactly `cut`, in any order.
     pub fn tied(&self, cut: u64) -> Vec<NodeWell> {
         let mut tied = Vec::new();
         for table in &self.tables {
@@ -167,15 +170,15 @@ impl Candidates {
         tied
     }
 
-    /// Whether a table may have dropped a child that survives the cut. (If `cut` is 0, whether any
-    /// child was dropped.) The depth must then be repeated with more room.
+    /// Returns whether a table may have dropped a child whose rank is at or above `cut`. If so, the
+    /// depth must be repeated with more room. If `cut` is 0, returns whether any child was dropped.
     pub fn dropped_above(&self, cut: u64) -> bool {
         let mut floors = self.floors.iter();
         floors.any(|floor| floor.load(Ordering::Relaxed) > cut)
     }
 
-    /// Removes all children and returns the survivors by shard. Each shard is sorted by packed
-    /// well. With [`Ties::First`], all ties survive.
+    /// Removes all children and returns the survivors of each shard, sorted by packed well. If the
+    /// cut has [`Ties::First`], all children with the rank of the cut survive.
     pub fn select(&self, cut: &Cut, threads: usize) -> Vec<Vec<Node>> {
         let (shards, tables) = (self.layout.shards(), self.layout.tables_per_shard());
         let survives = |node: &Node| {
@@ -188,13 +191,13 @@ impl Candidates {
                     }
         };
         let select_shard = |tables: &[Mutex<Table>]| {
-            // Counts first, because a growing vector takes up to three times the memory.
+            // Count first, because a growing vector takes up to three times the memory.
             let count_in = |table: &Mutex<Table>| lock(table).nodes().filter(survives).count();
             let mut nodes = Vec::with_capacity(tables.iter().map(count_in).sum());
             for table in tables {
                 let mut table = lock(table);
                 nodes.extend(table.nodes().filter(survives));
-                // Frees the memory as soon as the table has been read.
+                // Free the memory as soon as the table has been read.
                 table.slots = Vec::new();
                 table.len = 0;
             }
@@ -229,19 +232,19 @@ impl Candidates {
     }
 }
 
-/// Scratch space of [`Candidates::offer_nodes`].
+/// Scratch space for [`Candidates::offer_nodes`].
 #[derive(Default)]
 pub struct SortBuffer(Vec<(usize, Candidate)>);
 
-/// Number of lines that marks a free slot. No game clears this many lines.
+/// The value of [`Node::lines`] that marks a free slot. No game clears this many lines.
 const FREE: u16 = u16::MAX;
 
-/// The best children of one range of hashes: a hash table with open addressing that compares whole
-/// wells.
+/// The best children in one range of hashes, stored in a hash table with open addressing that
+/// compares whole wells.
 struct Table {
     slots: Vec<Node>,
     len: usize,
-    /// Number of wells that remain when the full table drops the rest.
+    /// Number of wells that remain after a full table drops the rest.
     room: usize,
     /// Number of wells at which the table is full.
     limit: usize,
@@ -265,14 +268,15 @@ impl Table {
     }
 
     fn slot(&self, hash: u64) -> usize {
-        // The topmost ones of bits 16 to 47 decide. Higher bits select the shard and the table, and
-        // bits 0 to 31 break ties. So the slots fill evenly in every table, even if ties decide
-        // which wells remain.
+        // The slot depends on bits 16 to 47 of the hash, mainly on the highest of them. The highest
+        // bits of the hash select the shard and the table, and bits 0 to 31 break ties. So the
+        // slots of every table fill evenly, even if ties decide which wells remain.
         (((hash >> 16 & 0xffff_ffff) * self.slots.len() as u64) >> 32) as usize
     }
 
     /// Reads the slots of these hashes without dependencies between the reads. If the table is not
-    /// in the cache, the processor then fetches the slots in parallel instead of one after another.
+    /// in the processor cache, the processor can then fetch the slots in parallel instead of one
+    /// after another.
     #[inline]
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
         if !self.slots.is_empty() {
@@ -323,8 +327,8 @@ impl Table {
         }
     }
 
-    /// Grows the table up to its maximum size. After that, drops the children with the lowest
-    /// ranks.
+    /// Grows the table, or drops the children with the lowest ranks if the table has its maximum
+    /// size.
     #[cold]
     fn make_room(&mut self) {
         let max_size = self.limit * 4 / 3 + 4;

@@ -1,9 +1,9 @@
-//! The cut: the rank of the last child that survives, found by counting.
+//! The search for the cut, which is the rank of the last child that survives, by counting.
 //!
-//! A rank has four digits of 16 bits. In the first round, each machine counts its children by the
-//! first digit. The sum of all counts shows which digit the cut begins with. In the next round, the
-//! children with that digit are counted by the second digit, and so on. After four rounds the rank
-//! is known exactly, and no machine has sent a well to another.
+//! A rank (a score with its tie-break) has four digits of 16 bits. In the first round, each machine
+//! counts its children by the first digit. The sum of all counts determines the first digit of the
+//! cut. In the second round, the children with that digit are counted by the second digit, and so
+//! on. After four rounds, the cut is known exactly, and no machine has sent a well to another.
 
 use crate::node::NodeWell;
 
@@ -12,8 +12,8 @@ pub const DIGITS: u32 = 4;
 /// Number of values of a digit.
 pub const DIGIT_VALUES: usize = 1 << 16;
 
-/// The rank of a child: the score in the upper half, the lower half of the hash in the lower half.
-/// A greater rank is better.
+/// Returns the rank of a child. The upper half is the score, and the lower half is the lower half
+/// of the hash. A greater rank is better.
 #[inline]
 pub(super) fn rank(score: i32, hash: u64) -> u64 {
     u64::from(score as u32 ^ 1 << 31) << 32 | (hash & 0xffff_ffff)
@@ -23,18 +23,19 @@ pub(super) fn score_of(rank: u64) -> i32 {
     ((rank >> 32) as u32 ^ 1 << 31) as i32
 }
 
-/// The query of one round: count the children whose rank begins with `prefix`, by the next digit.
+/// The query of one round: count the children whose rank begins with the digits in `prefix`, by the
+/// next digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountQuery {
     /// Number of known digits, 0 to 3.
     pub known: u32,
-    /// The known digits, in the lowest bits.
+    /// The known digits, stored in the lowest bits.
     pub prefix: u64,
 }
 
 impl CountQuery {
-    /// The digit by which a child of this rank is counted, or `None` if the rank begins with other
-    /// digits.
+    /// Returns the digit by which a child with this rank is counted, or `None` if the rank begins
+    /// with other digits.
     #[inline]
     pub(super) fn digit(self, rank: u64) -> Option<usize> {
         let shift = 16 * (DIGITS - 1 - self.known);
@@ -43,32 +44,33 @@ impl CountQuery {
     }
 }
 
-/// The limit between children that survive and those that do not.
+/// The limit between children that survive and children that do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// Children above this rank survive, children below it do not.
+    /// Children with a greater rank survive. Children with a lower rank do not.
     pub rank: u64,
-    /// The children with exactly this rank that survive.
+    /// The survivors among the children with exactly this rank.
     pub ties: Ties,
 }
 
 impl Cut {
-    /// Score of the last child that survives. If all survive, it is the minimum score.
+    /// Returns the score of the last child that survives, or the minimum score if all children
+    /// survive.
     pub fn score(&self) -> i32 {
         score_of(self.rank)
     }
 }
 
-/// The children that survive among those with the rank of the cut.
+/// The survivors among the children with the rank of the cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
-    /// All of them. Nearly always there is only one.
+    /// All of these children. Nearly always there is only one.
     #[default]
     All,
-    /// This number of them, the first ones in the order of packed wells. All of them must be
-    /// collected to find out which ones these are.
+    /// The given number of these children, the first in the order of packed wells. To identify the
+    /// survivors, the caller must collect all children with this rank.
     First(u64),
-    /// The listed ones, in ascending order.
+    /// The listed children. The list is in ascending order.
     Listed(Vec<NodeWell>),
 }
 
@@ -77,15 +79,15 @@ pub enum Ties {
 pub struct CutSearch {
     known: u32,
     prefix: u64,
-    /// Number of survivors among the children whose rank begins with the known digits.
+    /// Number of children to keep among those whose rank begins with the known digits.
     wanted: u64,
     ties: Ties,
-    /// Whether all children survive, because there are fewer than `wanted`.
+    /// Whether all children survive because there are fewer than `wanted`.
     all: bool,
 }
 
 impl CutSearch {
-    /// Starts the search for the cut that `width` children survive.
+    /// Starts the search for the cut above which `width` children survive, ties included.
     pub fn new(width: usize) -> CutSearch {
         CutSearch {
             known: 0,
@@ -96,7 +98,7 @@ impl CutSearch {
         }
     }
 
-    /// The next query, or `None` when the cut is known.
+    /// Returns the next query, or `None` if the cut is known.
     pub fn query(&self) -> Option<CountQuery> {
         (!self.all && self.known < DIGITS).then_some(CountQuery {
             known: self.known,
@@ -104,8 +106,7 @@ impl CutSearch {
         })
     }
 
-    /// Processes the answer to the query: the sums of the counts of all machines, [`DIGIT_VALUES`]
-    /// of them.
+    /// Processes the answer to the query: [`DIGIT_VALUES`] counts, each summed over all machines.
     pub fn answer(&mut self, counts: &[u64]) {
         let mut above = 0;
         let found = counts.iter().enumerate().rev().find(|&(_, &count)| {
@@ -127,7 +128,8 @@ impl CutSearch {
         }
     }
 
-    /// The cut. Valid when there is no further query. If its rank is 0, all children survive.
+    /// Returns the cut. It is valid only after [`CutSearch::query`] has returned `None`. If the
+    /// rank of the cut is 0, all children survive.
     pub fn cut(&self) -> Cut {
         if self.all {
             return Cut::default();
@@ -144,7 +146,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The cut of the ranks of all parts.
+    /// Returns the cut over the ranks of all parts.
     fn cut_of(width: usize, parts: &[Vec<u64>]) -> Cut {
         let mut search = CutSearch::new(width);
         while let Some(query) = search.query() {
@@ -162,11 +164,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// The children above the cut are those that sorting all children gives.
+        /// Checks that the survivors are the same as after sorting all ranks.
         #[test]
         fn cut_matches_sorting_all_ranks(
             parts in prop::collection::vec(
-                // Few different ranks produce ties. Some ranks are far apart.
+                // A small range of ranks produces ties. Other ranks are far apart.
                 prop::collection::vec(prop_oneof![0u64..20, any::<u64>()], 0..40), 1..5),
             width in 1usize..80,
         ) {

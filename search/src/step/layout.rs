@@ -1,19 +1,20 @@
-//! The division of a frontier into shards, and of a shard into tables.
+//! The division of a frontier (the wells of one depth) into shards, and of shards into tables.
 
 use crate::node::NodeWell;
 
-/// Target number of wells per table in memory. A table of this size fits a second-level cache.
+/// Target number of wells per table in memory. A table of this size fits into an L2 cache.
 pub const TABLE_WELLS: usize = 16_384;
 /// Maximum number of shards of a frontier.
 pub const MAX_SHARDS: usize = 4096;
-/// Minimum of the default number of shards in a cluster. Enough for some tens of workers.
+/// Minimum default number of shards in a cluster, which is enough for some tens of workers.
 pub const MIN_SHARDS: usize = 64;
-/// Maximum number of wells per shard with the default number of shards, up to [`MAX_SHARDS`].
+/// Maximum number of wells per shard when the default number of shards is used, unless the width
+/// would require more than [`MAX_SHARDS`] shards.
 pub const SHARD_WELLS: u64 = 1 << 20;
 
-/// The division of a frontier. A shard has one owner and one table on disk. In memory it is divided
-/// further into tables that fit the cache of a core. The upper bits of the hash select both the
-/// shard and the table, so a table belongs to one shard.
+/// The division of a frontier. A shard has one owner and is stored as one table on disk. In memory,
+/// it is divided further into tables that fit into the cache of a core. The upper bits of the hash
+/// select both the shard and the table, so each table belongs to exactly one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardLayout {
     width: usize,
@@ -22,10 +23,11 @@ pub struct ShardLayout {
 }
 
 impl ShardLayout {
-    /// Divides a beam of `width` wells into `shards` shards, 1 to [`MAX_SHARDS`].
+    /// Divides a beam of `width` wells into `shards` shards, clamped to the range 1 to
+    /// [`MAX_SHARDS`].
     pub fn new(width: usize, shards: usize) -> ShardLayout {
         let (width, shards) = (width.max(1), shards.clamp(1, MAX_SHARDS));
-        // At least 16 tables in total if there is more than one shard, so that threads seldom wait
+        // At least 16 tables in total if there is more than one shard, so that threads rarely wait
         // for each other.
         let least = if shards == 1 {
             1
@@ -39,13 +41,13 @@ impl ShardLayout {
         }
     }
 
-    /// The default number of shards of a run in a cluster.
+    /// Returns the default number of shards for a run in a cluster.
     pub fn default_shards(width: u64) -> u32 {
         let shards = width.div_ceil(SHARD_WELLS);
         shards.clamp(MIN_SHARDS as u64, MAX_SHARDS as u64) as u32
     }
 
-    /// The layout of a run on one machine, which stores one file per shard.
+    /// Returns the layout for a run on one machine, which stores one file per shard.
     pub fn local(width: usize) -> ShardLayout {
         ShardLayout::new(width, if width < 4096 { 1 } else { 8 })
     }
@@ -60,7 +62,7 @@ impl ShardLayout {
         self.shards
     }
 
-    /// The shard to which a well belongs.
+    /// Returns the index of the shard to which a well belongs.
     #[inline]
     pub fn shard_of(self, well: &NodeWell) -> usize {
         scale(well.hash(), self.shards)
@@ -79,8 +81,8 @@ impl ShardLayout {
         scale(hash, self.tables)
     }
 
-    /// Number of wells that a full table keeps: its share of the width plus `sigmas` standard
-    /// deviations.
+    /// Returns the number of wells that a full table keeps: its share of the width, plus `sigmas`
+    /// standard deviations and 16 wells, but at most the width.
     pub(super) fn room(self, sigmas: f64) -> usize {
         if self.tables == 1 {
             return self.width;

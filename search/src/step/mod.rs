@@ -1,25 +1,29 @@
-//! One depth of the beam: expand, score, drop children that cannot survive, merge, select.
+//! One depth of a beam search: expands wells, scores their children, drops children that cannot
+//! survive, merges duplicates and selects the survivors.
 //!
-//! **Exact and deterministic.** The next frontier contains the `width` best distinct children, by
-//! score, then by hash, then by the smaller packed well. Equal wells merge; the one with more lines
-//! wins, then the one with the lower hint. The result does not depend on the order in which threads
-//! or machines deliver children.
+//! **Exact and deterministic.** The next frontier (the wells kept at one depth) contains the
+//! `width` best distinct children, ordered by score, then by hash, then by packed well (smaller
+//! first). Of children with equal wells, the one with more lines is kept, or the one with the lower
+//! parent hint if the lines are equal. The result does not depend on the order in which threads or
+//! machines deliver children.
 //!
-//! **Shards and tables.** The hash of a child selects its shard, and a table inside the shard. A
-//! table is a hash table with open addressing that fits the cache of a core. Threads insert
-//! children in batches. Children of shards on other machines go there through a [`ChildSink`].
+//! **Shards and tables.** The hash of a child selects its shard, and a table within the shard. A
+//! table is a hash table with open addressing that fits into the cache of a core. Threads insert
+//! children in batches. Children whose shard is on another machine are sent there through a
+//! [`ChildSink`].
 //!
-//! **The rising floor.** The hash distributes wells evenly, so each table holds its share of the
-//! best `width` wells, plus or minus a few standard deviations. A full table therefore keeps only
-//! its best wells (its share, eight standard deviations and 16 more) and drops the rest. The lowest
-//! rank that it keeps is its floor, below which it accepts no more children. After the last child,
-//! the exact [cut](CutSearch) over all tables is found. If the cut is below a floor, the table may
-//! have dropped a survivor. The depth is then repeated with more than twice the slack (never seen
-//! outside the test that forces it). The floors are exact, not sampled, and need no communication
-//! between threads.
+//! **The rising floor.** A rank is a score with its tie-break. The hash distributes wells evenly,
+//! so each table contains its share of the best `width` wells, plus or minus a few standard
+//! deviations. A full table therefore keeps only its best wells (its share plus eight standard
+//! deviations plus 16 wells) and drops the rest. The lowest rank that it keeps is its floor: from
+//! then on, it rejects children with lower ranks. After the last child, the lowest rank that
+//! survives over all tables (the [cut](CutSearch)) is found exactly. If the cut is below the floor
+//! of a table, the table may have dropped a survivor. The depth is then repeated with more than
+//! twice as many standard deviations. This has never been observed except in the test that forces
+//! it. The floors are exact, not sampled, and require no communication between threads.
 //!
-//! **Memory** consists of the parents (28 bytes per well) and the tables (some 60 bytes per well of
-//! the width). It does not depend on the number of children.
+//! **Memory.** The parents take 28 bytes per well, and the tables take about 60 bytes per well of
+//! the width. Memory use does not depend on the number of children.
 
 mod candidates;
 mod cut;
@@ -37,12 +41,12 @@ use hatebeam_game::{Children, Emulator, Well};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The wells of one depth, in shards by hash, each sorted by packed well.
+/// The wells kept at one depth, divided into shards by hash. Each shard is sorted by packed well.
 #[derive(Clone, Debug, Default)]
 pub struct Frontier {
-    /// Number of pieces placed before these wells.
+    /// Number of pieces placed so far.
     pub depth: u32,
-    /// The nodes of each shard. Empty for a shard on another machine.
+    /// The nodes of each shard. A shard on another machine is empty.
     pub shards: Vec<Vec<Node>>,
 }
 
@@ -83,22 +87,22 @@ impl Frontier {
 pub struct StepStats {
     /// Number of distinct children of each parent, summed over the parents.
     pub children: u64,
-    /// Number of children that were offered to a table in this process.
+    /// Number of children offered to tables in this process.
     pub offered: u64,
-    /// Number of children that were sent to peers.
+    /// Number of children sent to peers.
     pub sent: u64,
     /// Number of times the depth was repeated with more room.
     pub repeats: u32,
 }
 
-/// Number of parents that a thread takes at a time.
+/// Number of parents that a thread claims at a time.
 const CHUNK: usize = 256;
 /// Number of children that a thread offers to a table at a time.
 const BATCH: usize = 64;
 /// Number of children that a thread sends to a peer at a time.
 pub const REMOTE_BATCH: usize = 256;
-/// A thread reads the floors of all tables once per chunk, or less often with more than this number
-/// of tables. The cost is then negligible.
+/// Number of tables up to which a thread reads the floors of all tables once per chunk of parents.
+/// With more tables, it reads them less often, so that the cost is always negligible.
 const TABLES_PER_FLOOR_CHECK: usize = 4096;
 
 /// The owner of a shard.
@@ -106,20 +110,20 @@ const TABLES_PER_FLOOR_CHECK: usize = 4096;
 pub enum Owner {
     /// This process.
     Here,
-    /// The peer of this number.
+    /// The peer with this index.
     Peer(u16),
 }
 
-/// Sends children to the shards of other machines.
+/// Sends children to other machines that own their shards.
 pub trait ChildSink: Sync {
     /// Sends children to a peer. Blocks while the peer is busy.
     ///
     /// # Errors
-    /// [`Cancelled`] if the peer is unreachable. The depth then fails.
+    /// Returns [`Cancelled`] if the peer is unreachable. The depth then fails.
     fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled>;
 }
 
-/// The owners of all shards, and the connection to the peers among them.
+/// The owners of all shards, and the connection to the peers.
 #[derive(Clone, Copy)]
 pub struct Exchange<'a> {
     /// The owner of each shard.
@@ -130,34 +134,34 @@ pub struct Exchange<'a> {
     pub peers: u16,
 }
 
-/// The settings of a step. Reused for every depth.
+/// The settings of a step, which are the same at every depth.
 pub struct Step {
     emulator: Emulator,
     spec: EvaluatorSpec,
     layout: ShardLayout,
     threads: usize,
-    /// Slack of a table, in standard deviations.
+    /// Room of a table in addition to its share of the width, in standard deviations.
     sigmas: f64,
 }
 
-/// Slack of a table in the first attempt at a depth, in standard deviations of its share of the
-/// width.
+/// Room of a table in addition to its share of the width at the first attempt at a depth, in
+/// standard deviations of the share.
 pub const DEFAULT_SIGMAS: f64 = 8.0;
 
-/// Slack of a table in the next attempt, after an attempt with `sigmas` needed more.
+/// Returns the number of standard deviations for the next attempt if `sigmas` were not enough.
 pub fn retry_sigmas(sigmas: f64) -> f64 {
     sigmas * 2.0 + DEFAULT_SIGMAS
 }
 
-/// Error of a step that was stopped before it made a frontier.
+/// Error for a step that was stopped before it produced a frontier.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
 impl Step {
-    /// Creates a step that keeps as many children as the width of the layout.
+    /// Creates a step. The number of children that it keeps is the width of the layout.
     ///
     /// # Errors
-    /// [`WeightError`] if a weight of the evaluator is out of range.
+    /// Returns [`WeightError`] if a weight of the evaluator is out of range.
     pub fn new(
         emulator: &Emulator,
         spec: EvaluatorSpec,
@@ -174,20 +178,21 @@ impl Step {
         })
     }
 
-    /// Sets the slack of the tables. With a small value, tests force a step to repeat.
+    /// Sets the number of standard deviations of additional room in the tables. Tests use a small
+    /// value to force a step to repeat.
     #[doc(hidden)]
     pub fn with_sigmas(mut self, sigmas: f64) -> Step {
         self.sigmas = sigmas;
         self
     }
 
-    /// Makes the next frontier. `progress` counts the parents that are done.
+    /// Produces the next frontier. `progress` counts the parents that have been expanded.
     ///
     /// # Errors
-    /// [`Cancelled`] soon after `cancel` becomes true.
+    /// Returns [`Cancelled`] soon after `cancel` becomes true.
     ///
     /// # Panics
-    /// If the frontier contains bytes that are not a well of the emulator's geometry.
+    /// Panics if the frontier contains bytes that are not a well of the emulator's geometry.
     pub fn run(
         &self,
         frontier: &Frontier,
@@ -200,11 +205,11 @@ impl Step {
         Ok((Frontier { depth, shards }, stats))
     }
 
-    /// Like [`Step::run`], but drops the frontier before it makes the next one, so they need not
-    /// both fit into memory.
+    /// Like [`Step::run`], but drops the frontier before it selects the survivors, so that the two
+    /// frontiers need not fit into memory together.
     ///
     /// # Errors
-    /// Those of [`Step::run`].
+    /// Returns [`Cancelled`] like [`Step::run`].
     pub fn advance(
         &self,
         frontier: Arc<Frontier>,
@@ -218,7 +223,7 @@ impl Step {
         Ok((Frontier { depth, shards }, stats))
     }
 
-    /// Collects the children that may survive, and finds the cut.
+    /// Collects the children that may survive and finds the cut.
     fn gather(
         &self,
         frontier: &Frontier,
@@ -240,15 +245,15 @@ impl Step {
         }
     }
 
-    /// Makes the children of a frontier. Children of the shards in this process are added to the
-    /// candidates. All other children are sent through the exchange. Without an exchange, all
-    /// shards are in this process.
+    /// Generates and scores the children of a frontier. Children whose shard is in this process are
+    /// added to the candidates. All other children are sent through the exchange. If `exchange` is
+    /// `None`, all shards are in this process.
     ///
     /// # Errors
-    /// [`Cancelled`] soon after `cancel` becomes true, or if the sink returns it.
+    /// Returns [`Cancelled`] soon after `cancel` becomes true, or if the sink returns it.
     ///
     /// # Panics
-    /// If the frontier contains bytes that are not a well of the emulator's geometry.
+    /// Panics if the frontier contains bytes that are not a well of the emulator's geometry.
     pub fn expand(
         &self,
         frontier: &Frontier,
@@ -287,7 +292,7 @@ impl Step {
                 failed.store(true, Ordering::Relaxed);
             }
         };
-        // The calling thread is one of them: a single thread starts no other.
+        // The calling thread is one of the threads, so a step with one thread spawns none.
         std::thread::scope(|scope| {
             for _ in 1..self.threads.min(chunks.len()) {
                 scope.spawn(run);
@@ -314,11 +319,11 @@ struct Expander<'a> {
     lines: Vec<u16>,
     hints: Vec<u8>,
     scores: Vec<i32>,
-    /// A batch for each table.
+    /// The current batch for each table.
     batches: Vec<Vec<Candidate>>,
-    /// A batch for each peer.
+    /// The current batch for each peer.
     outgoing: Vec<Vec<Node>>,
-    /// No table accepts a child with a lower score.
+    /// A score below which no table accepts a child.
     floor: i32,
     /// Number of chunks until the next update of `floor`.
     chunks_to_floor_check: usize,
@@ -359,8 +364,8 @@ impl<'a> Expander<'a> {
             self.chunks_to_floor_check = 1 + layout.tables() / TABLES_PER_FLOOR_CHECK;
         }
         self.chunks_to_floor_check -= 1;
-        // Thirty-two parents have some 450 children. That is enough to fill vector registers, and
-        // it fits the first-level cache.
+        // Thirty-two parents have about 450 children. This is enough to fill vector registers, and
+        // it fits into the L1 cache.
         for parents in parents.chunks(32) {
             self.wells.clear();
             self.lines.clear();
@@ -454,7 +459,8 @@ fn sort(nodes: &mut [Node]) {
     });
 }
 
-/// Locks a mutex and ignores poisoning: a panic while holding the lock ends the step anyway.
+/// Locks a mutex and ignores poisoning, because a panic while holding the lock ends the step
+/// anyway.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
