@@ -1,4 +1,4 @@
-//! A coordinator and its workers in one process.
+//! A cluster for tests: coordinators and simulated workers in one process.
 
 use super::support::{Faults, direct, faulty};
 use super::world::{Part, SHARDS, World};
@@ -23,37 +23,39 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 
-/// A worker that is silent for this long is lost.
+/// Time without a message after which a worker is lost.
 pub(crate) const LOST_AFTER: Duration = Duration::from_secs(5);
-/// Longest virtual time that a test waits for something.
+/// Maximum virtual time for which a test waits for a condition.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// Duration of a depth.
+/// Virtual time that a worker takes to expand a depth.
 pub(crate) const DEPTH_TIME: Duration = Duration::from_secs(1);
 
 /// A worker's reaction to an order.
 pub(crate) enum Reaction {
+    /// Carry out the order.
     Obey,
+    /// Answer with a failure.
     Fail(FailureKind),
-    /// Closes the connection.
+    /// Close the connection.
     Disconnect,
-    /// Never answers.
+    /// Send no answer.
     Ignore,
 }
 
 /// Decides what a worker does with each order.
 pub(crate) type Script = Box<dyn FnMut(&OrderKind) -> Reaction + Send>;
 
-/// A script that obeys.
+/// Returns a script that carries out every order.
 pub(crate) fn obedient() -> Script {
     Box::new(|_| Reaction::Obey)
 }
 
-/// Keeps the events.
+/// An event sink that records all events.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     pub(crate) received: Mutex<Vec<Event>>,
-    /// Name of an event at which the hook panics.
+    /// Name of the event at which the sink panics, if any.
     pub(crate) panic_at: Mutex<Option<&'static str>>,
 }
 
@@ -77,7 +79,7 @@ impl Hooks {
     }
 }
 
-/// One coordinator process.
+/// A running coordinator.
 pub(crate) struct Process {
     pub(crate) coordinator: Coordinator,
     pub(crate) hooks: Arc<Hooks>,
@@ -87,14 +89,14 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Stops the coordinator in order.
+    /// Shuts the coordinator down gracefully.
     pub(crate) async fn stop(self) -> Result<(), CoordinatorError> {
         let _ = self.stop.send(());
         self.running.await.unwrap()
     }
 }
 
-/// A store and a search, for coordinators and workers.
+/// An object store and a search, shared by the coordinators and workers of a test.
 pub(crate) struct Cluster {
     pub(crate) memory: Memory,
     pub(crate) world: Arc<World>,
@@ -137,12 +139,12 @@ impl Cluster {
         }
     }
 
-    /// Starts a coordinator.
+    /// Starts a coordinator with this name.
     pub(crate) async fn coordinator(&self, name: &str) -> Process {
         self.try_coordinator(name, self.objects()).await.unwrap()
     }
 
-    /// Starts a coordinator whose store meets faults.
+    /// Starts a coordinator whose store requests are subject to `faults`.
     pub(crate) async fn faulty_coordinator(&self, name: &str, faults: &Arc<Faults>) -> Process {
         let objects = faulty(&self.memory, faults.clone());
         self.try_coordinator(name, objects).await.unwrap()
@@ -172,7 +174,7 @@ impl Cluster {
         })
     }
 
-    /// Lets a worker join.
+    /// Adds a worker that reacts to orders as the script decides.
     pub(crate) fn worker(&self, process: &Process, name: &str, script: Script) {
         self.try_worker(process, hello(name), script).unwrap();
     }
@@ -201,7 +203,7 @@ impl Cluster {
         Ok(tx)
     }
 
-    /// Submits the run with a limit of depth.
+    /// Submits the run with a depth limit.
     pub(crate) async fn submit(&self, process: &Process, max_depth: u32) -> RunStatus {
         let submission = Submission {
             spec: self.world.spec.clone(),
@@ -240,14 +242,14 @@ impl Cluster {
         self.wait(process, |run| run.manifest.state == state).await
     }
 
-    /// Returns the manifest in the store.
+    /// Returns the manifest from the store.
     pub(crate) async fn saved(&self) -> Manifest {
         let loaded = VersionedManifest::load(&self.objects(), &self.run, true).await;
         loaded.unwrap().manifest
     }
 
-    /// Asserts that the run is finished at this depth, with the digests of one machine, the best game, and nothing
-    /// else in the store than the manifest names.
+    /// Asserts that the run is finished at this depth, that its digests equal those of the single-threaded search, that
+    /// the files of its best game exist, and that the store contains no leftover table lists or events.
     pub(crate) async fn assert_finished(&self, depth: u32) {
         let manifest = self.saved().await;
         assert_eq!(manifest.state, RunState::Finished, "{}", manifest.note);
@@ -274,7 +276,7 @@ impl Cluster {
     }
 }
 
-/// Returns the hello of a worker.
+/// Returns a valid hello of a worker with this name.
 pub(crate) fn hello(name: &str) -> Hello {
     Hello {
         name: name.to_owned(),
@@ -341,7 +343,7 @@ impl Worker {
     }
 }
 
-/// The request of a worker to leave.
+/// Returns a worker's request to leave.
 pub(crate) fn leaving() -> FromWorker {
     FromWorker::Leaving(Leaving {
         reason: "its machine is taken away".to_owned(),

@@ -1,4 +1,4 @@
-//! Commits, the end of a run, and a store that is unavailable.
+//! Tests of commits, of the end of a run, and of outages of the object store.
 
 use super::cluster::{Cluster, obedient};
 use super::support::Faults;
@@ -26,7 +26,7 @@ async fn run_survives_an_outage_of_the_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clients_see_only_what_is_saved() {
+async fn clients_see_only_saved_state() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
@@ -47,7 +47,7 @@ async fn clients_see_only_what_is_saved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn manifest_with_a_lost_answer_is_reloaded() {
+async fn run_survives_lost_responses_of_the_store() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
@@ -62,7 +62,7 @@ async fn manifest_with_a_lost_answer_is_reloaded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn end_that_cannot_be_saved_is_retried() {
+async fn failed_save_of_the_end_of_a_run_is_retried() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
@@ -81,7 +81,7 @@ async fn reading_back_is_retried_while_the_store_is_unavailable() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
-    // Only reading back reads tables here.
+    // The simulated workers read no tables, so this fails only the reading back.
     faults.fail(|call| call.operation == Operation::Get && call.key.contains("/frontier/"));
     cluster.worker(&process, "w0", obedient());
     cluster.submit(&process, DEPTH).await;
@@ -98,7 +98,7 @@ async fn reading_back_is_retried_while_the_store_is_unavailable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn damaged_table_fails_the_run_and_is_not_retried() {
+async fn missing_table_fails_the_run_without_a_retry() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
@@ -118,7 +118,7 @@ async fn damaged_table_fails_the_run_and_is_not_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unreferenced_objects_are_removed_but_not_those_of_later_epochs() {
+async fn unreferenced_objects_are_removed_except_those_of_later_epochs() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());

@@ -1,4 +1,4 @@
-//! Workers that leave, disappear, or fail.
+//! Tests with workers that leave, disconnect, or fail.
 
 use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use crate::registry::WorkerState;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const DEPTH: u32 = 5;
 
-/// A script that reacts once to the expansion of a depth, and obeys otherwise.
+/// Returns a script that runs `reaction` once, at the expansion of a depth, and carries out all other orders.
 fn once(depth: u32, reaction: impl FnOnce() -> Reaction + Send + 'static) -> Script {
     let mut reaction = Some(reaction);
     Box::new(move |order| match order {
@@ -19,7 +19,7 @@ fn once(depth: u32, reaction: impl FnOnce() -> Reaction + Send + 'static) -> Scr
     })
 }
 
-/// A script that fails every expansion.
+/// Returns a script that fails every expansion.
 fn failing(kind: FailureKind) -> Script {
     Box::new(move |order| match order {
         OrderKind::Expand(_) => Reaction::Fail(kind.clone()),
@@ -45,7 +45,7 @@ async fn two_workers_search_to_the_depth_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn depth_is_repeated_without_a_worker_that_disconnects() {
+async fn run_continues_without_a_worker_that_disconnects() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
@@ -77,7 +77,7 @@ async fn epoch_ends_when_a_worker_joins_or_leaves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failing_worker_is_quarantined_while_others_continue() {
+async fn failing_worker_is_quarantined_and_the_others_continue() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
@@ -91,7 +91,7 @@ async fn failing_worker_is_quarantined_while_others_continue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_fails_when_its_only_worker_keeps_failing_and_continues_when_submitted_again() {
+async fn run_whose_only_worker_keeps_failing_fails_and_can_be_resubmitted() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let mut left = 5;
@@ -132,7 +132,7 @@ async fn transient_failures_do_not_fail_the_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn worker_without_progress_is_given_up() {
+async fn run_continues_without_a_worker_that_makes_no_progress() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
@@ -143,7 +143,7 @@ async fn worker_without_progress_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_run_says_how_many_workers_it_needs() {
+async fn note_of_a_waiting_run_contains_the_required_number_of_workers() {
     let mut cluster = Cluster::new();
     cluster.min_workers = 2;
     let process = cluster.coordinator("a").await;
@@ -157,7 +157,7 @@ async fn waiting_run_says_how_many_workers_it_needs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_begins_although_workers_keep_joining_and_leaving() {
+async fn run_begins_while_workers_keep_joining_and_leaving() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());

@@ -1,5 +1,5 @@
-//! Tests of the coordinator in process: a store in memory, tokio's paused clock, and workers that answer from a
-//! search that one thread has made.
+//! In-process tests of the coordinator. They use an object store in memory, tokio's paused clock, and simulated workers
+//! that take their answers from a single-threaded search.
 
 pub(crate) mod cluster;
 mod commits;

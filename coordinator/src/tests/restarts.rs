@@ -1,4 +1,4 @@
-//! Coordinators that stop, die, or lose the lease.
+//! Tests with coordinators that stop, panic, or lose the lease.
 
 use super::cluster::{Cluster, Reaction, Script, obedient};
 use super::support::{Faults, faulty};
@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 
 const DEPTH: u32 = 4;
 
-/// A script that hangs at the first order of this name for depth 2 and later, and then notifies.
+/// Returns a script that never answers orders with this name, and notifies `reached` when it receives one. Orders
+/// before depth 2 are carried out, except `Prepare`.
 fn hang_at(name: &'static str, reached: &Arc<Notify>) -> Script {
     let reached = Arc::clone(reached);
     let mut depth = 0;
@@ -55,14 +56,14 @@ async fn run_continues_after_a_restart_in_any_phase() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn superseded_coordinator_commits_nothing_and_stops() {
+async fn superseded_coordinator_stops_without_committing() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let first = cluster.faulty_coordinator("a", &faults).await;
     cluster.worker(&first, "w0", obedient());
     cluster.submit(&first, 1000).await;
     cluster.wait(&first, |run| run.depth() >= 2).await;
-    // It is cut off from the store, and continues to search.
+    // The first coordinator loses its connection to the store, but continues to search.
     faults.fail_all();
     let second = cluster.coordinator("b").await;
     cluster.worker(&second, "w1", obedient());
@@ -81,13 +82,13 @@ async fn superseded_coordinator_commits_nothing_and_stops() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn manifest_of_a_superseded_coordinator_is_reloaded() {
+async fn manifest_written_by_a_superseded_coordinator_is_reloaded() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
     cluster.submit(&process, 1000).await;
     cluster.wait(&process, |run| run.depth() >= 2).await;
-    // Another coordinator, which has lost the lease, writes the manifest once more.
+    // Another coordinator, which has lost the lease but not noticed it, writes the manifest once more.
     let objects = cluster.objects();
     let loaded = VersionedManifest::load(&objects, &cluster.run, true).await;
     let mut versioned = loaded.unwrap();
@@ -103,7 +104,7 @@ async fn manifest_of_a_superseded_coordinator_is_reloaded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn second_coordinator_is_refused_while_the_first_lists_many_runs() {
+async fn second_coordinator_is_refused_while_the_first_reads_many_runs() {
     let cluster = Cluster::new();
     for index in 0..40 {
         let manifest = super::support::manifest(&format!("r{index}"), 1);
@@ -130,7 +131,7 @@ async fn second_coordinator_is_refused_while_the_first_lists_many_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panic_in_the_search_is_an_error() {
+async fn panic_in_the_search_stops_the_coordinator_with_an_error() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     *process.hooks.panic_at.lock().unwrap() = Some("depth");
@@ -144,14 +145,14 @@ async fn panic_in_the_search_is_an_error() {
         ),
         "{ended:?}"
     );
-    // The lease is released all the same.
+    // The lease is released despite the panic.
     let began = tokio::time::Instant::now();
     cluster.coordinator("b").await;
     assert!(began.elapsed() < Duration::from_secs(1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn end_that_was_not_delivered_is_delivered_by_the_next_coordinator() {
+async fn undelivered_end_event_is_delivered_by_the_next_coordinator() {
     let cluster = Cluster::new();
     let first = cluster.coordinator("a").await;
     *first.hooks.panic_at.lock().unwrap() = Some("finished");

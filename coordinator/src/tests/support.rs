@@ -1,4 +1,4 @@
-//! Helpers of the unit tests.
+//! Helpers for the unit tests.
 
 use crate::costs::Cost;
 use crate::registry::{Expansion, WorkerState, WorkerStatus};
@@ -26,20 +26,20 @@ pub(crate) fn direct(memory: &Memory) -> Objects {
     Objects::in_memory(memory, &options()).unwrap()
 }
 
-/// Opens a store in memory with a plan of faults.
+/// Opens a store in memory whose requests are subject to a fault plan.
 pub(crate) fn faulty(memory: &Memory, plan: Arc<dyn FaultPlan>) -> Objects {
     Objects::with_faults(memory, &options(), plan).unwrap()
 }
 
-/// Selection of the calls that meet a fault.
+/// A predicate that selects the calls that a fault affects.
 type Selection = Box<dyn Fn(&Call<'_>) -> bool + Send + Sync>;
 
-/// Faults of a store, which a test switches on and off.
+/// Faults of an object store that a test can switch on and off.
 #[derive(Default)]
 pub(crate) struct Faults {
     lost: Mutex<Option<Selection>>,
     failing: Mutex<Option<Selection>>,
-    /// Delay of each attempt.
+    /// Delay before each attempt of a call.
     delay: Mutex<Duration>,
 }
 
@@ -48,24 +48,25 @@ impl Faults {
         Arc::default()
     }
 
-    /// Applies writes, and answers with an error. The check in doubt fails too.
+    /// From now on, writes are applied but return an error. So does `Head`, with which a client would check whether a
+    /// write was applied.
     pub(crate) fn lose_answers(&self) {
         let select =
             |call: &Call<'_>| call.operation.is_write() || call.operation == Operation::Head;
         *self.lost.lock().unwrap() = Some(Box::new(select));
     }
 
-    /// Keeps all operations from the store.
+    /// From now on, all operations fail without effect.
     pub(crate) fn fail_all(&self) {
         self.fail(|_| true);
     }
 
-    /// Keeps these operations from the store.
+    /// From now on, the selected operations fail without effect.
     pub(crate) fn fail(&self, select: impl Fn(&Call<'_>) -> bool + Send + Sync + 'static) {
         *self.failing.lock().unwrap() = Some(Box::new(select));
     }
 
-    /// Delays all operations.
+    /// From now on, all operations are delayed.
     pub(crate) fn delay(&self, delay: Duration) {
         *self.delay.lock().unwrap() = delay;
     }
@@ -109,7 +110,7 @@ impl FaultPlan for Faults {
     }
 }
 
-/// Returns the specification of a narrow beam.
+/// Returns the specification of a run with a width of 10.
 pub(crate) fn spec() -> RunSpec {
     RunSpec {
         width: 10,
@@ -127,7 +128,7 @@ pub(crate) fn spec() -> RunSpec {
     }
 }
 
-/// Returns the manifest of a queued run with this many depths, all of one well.
+/// Returns the manifest of a queued run with this many committed depths, each with one well.
 pub(crate) fn manifest(name: &str, depths: u32) -> Manifest {
     let mut manifest = Manifest::new(name.to_owned(), spec(), Retention::All, 1, 0);
     for depth in 0..depths {
@@ -144,7 +145,7 @@ pub(crate) fn manifest(name: &str, depths: u32) -> Manifest {
     manifest
 }
 
-/// Returns the status of a run in this state.
+/// Returns the status of a run with this state and note.
 pub(crate) fn run_status(state: RunState, note: &str) -> RunStatus {
     let mut manifest = manifest("r", 1);
     manifest.state = state;

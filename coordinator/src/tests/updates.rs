@@ -1,4 +1,4 @@
-//! Requests of clients.
+//! Tests of client requests.
 
 use super::cluster::{Cluster, Reaction, obedient};
 use super::support::Faults;
@@ -25,7 +25,7 @@ async fn raised_limit_is_saved_when_the_call_returns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn limit_is_lowered_in_the_middle_of_a_depth() {
+async fn limit_can_be_lowered_during_a_depth() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let script = |order: &OrderKind| match order {
@@ -41,7 +41,7 @@ async fn limit_is_lowered_in_the_middle_of_a_depth() {
     });
     lowered.await.unwrap();
     assert_eq!(cluster.saved().await.limits.max_depth, Some(3));
-    // The worker hangs in depth 4, which is given up.
+    // The worker never answers at depth 4. After the worker times out, the run ends with depth 3.
     cluster.wait_for(&process, RunState::Finished).await;
     cluster.assert_finished(3).await;
 }
@@ -126,7 +126,7 @@ async fn submission_whose_answer_was_lost_can_be_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_whose_manifest_is_gone_does_not_block_the_queue() {
+async fn missing_and_damaged_manifests_do_not_block_the_queue() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let mut first: Manifest = super::support::manifest("first", 0);
@@ -147,13 +147,13 @@ async fn run_whose_manifest_is_gone_does_not_block_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn queued_run_is_updated_while_another_one_is_searched() {
+async fn queued_run_can_be_updated_while_another_run_is_searched() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let other = super::support::manifest("zzz", 0);
     let saved = VersionedManifest::create(&cluster.objects(), other, true).await;
     cluster.submit(&process, 3).await;
-    // It was submitted in the past, so that it comes first, and waits for workers.
+    // The other run has an earlier submission time, so it becomes the current run and waits for workers.
     process.coordinator.0.queue.put(&saved.unwrap().manifest);
     tokio::time::sleep(Duration::from_secs(2)).await;
     let cancelled = process.coordinator.cancel(&cluster.run).await.unwrap();

@@ -1,4 +1,4 @@
-//! The search that the workers of a test answer from.
+//! A single-threaded search, from which the simulated workers take their answers.
 
 use super::support::spec;
 use hatebeam_objects::{Objects, Stored};
@@ -11,16 +11,16 @@ use hatebeam_store::{ColumnFamilies, ShardTables};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-/// Shards of the test's run.
+/// Number of shards of the test run.
 pub(crate) const SHARDS: u32 = 4;
 
-/// All frontiers of a run, made one after the other by one thread.
+/// All frontiers of a run. Each frontier (the wells kept at one depth) is computed on first use.
 pub(crate) struct World {
     pub(crate) spec: RunSpec,
     step: Step,
     frontiers: Mutex<Vec<Made>>,
     tables: ShardTables,
-    /// Deleted with this value.
+    /// Contains `tables`. Deleted when this value is dropped.
     _dir: tempfile::TempDir,
 }
 
@@ -70,23 +70,23 @@ impl World {
         frontiers[depth as usize].clone()
     }
 
-    /// Returns the digest of a depth, as a search on one machine has it.
+    /// Returns the digest of the frontier at this depth.
     pub(crate) fn digest(&self, depth: u32) -> String {
         self.made(depth).frontier.digest().to_string()
     }
 }
 
-/// The part of one worker of an epoch.
+/// The state of one simulated worker: its share of the frontiers.
 #[derive(Default)]
 pub(crate) struct Part {
     run: String,
-    /// Whether it is the first worker of the epoch, which reports what is known of the whole.
+    /// Whether this is the first worker of the epoch, which reports the child count of all workers.
     is_first: bool,
     shards: Vec<usize>,
 }
 
 impl Part {
-    /// Carries an order out.
+    /// Carries out an order and returns the answer.
     pub(crate) async fn answer(
         &mut self,
         world: &World,
@@ -107,7 +107,7 @@ impl Part {
                     sent_bytes: 0,
                 })
             }
-            // The candidates are the survivors alone, and all have the digit 0.
+            // Only the survivors are counted as candidates, and all of them with the digit 0.
             OrderKind::Count(count) => {
                 let wells = self.nodes(world, count.depth).len() as u64;
                 let counts = vec![DigitCount {
