@@ -1,11 +1,11 @@
-//! Measures the size of a well in a table and the time to write it, with several settings of RocksDB. The first
-//! ones are the store's.
+//! Measures the size of a well in a table and the time to write it, with several RocksDB settings.
+//! The first line of the output shows the settings that the store uses.
 //!
 //! ```text
 //! cargo run --release -p hatebeam-store --example tables [WELLS]
 //! ```
 //!
-//! The wells are the frontier of a beam of WELLS wells (default: 200,000) after 40 pieces.
+//! The wells are the frontier of a beam of width WELLS (default: 200,000) after 40 pieces.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
@@ -42,7 +42,7 @@ fn frontier(width: usize) -> Result<Vec<Node>, Box<dyn Error>> {
     Ok(nodes)
 }
 
-/// Omitted fields, to measure their size.
+/// The fields that are written. Fields are omitted to measure their size.
 #[derive(Clone, Copy, PartialEq)]
 enum Entry {
     Whole,
@@ -50,7 +50,7 @@ enum Entry {
     NoHint,
 }
 
-/// A filter and its bits per well.
+/// A filter with its number of bits per well.
 #[derive(Clone, Copy)]
 enum Filter {
     Ribbon(f64),
@@ -59,7 +59,7 @@ enum Filter {
 
 struct Setting {
     name: &'static str,
-    /// Level and bytes of a dictionary; `None` for no compression.
+    /// The compression level and the dictionary size in bytes. `None` disables compression.
     zstd: Option<(i32, i32)>,
     block_kib: usize,
     restart: i32,

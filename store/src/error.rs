@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Errors of run stores, by what the caller can do.
+/// Error of a run store. The variants are grouped by what the caller can do.
 ///
 /// | the caller can | variants |
 /// |---|---|
@@ -14,17 +14,17 @@ use thiserror::Error;
 /// | ask for another depth or well | `NoDepth`, `NoWell` |
 /// | choose another folder | `Exists`, `NoRun` |
 /// | free space, or use another disk | `DiskFull` |
-/// | update the program | `Newer` |
-/// | wait for the other process | `InUse` |
-/// | fetch the tables, and continue | `MissingTables` |
+/// | update this program | `Newer` |
+/// | wait for another process | `InUse` |
+/// | fetch the tables and continue | `MissingTables` |
 /// | retry later | some `Io`: see [`is_transient`](StoreError::is_transient) |
 /// | repair the depth | `DamagedDepth`, `NoParent` |
 /// | restore the file | `Damaged`, `Db` |
-/// | do without the wells | `Dropped`, `TooMany` |
+/// | continue without the wells | `Dropped`, `TooMany` |
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The operating system failed.
+    /// A file operation failed.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or folder.
@@ -33,15 +33,15 @@ pub enum StoreError {
         source: io::Error,
     },
     /// No space is left on the disk.
-    #[error("no space is left for {}", path.display())]
+    #[error("no space is left on the disk for {}", path.display())]
     DiskFull {
         /// The file that was being written.
         path: PathBuf,
     },
-    /// RocksDB failed.
-    #[error("RocksDB in {}: {reason}", path.display())]
+    /// A RocksDB operation failed.
+    #[error("RocksDB failed in {}: {reason}", path.display())]
     Db {
-        /// The folder of the database, or the table.
+        /// The folder of the database, or the table file.
         path: PathBuf,
         /// RocksDB's message.
         reason: String,
@@ -52,27 +52,29 @@ pub enum StoreError {
         /// The run's folder.
         dir: PathBuf,
     },
-    /// The folder of a new run contains something.
+    /// The folder for a new run is not empty.
     #[error("{} is not empty: choose an empty folder for a new run", dir.display())]
     Exists {
         /// The folder.
         dir: PathBuf,
     },
-    /// The folder contains no run.
+    /// The folder does not contain a run.
     #[error("{} contains no run", dir.display())]
     NoRun {
         /// The folder.
         dir: PathBuf,
     },
     /// A later version of this program wrote the run.
-    #[error("the run has format {found}, this program supports formats up to {known}: update it")]
+    #[error(
+        "the run has format {found}, but this program supports only formats up to {known}: update the program"
+    )]
     Newer {
         /// The run's format.
         found: u64,
         /// The newest supported format.
         known: u64,
     },
-    /// A file is not what was written.
+    /// The contents of a file are not what was written.
     #[error("{} is damaged: {reason}", path.display())]
     Damaged {
         /// The file.
@@ -80,47 +82,47 @@ pub enum StoreError {
         /// The reason.
         reason: String,
     },
-    /// The tables of a depth are missing or not what was written.
+    /// The tables of a depth are missing, or their contents are not what was written.
     #[error("depth {depth} is damaged{}: {reason}", in_file(file.as_deref()))]
     DamagedDepth {
         /// The depth.
         depth: u32,
-        /// The table, if it is known.
+        /// The table file, if it is known.
         file: Option<PathBuf>,
         /// The reason.
         reason: String,
     },
-    /// The tables of a depth are in an object store, and these are not fetched yet.
-    #[error("{} tables of depth {depth} are not fetched yet", shards.len())]
+    /// Some tables of a depth are still in an object store and must be fetched first.
+    #[error("{} tables of depth {depth} have not been fetched yet", shards.len())]
     MissingTables {
         /// The depth.
         depth: u32,
-        /// The shards whose tables are missing, ascending.
+        /// The shards whose tables are missing, in ascending order.
         shards: Vec<u32>,
     },
-    /// The store was opened for reading only.
+    /// A write was attempted on a store that is open for reading only.
     #[error("the run in {} is open for reading only", dir.display())]
     ReadOnly {
         /// The run's folder.
         dir: PathBuf,
     },
-    /// A node has no room for wells of this size.
-    #[error("wells of {width} x {height} do not fit into a node")]
+    /// Wells of this size are too large to be stored.
+    #[error("wells of {width} x {height} are too large: at most 160 cells can be stored")]
     DoesNotFit {
-        /// Columns.
+        /// Number of columns.
         width: usize,
-        /// Rows below the bar.
+        /// Number of rows below the bar.
         height: usize,
     },
     /// A commit skips or repeats a depth.
     #[error("cannot commit depth {found}: the next depth is {expected}")]
     NotNext {
-        /// The next depth.
+        /// The depth that must be committed next.
         expected: u32,
-        /// The given depth.
+        /// The depth that was given.
         found: u32,
     },
-    /// A record contradicts the nodes or cannot be stored.
+    /// A record does not match its nodes or cannot be stored.
     #[error("the record of depth {depth} is invalid: {reason}")]
     BadRecord {
         /// The depth.
@@ -129,16 +131,18 @@ pub enum StoreError {
         reason: String,
     },
     /// The wells of a shard are not in ascending order.
-    #[error("shard {shard} of depth {depth} is not sorted: see node {index}")]
+    #[error(
+        "shard {shard} of depth {depth} is not sorted: node {index} is not greater than its predecessor"
+    )]
     Unsorted {
         /// The depth.
         depth: u32,
         /// The shard.
         shard: usize,
-        /// The first node that is not greater than its predecessor.
+        /// The index of the first node that is not greater than its predecessor.
         index: usize,
     },
-    /// A well is in two shards of a depth.
+    /// A well occurs in two shards of a depth.
     #[error("depth {depth} contains the well {well} twice")]
     DuplicateWell {
         /// The depth.
@@ -152,14 +156,14 @@ pub enum StoreError {
         /// The depth.
         depth: u32,
     },
-    /// The tables of the depth were dropped to save space.
+    /// The tables of the depth were deleted to save space.
     #[error("the wells of depth {depth} were not kept")]
     Dropped {
         /// The depth.
         depth: u32,
     },
     /// The depth does not contain the well.
-    #[error("depth {depth} does not hold the well {well}")]
+    #[error("depth {depth} does not contain the well {well}")]
     NoWell {
         /// The depth.
         depth: u32,
@@ -167,7 +171,7 @@ pub enum StoreError {
         well: String,
     },
     /// An earlier depth contains no ancestor of a well.
-    #[error("depth {kept} holds no ancestor of the well {well} of depth {depth}")]
+    #[error("depth {kept} contains no ancestor of the well {well} at depth {depth}")]
     NoParent {
         /// The depth of the well.
         depth: u32,
@@ -176,14 +180,15 @@ pub enum StoreError {
         /// The well in hex.
         well: String,
     },
-    /// The search for an ancestor across dropped depths was too long.
-    #[error("no path from depth {depth} back to depth {kept} among {tried} wells")]
+    /// The search for an ancestor across dropped depths (those whose tables were deleted) exceeded
+    /// its limit.
+    #[error("found no path from depth {depth} back to depth {kept} after trying {tried} wells")]
     TooMany {
-        /// The depth where the search began.
+        /// The depth at which the search started.
         depth: u32,
         /// The nearest kept depth before it.
         kept: u32,
-        /// Wells tried.
+        /// Number of wells tried.
         tried: u64,
     },
 }
@@ -192,7 +197,7 @@ fn in_file(file: Option<&Path>) -> String {
     file.map_or_else(String::new, |file| format!(" in {}", file.display()))
 }
 
-/// Returns a well in hex for a message.
+/// Returns a well in hex for an error message.
 pub(crate) fn hex_of(geometry: Geometry, well: &NodeWell) -> String {
     match well.unpack(geometry) {
         Ok(well) => well.to_hex(geometry),
@@ -215,7 +220,7 @@ impl StoreError {
         }
     }
 
-    /// Wraps an error of the operating system. A full disk gets a variant of its own.
+    /// Returns a function that wraps an I/O error. A full disk becomes [`StoreError::DiskFull`].
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {
         move |source| {
             let path = path.to_path_buf();
@@ -228,7 +233,7 @@ impl StoreError {
         }
     }
 
-    /// Wraps an error of RocksDB. A full disk gets a variant of its own.
+    /// Returns a function that wraps a RocksDB error. A full disk becomes [`StoreError::DiskFull`].
     pub(crate) fn db(path: &Path) -> impl FnOnce(rocksdb::Error) -> StoreError + '_ {
         move |error| {
             let (path, reason) = (path.to_path_buf(), error.into_string());
@@ -239,7 +244,8 @@ impl StoreError {
         }
     }
 
-    /// Wraps an error of RocksDB that occurred while it read the tables of a depth.
+    /// Returns a function that wraps a RocksDB error that occurred while the tables of a depth were
+    /// read.
     pub(crate) fn read(depth: u32) -> impl FnOnce(rocksdb::Error) -> StoreError {
         move |error| {
             let reason = error.into_string();
@@ -252,7 +258,7 @@ impl StoreError {
     }
 }
 
-/// Returns the first table that a message of RocksDB names.
+/// Returns the path of the first table file in a RocksDB message.
 fn table_named_in(message: &str) -> Option<PathBuf> {
     let end = message.find(".sst")? + ".sst".len();
     let start = message[..end]
@@ -268,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn io_errors_are_transient_by_their_kind() {
+    fn is_transient_depends_on_kind_of_io_error() {
         let io = |kind: io::ErrorKind| StoreError::io(Path::new("x"))(kind.into());
         assert!(io(io::ErrorKind::TimedOut).is_transient());
         assert!(!io(io::ErrorKind::PermissionDenied).is_transient());
@@ -279,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_rocksdb_name_their_table() {
+    fn table_file_is_found_in_rocksdb_messages() {
         for (message, table) in [
             (
                 "Corruption: block checksum mismatch in /r/db/000012.sst offset 0",

@@ -1,4 +1,4 @@
-//! Atomic replacement of files, and sizes of files and disks.
+//! Atomic replacement of files, and the sizes of files and disks.
 
 use crate::error::StoreError;
 use std::fs::{self, File};
@@ -15,7 +15,8 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
 /// Creates or replaces a file atomically and durably.
 ///
 /// # Errors
-/// [`StoreError::DiskFull`] and [`StoreError::Io`]. The old file is then unchanged.
+/// Returns [`StoreError::DiskFull`] or [`StoreError::Io`] if the file cannot be written. The
+/// existing file is then unchanged.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
@@ -27,14 +28,14 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         })
         .and_then(|()| fs::rename(&temporary, path));
     if let Err(error) = written {
-        // A temporary file that stays does no harm: the next call replaces it.
+        // A leftover temporary file is harmless, because the next call replaces it.
         let _ = fs::remove_file(&temporary);
         return Err(StoreError::io(path)(error));
     }
     sync_dir(folder_of(path))
 }
 
-/// Returns the folder of a file; `.` for a name without a folder.
+/// Returns the folder of a file, or `.` if the path has no folder.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -53,7 +54,8 @@ pub(crate) fn empty_dir(dir: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(dir).map_err(StoreError::io(dir))
 }
 
-/// Returns the total size of all files below a folder in bytes. Files that disappear meanwhile do not count.
+/// Returns the total size of all files below a folder in bytes. Files that are deleted during the
+/// call do not count.
 pub fn bytes_below(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
         return 0;
@@ -68,19 +70,20 @@ pub fn bytes_below(dir: &Path) -> u64 {
         .sum()
 }
 
-/// Returns the bytes that this user can still write to the disk of `dir`, or of its nearest parent that exists.
+/// Returns the number of bytes that this user can still write to the disk that contains `dir`, or
+/// its nearest existing ancestor.
 ///
 /// # Errors
-/// [`StoreError::Io`].
+/// Returns [`StoreError::Io`] if the file system does not report its size.
 pub fn free_bytes(dir: &Path) -> Result<u64, StoreError> {
     let stat = stat_of(dir)?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Returns the size in bytes of the disk of `dir`, or of its nearest parent that exists.
+/// Returns the size in bytes of the disk that contains `dir`, or its nearest existing ancestor.
 ///
 /// # Errors
-/// [`StoreError::Io`].
+/// Returns [`StoreError::Io`] if the file system does not report its size.
 pub fn disk_bytes(dir: &Path) -> Result<u64, StoreError> {
     let stat = stat_of(dir)?;
     Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_has_a_folder() {
+    fn folder_of_file_is_found() {
         for (path, folder) in [("a", "."), ("./a", "."), ("a/b", "a"), ("/a", "/")] {
             assert_eq!(folder_of(Path::new(path)), Path::new(folder), "{path}");
         }

@@ -1,12 +1,15 @@
-//! Frontiers of a beam search on disk, in RocksDB.
+//! On-disk storage for the frontiers of a beam search (the wells kept at each depth), based on
+//! RocksDB.
 //!
-//! A *run* is a folder ([`RunStore`]) with a manifest that describes the search, a list of records, one per *depth*,
-//! and the wells of each depth in RocksDB tables. [`path_to`] finds the path from the first well of a run to any
-//! kept well, and [`list_runs`] lists the runs in a folder. [`ShardTables`] holds the tables of single shards, for a
-//! worker of a cluster.
+//! A *run* is a folder ([`RunStore`]) that contains a manifest describing the search, one record
+//! per *depth* (number of pieces placed), and the wells of each depth in RocksDB tables.
+//! [`path_to`] finds the path from the first well of a run to any kept well, and [`list_runs`]
+//! lists the runs in a folder. [`ShardTables`] stores the tables of individual shards for a cluster
+//! worker.
 //!
-//! Three rules hold throughout. Files are replaced atomically. Everything read is checked. A depth counts once its
-//! record is on disk; the next [open](RunStore::open) removes everything that a crash left beyond the last record.
+//! Three rules hold throughout. Files are replaced atomically. Everything that is read is checked.
+//! A depth is committed when its record is on disk: the next [open](RunStore::open) removes
+//! everything that a crash left beyond the last record.
 
 mod error;
 mod files;

@@ -1,20 +1,21 @@
-//! Work on several threads.
+//! Parallel execution on several threads.
 
 use crate::error::StoreError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Calls `work` with each of `0..count` on up to `threads` threads, and returns the results in that order. After an
-/// error no further calls begin.
+/// Calls `work` with each index in `0..count` on up to `threads` threads, and returns the results
+/// in the order of the indices. After an error, no further calls are started.
 ///
 /// # Errors
-/// The first error of `work`.
+/// Returns an error of `work` if a call fails. If several calls fail, any of their errors may be
+/// returned.
 pub fn in_parallel<T: Send>(
     threads: usize,
     count: usize,
     work: impl Fn(usize) -> Result<T, StoreError> + Sync,
 ) -> Result<Vec<T>, StoreError> {
     let next = AtomicUsize::new(0);
-    // Log lines of the helpers belong to the caller's span.
+    // Helper threads log within the caller's span.
     let span = tracing::Span::current();
     let worker = || {
         let _inside = span.enter();

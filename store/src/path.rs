@@ -1,60 +1,63 @@
-//! Paths from the first well of a run to any other.
+//! Paths from the first well of a run to any other well.
 //!
-//! A table does not store the parent of a well, only a hint of one byte. The backward emulator computes the few
-//! parents that a well can have, and the table of the previous depth contains those that were in the beam. Any of
-//! them is right: the lines cleared on the path to a well follow from its cells and its depth, so all paths to it
-//! have the same score.
+//! A table does not store the parent of a well, only a one-byte hint: the lowest byte of the
+//! parent's hash. The backward emulator computes the few parents that a well can have, and the
+//! table of the previous depth contains the parents that were in the beam. Each of these parents is
+//! correct: the number of lines cleared up to a well follows from its cells and its depth, so all
+//! paths to the well have the same score.
 //!
-//! Across dropped depths, the search follows one line of descent after the other until it finds an ancestor in the
-//! nearest kept table.
+//! Across dropped depths, whose tables were deleted, the search follows one chain of ancestors
+//! after another until it finds an ancestor in the nearest kept table.
 
 use crate::error::{StoreError, hex_of};
 use hatebeam_game::{Backward, Geometry, Parent, Well};
 use hatebeam_search::{DepthRecord, Node, NodeWell};
 use std::collections::HashSet;
 
-/// A source of the wells of a run.
+/// A source of the stored wells of a run.
 pub trait Lookup {
-    /// Returns the size of the wells.
+    /// Returns the geometry of the wells.
     fn geometry(&self) -> Geometry;
 
-    /// Returns the records of the committed depths, ascending without a gap.
+    /// Returns the records of the committed depths, in ascending order and without gaps.
     fn depths(&self) -> &[DepthRecord];
 
-    /// Returns the nodes of a depth with these wells, in the order of the wells.
+    /// Looks up wells in a depth. Returns a node, or `None` if the depth does not contain the well,
+    /// for each well in order.
     ///
     /// # Errors
-    /// [`StoreError::NoDepth`]; [`StoreError::Dropped`] if the wells were not kept; [`StoreError::MissingTables`],
-    /// [`StoreError::DamagedDepth`] and other errors of reading.
+    /// Returns [`StoreError::NoDepth`] if the run does not have the depth, [`StoreError::Dropped`]
+    /// if its wells were not kept, and [`StoreError::MissingTables`], [`StoreError::DamagedDepth`]
+    /// or another error if the tables cannot be read.
     fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError>;
 
-    /// Returns the node of a depth with this well.
+    /// Looks up a single well in a depth.
     ///
     /// # Errors
-    /// As for [`Lookup::multi_get`].
+    /// Returns the same errors as [`Lookup::multi_get`].
     fn get(&self, depth: u32, well: &NodeWell) -> Result<Option<Node>, StoreError> {
         let found = self.multi_get(depth, std::slice::from_ref(well))?;
         Ok(found.into_iter().flatten().next())
     }
 }
 
-/// Maximum number of wells tried to cross consecutive dropped depths.
+/// Maximum number of wells that are tried to cross one range of consecutive dropped depths.
 pub const MAX_CANDIDATES: u64 = 1_000_000;
 
-/// The path to a well.
+/// The path from the first well of a run to a given well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The wells from the first depth of the run to the requested one, one per depth.
+    /// The wells from the first depth of the run to the requested depth, one per depth.
     pub wells: Vec<Well>,
     /// Number of wells looked up in tables.
     pub lookups: u64,
 }
 
-/// Returns the wells from the first depth of the run to `well` of `depth`. Each is a child of its predecessor under
-/// HATETRIS Mild.
+/// Returns the wells from the first depth of the run to `well` at `depth`. Each well is a child of
+/// its predecessor under HATETRIS Mild.
 ///
 /// # Errors
-/// As for [`PathSearch::resume`].
+/// Returns the same errors as [`PathSearch::resume`].
 pub fn path_to<L: Lookup>(
     store: &L,
     backward: &mut Backward,
@@ -64,23 +67,24 @@ pub fn path_to<L: Lookup>(
     PathSearch::new(depth, *well).resume(store, backward)
 }
 
-/// A search for the path to a well, which keeps its progress when a look-up fails. A caller whose tables are elsewhere
-/// fetches the [missing ones](StoreError::MissingTables) and resumes the search.
+/// A search for the path to a well that keeps its progress if a lookup fails. If tables must be
+/// fetched from elsewhere, the caller fetches the [missing tables](StoreError::MissingTables) and
+/// resumes the search.
 #[derive(Debug)]
 pub struct PathSearch {
     depth: u32,
     well: NodeWell,
-    /// The node at `depth`; `None` before the first look-up.
+    /// The current node, at `depth`. `None` before the first lookup.
     node: Option<Node>,
-    /// The wells found, in descending order of depth.
+    /// The wells found so far, in descending order of depth.
     wells: Vec<Well>,
     lookups: u64,
-    /// The search from `depth` to the next kept depth.
+    /// The search from `depth` back to the nearest kept depth.
     step: Option<BackStep>,
 }
 
 impl PathSearch {
-    /// Returns a search for the path to `well` of `depth`.
+    /// Creates a search for the path to `well` at `depth`.
     pub fn new(depth: u32, well: NodeWell) -> PathSearch {
         PathSearch {
             depth,
@@ -92,11 +96,12 @@ impl PathSearch {
         }
     }
 
-    /// Starts the search, or continues it after an error. After a success it must not be called again.
+    /// Starts the search, or resumes it after an error. Must not be called again after it succeeds.
     ///
     /// # Errors
-    /// [`StoreError::NoWell`] if the depth is kept and does not contain the well; [`StoreError::NoParent`] and
-    /// [`StoreError::TooMany`] if no path is found; any error of reading tables.
+    /// Returns [`StoreError::NoWell`] if the depth is kept but does not contain the well,
+    /// [`StoreError::NoParent`] or [`StoreError::TooMany`] if no path is found, or an error of
+    /// [`Lookup::multi_get`].
     pub fn resume<L: Lookup>(
         &mut self,
         store: &L,
@@ -137,7 +142,8 @@ impl PathSearch {
     }
 }
 
-/// Returns the node of the requested well.
+/// Returns the node of the requested well. If the depth was dropped, constructs the node from the
+/// well.
 fn requested_node(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Node, StoreError> {
     match store.get(depth, well) {
         Err(StoreError::Dropped { .. }) => node_of_dropped(store, depth, well),
@@ -148,8 +154,9 @@ fn requested_node(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<No
     }
 }
 
-/// Returns a node of a dropped depth. Its score and hint are unknown, but the lines follow from the well and the
-/// depth, because every piece adds four cells and every cleared line removes a row.
+/// Constructs the node of a well at a dropped depth. The score and the hint are unknown and set to
+/// zero. The number of lines follows from the well and the depth, because every piece adds four
+/// cells and every cleared line removes a row.
 fn node_of_dropped(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Node, StoreError> {
     let geometry = store.geometry();
     let filled = unpack(store, depth, well)?.filled();
@@ -182,16 +189,16 @@ fn unpack(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Well, Stor
         })
 }
 
-/// The search for an ancestor of a node at the nearest kept depth before it.
+/// The search for an ancestor of a node at the nearest kept depth before the node.
 #[derive(Debug)]
 struct BackStep {
     depth: u32,
     node: Node,
     /// Depth of the ancestor.
     kept: u32,
-    /// The line of descent that is being tried, from the node to its ancestors.
+    /// The chain of ancestors that is being tried, starting with the node.
     line: Vec<Generation>,
-    /// Ancestors that were tried, with their distance from the node.
+    /// Ancestors already tried, each with the index in `line` of the well whose parent it is.
     seen: HashSet<(usize, Well)>,
     tried: u64,
     lookups: u64,
@@ -202,7 +209,7 @@ struct BackStep {
 struct Generation {
     well: Well,
     lines: u16,
-    /// Parents not yet tried.
+    /// Parents that have not been tried yet.
     parents: std::vec::IntoIter<Parent>,
 }
 
@@ -237,7 +244,8 @@ impl BackStep {
         })
     }
 
-    /// Finds the ancestor, and adds the wells on the path to it. Can be called again after an error of a look-up.
+    /// Finds the ancestor and appends the wells on the path to it. Can be called again after a
+    /// lookup error.
     fn run(
         &mut self,
         store: &impl Lookup,
@@ -291,7 +299,7 @@ impl BackStep {
     }
 }
 
-/// Returns the parents of a well; those that match the hint come first.
+/// Returns the parents of a well, starting with those that match the hint.
 fn parents_of(backward: &mut Backward, well: &Well, hint: Option<u8>) -> Vec<Parent> {
     let mut parents = Vec::new();
     backward.parents(well, &mut parents);
@@ -301,8 +309,8 @@ fn parents_of(backward: &mut Backward, well: &Well, hint: Option<u8>) -> Vec<Par
     parents
 }
 
-/// Returns the first of these parents that the table contains, and the number of wells looked up. The parents that
-/// match the hint come first and are looked up first.
+/// Returns the first of these parents that the table contains, and the number of wells looked up.
+/// `parents` must start with those that match the hint, which are looked up first.
 fn pick(
     store: &impl Lookup,
     kept: u32,

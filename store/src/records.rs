@@ -1,9 +1,10 @@
-//! The records of a run's depths: `depths.jsonl`.
+//! The file `depths.jsonl`, which contains a record for each depth of a run.
 //!
-//! Every commit appends a line, so that its cost does not depend on the number of depths. A line is
-//! `{"sum":"…","record":{…}}`. The sum is FNV-1a (64 bits) of the record's text. A second record of a depth replaces
-//! the first one; dropping the tables of a depth appends such a record. A crash may leave an incomplete last line,
-//! which is ignored.
+//! Every commit appends a line, so its cost does not depend on the number of depths. A line has the
+//! form `{"sum":"…","record":{…}}`. The sum is the 64-bit FNV-1a hash of the record's text. A later
+//! record of the same depth replaces the earlier one. Such a record is appended when the tables of
+//! a depth are dropped. A crash may leave an incomplete last line, so an invalid last line is
+//! ignored.
 
 use crate::error::StoreError;
 use crate::files::{sync_dir, write_whole};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 const BEFORE_SUM: &str = "{\"sum\":\"";
 const AFTER_SUM: &str = "\",\"record\":";
 
-/// Computes the FNV-1a hash.
+/// Returns the 64-bit FNV-1a hash of a text.
 fn sum_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -32,11 +33,15 @@ fn line_of(record: &DepthRecord) -> Result<String, StoreError> {
 }
 
 fn parse_line(line: &str) -> Result<DepthRecord, String> {
-    let rest = line.strip_prefix(BEFORE_SUM).ok_or("it has no checksum")?;
-    let (sum, rest) = rest.split_once(AFTER_SUM).ok_or("it has no record")?;
-    let text = rest.strip_suffix('}').ok_or("it has no end")?;
+    let rest = line
+        .strip_prefix(BEFORE_SUM)
+        .ok_or("the checksum is missing")?;
+    let (sum, rest) = rest.split_once(AFTER_SUM).ok_or("the record is missing")?;
+    let text = rest
+        .strip_suffix('}')
+        .ok_or("the closing brace is missing")?;
     if u64::from_str_radix(sum, 16) != Ok(sum_of(text)) {
-        return Err("its checksum is wrong".to_owned());
+        return Err("the checksum does not match".to_owned());
     }
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
@@ -51,7 +56,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Creates an empty list and its file.
+    /// Creates an empty list and writes its file.
     pub(crate) fn create(path: &Path) -> Result<Records, StoreError> {
         write_whole(path, b"")?;
         Ok(Records {
@@ -61,7 +66,7 @@ impl Records {
         })
     }
 
-    /// Reads the file. Ignores an incomplete last line.
+    /// Reads the file. Ignores an invalid last line.
     pub(crate) fn read(path: &Path) -> Result<Records, StoreError> {
         let bytes = fs::read(path).map_err(StoreError::io(path))?;
         let mut records = Records {
@@ -98,7 +103,7 @@ impl Records {
         Ok(records)
     }
 
-    /// Removes the lines that [`Records::read`] ignored.
+    /// Removes the last line if [`Records::read`] ignored it.
     pub(crate) fn trim(&self) -> Result<(), StoreError> {
         OpenOptions::new()
             .write(true)
@@ -116,9 +121,10 @@ impl Records {
             return Ok(());
         }
         match self.next_depth() {
-            Some(next) if next != record.depth => {
-                Err(format!("depth {} is in place of {next}", record.depth))
-            }
+            Some(next) if next != record.depth => Err(format!(
+                "found depth {} instead of depth {next}",
+                record.depth
+            )),
             _ => {
                 self.list.push(record);
                 Ok(())
@@ -126,7 +132,8 @@ impl Records {
         }
     }
 
-    /// Returns the next depth; `None` if there is no record yet and the first depth may be any.
+    /// Returns the next depth, or `None` if there are no records, in which case the next depth is
+    /// arbitrary.
     pub(crate) fn next_depth(&self) -> Option<u32> {
         self.list.last().map(|last| last.depth.saturating_add(1))
     }
@@ -145,7 +152,8 @@ impl Records {
         self.index(depth).map(|at| &self.list[at])
     }
 
-    /// Appends a record or replaces the record of its depth. An error leaves everything unchanged.
+    /// Appends a record, which replaces an existing record of the same depth. After an error, the
+    /// list is unchanged.
     pub(crate) fn append(&mut self, record: DepthRecord) -> Result<(), StoreError> {
         let line = line_of(&record)?;
         let appended = OpenOptions::new()
@@ -165,7 +173,7 @@ impl Records {
         Ok(())
     }
 
-    /// Atomically removes the records of all depths that `keeps` rejects.
+    /// Atomically removes the records of all depths for which `keeps` returns `false`.
     pub(crate) fn retain(&mut self, keeps: impl Fn(u32) -> bool) -> Result<(), StoreError> {
         let kept: Vec<DepthRecord> = self
             .list
@@ -228,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn line_of_record_has_documented_format() {
+    fn record_line_has_documented_format() {
         assert_eq!(line_of(&record()).unwrap(), format!("{LINE}\n"));
         assert_eq!(parse_line(LINE), Ok(record()));
     }
 
     #[test]
-    fn line_of_format_1_is_read() {
+    fn record_line_of_format_1_can_be_read() {
         assert_eq!(parse_line(LINE_1), Ok(record()));
     }
 }

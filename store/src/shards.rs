@@ -1,11 +1,13 @@
-//! Tables of single shards, which a worker writes, uploads to the object store, and keeps for look-ups.
+//! Tables of individual shards, which a cluster worker writes, uploads to the object store, and
+//! keeps for lookups.
 //!
-//! There is one table per shard and depth, with the keys and values that all tables have (see `table.rs`). The shards
-//! of a depth overlap, so RocksDB ingests them into level 0, from which it cannot remove files by range. A column
-//! family per depth makes it possible to drop a depth nevertheless.
+//! There is one table per shard and depth. Its keys and values have the same format as in all
+//! tables (see `table.rs`). The key ranges of the shards of a depth overlap, so RocksDB ingests the
+//! tables into level 0, from which it cannot remove files by key range. With one column family per
+//! depth, a depth can be dropped anyway.
 //!
-//! The object store has the authoritative copy of every table. [`ShardTables::create`] therefore empties its folder
-//! first.
+//! The authoritative copy of every table is in the object store, so [`ShardTables::create`] may
+//! delete the contents of its folder.
 
 use crate::error::StoreError;
 use crate::files::{bytes_below, empty_dir};
@@ -32,16 +34,17 @@ pub struct ShardTable {
     pub digest: Digest,
 }
 
-/// The use of RocksDB's column families.
+/// The assignment of depths to RocksDB's column families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnFamilies {
-    /// One for all depths. New depths are cheaper, but no depth can be dropped.
+    /// All depths share one column family. New depths are cheaper, but no depth can be dropped.
     Shared,
-    /// One per depth, so that depths can be [dropped](ShardTables::drop_depth).
+    /// Each depth has its own column family, so that depths can be
+    /// [dropped](ShardTables::drop_depth).
     PerDepth,
 }
 
-/// The tables of some shards of some depths.
+/// The tables of some shards at some depths.
 pub struct ShardTables {
     families: ColumnFamilies,
     dir: PathBuf,
@@ -62,7 +65,7 @@ impl ShardTables {
     /// Creates a store in a folder. Deletes the contents of the folder.
     ///
     /// # Errors
-    /// Any error of writing files.
+    /// Returns an error if the files cannot be deleted or written.
     pub fn create(
         dir: &Path,
         geometry: Geometry,
@@ -84,16 +87,17 @@ impl ShardTables {
         })
     }
 
-    /// Returns the path for a table that will be [ingested](ShardTables::ingest).
+    /// Returns the path at which to write a table before it is [ingested](ShardTables::ingest).
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(TABLES).join(name)
     }
 
-    /// Writes the table of a shard without flushing it to disk. There must be at least one node, and the nodes must be
-    /// sorted by well.
+    /// Writes the table of a shard without flushing it to disk. `nodes` must not be empty and must
+    /// be sorted by well.
     ///
     /// # Errors
-    /// [`StoreError::Unsorted`], [`StoreError::DiskFull`], and other errors of writing files.
+    /// Returns [`StoreError::Unsorted`] if the nodes are not sorted, and [`StoreError::DiskFull`]
+    /// or another error if the table cannot be written.
     pub fn write(
         &self,
         name: &str,
@@ -113,10 +117,10 @@ impl ShardTables {
         })
     }
 
-    /// Moves the tables of a depth into RocksDB.
+    /// Moves tables of a depth into RocksDB.
     ///
     /// # Errors
-    /// [`StoreError::Db`].
+    /// Returns [`StoreError::Db`] if RocksDB fails.
     pub fn ingest(&self, depth: u32, paths: Vec<PathBuf>) -> Result<(), StoreError> {
         if paths.is_empty() {
             return Ok(());
@@ -150,10 +154,12 @@ impl ShardTables {
             .ok_or(StoreError::NoDepth { depth })
     }
 
-    /// Returns all nodes of a depth in this store, sorted by well. The caller checks that they are complete.
+    /// Returns all nodes of a depth in this store, sorted by well. The caller must check that they
+    /// are complete.
     ///
     /// # Errors
-    /// [`StoreError::NoDepth`], [`StoreError::DamagedDepth`].
+    /// Returns [`StoreError::NoDepth`] if the store contains no table of the depth, or
+    /// [`StoreError::DamagedDepth`] if a table is damaged.
     pub fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
         let family = self.family(depth)?;
         let mut options = ReadOptions::default();
@@ -170,7 +176,7 @@ impl ShardTables {
             nodes.push(node.ok_or_else(|| StoreError::DamagedDepth {
                 depth,
                 file: None,
-                reason: "an entry has the wrong length".to_owned(),
+                reason: "an entry has an invalid length".to_owned(),
             })?);
             cursor.next();
         }
@@ -178,10 +184,11 @@ impl ShardTables {
         Ok(nodes)
     }
 
-    /// Returns the nodes of a depth with these wells, in the order of the wells.
+    /// Looks up wells in a depth. Returns a node, or `None` if the tables of the depth do not
+    /// contain the well, for each well in order.
     ///
     /// # Errors
-    /// As for [`ShardTables::load`].
+    /// Returns the same errors as [`ShardTables::load`].
     pub fn multi_get(
         &self,
         depth: u32,
@@ -194,11 +201,11 @@ impl ShardTables {
         table::nodes_of_values(depth, wells, self.db.multi_get_cf(keys))
     }
 
-    /// Drops the tables of a depth. Does nothing if there are none or the depths
-    /// [share](ColumnFamilies::Shared) a column family.
+    /// Deletes (drops) the tables of a depth. Does nothing if there are no such tables, or if the
+    /// depths [share](ColumnFamilies::Shared) a column family.
     ///
     /// # Errors
-    /// [`StoreError::Db`].
+    /// Returns [`StoreError::Db`] if RocksDB fails.
     pub fn drop_depth(&self, depth: u32) -> Result<(), StoreError> {
         let name = depth.to_string();
         if self.db.cf_handle(&name).is_none() {

@@ -1,17 +1,21 @@
-//! Tables: nodes as keys and values, and the settings of RocksDB.
+//! The format of tables, which store nodes as keys and values, and the RocksDB settings.
 //!
-//! A key is the depth (32 bits, big endian) and the packed well. A value is the score (32 bits) and the lines cleared
-//! (16 bits), both big endian, and the hint. Wells are sharded by hash, so the key ranges of the shards of a depth
-//! overlap. The shards are therefore merged and divided by key range, so that no two tables overlap. RocksDB then
-//! ingests every table into its lowest level, a look-up reads one table only, the removal of files removes a depth,
-//! and compaction is never needed. Overlapping tables would accumulate in level 0, whose files RocksDB cannot remove
-//! by range and searches one by one.
+//! A key consists of the depth (32 bits, big endian) and the packed well. A value consists of the
+//! score (32 bits, big endian), the number of lines cleared (16 bits, big endian) and the parent
+//! hint (8 bits).
 //!
-//! **Settings** were measured with `examples/tables.rs` (200,000 wells of depth 40). A well takes 10.5 bytes with the
-//! settings below, 30.8 without compression, 9.6 with zstd level 9 (in 1.5 times the time), 11.2 with blocks of
-//! 8 KiB and 10.2 with blocks of 128 KiB. Of the 10.5 bytes the score takes 2.4, the hint 2.1 and the ribbon filter
-//! 0.9 (a bloom filter takes 1.25). A dictionary gains nothing, because the keys of a block are similar enough. At a
-//! width of 5,000,000 a well takes 10.4 bytes.
+//! Wells are assigned to shards by hash, so the key ranges of the shards of a depth overlap. A commit
+//! therefore merges the shards and divides the result by key range, so that no two tables overlap.
+//! RocksDB then ingests every table into its lowest level, a lookup reads only one table, a depth is
+//! removed by deleting its files, and compaction is never needed. Overlapping tables would accumulate
+//! in level 0, in which RocksDB searches the files one by one and cannot remove them by key range.
+//!
+//! **Settings.** The settings are based on measurements with `examples/tables.rs` (200,000 wells at
+//! depth 40). A well takes 10.5 bytes with the settings below, 30.8 bytes without compression, 9.6
+//! bytes with zstd level 9 (which takes 1.5 times as long), 11.2 bytes with 8 KiB blocks and 10.2
+//! bytes with 128 KiB blocks. Of the 10.5 bytes, the score takes 2.4, the hint 2.1 and the ribbon
+//! filter 0.9 (a Bloom filter takes 1.25). A compression dictionary gains nothing, because the keys
+//! in a block are already similar. At a width of 5,000,000, a well takes 10.4 bytes.
 
 use crate::error::{StoreError, hex_of};
 use crate::parallel::in_parallel;
@@ -26,19 +30,19 @@ use std::path::{Path, PathBuf};
 
 /// Length of a value in bytes.
 const VALUE_LEN: usize = 7;
-/// Length of the depth in a key in bytes.
+/// Length of the depth in a key, in bytes.
 pub(crate) const DEPTH_LEN: usize = 4;
 /// Maximum length of a key in bytes.
 const KEY_ROOM: usize = DEPTH_LEN + size_of::<NodeWell>();
-/// Approximate maximum number of wells in a table, some 10 MB. A thread that writes a table holds 30 bytes per well
-/// in memory for the filter.
+/// Approximate maximum number of wells in a table, which is then about 10 MB. A thread that writes
+/// a table needs 30 bytes of memory per well for the filter.
 const MAX_IN_A_TABLE: u64 = 1 << 20;
-/// Minimum number of wells in a table that is divided only to occupy more threads.
+/// Minimum number of wells per table when a depth is divided only to use more threads.
 const MIN_IN_A_TABLE: u64 = 1 << 16;
-/// Number of wells sampled to find the boundaries of tables.
+/// Approximate number of wells sampled to choose the boundaries between tables.
 const SAMPLES: u64 = 1 << 16;
 
-/// A key on the stack.
+/// A key, stored without heap allocation.
 pub(crate) struct Key {
     bytes: [u8; KEY_ROOM],
     len: usize,
@@ -75,7 +79,7 @@ fn value_of(node: &Node) -> [u8; VALUE_LEN] {
     [a, b, c, d, e, f, node.hint]
 }
 
-/// Returns the node with this well and this value.
+/// Decodes a value. Returns `None` if its length is invalid.
 pub(crate) fn node_of_value(well: NodeWell, value: &[u8]) -> Option<Node> {
     let &[a, b, c, d, e, f, hint] = value else {
         return None;
@@ -88,7 +92,7 @@ pub(crate) fn node_of_value(well: NodeWell, value: &[u8]) -> Option<Node> {
     })
 }
 
-/// Returns the node with this key and this value.
+/// Decodes a key and its value. Returns `None` if one of their lengths is invalid.
 pub(crate) fn node_of(geometry: Geometry, key: &[u8], value: &[u8]) -> Option<Node> {
     let packed = key.get(DEPTH_LEN..)?;
     if packed.len() != geometry.packed_len() {
@@ -99,7 +103,7 @@ pub(crate) fn node_of(geometry: Geometry, key: &[u8], value: &[u8]) -> Option<No
     node_of_value(well, value)
 }
 
-/// Returns the nodes of a depth with these wells, given the results of their look-ups.
+/// Decodes the results of looking up `wells` in a depth.
 pub(crate) fn nodes_of_values(
     depth: u32,
     wells: &[NodeWell],
@@ -111,7 +115,7 @@ pub(crate) fn nodes_of_values(
             node_of_value(*well, &value).ok_or_else(|| StoreError::DamagedDepth {
                 depth,
                 file: None,
-                reason: "an entry has the wrong length".to_owned(),
+                reason: "an entry has an invalid length".to_owned(),
             })
         });
         value.transpose()
@@ -119,7 +123,7 @@ pub(crate) fn nodes_of_values(
     wells.iter().zip(values).map(node).collect()
 }
 
-/// Returns the settings of RocksDB and its tables.
+/// Returns the settings for RocksDB and its tables.
 pub(crate) fn options(cache: &Cache) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_size(32 << 10);
@@ -127,7 +131,7 @@ pub(crate) fn options(cache: &Cache) -> Options {
     table.set_ribbon_filter(10.0);
     table.set_whole_key_filtering(true);
     table.set_block_cache(cache);
-    // Otherwise every open table keeps its filter in memory: 1.3 bytes per well.
+    // Without this, every open table keeps its filter in memory, which takes 1.3 bytes per well.
     table.set_cache_index_and_filter_blocks(true);
 
     let mut options = Options::default();
@@ -141,19 +145,21 @@ pub(crate) fn options(cache: &Cache) -> Options {
     options.set_keep_log_file_num(2);
     options.set_max_log_file_size(1 << 20);
     options.set_log_level(LogLevel::Warn);
-    // The other depths stay readable if a table is missing or incomplete. Reading that table reports the damage.
+    // Without paranoid checks, other depths remain readable if a table is missing or incomplete.
+    // Reading the damaged table still returns an error.
     options.set_paranoid_checks(false);
     options
 }
 
-/// The tables of a depth.
+/// The written tables of a depth.
 pub(crate) struct Written {
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) bytes: u64,
     pub(crate) digest: Digest,
 }
 
-/// Writes the tables of a depth into a folder and flushes each to disk. Checks the order of the nodes.
+/// Checks the order of the nodes, writes the tables of a depth to a folder and flushes each table
+/// to disk.
 pub(crate) fn write(
     options: &Options,
     folder: &Path,
@@ -200,7 +206,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// Checks that the wells of a shard ascend.
+/// Checks that the wells of a shard are in strictly ascending order.
 pub(crate) fn check_order(depth: u32, shard: usize, nodes: &[Node]) -> Result<(), StoreError> {
     match nodes
         .windows(2)
@@ -246,7 +252,7 @@ pub(crate) struct Table {
     pub(crate) digest: Digest,
 }
 
-/// Merges sorted parts into a table without flushing it to disk.
+/// Merges sorted parts into one table. Does not flush the table to disk.
 pub(crate) fn write_one(
     options: &Options,
     path: &Path,
@@ -299,7 +305,7 @@ pub(crate) fn write_one(
     })
 }
 
-/// Removes all tables from a folder of tables that RocksDB did not ingest.
+/// Deletes all files in the folder for tables that RocksDB has not ingested.
 pub(crate) fn discard(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
@@ -314,7 +320,7 @@ pub(crate) fn discard(folder: &Path) {
 /// Removes the tables of the depths `from..=to` from RocksDB.
 pub(crate) fn delete(db: &DB, path: &Path, from: u32, to: u32) -> Result<(), StoreError> {
     let begin = from.to_be_bytes().to_vec();
-    // Greater than all keys of `to`, less than all keys of the next depth.
+    // The end is greater than all keys of depth `to` and less than all keys of the next depth.
     let mut end = to.to_be_bytes().to_vec();
     end.extend([0xff; KEY_ROOM]);
     db.delete_file_in_range(begin, end)
@@ -327,7 +333,7 @@ mod tests {
     use hatebeam_game::Well;
 
     #[test]
-    fn key_and_value_of_node_have_documented_format() {
+    fn key_and_value_have_documented_format() {
         let geometry = Geometry::new(8, 3).unwrap();
         let well = Well::from_hex(geometry, "018003").unwrap();
         let node = Node {
@@ -337,10 +343,10 @@ mod tests {
             hint: 0xab,
         };
         let key = Key::new(geometry, 0x0001_0203, &node.well);
-        // The depth, then the rows from the bottom up.
+        // A key contains the depth, then the rows from the bottom up.
         assert_eq!(key.as_ref(), [0, 1, 2, 3, 0x03, 0x80, 0x01]);
         let value = value_of(&node);
-        // The score, the lines and the hint.
+        // A value contains the score, the lines and the hint.
         assert_eq!(value, [0xff, 0xff, 0xff, 0xfe, 1, 2, 0xab]);
         assert_eq!(node_of(geometry, key.as_ref(), &value), Some(node));
         assert_eq!(depth_of(key.as_ref()), Some(0x0001_0203));

@@ -1,6 +1,6 @@
-//! Tests of commits, refusals, crashes and damage.
+//! Tests of valid and rejected commits, crashes and damaged files.
 
-#![allow(clippy::unwrap_used)] // helpers of tests
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
@@ -104,7 +104,7 @@ fn tables(dir: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn committed_depths_are_read_back() {
+fn committed_depths_can_be_read_back() {
     let folder = tempfile::tempdir().unwrap();
     for (width, height, beam) in [(10, 16, 5000), (4, 5, 300), (6, 8, 300), (15, 10, 100)] {
         let geometry = Geometry::new(width, height).unwrap();
@@ -137,7 +137,7 @@ fn committed_depths_are_read_back() {
 }
 
 #[test]
-fn refused_commit_changes_nothing() {
+fn rejected_commit_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let geometry = Geometry::STANDARD;
@@ -227,7 +227,7 @@ fn open_removes_uncommitted_tables_after_a_crash() {
         commit(&mut store, &frontiers[10]).unwrap();
         check(&store, &frontiers);
     }
-    // A crash can damage the last line only, so damage of another line is an error.
+    // A crash can damage only the last line, so damage to another line is an error.
     let mut changed = fs::read(&records).unwrap();
     changed[30] ^= 1;
     fs::write(&records, changed).unwrap();
@@ -260,7 +260,7 @@ fn damaged_tables_are_detected_and_can_be_truncated() {
             Some(bytes) => fs::write(&last, bytes).unwrap(),
             None => fs::remove_file(&last).unwrap(),
         }
-        // Some bytes are never read. A read returns the right nodes or an error.
+        // Some bytes are never read. A read returns either the correct nodes or an error.
         let store = RunStore::open(&dir).unwrap();
         match store.load(12) {
             Ok(nodes) => assert_eq!(nodes, sorted(frontiers[12].nodes().copied())),
@@ -296,7 +296,7 @@ fn damaged_tables_are_detected_and_can_be_truncated() {
 }
 
 #[test]
-fn depths_can_be_truncated_and_their_tables_dropped() {
+fn depths_can_be_removed_and_their_tables_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let geometry = Geometry::STANDARD;
@@ -322,7 +322,7 @@ fn depths_can_be_truncated_and_their_tables_dropped() {
     let emulator = Emulator::new(geometry, Rules::default());
     let mut backward = Backward::new(&emulator);
     let mut children = Children::new();
-    // Two of these depths are kept, the third is dropped.
+    // Two of these depths are kept, and the third was dropped.
     for frontier in [&frontiers[40], &frontiers[36], &frontiers[39]] {
         for node in frontier.nodes().step_by(271) {
             let path = path_to(&store, &mut backward, frontier.depth, &node.well).unwrap();
@@ -346,7 +346,7 @@ fn depths_can_be_truncated_and_their_tables_dropped() {
 }
 
 #[test]
-fn hints_reduce_look_ups_to_about_one_per_depth() {
+fn hints_reduce_lookups_to_about_one_per_depth() {
     let folder = tempfile::tempdir().unwrap();
     let geometry = Geometry::STANDARD;
     let frontiers = frontiers(geometry, 4000, 50);
@@ -362,14 +362,14 @@ fn hints_reduce_look_ups_to_about_one_per_depth() {
     }
     assert!(
         lookups * 10 < depths * 11,
-        "{lookups} look-ups in {depths} depths"
+        "{lookups} lookups in {depths} depths"
     );
     let error = path_to(&store, &mut backward, 50, &NodeWell::default()).unwrap_err();
     assert!(matches!(error, StoreError::NoWell { .. }), "{error}");
 }
 
 #[test]
-fn foreign_folders_are_not_touched() {
+fn folder_without_run_is_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let create = || RunStore::create(&dir, Geometry::STANDARD, &Value::Null);
@@ -399,7 +399,7 @@ fn foreign_folders_are_not_touched() {
     let text = fs::read_to_string(&manifest).unwrap();
     for (from, to, expected) in [
         ("\"format\": 2", "\"format\": 3", "format 3"),
-        ("\"format\"", "\"form\"", "names no format"),
+        ("\"format\"", "\"form\"", "format number is missing"),
         ("\"width\": 10", "\"width\": 99", "damaged"),
         ("{", "", "damaged"),
     ] {
@@ -416,9 +416,10 @@ fn foreign_folders_are_not_touched() {
     assert!(error.to_string().contains("manifest.json"), "{error}");
 }
 
-/// With random damage to the files of a run, opening it returns an error or the committed nodes.
+/// Damages the files of a run at random. Opening the run must return an error or the committed
+/// nodes.
 #[test]
-fn randomly_damaged_files_give_errors_or_committed_nodes() {
+fn opening_damaged_run_returns_error_or_committed_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let frontiers = frontiers(Geometry::STANDARD, 50, 6);
@@ -464,9 +465,8 @@ fn randomly_damaged_files_give_errors_or_committed_nodes() {
     check(&RunStore::open(&dir).unwrap(), &frontiers);
 }
 
-/// Tables of shards are read back by depth and dropped by depth.
 #[test]
-fn shard_tables_are_read_back_and_dropped() {
+fn shard_tables_can_be_read_back_and_dropped() {
     let all = frontiers(Geometry::STANDARD, 20_000, 12);
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("left"), "over").unwrap();

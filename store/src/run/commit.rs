@@ -1,4 +1,4 @@
-//! Commits of depths, and the removal of their tables.
+//! Commits of depths, and the removal of depths and their tables.
 
 use super::{RunStore, TABLES, open_db};
 use crate::error::StoreError;
@@ -8,15 +8,17 @@ use hatebeam_search::{DepthRecord, Digest, Node};
 use rocksdb::{IngestExternalFileOptions, LiveFile};
 
 impl RunStore {
-    /// Commits the next depth; the first depth may be any. Each shard must be sorted by well. The key ranges of
-    /// shards may overlap. Up to `threads` threads write.
+    /// Commits the next depth. The first depth of a run is arbitrary. Each shard must be sorted by
+    /// well. The key ranges of different shards may overlap. Uses up to `threads` threads.
     ///
-    /// After an error nothing is committed and the store remains usable.
+    /// After an error, nothing is committed and the store remains usable.
     ///
     /// # Errors
-    /// [`StoreError::NotNext`]; [`StoreError::BadRecord`] if count or digest are not those of the nodes;
-    /// [`StoreError::Unsorted`]; [`StoreError::DuplicateWell`]; [`StoreError::DiskFull`];
-    /// [`StoreError::ReadOnly`]; other errors of writing files.
+    /// Returns [`StoreError::NotNext`] if the depth is not the next one, [`StoreError::BadRecord`]
+    /// if the count or digest in the record does not match the nodes, and [`StoreError::Unsorted`]
+    /// or [`StoreError::DuplicateWell`] if the shards are invalid. Returns
+    /// [`StoreError::ReadOnly`], [`StoreError::DiskFull`] or another error if the files cannot be
+    /// written.
     pub fn commit(
         &mut self,
         record: DepthRecord,
@@ -36,7 +38,7 @@ impl RunStore {
         let count: u64 = shards.iter().map(|shard| shard.len() as u64).sum();
         if count != record.count {
             return bad(format!(
-                "it has {} wells, the shards have {count}",
+                "the record has {} wells, but the shards have {count}",
                 record.count
             ));
         }
@@ -44,16 +46,18 @@ impl RunStore {
             return bad(format!("{:?} is not a digest", record.digest));
         };
         if !record.seconds.is_finite() {
-            return bad("its seconds are not finite".to_owned());
+            return bad("the duration is not finite".to_owned());
         }
         self.write_and_ingest(record, digest, shards, threads)
     }
 
-    /// Writes the tables of a committed depth again, to repair damage. Each shard must be sorted by well.
+    /// Rewrites the tables of a committed depth to repair damage. Each shard must be sorted by
+    /// well.
     ///
     /// # Errors
-    /// [`StoreError::NoDepth`]; [`StoreError::BadRecord`] if these are not the committed nodes; otherwise as for
-    /// [`RunStore::commit`]. After an error the tables of the depth are dropped.
+    /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::BadRecord`] if
+    /// the nodes are not the committed ones, or an error of [`RunStore::commit`]. If an error
+    /// occurs after the nodes have been checked, the tables of the depth are dropped.
     pub fn restore(
         &mut self,
         depth: u32,
@@ -65,14 +69,15 @@ impl RunStore {
         let record = record.ok_or(StoreError::NoDepth { depth })?;
         let digest = Digest::of(shards.iter().copied().flatten());
         if digest.to_string() != record.digest {
-            let reason = format!("the restored nodes have the digest {digest}");
+            let reason = format!("the restored nodes have a different digest, {digest}");
             return Err(StoreError::BadRecord { depth, reason });
         }
         self.drop_tables(depth)?;
         self.write_and_ingest(record, digest, shards, threads)
     }
 
-    /// Commits a depth. After an error the folder for tables being written is empty.
+    /// Writes and commits a depth. After an error, deletes all files in the folder for tables being
+    /// written.
     fn write_and_ingest(
         &mut self,
         record: DepthRecord,
@@ -105,7 +110,7 @@ impl RunStore {
             threads,
         )?;
         if written.digest != digest {
-            let reason = format!("its nodes have the digest {}", written.digest);
+            let reason = format!("the nodes have a different digest, {}", written.digest);
             return Err(StoreError::BadRecord { depth, reason });
         }
         sync_dir(&folder)?;
@@ -133,7 +138,7 @@ impl RunStore {
         Ok(())
     }
 
-    /// Opens RocksDB again after an error, because it may refuse further writes.
+    /// Reopens RocksDB after an error, because it may reject further writes.
     fn reopen(&mut self) {
         self.db = None;
         match open_db(&self.options, &self.dir) {
@@ -145,13 +150,13 @@ impl RunStore {
         }
     }
 
-    /// Removes the tables of depths that have no record or are not kept.
+    /// Removes the tables of depths that have no record or whose record does not mark them as kept.
     pub(super) fn remove_uncommitted(&self) -> Result<(), StoreError> {
         let mut uncommitted: Vec<u32> = Vec::new();
         for file in self.live_files()? {
             let depth = file.start_key.as_deref().and_then(table::depth_of);
             let Some(depth) = depth else {
-                tracing::warn!(file = %file.name, "ignored table without a depth");
+                tracing::warn!(file = %file.name, "ignored table whose keys contain no depth");
                 continue;
             };
             if !self.records.get(depth).is_some_and(|record| record.kept) {
@@ -188,10 +193,11 @@ impl RunStore {
         Ok(())
     }
 
-    /// Removes all depths above `depth`, their records and tables, and the result.
+    /// Removes all depths greater than `depth` with their records and tables, and the result of the
+    /// run.
     ///
     /// # Errors
-    /// [`StoreError::ReadOnly`] and errors of writing files.
+    /// Returns [`StoreError::ReadOnly`] or another error if the files cannot be written.
     pub fn truncate(&mut self, depth: u32) -> Result<(), StoreError> {
         self.remove_result()?;
         self.records.retain(|of| of <= depth)?;
@@ -201,10 +207,10 @@ impl RunStore {
         }
     }
 
-    /// Removes all depths and the result. The next commit may be of any depth.
+    /// Removes all depths and the result of the run. The next committed depth is arbitrary.
     ///
     /// # Errors
-    /// As for [`RunStore::truncate`].
+    /// Returns the same errors as [`RunStore::truncate`].
     pub fn clear(&mut self) -> Result<(), StoreError> {
         self.remove_result()?;
         self.records.retain(|_| false)?;
@@ -219,10 +225,11 @@ impl RunStore {
         Ok(())
     }
 
-    /// Drops the tables of a depth to save space. Its record remains.
+    /// Deletes (drops) the tables of a depth to save space. Its record remains.
     ///
     /// # Errors
-    /// [`StoreError::NoDepth`], [`StoreError::ReadOnly`], and errors of writing files.
+    /// Returns [`StoreError::NoDepth`] if the depth is not committed, and [`StoreError::ReadOnly`]
+    /// or another error if the files cannot be written.
     pub fn drop_tables(&mut self, depth: u32) -> Result<(), StoreError> {
         self.check_writable()?;
         let mut record = match self.kept(depth) {
@@ -231,7 +238,8 @@ impl RunStore {
         };
         record.kept = false;
         record.bytes = 0;
-        // The record first: after a crash between the two steps, the next open removes the tables.
+        // Append the record first. After a crash between the two steps, the next open removes the
+        // tables.
         self.records.append(record)?;
         self.remove_tables(depth, depth)
     }

@@ -1,4 +1,4 @@
-//! The runs in a folder.
+//! Listing of the runs in a folder.
 
 use super::DEPTHS;
 use super::manifest::Manifest;
@@ -16,11 +16,12 @@ pub struct RunSummary {
     pub name: String,
     /// Number of committed depths.
     pub depths: usize,
-    /// Whether the run has a result.
+    /// Whether the run has a result, which the caller stores when the search ends.
     pub finished: bool,
 }
 
-/// Returns the runs in a folder, sorted by name. Logs a warning for a run that cannot be read, and skips it.
+/// Returns the runs in a folder, sorted by name. Skips runs that cannot be read and logs a warning
+/// for each.
 pub fn list_runs(root: &Path) -> Vec<RunSummary> {
     let Ok(entries) = fs::read_dir(root) else {
         return Vec::new();

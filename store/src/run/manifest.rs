@@ -1,4 +1,4 @@
-//! The manifest of a run: `manifest.json`.
+//! The file `manifest.json`, which describes a run.
 
 use crate::error::StoreError;
 use crate::files::write_whole;
@@ -10,8 +10,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Format of the runs that this version writes. It reads format 1 as well, in which a record calls `best_eval`
-/// `best_score` and `best_lines` `best_game_score`.
+/// The format number of the runs that this version writes. This version also reads format 1, in
+/// which the fields `best_eval`, `median_eval`, `worst_eval` and `best_lines` of a record are named
+/// `best_score`, `median_score`, `worst_score` and `best_game_score`.
 pub const FORMAT: u64 = 2;
 
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -31,7 +32,7 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// Returns the manifest of a new run.
+    /// Creates the manifest of a new run.
     pub(super) fn new(geometry: Geometry, spec: &Value) -> Result<Manifest, StoreError> {
         let (width, height) = (geometry.width(), geometry.height());
         if !NodeWell::fits(geometry) {
@@ -45,7 +46,8 @@ impl Manifest {
         })
     }
 
-    /// Marks a run of an older format as one of the current format, before records of that format follow the old ones.
+    /// Updates the format number of a run with an older format. Must be called before records in
+    /// the current format are appended to the old ones.
     pub(super) fn upgrade(&mut self, dir: &Path) -> Result<(), StoreError> {
         if self.format == FORMAT {
             return Ok(());
@@ -66,13 +68,14 @@ impl Manifest {
             path: path.clone(),
             reason,
         };
-        // The format first: the rest may have another meaning in another format.
+        // Check the format first, because the other fields may have a different meaning in another
+        // format.
         let value: Value =
             serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         let found = value
             .get("format")
             .and_then(Value::as_u64)
-            .ok_or_else(|| damaged("it names no format".to_owned()))?;
+            .ok_or_else(|| damaged("the format number is missing".to_owned()))?;
         if found > FORMAT {
             return Err(StoreError::Newer {
                 found,
@@ -119,7 +122,7 @@ mod tests {
 "#;
 
     #[test]
-    fn manifest_of_run_folder_has_documented_format() {
+    fn manifest_has_documented_format() {
         let dir = tempfile::tempdir().unwrap();
         let spec = json!({ "keep": "all" });
         let manifest = Manifest::new(Geometry::STANDARD, &spec).unwrap();

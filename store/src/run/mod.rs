@@ -1,14 +1,16 @@
 //! The folder of a run.
 //!
-//! - `lock`: locked while a process has the run open for writing.
-//! - `manifest.json`: the format, the geometry, the caller's specification, and the result.
-//! - `depths.jsonl`: a record per depth (see `records.rs`). The record commits the depth.
-//! - `db/`: RocksDB with the tables of the depths (see `table.rs`).
-//! - `tables/`: tables being written. Opening the run empties it.
+//! - `lock`: a file that is locked while a process has the run open for writing.
+//! - `manifest.json`: the format number, the geometry, the caller's specification, and the result.
+//! - `depths.jsonl`: a record for each depth (see `records.rs`). A depth is committed when its
+//!   record is written.
+//! - `db/`: the RocksDB database with the tables of the depths (see `table.rs`).
+//! - `tables/`: tables that are being written. This folder is emptied when the run is opened for
+//!   writing.
 //!
-//! A commit writes and flushes the tables, lets RocksDB ingest all of them atomically, and then appends the record.
-//! Tables in RocksDB without a record that marks them as kept come from a crash or a failed removal. Opening the run
-//! removes them.
+//! A commit writes the tables and flushes them to disk, has RocksDB ingest all of them atomically,
+//! and then appends the record. A crash or a failed removal may leave tables in RocksDB without a
+//! record that marks them as kept. They are removed when the run is opened for writing.
 
 mod commit;
 mod list;
@@ -46,7 +48,7 @@ pub struct RunStore {
     options: Options,
     /// `None` if RocksDB could not be reopened after an error.
     db: Option<DB>,
-    /// The lock; `None` when open for reading only.
+    /// The locked file, or `None` if the run is open for reading only.
     lock: Option<File>,
 }
 
@@ -62,11 +64,13 @@ impl std::fmt::Debug for RunStore {
 }
 
 impl RunStore {
-    /// Creates a run and opens it for writing. The folder must be empty or not exist. Files of an interrupted
-    /// call are removed.
+    /// Creates a run and opens it for writing. The folder must be empty or not exist. Files left by
+    /// an interrupted call of this function are removed.
     ///
     /// # Errors
-    /// [`StoreError::Exists`], [`StoreError::InUse`], [`StoreError::DoesNotFit`], and errors of writing files.
+    /// Returns [`StoreError::Exists`] if the folder is not empty, [`StoreError::InUse`] if another
+    /// process is creating a run there, [`StoreError::DoesNotFit`] if wells of this geometry are
+    /// too large, or another error if the files cannot be written.
     pub fn create(dir: &Path, geometry: Geometry, spec: &Value) -> Result<RunStore, StoreError> {
         let manifest = Manifest::new(geometry, spec)?;
         fs::create_dir_all(dir).map_err(StoreError::io(dir))?;
@@ -99,13 +103,17 @@ impl RunStore {
         })
     }
 
-    /// Opens a run for writing, and removes everything that a crash left beyond the last committed depth.
+    /// Opens a run for writing. Removes everything that a crash left beyond the last committed
+    /// depth.
     ///
     /// # Errors
-    /// [`StoreError::NoRun`], [`StoreError::InUse`], [`StoreError::Newer`], [`StoreError::Damaged`], and errors of
-    /// reading and writing files.
+    /// Returns [`StoreError::NoRun`] if the folder contains no run, [`StoreError::InUse`] if
+    /// another process has the run open for writing, [`StoreError::Newer`] if its format is not
+    /// supported, [`StoreError::Damaged`] if a file is damaged, or another error if the files
+    /// cannot be read or written.
     pub fn open(dir: &Path) -> Result<RunStore, StoreError> {
-        // Before the lock, so that no lock file appears in a folder without a run.
+        // Read the manifest before taking the lock, so that no lock file is created in a folder
+        // without a run.
         Manifest::read(dir)?;
         let lock = take_lock(dir)?;
         let (mut manifest, geometry) = Manifest::read(dir)?;
@@ -128,14 +136,15 @@ impl RunStore {
         Ok(store)
     }
 
-    /// Opens a run for reading only. Another process may write to it at the same time; its later commits are not
-    /// visible.
+    /// Opens a run for reading only. Another process may write to the run at the same time, but its
+    /// later commits are not visible.
     ///
     /// # Errors
-    /// As for [`RunStore::open`], but never [`StoreError::InUse`].
+    /// Returns the same errors as [`RunStore::open`], except for [`StoreError::InUse`].
     pub fn open_read_only(dir: &Path) -> Result<RunStore, StoreError> {
         let (manifest, geometry) = Manifest::read(dir)?;
-        // The records first: RocksDB then has the tables of all of them.
+        // Read the records before opening RocksDB, so that the database contains the tables of all
+        // of these records.
         let records = Records::read(&dir.join(DEPTHS))?;
         let options = table::options(&Cache::new_lru_cache(CACHE_BYTES));
         let db = open_db_read_only(&options, dir)?;
@@ -150,7 +159,7 @@ impl RunStore {
         })
     }
 
-    /// Returns the specification that the caller gave at creation.
+    /// Returns the specification that was passed to [`RunStore::create`].
     pub fn spec(&self) -> &Value {
         &self.manifest.spec
     }
@@ -160,7 +169,7 @@ impl RunStore {
         &self.dir
     }
 
-    /// Returns the size of the wells.
+    /// Returns the geometry of the wells.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
@@ -170,15 +179,15 @@ impl RunStore {
         self.manifest.result.as_ref()
     }
 
-    /// Returns the records of the committed depths, ascending without a gap.
+    /// Returns the records of the committed depths, in ascending order and without gaps.
     pub fn depths(&self) -> &[DepthRecord] {
         self.records.list()
     }
 
-    /// Stores the run's result. Further depths may follow.
+    /// Stores the result of the run. Further depths can still be committed.
     ///
     /// # Errors
-    /// [`StoreError::ReadOnly`] and errors of writing files.
+    /// Returns [`StoreError::ReadOnly`] or another error if the manifest cannot be written.
     pub fn finish(&mut self, result: &Value) -> Result<(), StoreError> {
         self.check_writable()?;
         self.write_result(Some(result.clone()))
@@ -200,7 +209,7 @@ impl RunStore {
     fn db(&self) -> Result<&DB, StoreError> {
         self.db.as_ref().ok_or_else(|| StoreError::Db {
             path: self.db_dir(),
-            reason: "it could not be reopened after an error".to_owned(),
+            reason: "the database could not be reopened after an error".to_owned(),
         })
     }
 
@@ -217,7 +226,7 @@ impl RunStore {
         }
     }
 
-    /// Returns the record of a depth whose tables exist.
+    /// Returns the record of a depth, or an error if its tables were not kept.
     fn kept(&self, depth: u32) -> Result<&DepthRecord, StoreError> {
         match self.records.get(depth) {
             None => Err(StoreError::NoDepth { depth }),
@@ -227,7 +236,8 @@ impl RunStore {
     }
 }
 
-/// Checks that a folder is empty, except for files of an interrupted [`RunStore::create`].
+/// Checks that a folder is empty, except for files left by an interrupted call of
+/// [`RunStore::create`].
 fn check_empty(dir: &Path) -> Result<(), StoreError> {
     let unfinished = [MANIFEST, DEPTHS].map(|name| format!("{name}.tmp"));
     let own = [LOCK, DEPTHS, DB_DIR, TABLES, &unfinished[0], &unfinished[1]];
@@ -238,7 +248,7 @@ fn check_empty(dir: &Path) -> Result<(), StoreError> {
         is_empty = false;
         is_own &= own.iter().any(|&own| name == own);
     }
-    // An interrupted call has created the lock first.
+    // [`RunStore::create`] creates the lock before all other files.
     if is_empty || (is_own && dir.join(LOCK).exists()) {
         return Ok(());
     }
@@ -252,7 +262,8 @@ fn open_db(options: &Options, dir: &Path) -> Result<DB, StoreError> {
     DB::open(options, &path).map_err(StoreError::db(&path))
 }
 
-/// Opens RocksDB for reading. Repeats failed attempts, because another process may be changing the files.
+/// Opens RocksDB for reading only. Retries failed attempts, because another process may be changing
+/// the files.
 fn open_db_read_only(options: &Options, dir: &Path) -> Result<DB, StoreError> {
     const MAX_ATTEMPTS: u32 = 4;
     let path = dir.join(DB_DIR);

@@ -1,4 +1,4 @@
-//! Reading and checking the depths of a run.
+//! Reading and verification of the depths of a run.
 
 use super::{RunStore, open_db_read_only};
 use crate::error::StoreError;
@@ -9,14 +9,16 @@ use hatebeam_search::{DepthRecord, Digest, Node, NodeWell};
 use rocksdb::{Cache, DB, ReadOptions};
 use std::path::PathBuf;
 
-/// Maximum number of nodes to reserve memory for, whatever the count in a record says.
+/// Maximum number of nodes for which memory is reserved in advance, regardless of the count in a
+/// record.
 const MAX_RESERVED: u64 = 1 << 28;
 
 impl RunStore {
-    /// Returns the files that contain the wells of a depth.
+    /// Returns the paths of the files that contain the wells of a depth.
     ///
     /// # Errors
-    /// [`StoreError::NoDepth`], [`StoreError::Dropped`], and errors of RocksDB.
+    /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::Dropped`] if
+    /// its tables were deleted, or an error of RocksDB.
     pub fn tables(&self, depth: u32) -> Result<Vec<PathBuf>, StoreError> {
         self.kept(depth)?;
         let dir = self.db_dir();
@@ -29,10 +31,11 @@ impl RunStore {
             .collect())
     }
 
-    /// Returns all nodes of a depth, sorted by well, after checking their count and digest.
+    /// Reads all nodes of a depth, checks their count and digest, and returns them sorted by well.
     ///
     /// # Errors
-    /// [`StoreError::DamagedDepth`], [`StoreError::NoDepth`], [`StoreError::Dropped`].
+    /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::Dropped`] if
+    /// its tables were deleted, or [`StoreError::DamagedDepth`] if the tables are damaged.
     pub fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
         let record = self.kept(depth)?;
         let mut nodes = Vec::with_capacity(record.count.min(MAX_RESERVED) as usize);
@@ -40,7 +43,7 @@ impl RunStore {
         Ok(nodes)
     }
 
-    /// Passes each node of a depth to `take`, and checks count and digest.
+    /// Passes each node of a depth to `take` and checks the count and digest.
     fn read_depth(
         &self,
         db: &DB,
@@ -65,7 +68,7 @@ impl RunStore {
         cursor.seek(depth.to_be_bytes());
         while let Some((key, value)) = cursor.item() {
             let node = table::node_of(self.geometry, key, value)
-                .ok_or_else(|| damaged("an entry has the wrong length".to_owned()))?;
+                .ok_or_else(|| damaged("an entry has an invalid length".to_owned()))?;
             digest.add(&node);
             count += 1;
             if count > record.count {
@@ -77,23 +80,27 @@ impl RunStore {
         cursor.status().map_err(StoreError::read(depth))?;
         let expected = record.count;
         if count > expected {
-            return Err(damaged(format!("it has more than {expected} wells")));
+            return Err(damaged(format!(
+                "the tables contain more than {expected} wells"
+            )));
         }
         if count < expected {
-            return Err(damaged(format!("it has {count} wells, not {expected}")));
+            return Err(damaged(format!(
+                "the tables contain {count} wells, not {expected}"
+            )));
         }
         if record.digest.parse() != Ok(digest) {
             let expected = &record.digest;
-            return Err(damaged(format!("its digest is {digest}, not {expected}")));
+            return Err(damaged(format!("the digest is {digest}, not {expected}")));
         }
         Ok(())
     }
 
-    /// Reads every kept depth from disk and checks the checksums of all blocks, the count and the digest. Returns the
-    /// damaged depths and their errors.
+    /// Reads every kept depth from disk and checks the block checksums, the count and the digest.
+    /// Returns the damaged depths with their errors.
     pub fn verify(&self) -> Vec<(u32, StoreError)> {
         let kept = || self.depths().iter().filter(|record| record.kept);
-        // Open RocksDB again, so that nothing comes from a cache.
+        // Open a second instance of RocksDB, so that nothing is read from its cache.
         let options = table::options(&Cache::new_lru_cache(1 << 20));
         match open_db_read_only(&options, &self.dir) {
             Ok(db) => kept()
