@@ -1,4 +1,4 @@
-//! Errors of a configuration file.
+//! Errors in a configuration file.
 
 use crate::location::{NONE, VARIABLE};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a configuration file cannot be used.
+/// Error that occurs when finding, reading or parsing a configuration file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -27,7 +27,7 @@ pub enum ConfigError {
         /// Maximum length in bytes.
         limit: u64,
     },
-    /// The file is not text.
+    /// The file is not valid UTF-8.
     #[error("the configuration file {} is not valid UTF-8", .0.display())]
     NotText(PathBuf),
     /// The file contains errors.
@@ -35,17 +35,19 @@ pub enum ConfigError {
     Invalid {
         /// The file.
         path: PathBuf,
-        /// The errors, sorted by line; at least one.
+        /// The errors, sorted by line. The list is not empty.
         problems: Vec<Problem>,
     },
-    /// The user asked for no file.
-    #[error("--config or {VARIABLE} is '{NONE}': name a file")]
+    /// The user disabled the configuration file, but the command needs one.
+    #[error(
+        "the configuration file is disabled by --config or {VARIABLE}, which is '{NONE}': name a file"
+    )]
     Disabled,
     /// The default file does not exist.
     #[error("{} does not exist: create it with `hatebeam config init`", .0.display())]
     Missing(PathBuf),
-    /// There is no home folder.
-    #[error("no home folder: name a file with --config")]
+    /// The default file is unknown, because no environment variable names the home folder.
+    #[error("HOME is not set: name a configuration file with --config")]
     NoHome,
 }
 

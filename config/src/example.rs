@@ -1,4 +1,4 @@
-//! An example file, generated from the flags and their help.
+//! The example configuration file, generated from the flags and their help.
 
 use crate::file::SHARED;
 use crate::flags::{self, commands, flags_of, is_shared, is_switch};
@@ -10,14 +10,15 @@ use toml::Value;
 const COLUMNS: usize = 100;
 
 const HEAD: &str = "\
-Settings of hatebeam. The command line wins over the environment, and the environment over this file. Remove the # \
-before a key to set it. Each value below is the default, or a placeholder in capitals. Each key is a flag of the command \
-that its section names. `hatebeam config check` checks the file and prints the settings in force.";
+Settings of hatebeam. The command line takes precedence over the environment, and the environment over this file. To set \
+a key, remove the # before it. Each value below is the default, or a placeholder in capitals. A section is named after a \
+command, and its keys are the flags of that command. `hatebeam config check` checks this file and prints the effective \
+settings.";
 
 const SHARED_HEAD: &str =
-    "For all commands that have the flag. The section of a command wins over this one.";
+    "Flags for all commands. The section of a command takes precedence over this section.";
 
-/// Returns a file with every flag of the program `all`, commented out.
+/// Returns the text of a configuration file with every flag of the command line `all`, commented out.
 pub fn example(all: &Command) -> String {
     let commands = commands(all);
     let mut text = String::new();
@@ -55,7 +56,7 @@ fn key(text: &mut String, flag: &Arg) {
     let _ = writeln!(text, "#{} = {}", flags::name(flag), value(flag));
 }
 
-/// Returns the default, or a placeholder.
+/// Returns the default of a flag, or a placeholder if it has none, in TOML.
 fn value(flag: &Arg) -> String {
     if is_switch(flag) {
         return "false".to_owned();
@@ -77,7 +78,7 @@ fn value(flag: &Arg) -> String {
     }
 }
 
-/// Writes text as lines of a comment, at most [`COLUMNS`] wide.
+/// Appends text as comment lines that are at most [`COLUMNS`] wide.
 fn comment(text: &mut String, words: &str) {
     let mut line = String::from("#");
     for word in words.split_whitespace() {

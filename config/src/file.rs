@@ -1,4 +1,4 @@
-//! A configuration file, checked against the commands and their flags.
+//! Reading a configuration file and checking it against the commands and their flags.
 
 use crate::EXCLUDED;
 use crate::error::{ConfigError, Problem};
@@ -12,23 +12,23 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-/// Section for the flags of all commands.
+/// Name of the section for flags of all commands.
 pub const SHARED: &str = "shared";
 
-/// Maximum length of a file in bytes. A file with every flag has a few hundred lines.
+/// Maximum size of a file in bytes. A file with every flag has only a few hundred lines.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Minimum similarity of a name, from 0 to 1, to be suggested for an unknown one.
+/// Minimum similarity, from 0 to 1, between an unknown name and a known name that is suggested instead.
 const MIN_SIMILARITY: f64 = 0.7;
 
-/// Parts of the names of keys that a user may take for the place of a secret.
+/// Words in unknown keys under which a user may have tried to store a secret.
 const SECRETS: [&str; 4] = ["token", "secret", "password", "access-key"];
 
 /// The value of a flag in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Given {
     Switch(bool),
-    /// One value, or several for a flag that can be repeated.
+    /// One value, or several values of a flag that can be repeated.
     Values(Vec<String>),
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Given {
     }
 }
 
-/// A flag in a file.
+/// An entry in a file: a flag and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The path of the command, or [`SHARED`].
@@ -58,10 +58,10 @@ pub struct File {
 }
 
 impl File {
-    /// Reads a file for the program `all`.
+    /// Reads a file and checks it against the command line `all`.
     ///
     /// # Errors
-    /// [`ConfigError`] if it cannot be read or contains an error.
+    /// Returns an error if the file cannot be read or contains an error.
     pub fn read(path: &Path, all: &Command) -> Result<File, ConfigError> {
         let unreadable = |source| ConfigError::Unreadable {
             path: path.to_owned(),
@@ -84,10 +84,10 @@ impl File {
         })
     }
 
-    /// Parses a file, and checks each value as clap would if a user typed it.
+    /// Parses the text of a file. Checks each value by the rules that clap uses for the command line `all`.
     ///
     /// # Errors
-    /// All errors of the file, sorted by line.
+    /// Returns all errors in the file, sorted by line.
     pub fn parse(text: &str, all: &Command) -> Result<File, Vec<Problem>> {
         let document = DeTable::parse(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -112,12 +112,12 @@ impl File {
         Ok(reader.file)
     }
 
-    /// Returns whether the file sets nothing.
+    /// Returns whether the file sets no flag.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Returns the entry for a flag of the command `path`: from its section, or else from [`SHARED`].
+    /// Returns the entry for a flag of the command `path` from the command's section, or else from [`SHARED`].
     pub(crate) fn entry(&self, path: &[&str], flag: &Arg) -> Option<&Entry> {
         let in_section = |section: &[&str]| {
             self.entries
@@ -136,7 +136,7 @@ fn line_of(text: &str, at: usize) -> usize {
 type Key<'t> = Spanned<std::borrow::Cow<'t, str>>;
 type Value<'t> = Spanned<DeValue<'t>>;
 
-/// A file while it is read.
+/// State of the parser.
 struct Reader<'a> {
     text: &'a str,
     all: &'a Command,
@@ -145,11 +145,11 @@ struct Reader<'a> {
     problems: Vec<Problem>,
 }
 
-/// A place in a file: a section, and the command whose flags it contains.
+/// A section, and the command whose flags it can contain.
 struct Section<'p> {
-    /// The path in the file.
+    /// The path of the section in the file.
     path: &'p [&'p str],
-    /// The command that is used to check values.
+    /// The path of the command whose flags check the values.
     command: &'p [&'p str],
 }
 
@@ -167,8 +167,7 @@ impl Reader<'_> {
                 _ => self.report(
                     key,
                     format!(
-                        "`{}` is above the first section: move it to [{SHARED}] or to the section of its \
-                         command",
+                        "`{}` is outside all sections: move it to [{SHARED}] or to the section of its command",
                         key.get_ref()
                     ),
                 ),
@@ -229,7 +228,7 @@ impl Reader<'_> {
             format!("; did you mean [{}]?", whole.join("."))
         });
         let text = format!(
-            "unknown section [{}]: a section has the name of a command{}",
+            "unknown section [{}]: a section must have the name of a command{}",
             path.join("."),
             similar.unwrap_or_default()
         );
@@ -241,14 +240,14 @@ impl Reader<'_> {
         if SECRETS.iter().any(|secret| name.contains(secret)) {
             let text = format!(
                 "`{name}`: secrets do not belong in this file. Put a token into a file that only its owner \
-                 can read and name it with `token-file`, or set the variable HATEBEAM_TOKEN; put credentials \
-                 for S3 where AWS's own tools look for them"
+                 can read and name that file with `token-file`, or set the variable HATEBEAM_TOKEN; store S3 \
+                 credentials where the AWS tools look for them"
             );
             return self.report(key, text);
         }
         let hint = match most_similar(name, names) {
             Some(similar) => format!("; did you mean `{similar}`?"),
-            None if names.is_empty() => "; it contains sections only".to_owned(),
+            None if names.is_empty() => "; this section can only contain other sections".to_owned(),
             None => format!("; known keys: {}", names.join(", ")),
         };
         let section = section.join(".");
@@ -273,7 +272,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the most similar name, if one is similar enough to be suggested.
+/// Returns the name that is most similar to `word`, if its similarity is above [`MIN_SIMILARITY`].
 fn most_similar<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
     let word = word.replace('_', "-");
     let rated = names.iter().map(|name| (strsim::jaro(&word, name), *name));
@@ -283,7 +282,7 @@ fn most_similar<'n>(word: &str, names: &[&'n str]) -> Option<&'n str> {
         .map(|(_, name)| name)
 }
 
-/// Returns a value as a user would type it.
+/// Converts a TOML value to the text that a user would type on the command line.
 fn given(flag: &Arg, value: &DeValue<'_>) -> Result<Given, String> {
     match value {
         DeValue::Boolean(on) if is_switch(flag) => Ok(Given::Switch(*on)),
@@ -322,7 +321,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// Has clap check a value as if a user typed it.
+/// Lets clap check a value as if it were typed on the command line.
 fn check(all: &Command, path: &[&str], flag: &Arg, given: &Given) -> Result<(), String> {
     let Given::Values(values) = given else {
         return Ok(());
@@ -338,7 +337,7 @@ fn check(all: &Command, path: &[&str], flag: &Arg, given: &Given) -> Result<(), 
         Some(ContextValue::String(about)) => about.split(' ').next().unwrap_or_default(),
         _ => "",
     };
-    // All other errors come from flags that are missing in these words.
+    // All other errors come from required flags that this command line lacks.
     let is_value = matches!(
         error.kind(),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation

@@ -1,14 +1,14 @@
-//! The commands and flags of a program that a file can contain.
+//! The commands and flags that a configuration file can contain.
 
 use crate::EXCLUDED;
 use clap::{Arg, ArgAction, Command};
 
-/// Returns the commands that can have a section, each with its path. A command comes before its subcommands.
+/// Returns the commands that can have a section, each with its path. A command precedes its subcommands.
 pub fn commands(all: &Command) -> Vec<(Vec<&str>, &Command)> {
     let mut found = Vec::new();
     let mut pending = vec![(Vec::new(), all)];
     while let Some((path, command)) = pending.pop() {
-        // In reverse order, because the last pending command comes next.
+        // The order is reversed, because `pop` takes the last pending command first.
         let subcommands: Vec<_> = command.get_subcommands().collect();
         for subcommand in subcommands.into_iter().rev() {
             let mut path: Vec<&str> = path.clone();
@@ -24,12 +24,12 @@ pub fn commands(all: &Command) -> Vec<(Vec<&str>, &Command)> {
     found
 }
 
-/// Returns the flags of a command that a file can contain: all but the global ones.
+/// Returns the flags of a command that a file can contain: all except help flags and global flags.
 pub fn flags_of(command: &Command) -> impl Iterator<Item = &Arg> {
     arguments_of(command).filter(|arg| arg.get_long().is_some())
 }
 
-/// Returns the flags as [`flags_of`] does, and the positional arguments.
+/// Returns the flags of [`flags_of`] and the positional arguments of a command.
 pub(crate) fn arguments_of(command: &Command) -> impl Iterator<Item = &Arg> {
     let is_own = |arg: &&Arg| {
         let is_help = matches!(
@@ -41,17 +41,17 @@ pub(crate) fn arguments_of(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(is_own)
 }
 
-/// Returns the name of a flag without its dashes.
+/// Returns the name of a flag without the dashes.
 pub(crate) fn name(flag: &Arg) -> &str {
     flag.get_long().unwrap_or_default()
 }
 
-/// Returns whether the section `[shared]` can contain a flag: it has an environment variable.
+/// Returns whether the section `[shared]` can contain a flag: the flag must have an environment variable.
 pub fn is_shared(flag: &Arg) -> bool {
     flag.get_env().is_some()
 }
 
-/// Returns the flags that `[shared]` can contain, each with the path of the first command that has it.
+/// Returns the flags that `[shared]` can contain, each with the path of the first command that has the flag.
 pub(crate) fn shared<'a>(commands: &[(Vec<&'a str>, &'a Command)]) -> Vec<(Vec<&'a str>, &'a Arg)> {
     let mut found: Vec<(Vec<&str>, &Arg)> = Vec::new();
     for (path, command) in commands {

@@ -1,9 +1,9 @@
 //! The configuration file: a TOML file that supplies flags of a clap command line.
 //!
-//! There is no list of settings. A section is a command and a key is one of its flags, as clap defines them. [`merge`]
-//! inserts the file's flags in front of the typed ones, except flags that the command line or the environment sets.
-//! So clap checks all of them alike: values, conflicts, and missing flags. The section `[shared]` holds flags that have
-//! an environment variable, for all commands that have the flag.
+//! This crate has no list of settings. A section is named after a command, and a key after one of the command's flags,
+//! as clap defines them. [`merge`] inserts the file's flags in front of the typed flags, except flags that the command
+//! line or the environment sets. So clap checks all flags in the same way: their values, conflicts and missing flags. The
+//! section `[shared]` sets flags for all commands. It can contain each flag that has an environment variable.
 
 mod error;
 mod example;
@@ -25,11 +25,11 @@ use file::{Entry, Given};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Commands that work whatever the file contains, and take nothing from it.
+/// Commands that ignore the file, so that they work even if the file contains errors.
 const EXCLUDED: [&str; 3] = ["config", "completions", "man"];
 
-/// Environment variables that stand for a flag without being the variable of that flag: the variable holds the token,
-/// the flag names a file with it.
+/// Flags that an environment variable replaces without being the flag's own variable. HATEBEAM_TOKEN contains the token;
+/// --token-file names a file that contains it.
 const OTHER_VARIABLES: [(&str, &str); 1] = [("token-file", "HATEBEAM_TOKEN")];
 
 /// A command line with the flags that a file adds.
@@ -37,19 +37,20 @@ const OTHER_VARIABLES: [(&str, &str); 1] = [("token-file", "HATEBEAM_TOKEN")];
 pub struct Merged {
     /// The command line.
     pub words: Vec<OsString>,
-    /// The words that the file added.
+    /// The words that were added from the file.
     pub added: Vec<String>,
     /// The file, if one was read.
     pub file: Option<PathBuf>,
 }
 
-/// Adds the flags of the configuration file to a command line for the program `all`, whose global flag `config` can name
-/// the file.
+/// Adds the flags of the configuration file to the typed words of the command line `all`. The global flag `--config` can
+/// name the file.
 ///
-/// Help, errors of the command line and the commands `config`, `completions` and `man` leave the command line as it is: clap reports them.
+/// Returns the words unchanged if the user requests help, if no command can be found in them, or if the command is
+/// `config`, `completions` or `man`. clap then prints the help or reports the error.
 ///
 /// # Errors
-/// [`ConfigError`] if the file cannot be read or contains an error.
+/// Returns an error if the file cannot be read or contains an error.
 pub fn merge(all: &Command, typed: Vec<OsString>) -> Result<Merged, ConfigError> {
     let unchanged = |words| Merged {
         words,
@@ -72,15 +73,15 @@ pub fn merge(all: &Command, typed: Vec<OsString>) -> Result<Merged, ConfigError>
     Ok(merged)
 }
 
-/// Parses a command line, ignoring missing and conflicting flags: the file may supply what is missing, and clap reports
-/// the rest later. `None` if help was asked for.
+/// Parses a command line and ignores errors such as missing or conflicting flags. The file may supply missing flags, and
+/// clap reports all other errors later. Returns `None` if the user requests help.
 fn leniently_parsed(all: &Command, words: &[OsString]) -> Option<ArgMatches> {
     let lenient = all.clone().ignore_errors(true);
     lenient.try_get_matches_from(words).ok()
 }
 
 impl File {
-    /// Adds the flags of this file to a command line for the program `all`.
+    /// Adds the flags of this file to the typed words of the command line `all`.
     pub fn add_to(&self, all: &Command, typed: Vec<OsString>) -> Merged {
         let matches = leniently_parsed(all, &typed);
         match matches.as_ref().and_then(|found| Called::of(found, all)) {
@@ -93,7 +94,7 @@ impl File {
     }
 }
 
-/// The command of a command line, such as `runs show`.
+/// The command that a command line calls, such as `runs show`.
 struct Called<'a> {
     path: Vec<&'a str>,
     command: &'a Command,
@@ -101,7 +102,7 @@ struct Called<'a> {
 }
 
 impl<'a> Called<'a> {
-    /// Returns the innermost command; `None` if the command line names none.
+    /// Returns the innermost command, or `None` if the command line names no command.
     fn of(matches: &'a ArgMatches, all: &'a Command) -> Option<Called<'a>> {
         let (mut path, mut command, mut inner) = (Vec::new(), all, matches);
         while let Some((name, matches)) = inner.subcommand() {
@@ -116,7 +117,7 @@ impl<'a> Called<'a> {
         })
     }
 
-    /// Inserts the flags of a file in front of the flags of the command.
+    /// Inserts the flags of a file directly after the command, in front of the typed flags.
     fn add(&self, file: &File, typed: Vec<OsString>) -> Merged {
         let taken = self.taken_from(file).into_iter();
         let added: Vec<String> = taken.flat_map(|(entry, flag)| words(entry, flag)).collect();
@@ -141,7 +142,8 @@ impl<'a> Called<'a> {
             )
     }
 
-    /// Returns the entries of a file that apply: flags that are not set and conflict with no argument that is set.
+    /// Returns the entries of a file that apply: the flag is not set otherwise, and it conflicts with no argument that is
+    /// set.
     fn taken_from<'f>(&self, file: &'f File) -> Vec<(&'f Entry, &'a Arg)> {
         let conflicts = |one: &Arg, other: &Arg| {
             let conflicting = self.command.get_arg_conflicts_with(one);
@@ -167,7 +169,7 @@ impl<'a> Called<'a> {
         let mut at = 1;
         for name in &self.path {
             while let Some(word) = words.get(at) {
-                // The only flag before a command that takes a value.
+                // `--config` is the only flag before a command that has a value.
                 at += if word == "--config" { 2 } else { 1 };
                 if word == name {
                     break;
@@ -178,7 +180,7 @@ impl<'a> Called<'a> {
     }
 }
 
-/// Returns an entry as a user would type it.
+/// Returns the words that a user would type for an entry.
 fn words(entry: &Entry, flag: &Arg) -> Vec<String> {
     let name = flags::name(flag);
     match &entry.given {
@@ -190,7 +192,7 @@ fn words(entry: &Entry, flag: &Arg) -> Vec<String> {
     }
 }
 
-/// Returns the variable that is set and stands for this flag.
+/// Returns the variable that replaces this flag, if the variable is set (see [`OTHER_VARIABLES`]).
 fn other_variable(flag: &Arg) -> Option<&'static str> {
     let name = flags::name(flag);
     let (_, variable) = OTHER_VARIABLES.iter().find(|(flag, _)| *flag == name)?;

@@ -1,10 +1,10 @@
-//! The location of the configuration file.
+//! Finding the configuration file.
 
 use crate::error::ConfigError;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Name that stands for no file.
+/// Value of `--config` or [`VARIABLE`] that disables the configuration file.
 pub(crate) const NONE: &str = "none";
 
 /// Environment variable that names the file.
@@ -17,14 +17,14 @@ pub enum Location {
     Named(PathBuf),
     /// The default file, which may not exist.
     Default(PathBuf),
-    /// The user asked for no file.
+    /// The user disabled the configuration file.
     Disabled,
-    /// There is no home folder for the default file.
+    /// The default file is unknown, because no environment variable names the home folder.
     Unknown,
 }
 
 impl Location {
-    /// Returns the location, where `typed` is the file that the command line names.
+    /// Returns the location of the file. `typed` is the file that `--config` names.
     pub fn of(typed: Option<&Path>) -> Location {
         let in_environment = || variable(VARIABLE).map(PathBuf::from);
         match typed.map(Path::to_owned).or_else(in_environment) {
@@ -34,7 +34,7 @@ impl Location {
         }
     }
 
-    /// Returns the file to read: the named one, or the default one if it exists.
+    /// Returns the file to read: the named file, or the default file if it exists.
     pub fn existing(&self) -> Option<PathBuf> {
         match self {
             Location::Named(path) => Some(path.clone()),
@@ -46,7 +46,7 @@ impl Location {
     /// Returns the path of the file, which may not exist.
     ///
     /// # Errors
-    /// [`ConfigError::Disabled`] and [`ConfigError::NoHome`].
+    /// Returns [`ConfigError::Disabled`] or [`ConfigError::NoHome`] if there is no path.
     pub fn path(&self) -> Result<PathBuf, ConfigError> {
         match self {
             Location::Named(path) | Location::Default(path) => Ok(path.clone()),
@@ -55,22 +55,22 @@ impl Location {
         }
     }
 
-    /// Returns the path of the file to read, which must exist if it is the default one.
+    /// Returns the path of the file to read.
     ///
     /// # Errors
-    /// [`ConfigError::Missing`], and as for [`Location::path`].
+    /// Returns [`ConfigError::Missing`] if the default file does not exist, and the errors of [`Location::path`].
     pub fn required(&self) -> Result<PathBuf, ConfigError> {
         let path = self.path()?;
         self.existing().ok_or(ConfigError::Missing(path))
     }
 }
 
-/// Returns the value of a variable that is set and not empty.
+/// Returns the value of an environment variable, if it is set and not empty.
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Returns the default file; `None` without a home folder.
+/// Returns the path of the default file, or `None` if no environment variable names the home folder.
 fn default_file() -> Option<PathBuf> {
     let folder = variable("XDG_CONFIG_HOME").map(PathBuf::from);
     let folder = folder.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")))?;

@@ -1,4 +1,4 @@
-//! The value of a flag and its origin.
+//! The effective value of a flag, and its origin.
 
 use crate::file::{Entry, File, Given, SHARED};
 use crate::flags::{self, commands, flags_of, is_switch};
@@ -7,18 +7,18 @@ use clap::{Arg, Command};
 use serde::Serialize;
 use std::fmt;
 
-/// The value of a flag without a command line.
+/// The value that a flag has unless the command line sets it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Setting {
-    /// The command, or [`SHARED`].
+    /// The name of the command, or [`SHARED`].
     pub section: String,
-    /// The flag.
+    /// The name of the flag, without the dashes.
     pub key: String,
-    /// The value; `None` if the flag has no default.
+    /// The value; `None` if the flag is unset and has no default.
     pub value: Option<String>,
     /// The origin of the value.
     pub from: Origin,
-    /// The line of the file that sets the flag.
+    /// The line of the file that sets the flag, even if the environment takes precedence.
     pub line: Option<usize>,
     /// The environment variable that sets the flag.
     pub variable: Option<String>,
@@ -62,7 +62,7 @@ impl Setting {
         setting
     }
 
-    /// Returns every value that the file or the environment sets, by section.
+    /// Returns the settings that the file sets or a shared environment variable sets, section by section.
     pub fn in_force(file: &File, all: &Command) -> Vec<Setting> {
         let commands = commands(all);
         let shared = flags::shared(&commands).into_iter();
@@ -80,7 +80,7 @@ impl Setting {
         settings
     }
 
-    /// Returns the value of every flag of a command.
+    /// Returns the setting of every flag of a command.
     pub fn of_command(file: &File, path: &[&str], command: &Command) -> Vec<Setting> {
         let of = |flag| Setting::of(path, flag, file.entry(path, flag));
         flags_of(command).map(of).collect()
@@ -92,11 +92,13 @@ impl Setting {
     }
 }
 
-/// Describes the origin.
+/// Formats the origin of the value, such as `line 3`.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.from, &self.variable, self.line) {
-            (_, Some(variable), Some(line)) => write!(f, "{variable}, which wins over line {line}"),
+            (_, Some(variable), Some(line)) => {
+                write!(f, "{variable}, which takes precedence over line {line}")
+            }
             (_, Some(variable), None) => f.write_str(variable),
             (Origin::File, None, Some(line)) => write!(f, "line {line}"),
             (Origin::Unset, ..) => f.write_str("unset"),
@@ -105,10 +107,10 @@ impl fmt::Display for Setting {
     }
 }
 
-/// Returns the variable that sets a flag, and its value.
+/// Returns the environment variable that sets a flag, and the value to show for it.
 fn in_environment(flag: &Arg) -> Option<(String, String)> {
     if let Some(variable) = other_variable(flag) {
-        // The value is a secret.
+        // The value is a secret and must not be printed.
         return Some((variable.to_owned(), "(not shown)".to_owned()));
     }
     let variable = flag.get_env()?;

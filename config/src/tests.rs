@@ -1,7 +1,7 @@
 use super::*;
 use clap::{ArgAction, value_parser};
 
-/// A program with every kind of command and flag.
+/// Returns the definition of a command line with every kind of command and flag.
 fn program() -> Command {
     let value = |name: &'static str| Arg::new(name).long(name).value_name("N");
     let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
@@ -50,7 +50,7 @@ fn problem(text: &str) -> String {
     problems[0].to_string()
 }
 
-/// Returns a command line with the flags that a file adds.
+/// Returns the typed command line after adding the flags of a file.
 fn merged(text: &str, typed: &[&str]) -> Vec<String> {
     let all = program();
     let file = File::parse(text, &all).unwrap();
@@ -61,7 +61,7 @@ fn merged(text: &str, typed: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn flags_of_the_file_come_before_typed_ones() {
+fn flags_from_the_file_precede_typed_flags() {
     let file = "[run]\nthreads = 6\njson = true\nmax-depth = 0x4\n";
     assert_eq!(
         merged(file, &["run", "--width", "8"]),
@@ -89,7 +89,7 @@ fn flags_of_the_file_come_before_typed_ones() {
 }
 
 #[test]
-fn section_of_a_command_wins_over_shared() {
+fn section_of_a_command_takes_precedence_over_shared() {
     let file = "[shared]\nstate = '/all'\n[runs.show]\nstate = '/one'\nverify = false\n";
     assert_eq!(
         merged(file, &["runs", "show", "x"]),
@@ -102,7 +102,7 @@ fn section_of_a_command_wins_over_shared() {
 }
 
 #[test]
-fn flags_that_conflict_with_typed_ones_are_left_out() {
+fn flags_that_conflict_with_typed_flags_are_omitted() {
     let file = "[run]\nstart-well = '00'\nwidth = 100\n";
     let typed = ["run", "--start-replay", "x", "--from-piece", "3"];
     let words = merged(file, &typed);
@@ -131,7 +131,7 @@ fn lists_become_repeated_flags() {
 }
 
 #[test]
-fn unknown_names_are_reported_with_the_most_similar_one() {
+fn error_for_unknown_name_suggests_most_similar_name() {
     for (text, expected) in [
         (
             "[run]\nwidht = 5\n",
@@ -143,21 +143,18 @@ fn unknown_names_are_reported_with_the_most_similar_one() {
         ),
         (
             "[runn]\n",
-            "1: unknown section [runn]: a section has the name of a command; did you mean [run]?",
+            "1: unknown section [runn]: a section must have the name of a command; did you mean [run]?",
         ),
         (
             "[runs.shwo]\njson = true\n",
-            "1: unknown section [runs.shwo]: a section has the name of a command; did you mean [runs.show]?",
+            "1: unknown section [runs.shwo]: a section must have the name of a command; did you mean [runs.show]?",
         ),
         ("[config]\n", "1: unknown section [config]"),
         (
             "[replay]\nfile = 'x'\n",
-            "2: unknown key `file` in [replay]; it contains sections only",
+            "2: unknown key `file` in [replay]; this section can only contain other sections",
         ),
-        (
-            "json = true\n[run]\n",
-            "1: `json` is above the first section",
-        ),
+        ("json = true\n[run]\n", "1: `json` is outside all sections"),
         (
             "[shared]\nwidth = 1\n",
             "2: unknown key `width` in [shared]",
@@ -178,7 +175,7 @@ fn unknown_names_are_reported_with_the_most_similar_one() {
 }
 
 #[test]
-fn values_are_checked_as_if_typed() {
+fn values_are_checked_like_typed_values() {
     for (text, expected) in [
         (
             "[run]\nthreads = 'many'\n",
@@ -236,7 +233,7 @@ fn values_are_checked_as_if_typed() {
 }
 
 #[test]
-fn secrets_are_refused_with_a_place_for_them() {
+fn error_for_secret_key_names_where_to_store_secrets() {
     for key in [
         "token",
         "s3-secret-key",
@@ -253,7 +250,7 @@ fn secrets_are_refused_with_a_place_for_them() {
 }
 
 #[test]
-fn example_with_every_key_set_is_valid_but_for_placeholders() {
+fn example_with_all_keys_uncommented_is_valid_except_for_placeholders() {
     let all = program();
     let text = example(&all);
     assert!(parse(&text).unwrap().is_empty());
@@ -277,7 +274,7 @@ fn example_with_every_key_set_is_valid_but_for_placeholders() {
 }
 
 #[test]
-fn settings_have_a_value_and_an_origin() {
+fn settings_report_value_and_origin() {
     let all = program();
     let file = File::parse("[run]\nthreads = 3\n", &all).unwrap();
     let in_force = Setting::in_force(&file, &all);
@@ -302,7 +299,7 @@ fn settings_have_a_value_and_an_origin() {
 }
 
 #[test]
-fn every_problem_of_a_damaged_file_has_a_line() {
+fn every_problem_in_a_damaged_file_has_a_line() {
     let all = program();
     let whole = example(&all).replace("\n#", "\n");
     let mut state = 0x2545_f491_4f6c_dd1d_u64;

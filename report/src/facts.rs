@@ -1,4 +1,4 @@
-//! Facts about a run, whether it was searched on one machine or in a cluster.
+//! The facts about a run that reports show. They are the same for a run on one machine and in a cluster.
 
 use crate::numbers::grouped;
 use hatebeam_game::Geometry;
@@ -15,26 +15,26 @@ pub struct Facts {
     pub evaluator: &'static str,
     /// Name of the evaluator's quiescence.
     pub quiescence: &'static str,
-    /// Run specification, as JSON.
+    /// Run specification in JSON.
     pub spec: String,
     /// Size of the wells.
     pub geometry: Geometry,
-    /// How the search ended, in words, or that it did not end yet.
+    /// Phrase that describes how the search ended, or that it has not ended yet.
     pub end: &'static str,
-    /// Committed depths, ascending.
+    /// Records of the committed depths, in ascending order.
     pub depths: Vec<DepthRecord>,
-    /// Scores of a whole depth, if they are available; or the reason why they cannot be read.
+    /// Scores at one depth, or the reason why they cannot be read; `None` if they are not available.
     pub scores: Option<Result<Scores, String>>,
 }
 
-/// Distribution of the scores of a depth.
+/// Distribution of the evaluator's scores at one depth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scores {
     /// The depth.
     pub depth: u32,
-    /// Number of its wells.
+    /// Number of wells at the depth.
     pub count: u64,
-    /// Number of wells with the lowest score.
+    /// Number of wells that have the lowest score.
     pub at_cut: usize,
     /// Median of the scores.
     pub median: i32,
@@ -43,18 +43,18 @@ pub struct Scores {
 }
 
 impl Facts {
-    /// Returns the most lines cleared by any game of the run.
+    /// Returns the number of rows cleared in the best game of the run.
     pub fn lines(&self) -> u32 {
         let lines = self.depths.iter().map(|depth| depth.best_lines);
         lines.max().map_or(0, u32::from)
     }
 
-    /// Returns the size of the stored tables.
+    /// Returns the total size of the stored tables in bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.depths.iter().map(|depth| depth.bytes).sum()
     }
 
-    /// Describes the search in words.
+    /// Returns a phrase that describes the search.
     pub fn about(&self) -> String {
         format!(
             "a beam of {} wells, evaluator {}, quiescence {}",

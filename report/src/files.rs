@@ -1,4 +1,4 @@
-//! The file formats of a game, and the names of its files.
+//! The file formats for a game, and the names of its files.
 
 use crate::facts::Facts;
 use crate::film::Film;
@@ -11,19 +11,19 @@ use thiserror::Error;
 /// A file format for a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The keys in Base2048, as the game prints them.
+    /// The keys in Base2048, the text format of the original game.
     Base2048,
-    /// The keys as letters.
+    /// The keys, one letter per key.
     Raw,
-    /// Every well and piece, as a [`Film`].
+    /// Every well and piece: the JSON of a [`Film`].
     Json,
     /// A picture of the game.
     Svg,
-    /// A page about the run: its specification, plots, and the game.
+    /// An HTML page about the run, with its specification, plots and the game.
     Html,
 }
 
-/// An unknown name of a format.
+/// Error for an unknown format name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown format {0:?}: choose base2048, raw, json, svg or html")]
 pub struct UnknownFormat(pub String);
@@ -58,7 +58,7 @@ impl Format {
         }
     }
 
-    /// Returns the contents of the file. The same run always gives the same bytes.
+    /// Returns the contents of the file. The same input always gives the same bytes.
     pub fn render(self, film: &Film, facts: &Facts) -> String {
         match self {
             Format::Base2048 => film.base2048.clone() + "\n",
@@ -66,7 +66,7 @@ impl Format {
                 let keys = film.turns.iter().map(|turn| turn.keys.as_str());
                 keys.chain(["\n"]).collect()
             }
-            // Serialization cannot fail: a film has only numbers, text and lists.
+            // Serialization cannot fail, because a film contains only numbers, text and lists.
             Format::Json => serde_json::to_string(film).unwrap_or_default() + "\n",
             Format::Svg => picture(film, &facts.about()),
             Format::Html => page(facts, Ok(film)),
@@ -90,7 +90,7 @@ impl FromStr for Format {
     }
 }
 
-/// Returns a stem without its date.
+/// Returns the file stem without the date.
 fn undated(film: &Film, width: u64) -> String {
     format!(
         "{:05}-lines-{:04}-pieces-{width}-wide-",
@@ -98,14 +98,14 @@ fn undated(film: &Film, width: u64) -> String {
     )
 }
 
-/// Returns the name of a game's files without the extension, such as
-/// `00148-lines-0412-pieces-25000000-wide-2026-11-21`. Sorted by name, files are sorted by lines cleared.
+/// Returns the stem of a game's files, which is their name without the extension, such as
+/// `00148-lines-0412-pieces-25000000-wide-2026-11-21`. Sorting files by name sorts them by the number of rows cleared.
 pub fn stem(film: &Film, width: u64, date: &str) -> String {
     undated(film, width) + date
 }
 
-/// Returns the stem of this game's existing files, if `files` contains one. With it, files that are written again on
-/// another day keep their date.
+/// Returns the stem of this game's replay file, if `files` contains one. A caller that writes the files again on another
+/// day can use this stem to keep the old date in the names.
 pub fn known_stem<'a>(
     film: &Film,
     width: u64,
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn stem_has_score_pieces_width_and_date() {
+    fn stem_contains_score_pieces_width_and_date() {
         let film = film();
         let stem = stem(&film, 25_000_000, "2026-11-21");
         let expected = format!(
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn existing_file_keeps_its_date() {
+    fn known_stem_keeps_date_of_existing_replay() {
         let film = film();
         let known = |names: &[&str]| known_stem(&film, 10, names.iter().copied());
         let existing = stem(&film, 10, "2026-01-31");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_is_deterministic_and_has_the_same_game() {
+    fn all_formats_are_deterministic_and_contain_the_same_game() {
         let (film, facts) = (film(), facts());
         let render = |format: Format| {
             let text = format.render(&film, &facts);

@@ -1,7 +1,7 @@
 //! A game as a film: every well, every piece, and the piece's position after each key.
 //!
-//! A player of a film's JSON does not need to know the rules: it draws the well of a turn, and on it the piece at a
-//! position of `path`. Rows are counted from the top, including the four above the bar; columns are counted from the left.
+//! A program that plays a film's JSON does not need to know the rules. For each turn, it draws the well and then the
+//! piece at each position of `path`. Row 0 is the topmost of the four rows above the bar, and column 0 is the leftmost.
 
 use hatebeam_game::{
     Encoding, Enemy, Game, Geometry, Key, Placement, Pressed, ROWS_ABOVE_BAR, ReplayError, Rules,
@@ -10,8 +10,8 @@ use hatebeam_game::{
 use serde::Serialize;
 use thiserror::Error;
 
-/// Maximum number of keys of a film. The longest known game against HATETRIS has about ten thousand; a film takes about
-/// a hundred bytes of memory for each key.
+/// Maximum number of keys in a film. The longest known game against HATETRIS has about ten thousand keys. A film uses
+/// about a hundred bytes of memory per key.
 pub const MAX_KEYS: usize = 1 << 18;
 
 /// A recorded game.
@@ -33,43 +33,43 @@ pub struct Film {
     pub keys: usize,
     /// Whether the game is over.
     pub over: bool,
-    /// Keys in Base2048, as the game prints them.
+    /// Keys in Base2048, the text format of the original game.
     pub base2048: String,
-    /// Turns, one for each piece, in order.
+    /// Turns in order, one per piece.
     pub turns: Vec<FilmTurn>,
-    /// All rows at the end, in the hex format of wells, including the rows above the bar.
+    /// Rows at the end of the film in the hex format of wells, including the rows above the bar.
     pub end: String,
 }
 
-/// One piece of the game.
+/// One piece of a film, from its appearance until it locks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FilmTurn {
-    /// Number of the piece, from 1.
+    /// Number of the piece, counted from 1.
     pub number: usize,
     /// Letter of the piece.
     pub piece: char,
-    /// Number of lines cleared before the piece.
+    /// Number of lines cleared before this piece.
     pub score: u32,
-    /// Well before the piece, in the format of [`Well::to_hex`](hatebeam_game::Well::to_hex).
+    /// Well before this piece, in the format of [`Well::to_hex`](hatebeam_game::Well::to_hex).
     pub well: String,
-    /// Keys pressed for the piece, as letters. The last key locks it, unless the replay ends first.
+    /// Letters of the keys pressed for this piece. The last key locks the piece, unless the replay ends earlier.
     pub keys: String,
-    /// The piece's cells `[column, row]` at the start of the turn and after each key that did not lock it. The last entry
-    /// is its resting place, once it is locked.
+    /// Cells of the piece as `[column, row]`, at the start of the turn and after each key that did not lock the piece.
+    /// If the piece is locked, the last entry is its resting place.
     pub path: Vec<[[i32; 2]; 4]>,
-    /// Number of lines cleared by the piece.
+    /// Number of lines that this piece clears.
     pub lines: u8,
 }
 
-/// Error of making a film.
+/// Error that occurs when making a film.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FilmError {
-    /// The replay cannot be read.
+    /// The replay cannot be decoded.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// The replay is longer than any known game.
-    #[error("the replay has {0} keys; the maximum is {MAX_KEYS}")]
+    /// The replay has more than [`MAX_KEYS`] keys.
+    #[error("the replay has {0} keys: it can have at most {MAX_KEYS}")]
     TooLong(usize),
 }
 
@@ -77,16 +77,16 @@ impl Film {
     /// Plays a replay in any encoding, from the empty well and by the current rules.
     ///
     /// # Errors
-    /// [`FilmError`].
+    /// Returns an error if the replay cannot be decoded or is too long.
     pub fn of(replay: &str, enemy: Enemy, geometry: Geometry) -> Result<Film, FilmError> {
         let (keys, _) = decode(replay)?;
         Film::of_game(Game::new(geometry, Rules::default(), enemy), &keys)
     }
 
-    /// Presses these keys in a game that has just begun.
+    /// Plays these keys in a game that has just begun. Keys after the end of the game are ignored.
     ///
     /// # Errors
-    /// [`FilmError::TooLong`].
+    /// Returns [`FilmError::TooLong`] if there are more than [`MAX_KEYS`] keys.
     pub fn of_game(mut game: Game, keys: &[Key]) -> Result<Film, FilmError> {
         if keys.len() > MAX_KEYS {
             return Err(FilmError::TooLong(keys.len()));
@@ -170,8 +170,8 @@ mod tests {
         Film::of(replay, Enemy::Hatetris, Geometry::STANDARD).unwrap()
     }
 
-    /// Computes the rows after a turn like a player that does not know the rules: fills the cells at the end of the path, and
-    /// removes full rows if no cell is above the bar.
+    /// Computes the rows after a turn like a program that does not know the rules: fills the cells at the end of the path,
+    /// and removes full rows if no cell is above the bar.
     fn rows_after(film: &Film, turn: &FilmTurn) -> Vec<u16> {
         let well = Well::from_hex(Geometry::STANDARD, &turn.well).unwrap();
         let mut rows = vec![0; film.above];
@@ -211,12 +211,12 @@ mod tests {
         assert_eq!(end, film.end);
         let letters: String = film.turns.iter().map(|turn| turn.keys.as_str()).collect();
         assert_eq!(letters, encode(&keys[..film.keys], Encoding::Raw));
-        // The Base2048 text has the same game.
+        // The Base2048 text encodes the same game.
         assert_eq!(self::film(&film.base2048), film);
     }
 
     #[test]
-    fn unlocked_piece_has_one_position_more_than_keys() {
+    fn unlocked_piece_has_one_more_position_than_keys() {
         let film = film("LLU");
         let turn = &film.turns[0];
         assert_eq!((film.over, film.pieces, film.keys), (false, 1, 3));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn film_starts_from_any_well_and_enemy() {
+    fn film_supports_any_starting_well_and_enemy() {
         let geometry = Geometry::new(6, 6).unwrap();
         let well = Well::from_picture(geometry, "#####.\n#.####\n").unwrap();
         let game = Game::from_well(geometry, Rules::default(), Enemy::Lovetris, &well).unwrap();
@@ -240,11 +240,11 @@ mod tests {
     }
 
     #[test]
-    fn invalid_or_too_long_replay_is_rejected() {
+    fn invalid_or_too_long_replays_are_rejected() {
         let of = |text: &str| Film::of(text, Enemy::Hatetris, Geometry::STANDARD);
         assert!(matches!(of(""), Err(FilmError::Replay(_))));
         assert!(matches!(of("no replay!"), Err(FilmError::Replay(_))));
-        // Sideways moves never end the game.
+        // Sideways moves never end the game, so all keys count.
         let long = "L".repeat(MAX_KEYS + 1);
         let error = of(&long).unwrap_err();
         assert!(matches!(error, FilmError::TooLong(_)));

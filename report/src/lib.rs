@@ -1,8 +1,7 @@
-//! The results of a run for people: its best game as a film, as a picture and as an HTML page, and the names of these
-//! files.
+//! Human-readable results of a run: its best game as a film, a picture and an HTML page, and the names of these files.
 //!
-//! Everything is made from a [`Film`], which was played by the exact rules, and from [`Facts`], which both a run on one
-//! machine and a run of a cluster can provide. This crate does not know where runs are stored.
+//! All results are made from a [`Film`], which is a game played by the exact rules, and from [`Facts`], the numbers of a
+//! run on one machine or in a cluster. This crate does not depend on where runs are stored.
 
 mod facts;
 mod files;

@@ -1,9 +1,9 @@
-//! Numbers in a format for people.
+//! Human-readable formats for numbers, sizes, durations and dates.
 
 use std::time::{Duration, SystemTime};
 use time::OffsetDateTime;
 
-/// Formats a size, such as "1.5 GB".
+/// Formats a size in bytes, such as "1.5 GB".
 pub fn bytes(number: u64) -> String {
     let (mut value, mut unit) = (number as f64, "B");
     for next in ["kB", "MB", "GB", "TB", "PB"] {
@@ -48,7 +48,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// Formats a number of things, such as "1 key" or "2 keys".
+/// Formats a number with its noun, such as "1 key" or "2 keys".
 pub fn count(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
@@ -56,7 +56,7 @@ pub fn count(number: u64, noun: &str) -> String {
     }
 }
 
-/// Formats the UTC date, such as "2026-11-21".
+/// Formats the UTC date of a time, such as "2026-11-21".
 pub fn date(time: SystemTime) -> String {
     let date = OffsetDateTime::from(time).date();
     let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
@@ -69,7 +69,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     #[test]
-    fn sizes_and_durations_are_short() {
+    fn sizes_and_durations_have_three_digits_and_a_unit() {
         for (number, text) in [
             (0, "0 B"),
             (999, "999 B"),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_utc() {
+    fn date_uses_utc() {
         for (seconds, text) in [
             (0, "1970-01-01"),
             (951_827_199, "2000-02-29"),

@@ -1,35 +1,35 @@
-//! A game as one picture: its last well, a plot of its score, and its wells in order.
+//! A picture of a game in SVG: its last well, a plot of its score, and its wells in order.
 //!
-//! Each cell has the colour of its piece, which shows how a well was built. A film does not store which piece filled a
-//! cell, so its pieces are placed again here. If the result differs from the film's next well, the film is right and
-//! the cell is grey.
+//! Each cell has the colour of its piece, which shows how the well was built. A film does not store which piece filled a
+//! cell, so this module places the pieces again. Where the result differs from the film's next well, the picture follows
+//! the film and draws filled cells in grey.
 
 use crate::film::{Film, FilmTurn};
 use crate::page::escaped;
 use std::fmt::Write as _;
 
-/// Maximum number of drawn wells, without the last one. A longer game is sampled evenly.
+/// Maximum number of small wells in the picture. A longer game is sampled evenly.
 const MOST_WELLS: usize = 96;
-/// Number of standard wells in a row.
+/// Number of small wells per row of the picture, for wells of the standard width.
 const IN_A_ROW: usize = 12;
-/// Size of a cell, in pixels like all sizes below.
+/// Size of a cell in a small well, in pixels like all sizes below.
 const CELL: usize = 6;
-/// Gap between two wells.
+/// Gap between two small wells.
 const GAP: usize = 16;
 /// Margin of the picture.
 const MARGIN: usize = 32;
-/// Height of the text below a well.
+/// Height of the text below a small well.
 const CAPTION: usize = 16;
-/// Size of a cell of the last well.
+/// Size of a cell in the enlarged last well.
 const BIG: usize = 18;
 /// Width of the plot.
 const PLOT_WIDTH: usize = 560;
 /// Height of the plot.
 const PLOT_HEIGHT: usize = 200;
 
-/// Letters of the pieces, in the order of the colours.
+/// Letters of the pieces. The index of a letter is the number of the piece's colour.
 const LETTERS: &str = "SZOILJT";
-/// Colour of a cell that belongs to no known piece.
+/// Number of the colour for cells whose piece is unknown.
 const GREY: u8 = 7;
 
 const STYLE: &str = "\
@@ -39,10 +39,10 @@ text{fill:#9aa4af;font:11px system-ui,sans-serif;text-anchor:middle}.h{fill:#e6e
 font-weight:700;text-anchor:start}.t{font-size:17px;text-anchor:start}.l{fill:none;stroke:#56b4e9;\
 stroke-width:2}.g{stroke:#323a44;fill:none}.b{stroke:#e4572e;stroke-dasharray:4 4}.e{text-anchor:end}";
 
-/// All rows of a well, top row first. A filled cell has a colour.
+/// All rows of a well, top row first. A filled cell contains the number of its colour.
 type Grid = Vec<Vec<Option<u8>>>;
 
-/// Draws a game as SVG. `about` describes the search that found it, and may be empty.
+/// Draws a game as SVG. `about` describes the search that found the game, and can be empty.
 pub fn picture(film: &Film, about: &str) -> String {
     let last = film.turns.len();
     let step = last.div_ceil(MOST_WELLS).max(1);
@@ -50,11 +50,11 @@ pub fn picture(film: &Film, about: &str) -> String {
     let mut drawn = 0usize;
     let mut grid = initial_grid(film);
     let (column, line) = (film.width * CELL + GAP, film.height * CELL + CAPTION + GAP);
-    // A row has more wells if they are narrow, so that rows always have about the same width.
+    // Narrower wells give more wells per row, so all pictures have about the same width.
     let in_a_row = (IN_A_ROW * (10 * CELL + GAP) / column).max(1);
     let head = MARGIN * 2 + (film.above + film.height) * BIG;
     for (index, turn) in film.turns.iter().enumerate() {
-        // Draw the well after `index` pieces.
+        // `grid` is the well after `index` pieces.
         if index % step == 0 {
             let (x, y) = (
                 drawn % in_a_row * column + MARGIN,
@@ -101,7 +101,7 @@ pub fn picture(film: &Film, about: &str) -> String {
     text
 }
 
-/// Draws the last well, enlarged and with the rows above the bar.
+/// Draws the last well enlarged, including the rows above the bar.
 fn draw_last_well(text: &mut String, film: &Film, grid: &Grid) {
     let _ = write!(text, "<g transform=\"translate({MARGIN} {MARGIN})\">");
     draw_grid(text, grid, film.width, BIG);
@@ -113,7 +113,7 @@ fn draw_last_well(text: &mut String, film: &Film, grid: &Grid) {
     );
 }
 
-/// Writes the score and the number of pieces, and plots the score by piece.
+/// Writes the score and the piece count, and plots the score against the number of pieces.
 fn draw_summary(text: &mut String, film: &Film, about: &str) {
     let left = MARGIN * 2 + film.width * BIG;
     let _ = writeln!(
@@ -157,7 +157,7 @@ fn draw_summary(text: &mut String, film: &Film, about: &str) {
     );
 }
 
-/// Draws the cells of rows as squares of this size, with one path for each colour.
+/// Draws the cells of the rows as squares of this size, with one path per colour.
 fn draw_grid(text: &mut String, rows: &[Vec<Option<u8>>], columns: usize, size: usize) {
     let _ = write!(
         text,
@@ -183,7 +183,7 @@ fn draw_grid(text: &mut String, rows: &[Vec<Option<u8>>], columns: usize, size: 
     }
 }
 
-/// Parses rows in hex. If the rows above the bar are missing, they are added as empty rows.
+/// Parses rows in hex. Adds the rows above the bar as empty rows if the text lacks them.
 fn parse_rows(film: &Film, hex: &str) -> Vec<Vec<bool>> {
     let digits = film.width.div_ceil(4).max(1);
     let row = |text: &[u8]| {
@@ -198,7 +198,7 @@ fn parse_rows(film: &Film, hex: &str) -> Vec<Vec<bool>> {
     rows
 }
 
-/// Returns the well before the first piece. Its cells are grey.
+/// Returns the well before the first piece, with grey cells.
 fn initial_grid(film: &Film) -> Grid {
     let hex = film.turns.first().map_or("", |turn| turn.well.as_str());
     let colour = |filled: bool| filled.then_some(GREY);
@@ -207,7 +207,7 @@ fn initial_grid(film: &Film) -> Grid {
         .collect()
 }
 
-/// Fills the cells of a locked piece with its colour, and removes full rows.
+/// Fills the cells of a locked piece with its colour and removes full rows. Then corrects the grid by the film's next well.
 fn place_piece(film: &Film, turn: &FilmTurn, grid: &mut Grid, next: Option<&FilmTurn>) {
     let colour = LETTERS.find(turn.piece).map_or(GREY, |at| at as u8);
     let is_locked = next.is_some() || film.over;
@@ -253,7 +253,7 @@ mod tests {
         all
     }
 
-    /// No cell is grey: the piece of every cell is known until the end.
+    /// A grey cell would mean that its piece is unknown.
     #[test]
     fn cells_of_record_game_have_the_colours_of_their_pieces() {
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn picture_shows_score_and_limited_number_of_wells() {
+    fn picture_shows_score_and_limits_number_of_wells() {
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
         let drawn = picture(&film, "a beam of <3> & more");
         for text in [
@@ -299,7 +299,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn any_game_in_any_well_is_drawn(
+        fn picture_draws_any_game_in_any_well(
             keys in prop::collection::vec(0..4usize, 1..400),
             width in 4..=16usize,
             height in 1..=16usize,

@@ -1,4 +1,4 @@
-//! The files of a game, and saving them anywhere.
+//! The files of a game, and how to save them in a folder or an object store.
 
 use crate::facts::Facts;
 use crate::files::{Format, known_stem, stem};
@@ -18,20 +18,20 @@ pub struct GameFile {
     pub text: String,
 }
 
-/// A game and the facts of its run, from which all files are made.
+/// A game and the facts about its run, from which the files in all formats are made.
 #[derive(Clone, Debug)]
 pub struct GameFiles {
     /// The game.
     pub film: Film,
-    /// Facts of the run.
+    /// Facts about the run.
     pub facts: Facts,
-    /// Name of the files without extension.
+    /// Name of the files without the extension.
     pub stem: String,
 }
 
 impl GameFiles {
-    /// Returns the files of a game. If `existing` has files of this game, their names are used again; otherwise the names
-    /// contain `date`.
+    /// Creates the files of a game. If `existing` contains the name of this game's replay file, all files get its stem;
+    /// otherwise their names contain `date`.
     pub fn new<'a>(
         film: Film,
         facts: Facts,
@@ -58,23 +58,23 @@ impl GameFiles {
     }
 }
 
-/// Where files are saved: a folder, an object store.
+/// A destination for files, such as a folder or an object store.
 pub trait FileSink: Send {
-    /// Error of saving a file.
+    /// Error that occurs when saving a file.
     type Error: Send;
 
     /// Saves a file.
     fn save(&mut self, file: &GameFile) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Reports a file that was skipped because it could not be saved.
+    /// Reports a file that could not be saved and is skipped.
     fn skip(&mut self, file: &GameFile, error: Self::Error);
 }
 
-/// Saves files in their order, and returns the names of the saved ones. The replay must be saved; other files that cannot
-/// be saved are skipped.
+/// Saves files in the given order, and returns the names of the saved files. Skips a file that cannot be saved, unless it
+/// is the replay.
 ///
 /// # Errors
-/// The error of saving the replay.
+/// Returns the sink's error if the replay ([`Format::Base2048`]) cannot be saved.
 pub async fn save_files<S: FileSink>(
     files: &[GameFile],
     sink: &mut S,
@@ -90,10 +90,13 @@ pub async fn save_files<S: FileSink>(
     Ok(names)
 }
 
-/// Does the same as [`save_files`] with a sink that blocks: the futures of its `save` never wait.
+/// Saves files like [`save_files`], with a blocking sink: the futures that its `save` returns are never pending.
 ///
 /// # Errors
-/// As for [`save_files`].
+/// Returns the same errors as [`save_files`].
+///
+/// # Panics
+/// Panics if a future of the sink is pending.
 pub fn save_files_blocking<S: FileSink>(
     files: &[GameFile],
     sink: &mut S,
@@ -101,7 +104,7 @@ pub fn save_files_blocking<S: FileSink>(
     let saving = pin!(save_files(files, sink));
     match saving.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(saved) => saved,
-        Poll::Pending => unreachable!("a sink that blocks does not wait"),
+        Poll::Pending => unreachable!("the futures of a blocking sink are never pending"),
     }
 }
 
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_existing_files_are_used_again() {
+    fn new_files_keep_names_of_existing_files() {
         let new = files(&[]);
         assert!(new.stem.ends_with("-10-wide-2026-11-21"), "{}", new.stem);
         let existing = new.stem.replace("2026-11-21", "2026-01-31");
@@ -143,7 +146,7 @@ mod tests {
         );
     }
 
-    /// Refuses one format.
+    /// A sink that refuses files in one format.
     struct Refusing {
         refused: Format,
         skipped: Vec<Format>,
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_replay_must_be_saved() {
+    fn save_fails_only_if_replay_cannot_be_saved() {
         let files = files(&[]).all();
         let save_except = |refused: Format| {
             let skipped = Vec::new();

@@ -149,7 +149,7 @@ fn config_check_lists_settings_and_their_sources() {
     for line in [
         "is valid",
         "[shared]\nstate",
-        "/there  HATEBEAM_STATE, which wins over line 2",
+        "/there  HATEBEAM_STATE, which takes precedence over line 2",
         "[run]\nthreads",
         "line 4",
         "[runs.list]\njson",

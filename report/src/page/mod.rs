@@ -1,5 +1,5 @@
-//! A page about a run, as one HTML file that loads nothing from the network. Without scripts everything is shown except
-//! the player of the best game and the values under the pointer.
+//! An HTML page about a run. The page is one file and loads nothing from the network. In a browser without scripts, only
+//! the player for the best game and the values under the pointer are missing.
 
 mod plot;
 
@@ -12,9 +12,9 @@ use plot::{Plot, Series, histogram};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Maximum number of drawn wells of the best game. A longer game is sampled evenly.
+/// Maximum number of wells of the best game that the page draws. A longer game is sampled evenly.
 const MOST_WELLS: usize = 400;
-/// Maximum number of plotted depths; this is more than a screen can show. A longer run is sampled evenly.
+/// Maximum number of depths in a plot, which is more than a screen can show. A longer run is sampled evenly.
 const MOST_POINTS: usize = 2000;
 
 /// Escapes text for HTML.
@@ -33,7 +33,7 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// Returns the HTML page of a run. `film` is its best game, or the reason why the game is not available.
+/// Returns the HTML page about a run. `film` is the best game, or the reason why the game is not available.
 pub fn page(facts: &Facts, film: Result<&Film, &str>) -> String {
     let mut body = String::new();
     head(&mut body, facts, film.ok());
@@ -51,7 +51,7 @@ pub fn page(facts: &Facts, film: Result<&Film, &str>) -> String {
     )
 }
 
-/// Appends the specification and the results of the run.
+/// Appends the specification, the results and the replay of the run.
 fn head(page: &mut String, facts: &Facts, film: Option<&Film>) {
     let depths = &facts.depths;
     let score = film.map_or(facts.lines(), |film| film.score);
@@ -108,7 +108,7 @@ fn plots(page: &mut String, facts: &Facts) {
     page.push_str("</div>\n");
 }
 
-/// Computes a value of every depth, and keeps at most [`MOST_POINTS`] of them and the last one.
+/// Computes a value for every depth, and keeps an even sample of at most [`MOST_POINTS`] values and the last value.
 fn series(
     name: &'static str,
     depths: &[DepthRecord],
@@ -126,7 +126,7 @@ fn series(
     }
 }
 
-/// Returns the plots of the wells: lines, evaluator scores and stack height.
+/// Returns the plots about the wells: lines cleared, evaluator scores and stack height.
 fn score_plots(geometry: Geometry, depths: &[DepthRecord]) -> [Plot; 3] {
     let scaled = |eval: i32| f64::from(eval) / SCALE;
     [
@@ -157,7 +157,7 @@ fn score_plots(geometry: Geometry, depths: &[DepthRecord]) -> [Plot; 3] {
     ]
 }
 
-/// Returns the plots of the work: number of wells, time and storage.
+/// Returns the plots about the work: wells, children, time and storage.
 fn resource_plots(depths: &[DepthRecord]) -> [Plot; 5] {
     let mut total = 0.0;
     let total_time = series("seconds", depths, |record| {
@@ -198,7 +198,7 @@ fn resource_plots(depths: &[DepthRecord]) -> [Plot; 5] {
     ]
 }
 
-/// Appends the distribution of the scores of a depth.
+/// Appends the distribution of the evaluator's scores at one depth.
 fn scores(page: &mut String, scores: Option<&Result<Scores, String>>) {
     let Some(scores) = scores else {
         return;
@@ -217,14 +217,14 @@ fn scores(page: &mut String, scores: Option<&Result<Scores, String>>) {
     };
     let _ = writeln!(
         page,
-        "<p>Depth {} has {} wells. {} of them have exactly the score of the cut, where a hash decides \
-         which wells stay.</p>",
+        "<p>Depth {} has {} wells. {} of them have exactly the score of the cut. Among wells with this score, a \
+         hash decides which ones are kept.</p>",
         scores.depth, scores.count, scores.at_cut
     );
     histogram(page, &scores.values, scores.median, SCALE);
 }
 
-/// Appends the wells of the best game and its player.
+/// Appends a player for the best game, and drawings of its wells.
 fn game(page: &mut String, geometry: Geometry, film: Result<&Film, &str>) {
     page.push_str("<h2>The best game</h2>\n");
     let film = match film {
@@ -273,7 +273,7 @@ fn game(page: &mut String, geometry: Geometry, film: Result<&Film, &str>) {
     );
 }
 
-/// Draws a well given in hex as a small SVG, with one rectangle for each run of filled cells in a row.
+/// Draws a well given in hex as a small SVG, with one rectangle for each group of adjacent filled cells in a row.
 fn draw_well(geometry: Geometry, hex: &str) -> String {
     let (width, height) = (geometry.width(), geometry.height());
     let well = Well::from_hex(geometry, hex).unwrap_or(Well::EMPTY);

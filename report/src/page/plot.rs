@@ -1,21 +1,21 @@
-//! Plots as SVG.
+//! SVG plots for the HTML page.
 
 use super::escaped;
 use std::fmt::Write as _;
 
-/// Width of a plot. `script.js` repeats the horizontal sizes.
+/// Width of a plot. `script.js` contains copies of this width and of the horizontal margins.
 const WIDTH: f64 = 460.0;
 /// Height of a plot.
 const HEIGHT: f64 = 260.0;
-/// Margins for the labels.
+/// Margins for the axis labels.
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 34.0;
-/// Number of bars of a histogram.
+/// Number of bars in a histogram.
 const BARS: usize = 80;
 
-/// A line of a plot.
+/// One line in a plot.
 pub(super) struct Series {
     pub(super) name: &'static str,
     /// Pairs of depth and value.
@@ -29,7 +29,7 @@ pub(super) struct Plot {
     pub(super) series: Vec<Series>,
 }
 
-/// Returns about five round numbers within a range.
+/// Returns about five round numbers within the range, for the labels of an axis.
 fn ticks(range: &Range) -> Vec<f64> {
     let (low, high) = (range.low, range.high);
     let span = (high - low).max(1e-9);
@@ -66,20 +66,20 @@ fn short(value: f64) -> String {
     text + unit
 }
 
-/// A frame with axes, which maps values to coordinates.
+/// The axes of a plot, which map values to coordinates.
 struct Frame {
     x: Range,
     y: Range,
 }
 
-/// The values that an axis covers.
+/// The lowest and the highest value on an axis.
 struct Range {
     low: f64,
     high: f64,
 }
 
 impl Range {
-    /// Returns the position of a value in the range: 0 for the lowest value, 1 for the highest.
+    /// Returns the relative position of a value: 0 for the lowest value of the range, and 1 for the highest.
     fn share(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low).max(1e-9)
     }
@@ -133,7 +133,7 @@ impl Frame {
     }
 }
 
-/// Returns the range of the values. It starts at 0 if the lowest value is positive and below half the highest.
+/// Returns the range of the values. The range starts at 0 if the lowest value is positive and less than half the highest.
 fn range(values: impl Iterator<Item = f64>) -> Range {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
@@ -154,7 +154,7 @@ fn range(values: impl Iterator<Item = f64>) -> Range {
 }
 
 impl Plot {
-    /// Appends the plot with its title and legend to the page.
+    /// Appends the plot with its title and legend to the page. The horizontal axis starts at `first`.
     pub(super) fn draw(&self, page: &mut String, first: f64) {
         let all = || self.series.iter().flat_map(|series| &series.points);
         let last = all().map(|(x, _)| *x).fold(first, f64::max);
@@ -198,7 +198,7 @@ impl Plot {
     }
 }
 
-/// Appends a histogram of the scores, with a line at the median, to the page.
+/// Appends a histogram of the scores to the page, with a vertical line at the median.
 pub(super) fn histogram(page: &mut String, scores: &[i32], median: i32, scale: f64) {
     let low = scores.iter().copied().min().unwrap_or(0);
     let high = scores.iter().copied().max().unwrap_or(0);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_few_digits() {
+    fn short_keeps_few_digits() {
         for (value, text) in [
             (0.0, "0"),
             (0.25, "0.250"),

@@ -1,5 +1,5 @@
 "use strict";
-// Show the values under the pointer.
+// Show the values of a plot at the depth under the pointer.
 for (const figure of document.querySelectorAll(".plots .card")) {
   const svg = figure.querySelector("svg"), out = figure.querySelector("output"), hair = svg.querySelector(".hair");
   const lines = [...svg.querySelectorAll(".line")].map(line => ({
@@ -7,7 +7,7 @@ for (const figure of document.querySelectorAll(".plots .card")) {
     values: line.dataset.values.split(",").map(pair => pair.split(/:(.*)/s).slice(0, 2)),
   }));
   const first = +lines[0].values[0][0], last = Math.max(first + 1, +lines[0].values.at(-1)[0]);
-  // The left and the right end of the horizontal axis; the width of a plot is 460 (plot.rs).
+  // Left and right end of the horizontal axis. A plot is 460 wide (see plot.rs).
   const left = 58, right = 448;
   svg.addEventListener("pointermove", event => {
     const box = svg.getBoundingClientRect();
