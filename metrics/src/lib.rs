@@ -1,8 +1,9 @@
 //! The metrics that hatebeam's processes export to Prometheus.
 //!
-//! [`list`] defines every metric in one place: its name, kind, unit, labels and meaning. A test compares the list with
-//! `docs/metrics.md`. A process [registers](Registry) its groups of metrics, updates them where things happen, and
-//! [serves](Server) them as text. There is no global state: two workers in one process count separately.
+//! [`list`] defines the name, kind, unit, labels and meaning of every metric. A test compares it with
+//! `docs/metrics.md`. A process [registers](Registry) its groups of metrics, updates them when events happen,
+//! and [serves](Server) them as text. There is no global state: two workers in one process have separate
+//! metrics.
 
 pub mod list;
 mod process;

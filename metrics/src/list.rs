@@ -1,14 +1,14 @@
-//! The list of all metrics, the only place that names them.
+//! The list of all metrics, which is the only place that defines their names.
 //!
-//! `docs/metrics.md` shows this list to users; a test compares the two. No label names a shard or a depth, because each
-//! of them would add a time series that stays for ever.
+//! `docs/metrics.md` shows this list to users, and a test compares the two. No label identifies a shard or a
+//! depth, because each shard or depth would add a time series that is never removed.
 
 use crate::registry::{
     Counter, Definition, Gauge, Histogram, Info, Labeled, Metric, Registry, Seconds,
 };
 
-/// Defines a group of metrics. Each line is `field: Kind, "name" [in unit] [by label ["value" ...]] [with label ...],
-/// "meaning";`.
+/// Defines a group of metrics. Each line has the form `field: Kind, "name" [in unit] [by label ["value" ...]]
+/// [with label ...], "meaning";`.
 macro_rules! group {
     ($(#[$doc:meta])* $group:ident {
         $($field:ident: $kind:ty, $base:literal
@@ -31,10 +31,11 @@ macro_rules! group {
                 help: $help,
             }),*];
 
-            /// Adds the group to a registry. Call it once per registry, because each name may appear only once.
+            /// Adds the group to a registry. Call this function only once per registry, because names must be
+            /// unique.
             pub fn register(registry: &Registry) -> $group {
                 let mut definitions = Self::DEFINITIONS.iter();
-                // Fields and definitions have the same order.
+                // Fields and definitions are in the same order.
                 let mut next = || definitions.next().unwrap_or(&Self::DEFINITIONS[0]);
                 $group {
                     $($field: registry.register(next()),)*
@@ -45,19 +46,19 @@ macro_rules! group {
 }
 
 group! {
-    /// State of the current run, or of the last one. Exported by a coordinator and by a search on one machine.
+    /// State of the current or last run, exported by a coordinator or by a search on one machine.
     RunMetrics {
         info: Info, "run_info" with run state, "Run that the other run metrics describe; always 1, absent until a run starts";
         depth: Gauge, "run_depth", "Last committed depth";
         width: Gauge, "run_width_wells", "Beam width";
-        wells: Gauge, "run_wells", "Wells of the last committed depth";
+        wells: Gauge, "run_wells", "Wells at the last committed depth";
         best_lines: Gauge, "run_best_lines", "Most lines cleared by any game so far";
         stored: Gauge, "run_stored" in bytes, "Size of the run's wells in storage";
         searched: Gauge, "run_searched" in seconds, "Search time so far, over all processes that worked on the run";
         depth_wells: Gauge, "run_depth_wells", "Wells to expand for the depth in progress";
         depth_wells_expanded: Gauge, "run_depth_wells_expanded", "Wells expanded for the depth in progress";
         depths: Counter, "run_depths", "Depths committed by this process";
-        children: Counter, "run_children", "Distinct children of each well, summed over the depths committed by this process";
+        children: Counter, "run_children", "Distinct children per well, summed over all wells of the depths committed by this process";
         depth_seconds: Histogram, "run_depth" in seconds, "Duration of the depths committed by this process";
         cost: Labeled<Gauge>, "run_cost" in dollars by part ["machines" "requests" "storage"],
             "Cost so far, without machines of unknown price; 0 for a search on one machine";
@@ -109,7 +110,7 @@ group! {
             "Wells that the worker has expanded for the depth in progress";
         candidates: Gauge, "worker_candidate_tables" in bytes, "Memory used by the candidate tables, which collect children";
         expanded: Counter, "worker_wells_expanded", "Wells expanded";
-        children: Counter, "worker_children", "Distinct children of each expanded well, summed over the wells";
+        children: Counter, "worker_children", "Distinct children per expanded well, summed over all wells";
         offered: Counter, "worker_children_offered", "Children that were passed to a candidate table of this worker";
         sent: Counter, "worker_children_sent", "Children sent to other workers";
         received: Counter, "worker_children_received", "Children received from other workers";
@@ -134,7 +135,7 @@ group! {
 }
 
 group! {
-    /// Metrics of a process's use of the object store.
+    /// Metrics of a process's object store operations.
     ObjectMetrics {
         operations: Labeled<Counter>, "objects_operations" by operation ["put" "get" "list" "delete"],
             "Successful operations: objects written, read and deleted, and listings";
@@ -157,7 +158,8 @@ group! {
     }
 }
 
-/// Returns the groups that a process exports. `process` is the value of the label `process` of `hatebeam_build_info`.
+/// Returns the groups of metrics that a process exports. `process` is the value of the label `process` in
+/// `hatebeam_build_info`.
 pub fn of_process(process: &str) -> Vec<&'static [Definition]> {
     match process {
         "coordinator" => vec![

@@ -1,14 +1,15 @@
-//! Metrics of the process itself, read from `/proc`. On systems other than Linux they stay 0.
+//! Metrics of the process itself, read from `/proc`. On systems other than Linux, most of them are always 0.
 
 use crate::{ProcessMetrics, Registry};
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Ticks per second of the times in `/proc`. The kernel's interface uses 100 on every processor that Rust supports,
-/// whatever the frequency of the kernel's own timer.
+/// Number of ticks per second in the times that `/proc` reports. The kernel's interface uses 100 on every
+/// processor that Rust supports, independent of the kernel's timer frequency.
 const TICKS: f64 = 100.0;
 
-/// Registers the metrics of this process; `process` and `version` become labels of `hatebeam_build_info`.
+/// Registers and updates the metrics of this process. `process` and `version` become labels of
+/// `hatebeam_build_info`.
 pub fn watch_process(registry: &Registry, process: &'static str, version: &'static str) {
     let metrics = ProcessMetrics::register(registry);
     let started = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -26,7 +27,7 @@ pub fn watch_process(registry: &Registry, process: &'static str, version: &'stat
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         metrics.cpu.set(cpu_seconds(&stat).unwrap_or(0.0));
         let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-        // One of them belongs to the listing itself.
+        // One open file belongs to the directory listing itself.
         metrics.open_fds.set(open.saturating_sub(1) as u64);
     });
 }
@@ -39,8 +40,9 @@ fn resident_bytes(status: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Returns the time spent in user mode and in the kernel: fields 14 and 15 of `/proc/self/stat`. The second field is the
-/// program's name in parentheses and may itself contain parentheses and spaces.
+/// Returns the time spent in user mode and in the kernel, which are fields 14 and 15 of `/proc/self/stat`.
+/// Skips the second field first: it is the program's name in parentheses, which may contain parentheses and
+/// spaces.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();

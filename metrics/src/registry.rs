@@ -1,4 +1,4 @@
-//! The kinds of metrics, and the registry that holds those of a process.
+//! The kinds of metrics, and the registry that contains the metrics of a process.
 
 use prometheus_client::encoding::EncodeMetric;
 use prometheus_client::encoding::text::encode;
@@ -16,22 +16,23 @@ use std::time::Duration;
 /// Name, unit, kind, labels and meaning of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Name without the unit, and without the `_total` of a counter.
+    /// Name without the unit and without a counter's suffix `_total`.
     pub base: &'static str,
-    /// `seconds`, `bytes` or `dollars`; empty if the metric counts things.
+    /// Unit: `seconds`, `bytes` or `dollars`, or empty for a plain number.
     pub unit: &'static str,
-    /// `counter`, `gauge` or `histogram`.
+    /// Kind: `counter`, `gauge` or `histogram`.
     pub kind: &'static str,
     /// Names of the labels.
     pub labels: &'static [&'static str],
     /// Values of the only label, if they are known in advance.
     pub values: &'static [&'static str],
-    /// Meaning, without a full stop at the end.
+    /// Meaning, without a trailing full stop.
     pub help: &'static str,
 }
 
 impl Definition {
-    /// Returns the name that queries use. A histogram's series append `_bucket`, `_sum` and `_count` to it.
+    /// Returns the name used in queries. The series of a histogram append `_bucket`, `_sum` or `_count` to
+    /// this name.
     pub fn name(&self) -> String {
         let mut name = self.base.to_owned();
         if !self.unit.is_empty() {
@@ -45,7 +46,7 @@ impl Definition {
     }
 }
 
-/// A type of metric that can be registered under a definition.
+/// A type of metric that can be registered with a definition.
 pub(crate) trait Metric: Clone {
     const KIND: &'static str;
 
@@ -67,17 +68,17 @@ fn register_any<M: prometheus_client::registry::Metric>(
     registry.register_with_unit(base, help, unit, metric);
 }
 
-/// A number that only grows.
+/// A number that only increases.
 #[derive(Clone, Debug, Default)]
 pub struct Counter(AnyCounter<u64, AtomicU64>);
 
 impl Counter {
-    /// Adds to the count.
+    /// Increases the count by `more`.
     pub fn add(&self, more: u64) {
         self.0.inc_by(more);
     }
 
-    /// Sets the count to a total that is kept elsewhere.
+    /// Sets the count to a total that is maintained elsewhere.
     pub fn set(&self, count: u64) {
         self.0.inner().store(count, Ordering::Relaxed);
     }
@@ -93,7 +94,7 @@ impl Metric for Counter {
     }
 }
 
-/// A counter of time.
+/// A counter of time, in seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Seconds(AnyCounter<f64, AtomicU64>);
 
@@ -103,7 +104,7 @@ impl Seconds {
         self.0.inc_by(more.as_secs_f64());
     }
 
-    /// Sets the time to a total that is kept elsewhere.
+    /// Sets the time to a total that is maintained elsewhere.
     pub fn set(&self, seconds: f64) {
         self.0.inner().store(seconds.to_bits(), Ordering::Relaxed);
     }
@@ -119,7 +120,7 @@ impl Metric for Seconds {
     }
 }
 
-/// A number that can grow and shrink.
+/// A number that can increase and decrease.
 #[derive(Clone, Debug, Default)]
 pub struct Gauge(AnyGauge<f64, AtomicU64>);
 
@@ -129,12 +130,12 @@ impl Gauge {
         self.set_f64(value as f64);
     }
 
-    /// Returns the value without its fraction.
+    /// Returns the value, rounded down to an integer.
     pub fn get(&self) -> u64 {
         self.0.get() as u64
     }
 
-    /// Sets a value that may have a fraction.
+    /// Sets the value, which may have a fractional part.
     pub fn set_f64(&self, value: f64) {
         self.0.set(value);
     }
@@ -155,25 +156,25 @@ impl Metric for Gauge {
 pub struct Histogram(AnyHistogram);
 
 impl Histogram {
-    /// Adds a duration.
+    /// Adds a duration to the distribution.
     pub fn observe(&self, took: Duration) {
         self.observe_seconds(took.as_secs_f64());
     }
 
-    /// Adds a duration given in seconds.
+    /// Adds a duration in seconds to the distribution.
     pub fn observe_seconds(&self, seconds: f64) {
         self.0.observe(seconds);
     }
 }
 
-/// Returns a histogram whose 13 buckets end at 1 and 3 times the powers of ten, from 1 ms (a depth of a narrow beam) to
-/// 1000 s.
+/// Returns a histogram with 13 buckets from 1 ms (a depth of a narrow beam) to 1000 s. The upper bounds are 1
+/// and 3 times powers of ten.
 fn durations() -> AnyHistogram {
     let mut bounds: Vec<f64> = exponential_buckets(0.001, 10.0, 6).collect();
     bounds.extend(exponential_buckets(0.003, 10.0, 6));
     bounds.push(1000.0);
     bounds.sort_by(f64::total_cmp);
-    // Multiplication by powers of ten is inexact in floating point: round the bounds.
+    // Round the bounds, because multiplying floating-point numbers by powers of ten is inexact.
     AnyHistogram::new(bounds.iter().map(|bound| (bound * 1e6).round() / 1e6))
 }
 
@@ -189,7 +190,7 @@ impl Metric for Histogram {
 
 type Label = [(&'static str, &'static str); 1];
 
-/// One metric for each value of a label. All values are known in advance.
+/// A group of metrics, one for each value of a label. All values are known in advance.
 #[derive(Clone, Debug)]
 pub struct Labeled<M> {
     label: &'static str,
@@ -198,20 +199,20 @@ pub struct Labeled<M> {
 }
 
 impl<M> Labeled<M> {
-    /// Returns the metric of a value, or `None` if the label does not have this value.
+    /// Returns the metric for a label value, or `None` if the label does not have this value.
     pub fn get(&self, value: &str) -> Option<&M> {
         let mut all = self.iter();
         all.find_map(|(known, metric)| (known == value).then_some(metric))
     }
 
-    /// Returns an iterator over all values and their metrics.
+    /// Returns an iterator over all label values and their metrics.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &M)> {
         self.values.iter().copied().zip(&self.metrics)
     }
 }
 
 impl Labeled<Counter> {
-    /// Adds to the counter of a value.
+    /// Increases the counter for a label value.
     pub fn add(&self, value: &str, more: u64) {
         debug_assert!(self.get(value).is_some(), "unknown {}: {value}", self.label);
         if let Some(counter) = self.get(value) {
@@ -221,7 +222,7 @@ impl Labeled<Counter> {
 }
 
 impl Labeled<Histogram> {
-    /// Adds a duration to the histogram of a value.
+    /// Adds a duration to the histogram for a label value.
     pub fn observe(&self, value: &str, took: Duration) {
         debug_assert!(self.get(value).is_some(), "unknown {}: {value}", self.label);
         if let Some(histogram) = self.get(value) {
@@ -230,9 +231,9 @@ impl Labeled<Histogram> {
     }
 }
 
-/// A metric that [`Labeled`] can hold.
+/// A metric that [`Labeled`] can contain.
 pub(crate) trait Series: Metric {
-    /// The library's type of this metric.
+    /// The underlying library type of this metric.
     type Raw: Clone + EncodeMetric + TypedMetric + fmt::Debug + Send + Sync + 'static;
 
     fn new_raw() -> Self::Raw;
@@ -279,7 +280,8 @@ impl Series for Histogram {
 impl<M: Series> Metric for Labeled<M> {
     const KIND: &'static str = M::KIND;
 
-    /// Creates every series at once. A series that appeared only with its first event would make rates miss that event.
+    /// Creates all series immediately. If a series were created only when its first event happens, rates
+    /// would miss that event.
     fn register(definition: &Definition, registry: &mut AnyRegistry) -> Labeled<M> {
         let label = definition.labels.first().copied().unwrap_or("kind");
         let family: Family<Label, M::Raw, fn() -> M::Raw> =
@@ -297,13 +299,14 @@ impl<M: Series> Metric for Labeled<M> {
     }
 }
 
-/// Text about a process, as labels of a series whose value is 1.
+/// Text about a process, exported as the labels of a series whose value is 1.
 #[derive(Clone, Debug, Default)]
 pub struct Info(Family<Vec<(&'static str, String)>, AnyGauge<f64, AtomicU64>>);
 
 impl Info {
-    /// Replaces the labels. To update them, call this from [`Registry::before_scrape`]: a scrape between the removal of
-    /// the old series and the creation of the new one would find neither.
+    /// Replaces the labels. Call this method from a [`Registry::before_scrape`] callback when updating
+    /// labels. Otherwise, a scrape between the removal of the old series and the creation of the new one
+    /// would find neither.
     pub fn set(&self, labels: Vec<(&'static str, String)>) {
         self.0.clear();
         self.0.get_or_create(&labels).set(1.0);
@@ -328,7 +331,7 @@ struct Registered {
     refresh: Vec<Refresh>,
 }
 
-/// The metrics of a process. Clones share them.
+/// The metrics of a process. Clones share the same metrics.
 #[derive(Clone, Default)]
 pub struct Registry {
     registered: Arc<Mutex<Registered>>,
@@ -351,16 +354,17 @@ impl Registry {
         M::register(definition, &mut self.lock().metrics)
     }
 
-    /// Calls `refresh` before each scrape. It updates metrics whose values are kept elsewhere, and must neither block nor
-    /// scrape.
+    /// Registers a callback that runs before each scrape. It can update metrics whose values are maintained
+    /// elsewhere, and must neither block nor scrape.
     pub fn before_scrape(&self, refresh: impl Fn() + Send + Sync + 'static) {
         self.lock().refresh.push(Box::new(refresh));
     }
 
-    /// Returns all metrics as text in the OpenMetrics format, which is Prometheus' own format with units.
+    /// Returns all metrics as text in the OpenMetrics format, which extends Prometheus' own format with
+    /// units.
     ///
     /// # Errors
-    /// The library's error if it cannot encode a metric. None of the metrics here is known to cause one.
+    /// Returns an error if the library cannot encode a metric. No metric in this crate is known to cause one.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let registered = self.lock();
         registered.refresh.iter().for_each(|refresh| refresh());

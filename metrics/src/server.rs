@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// Each connection serves one request.
+/// Limits of the server. Each connection serves only one request.
 const LIMITS: Limits = Limits {
     connections: 32,
     header_timeout: Duration::from_secs(10),
@@ -21,20 +21,21 @@ const LIMITS: Limits = Limits {
     buffer: 16 << 10,
     keep_alive: false,
 };
-/// Media type of OpenMetrics.
+/// Media type of the OpenMetrics format.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A metrics server that is already listening.
+/// A metrics server that is listening, but serves requests only once [`Server::serve`] runs.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     registry: Registry,
 }
 
-/// Starts to listen at `address`; port 0 means any free port. Must be called within a runtime.
+/// Starts to listen at `address`. Use port 0 to pick any free port. This function must be called within a
+/// tokio runtime.
 ///
 /// # Errors
-/// The operating system's error if it cannot listen there.
+/// Returns the operating system's error if the address cannot be bound.
 pub async fn bind(address: SocketAddr, registry: &Registry) -> io::Result<Server> {
     Ok(Server {
         listener: TcpListener::bind(address).await?,
@@ -53,7 +54,7 @@ impl Server {
     /// Returns the URL of the metrics.
     ///
     /// # Errors
-    /// The operating system's error if it does not report the socket's address.
+    /// Returns the operating system's error if the socket's address cannot be determined.
     pub fn url(&self) -> io::Result<String> {
         Ok(format!("http://{}/metrics", self.listener.local_addr()?))
     }
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn server_answers_known_paths_and_survives_bad_requests() {
+    async fn server_responds_to_known_paths_and_survives_bad_requests() {
         let registry = Registry::default();
         crate::watch_process(&registry, "run", "0");
         let server = bind("127.0.0.1:0".parse().unwrap(), &registry)
@@ -116,7 +117,8 @@ mod tests {
                 "{answer}"
             );
         }
-        // More silent clients than the limit: the next client is served once they have disconnected.
+        // Open more silent connections than the limit allows. The next client must be served once they have
+        // been closed.
         let mut silent = Vec::new();
         for _ in 0..LIMITS.connections + 3 {
             silent.push(TcpStream::connect(address).await.unwrap());

@@ -1,4 +1,4 @@
-//! Checks the list of metrics, and that the tables of `docs/metrics.md` show exactly this list.
+//! Tests that the list of metrics is valid, and that the tables in `docs/metrics.md` show exactly this list.
 
 use hatebeam_metrics::list::of_process;
 use hatebeam_metrics::{
@@ -52,7 +52,7 @@ fn documentation_shows_every_metric() {
 }
 
 #[test]
-fn names_are_valid_and_unique_in_a_process() {
+fn names_are_valid_and_unique_per_process() {
     for process in ["coordinator", "worker", "run"] {
         let mut names = BTreeSet::new();
         for metric in of_process(process).into_iter().flatten() {
@@ -70,7 +70,7 @@ fn names_are_valid_and_unique_in_a_process() {
                 ["", "seconds", "bytes", "dollars"].contains(&metric.unit),
                 "{name}"
             );
-            // The library appends the full stop.
+            // The library adds the full stop.
             assert!(
                 !metric.help.is_empty() && !metric.help.ends_with('.'),
                 "{name}"

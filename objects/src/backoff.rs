@@ -4,10 +4,10 @@ use crate::options::Options;
 use crate::random::Random;
 use std::time::Duration;
 
-/// Longest wait.
+/// Maximum wait between two attempts.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Attempts left, and the wait before the next one.
+/// Counts the attempts of an operation and computes the waits between them.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     first_wait: Duration,
@@ -17,7 +17,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Returns the state before the first attempt.
+    /// Creates the state before the first attempt.
     pub(crate) fn new(options: &Options) -> Backoff {
         Backoff {
             first_wait: options.first_wait,
@@ -32,7 +32,8 @@ impl Backoff {
         self.attempt
     }
 
-    /// Waits before the next attempt, about twice as long each time. Returns false if none is left.
+    /// Waits before the next attempt. Each wait is about twice as long as the previous one. Returns `false`
+    /// without waiting if no attempts are left.
     pub(crate) async fn wait(&mut self) -> bool {
         if self.attempt >= self.max_attempts {
             return false;
@@ -42,13 +43,14 @@ impl Backoff {
             .saturating_mul(1 << (self.attempt - 1).min(20))
             .min(LONGEST);
         self.attempt += 1;
-        // Between half and all of it, so that clients that failed together do not return together.
+        // Wait a random time between half of `whole` and all of it, so that clients that failed together do
+        // not retry together.
         let part = 512 + (self.random.number() % 513) as u32;
         tokio::time::sleep(whole / 1024 * part).await;
         true
     }
 
-    /// Counts attempts from the first again.
+    /// Restarts the count, so that the current attempt is number 1 again.
     #[cfg(feature = "s3")]
     pub(crate) fn reset(&mut self) {
         self.attempt = 1;
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waits_double_up_to_twenty_seconds_and_end_after_the_last_attempt() {
+    async fn waits_double_up_to_twenty_seconds_until_attempts_run_out() {
         let waits = waits(1).await;
         assert_eq!(waits.len(), 8);
         for (number, wait) in waits.into_iter().enumerate() {
@@ -104,7 +106,7 @@ mod tests {
 
     #[cfg(feature = "s3")]
     #[tokio::test(start_paused = true)]
-    async fn reset_gives_all_attempts_again() {
+    async fn reset_restores_all_attempts() {
         let mut backoff = Backoff::new(&options(1));
         while backoff.wait().await {}
         backoff.reset();

@@ -1,21 +1,22 @@
-//! Length and checksum of an object.
+//! Lengths and checksums of objects.
 
 use crc_fast::{CrcAlgorithm, Digest};
 use std::fmt;
 use std::num::ParseIntError;
 use std::str::FromStr;
 
-/// Checksum of an object's bytes: CRC-64/NVME.
+/// CRC-64/NVME checksum of an object's bytes.
 ///
-/// It detects faults of disks, memory and networks. It does not protect against an attacker, who could write
-/// another manifest as well. It runs at tens of gigabytes a second; SHA-256 runs at one or two and would limit
-/// uploads. It misses one damaged object in 2⁶⁴; a CRC-32 misses one in 2³². S3 computes the same checksum of its own
+/// It detects faults of disks, memory and networks. It does not protect against an attacker, who could also
+/// replace the checksum in the manifest. It is computed at tens of gigabytes per second. SHA-256 would limit
+/// uploads, because it is computed at one or two gigabytes per second. The checksum fails to detect one
+/// damaged object in 2⁶⁴, whereas a CRC-32 fails to detect one in 2³². S3 computes the same checksum for its
 /// objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Checksum(pub u64);
 
 impl Checksum {
-    /// Computes the checksum of these bytes.
+    /// Computes the checksum of the given bytes.
     pub fn of(bytes: &[u8]) -> Checksum {
         Checksum(crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes))
     }
@@ -30,23 +31,24 @@ impl fmt::Display for Checksum {
 impl FromStr for Checksum {
     type Err = ParseIntError;
 
-    /// Parses hex digits, the format of `Display`.
+    /// Parses hexadecimal digits, the format of the `Display` implementation.
     fn from_str(text: &str) -> Result<Checksum, ParseIntError> {
         u64::from_str_radix(text, 16).map(Checksum)
     }
 }
 
-/// Length and checksum of a stored object, for a manifest. A reader compares them with the bytes it gets.
+/// Length and checksum of a stored object, for recording in a manifest. A reader compares them with the bytes
+/// that it receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stored {
-    /// The length in bytes.
+    /// Length in bytes.
     pub bytes: u64,
     /// The checksum.
     pub checksum: Checksum,
 }
 
 impl Stored {
-    /// Computes length and checksum of these bytes.
+    /// Computes the length and checksum of the given bytes.
     pub fn of(bytes: &[u8]) -> Stored {
         Stored {
             bytes: bytes.len() as u64,
@@ -61,7 +63,7 @@ impl fmt::Display for Stored {
     }
 }
 
-/// Computes a [`Stored`] piece by piece.
+/// Computes a [`Stored`] incrementally.
 pub(crate) struct Summing {
     bytes: u64,
     digest: Digest,
@@ -92,7 +94,7 @@ impl Summing {
 mod tests {
     use super::*;
 
-    /// Manifests contain these values, so the algorithm must not change.
+    /// Manifests contain checksums, so the algorithm must never change.
     #[test]
     fn checksum_is_crc64_nvme() {
         assert_eq!(Checksum::of(b"123456789"), Checksum(0xae8b_1486_0a79_9888));
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_have_the_checksum_of_the_whole() {
+    fn incremental_checksum_equals_checksum_of_the_whole() {
         let bytes: Vec<u8> = (0..100_000u32)
             .map(|n| (n.wrapping_mul(n) >> 3) as u8)
             .collect();
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn checksum_is_16_hex_digits() {
+    fn checksum_is_formatted_as_16_hex_digits() {
         let sum = Checksum(0x0e8b_1486_0a79_9888);
         assert_eq!(sum.to_string(), "0e8b14860a799888");
         assert_eq!("0e8b14860a799888".parse(), Ok(sum));

@@ -1,8 +1,9 @@
-//! Attempts of a conditional write on a server that may lose answers.
+//! Retries of a conditional write when responses of the server may be lost.
 //!
-//! An attempt whose answer is lost may or may not have been applied. The next attempt then finds the object
-//! changed, perhaps by the first attempt. Every conditional write therefore puts a random *mark* into the
-//! object's metadata, and a writer in doubt reads the mark: if it is its own, the write succeeded.
+//! If the response to an attempt is lost, the client does not know whether the write was applied. The next
+//! attempt may then find the object changed by the first attempt. Every conditional write therefore stores a
+//! random *mark* in the object's metadata. If a write is in doubt, the writer compares the stored mark with
+//! its own: if they are equal, its write succeeded.
 
 use crate::backoff::Backoff;
 use crate::entry::Version;
@@ -10,23 +11,24 @@ use crate::error::ObjectError;
 use crate::options::Options;
 use crate::stats::{Counters, count};
 
-/// A conditional write of one object on one server.
+/// A conditional write of one object to one server.
 pub(crate) trait ConditionalWrite {
-    /// Makes one attempt, numbered from 1. The object gets the mark in its metadata.
+    /// Makes one attempt, numbered from 1, which stores the mark in the object's metadata.
     async fn attempt(&self, mark: &str, attempt: u32) -> Result<Version, Rejection>;
 
-    /// Returns the object's version if the object has this mark.
+    /// Returns the object's version if the object's mark equals `mark`.
     async fn version_with_mark(&self, mark: &str) -> Result<Option<Version>, ObjectError>;
 }
 
 /// A failed attempt of a conditional write.
 pub(crate) struct Rejection {
     pub(crate) error: ObjectError,
-    /// Whether the server may have applied the write nevertheless. Counts only if the error is transient.
+    /// Whether the server may have applied the write despite the error. Ignored unless the error is
+    /// transient.
     pub(crate) in_doubt: bool,
 }
 
-/// Attempts a conditional write until it is applied, refused, or out of attempts.
+/// Attempts a conditional write until it is applied or refused, or no attempts are left.
 pub(crate) async fn put_if<W: ConditionalWrite>(
     write: &W,
     options: &Options,

@@ -1,9 +1,10 @@
-//! Objects as callers see them: an entry of a list, a version, and the condition of a write.
+//! Types that describe objects to callers: list entries, versions, and conditions for writes.
 
 use crate::checksum::Stored;
 use std::fmt;
 
-/// An opaque version of an object's bytes, for [`Condition::Is`]: S3's ETag, or length and checksum.
+/// An opaque version of an object's bytes, for use in [`Condition::Is`]. In S3 it is the ETag; elsewhere it
+/// consists of the length and checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version(String);
 
@@ -13,7 +14,8 @@ impl Version {
         &self.0
     }
 
-    /// Returns the version of these bytes outside S3. Equal bytes have equal versions, as they have equal ETags.
+    /// Computes the version of the given bytes for stores other than S3. Equal bytes have equal versions, as
+    /// with ETags.
     pub(crate) fn of(bytes: &[u8]) -> Version {
         let Stored { bytes, checksum } = Stored::of(bytes);
         Version(format!("{bytes}-{checksum}"))
@@ -35,10 +37,10 @@ impl fmt::Display for Version {
 /// The condition of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// No object has the key.
+    /// No object with the key exists.
     Absent,
-    /// The object has this version. An object that is changed and changed back has its old version again: put
-    /// a growing number into the bytes to tell the two apart.
+    /// The object has this version. If an object is changed and then changed back, its old version is valid
+    /// again. To prevent this, include a growing number in the bytes.
     Is(Version),
 }
 

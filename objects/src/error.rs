@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Errors of object stores, by what the caller can do.
+/// Errors of object stores, grouped by the caller's options.
 ///
 /// | the caller can | variants |
 /// |---|---|
@@ -12,12 +12,12 @@ use thiserror::Error;
 /// | correct the setup | `NoBucket`, `WrongRegion`, `Denied`, `DiskFull` |
 /// | retry later | `Unavailable` and some `Io`: see [`is_transient`](ObjectError::is_transient) |
 /// | read the object again and decide | `Changed` |
-/// | do without the object or restore it | `NotFound`, `Damaged` |
+/// | restore the object, or continue without it | `NotFound`, `Damaged` |
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ObjectError {
     /// The location is invalid.
-    #[error("'{location}' is not a location of objects: {reason}")]
+    #[error("invalid object store location '{location}': {reason}")]
     Location {
         /// The location.
         location: String,
@@ -25,20 +25,20 @@ pub enum ObjectError {
         reason: String,
     },
     /// The options are invalid.
-    #[error("invalid options of the object store: {reason}")]
+    #[error("invalid object store options: {reason}")]
     Options {
         /// The reason.
         reason: String,
     },
     /// The key is invalid.
-    #[error("'{key}' cannot be the key of an object: {reason}")]
+    #[error("invalid object key '{key}': {reason}")]
     Key {
         /// The key.
         key: String,
         /// The reason.
         reason: &'static str,
     },
-    /// No object has the key.
+    /// No object with the key exists.
     #[error("{store} has no object '{key}'")]
     NotFound {
         /// The store.
@@ -46,7 +46,7 @@ pub enum ObjectError {
         /// The key.
         key: String,
     },
-    /// The condition of a write does not hold: another writer was faster.
+    /// The condition of a write does not hold, because another writer has changed the object.
     #[error("'{key}' in {store} was changed by another writer")]
     Changed {
         /// The store.
@@ -54,14 +54,14 @@ pub enum ObjectError {
         /// The key.
         key: String,
     },
-    /// A range begins after the end of the object.
-    #[error("'{key}' in {store} has no byte {start}")]
+    /// A range starts after the end of the object.
+    #[error("'{key}' in {store} ends before byte {start}")]
     OutOfRange {
         /// The store.
         store: String,
         /// The key.
         key: String,
-        /// The first byte of the range.
+        /// First byte of the requested range.
         start: u64,
     },
     /// The bucket does not exist.
@@ -88,17 +88,17 @@ pub enum ObjectError {
         /// The reason.
         reason: String,
     },
-    /// All attempts failed for transient reasons. A write may have been applied nevertheless.
+    /// All attempts failed for transient reasons. A write may have been applied despite this error.
     #[error("'{key}' in {store} is unavailable: {reason}")]
     Unavailable {
         /// The store.
         store: String,
         /// The key or prefix.
         key: String,
-        /// The failure of the last attempt.
+        /// The reason why the last attempt failed.
         reason: String,
     },
-    /// The store refuses the operation permanently.
+    /// The store permanently refuses the operation.
     #[error("{store} refuses '{key}': {reason}")]
     Refused {
         /// The store.
@@ -108,7 +108,7 @@ pub enum ObjectError {
         /// The store's message.
         reason: String,
     },
-    /// The bytes read are not the bytes written.
+    /// The bytes read differ from the bytes written.
     #[error("'{key}' in {store} is damaged: {reason}")]
     Damaged {
         /// The store.
@@ -118,7 +118,7 @@ pub enum ObjectError {
         /// The reason.
         reason: String,
     },
-    /// The operating system failed.
+    /// A file operation failed.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or folder.
@@ -126,7 +126,7 @@ pub enum ObjectError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// No space is left on the disk.
+    /// The disk has no free space.
     #[error("no space is left for {}", path.display())]
     DiskFull {
         /// The file that was being written.
@@ -135,7 +135,7 @@ pub enum ObjectError {
 }
 
 impl ObjectError {
-    /// Whether the same operation may succeed later.
+    /// Returns whether the same operation may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
             ObjectError::Unavailable { .. } => true,
@@ -150,17 +150,17 @@ impl ObjectError {
         }
     }
 
-    /// Whether no object has the key.
+    /// Returns whether no object with the key exists.
     pub fn is_not_found(&self) -> bool {
         matches!(self, ObjectError::NotFound { .. })
     }
 
-    /// Whether the condition of a write did not hold.
+    /// Returns whether the condition of a write did not hold.
     pub fn is_changed(&self) -> bool {
         matches!(self, ObjectError::Changed { .. })
     }
 
-    /// Wraps an error of the operating system. A full disk gets a variant of its own.
+    /// Converts an operating system error. A full disk has a separate variant.
     pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> ObjectError + '_ {
         move |source| {
             let path = path.to_path_buf();

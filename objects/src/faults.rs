@@ -1,22 +1,22 @@
-//! Faults on the way to a store in memory.
+//! Injected faults for a store in memory.
 //!
-//! A simulation implements [`FaultPlan`] and opens its stores with [`Objects::with_faults`]. The plan is asked
-//! before and after every attempt of every operation, and chooses the fault:
+//! A simulation implements [`FaultPlan`] and opens its stores with [`Objects::with_faults`]. Before and after
+//! each attempt of each operation, a hook of the plan chooses the fault:
 //!
-//! | fault | how |
+//! | fault | injection |
 //! |---|---|
 //! | latency | await `tokio::time::sleep` in a hook; an attempt ends after [`Options::timeout`] |
 //! | unreachable, throttled | [`Before::Fail`] with [`Call::unavailable`] |
 //! | permanent refusal | [`Before::Fail`] with [`Call::refused`] |
-//! | lost answer | [`After::Fail`] with [`Call::unavailable`]: the write was applied |
-//! | late write | [`Before::Late`]: the caller gives up, the write is applied afterwards |
+//! | lost response | [`After::Fail`] with [`Call::unavailable`]; the write is applied |
+//! | late write | [`Before::Late`]; the write is applied after the caller has given up |
 //! | stale read or list | [`Before::Stale`] |
 //! | ignored condition | [`Before::Unconditional`] |
 //!
-//! Transient errors are attempted again inside [`Objects`] as with S3: at most [`Options::max_attempts`]
-//! attempts, with waits that grow from [`Options::first_wait`]. The waits use tokio's clock and draw their
-//! jitter from [`Options::random`]. With a paused clock and [`Random::seeded`] everything here depends on the
-//! plan and the seed alone.
+//! Transient errors are retried inside [`Objects`], as with S3. There are at most [`Options::max_attempts`]
+//! attempts, with waits that grow from [`Options::first_wait`]. The waits use tokio's clock and jitter from
+//! [`Options::random`]. With a paused clock and [`Random::seeded`], the behavior of this module depends only
+//! on the plan and the seed.
 //!
 //! # Examples
 //!
@@ -27,7 +27,7 @@
 //! use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 //! use std::time::Duration;
 //!
-//! /// Loses the answer to the first write.
+//! /// Loses the response to the first write.
 //! struct LoseFirstAnswer(AtomicU64);
 //!
 //! impl FaultPlan for LoseFirstAnswer {
@@ -47,7 +47,7 @@
 //!     let memory = Memory::new();
 //!     let options = Options { random: Random::seeded(1), ..Options::default() };
 //!     let faulty = Objects::with_faults(&memory, &options, Arc::new(LoseFirstAnswer(AtomicU64::new(0))))?;
-//!     // The second attempt finds the mark of the first one: the write succeeded.
+//!     // The second attempt finds the mark of the first attempt, so the write has succeeded.
 //!     let version = faulty.put_if("lease", "mine".into(), &Condition::Absent).await?;
 //!     // Another client of the same store, without faults.
 //!     let direct = Objects::in_memory(&memory, &options)?;
@@ -70,13 +70,13 @@ use crate::memory::STORE;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// The future that a hook of a [`FaultPlan`] returns.
+/// The future returned by a hook of a [`FaultPlan`].
 pub type Hook<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Chooses the faults of the operations of one [`Objects`](crate::Objects) and its clones.
+/// Chooses the faults for the operations of one [`Objects`](crate::Objects) value and its clones.
 ///
-/// Each client of a simulation has a plan of its own, so that a plan can cut off one of them. Both hooks do
-/// nothing by default.
+/// Each client in a simulation has a separate plan, so that a plan can disconnect a single client. By
+/// default, both hooks inject no fault.
 pub trait FaultPlan: Send + Sync {
     /// Chooses the fault before an attempt reaches the store.
     fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
@@ -84,8 +84,8 @@ pub trait FaultPlan: Send + Sync {
         Box::pin(std::future::ready(Before::Proceed))
     }
 
-    /// Chooses the fault after the store has handled an attempt and answered. Not called if
-    /// [`before`](FaultPlan::before) kept the attempt from the store.
+    /// Chooses the fault after the store has handled an attempt. This hook is not called if
+    /// [`before`](FaultPlan::before) prevented the attempt from reaching the store.
     fn after<'a>(
         &'a self,
         call: &'a Call<'a>,
@@ -101,16 +101,16 @@ pub trait FaultPlan: Send + Sync {
 pub struct Call<'a> {
     /// The operation.
     pub operation: Operation,
-    /// The key, or the prefix of a list.
+    /// The key, or the prefix of a list operation.
     pub key: &'a str,
-    /// Bytes to write; 0 for other operations.
+    /// Number of bytes to write; 0 for other operations.
     pub bytes: u64,
     /// Number of the attempt, from 1.
     pub attempt: u32,
 }
 
 impl Call<'_> {
-    /// Returns the transient error [`ObjectError::Unavailable`].
+    /// Creates the transient error [`ObjectError::Unavailable`] for this call.
     pub fn unavailable(&self, reason: &str) -> ObjectError {
         ObjectError::Unavailable {
             store: STORE.to_owned(),
@@ -119,7 +119,7 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the permanent error [`ObjectError::Refused`].
+    /// Creates the permanent error [`ObjectError::Refused`] for this call.
     pub fn refused(&self, reason: &str) -> ObjectError {
         ObjectError::Refused {
             store: STORE.to_owned(),
@@ -131,55 +131,55 @@ impl Call<'_> {
 
 /// An operation on the store.
 ///
-/// [`delete_prefix`](crate::Objects::delete_prefix) is one [`List`](Operation::List) and a
-/// [`Delete`](Operation::Delete) for each object, so that it can fail in the middle. In doubt about a lost
-/// answer, [`put_if`](crate::Objects::put_if) adds a [`Head`](Operation::Head).
+/// [`delete_prefix`](crate::Objects::delete_prefix) consists of one [`List`](Operation::List) and one
+/// [`Delete`](Operation::Delete) per object, so that it can fail after some deletions. If
+/// [`put_if`](crate::Objects::put_if) is in doubt about a lost response, it adds a [`Head`](Operation::Head).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Unconditional write.
     Put,
     /// Conditional write.
     PutIf,
-    /// Read of an object or of a range.
+    /// Read of an object or of a range of it.
     Get,
     /// Read of an object's size or mark.
     Head,
     /// Deletion of one object.
     Delete,
-    /// List of objects or of names.
+    /// Deletion of a single object.
     List,
 }
 
 impl Operation {
-    /// Whether the operation changes the store.
+    /// Returns whether the operation changes the store.
     pub fn is_write(self) -> bool {
         matches!(self, Operation::Put | Operation::PutIf | Operation::Delete)
     }
 }
 
-/// What happens on the way to the store.
+/// The fault before an attempt reaches the store.
 #[derive(Debug)]
 pub enum Before {
-    /// The attempt reaches the store.
+    /// No fault: the attempt reaches the store.
     Proceed,
-    /// The attempt fails and the store is unchanged.
+    /// The attempt fails, and the store is unchanged.
     Fail(ObjectError),
-    /// A write reaches the store after this time and is applied then if its condition still holds. The caller
-    /// gets no answer: its attempt ends after [`Options::timeout`](crate::Options::timeout). A read gets no
-    /// answer either.
+    /// A write reaches the store after this delay, and is applied if its condition still holds then. A read
+    /// never reaches the store. In both cases, the caller gets no response, so its attempt ends after
+    /// [`Options::timeout`](crate::Options::timeout).
     Late(Duration),
-    /// A read sees the store as it was before this number of changes, [`Memory::HISTORY`](crate::Memory::HISTORY)
-    /// at most. A write proceeds.
+    /// A read returns the state of the store before its last changes. The value is the number of changes, at
+    /// most [`Memory::HISTORY`](crate::Memory::HISTORY). A write proceeds.
     Stale(usize),
-    /// A conditional write is applied whatever its condition, as on a server that ignores conditions. Any other
-    /// operation proceeds.
+    /// A conditional write is applied even if its condition does not hold, as on a server that ignores
+    /// conditions. Any other operation proceeds.
     Unconditional,
 }
 
-/// What happens on the way back.
+/// The fault after the store has handled an attempt.
 #[derive(Debug)]
 pub enum After {
-    /// The caller gets the store's answer.
+    /// No fault: the caller gets the store's response.
     Deliver,
     /// The caller gets this error, although the store has handled the attempt.
     Fail(ObjectError),

@@ -1,11 +1,13 @@
-//! Objects as files below a folder, which machines may share over a network file system.
+//! Objects stored as files in a folder, which machines may share over a network file system.
 //!
-//! A write goes to a temporary file in `.tmp`, which is then renamed, so that a reader never sees half an object.
-//! Three steps must not interleave with those of other writers: the check and the rename of a conditional write,
-//! the removal of folders that a deletion leaves empty, and the creation of folders for a new object. A lock on
-//! the file `.lock` separates them, also between processes. Unconditional writes do not disturb each other, so they
-//! hold the lock shared, for the time of a rename. Conditional writes and deletions hold it exclusively. The
-//! operating system releases the lock of a process that dies.
+//! A write creates a temporary file in `.tmp` and then renames it, so that a reader never sees a partial
+//! object.
+//!
+//! A lock on the file `.lock` protects three steps against concurrent writers in this process and in others.
+//! These are the check and rename of a conditional write, the removal of folders that a deletion leaves
+//! empty, and the creation of folders for a new object. Unconditional writes do not conflict with each other,
+//! so they hold the lock in shared mode while they rename the file. Conditional writes and deletions hold the
+//! lock exclusively. The operating system releases the lock when a process dies.
 
 use crate::checksum::Stored;
 use crate::entry::{Condition, Entry, Version};
@@ -23,7 +25,7 @@ use std::time::{Duration, SystemTime};
 /// Age at which a temporary file is considered abandoned.
 const ABANDONED_AGE: Duration = Duration::from_secs(3600);
 
-/// Objects as files below a folder. All methods block.
+/// Objects stored as files in a folder. All methods block.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     root: PathBuf,
@@ -45,7 +47,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Removes abandoned temporary files. After a failure the next start removes the rest.
+    /// Removes abandoned temporary files. Files that cannot be removed remain until the next start.
     #[allow(
         clippy::disallowed_methods,
         reason = "the simulation keeps objects in memory"
@@ -75,7 +77,7 @@ impl Folder {
         self.root.join(key)
     }
 
-    /// Waits for the lock. It is held until the returned file is dropped.
+    /// Waits for the lock. The lock is held until the returned file is dropped.
     fn lock(&self, mode: LockMode) -> Result<File, ObjectError> {
         let path = self.root.join(".lock");
         let locked = File::options()
@@ -93,7 +95,8 @@ impl Folder {
         locked.map_err(ObjectError::io(&path))
     }
 
-    /// Wraps an error of the operating system. A folder is not an object, and no object is below a file.
+    /// Converts an operating system error. A path that is a folder, or that lies below a file, counts as a
+    /// missing object.
     fn failed<'a>(&'a self, key: &'a str) -> impl FnOnce(io::Error) -> ObjectError + 'a {
         move |error| match error.kind() {
             io::ErrorKind::NotFound
@@ -130,7 +133,8 @@ impl Folder {
         Ok(temporary)
     }
 
-    /// Renames a file to its key. The caller holds the lock, and makes the name durable with [`Folder::sync_parents`].
+    /// Renames a temporary file to the path of a key. The caller must hold the lock, and then call
+    /// [`Folder::sync_parents`] to make the new name durable.
     fn rename(&self, temporary: Temporary, key: &str) -> Result<(), ObjectError> {
         let path = self.path(key);
         let folder = path.parent().unwrap_or(&self.root);
@@ -143,18 +147,19 @@ impl Folder {
                 | io::ErrorKind::DirectoryNotEmpty => ObjectError::Refused {
                     store: self.root.display().to_string(),
                     key: key.to_owned(),
-                    reason: "in a folder, no object can be below another object".to_owned(),
+                    reason: "in a folder, no object's key can be the parent path of another key"
+                        .to_owned(),
                 },
                 _ => ObjectError::io(&path)(error),
             })
     }
 
-    /// Makes the name of an object durable, and the names of the folders above it, which may be new.
+    /// Makes the name of an object durable, and the names of its parent folders, which may be new.
     fn sync_parents(&self, key: &str) -> Result<(), ObjectError> {
         let path = self.path(key);
         for folder in path.ancestors().skip(1) {
             match sync_dir(folder) {
-                // Another process has deleted the object and its folder since.
+                // Another process has deleted the object and its folder in the meantime.
                 Err(ObjectError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 }
                 synced => synced?,
@@ -173,8 +178,8 @@ impl Folder {
     fn put_temporary(&self, temporary: Temporary, key: &str) -> Result<(), ObjectError> {
         let lock = self.lock(LockMode::Shared)?;
         self.rename(temporary, key)?;
-        // Release the lock before waiting for the disk: writers that always share it would keep exclusive
-        // holders out.
+        // Release the lock before waiting for the disk. Otherwise, a continuous series of writers sharing the
+        // lock could keep an exclusive writer waiting indefinitely.
         drop(lock);
         self.sync_parents(key)
     }
@@ -203,12 +208,13 @@ impl Folder {
             });
         }
         self.rename(temporary, key)?;
-        // Keep the lock: no other writer may build on a write that a crash could still undo.
+        // Keep the lock, because no other writer may build on a write that a crash could still undo.
         self.sync_parents(key)?;
         Ok(Version::of(bytes))
     }
 
-    /// Copies the file. With a hard link, a later write to the file would change the object.
+    /// Copies the file. A hard link would not suffice, because a later write to the file would change the
+    /// object.
     pub(crate) fn put_file(&self, key: &str, from: &Path) -> Result<Stored, ObjectError> {
         let mut source = File::open(from).map_err(ObjectError::io(from))?;
         let (temporary, mut file) = self.temporary()?;
@@ -258,7 +264,8 @@ impl Folder {
         }
     }
 
-    /// Removes empty folders above a path, since S3 has none. The caller holds the lock exclusively.
+    /// Removes empty parent folders of a path, because S3 has no empty folders. The caller must hold the lock
+    /// exclusively.
     fn prune(&self, path: &Path) -> Result<(), ObjectError> {
         for folder in path.ancestors().skip(1) {
             if folder == self.root || fs::remove_dir(folder).is_err() {
@@ -277,7 +284,8 @@ impl Folder {
             if !path.is_dir() {
                 return Ok(0);
             }
-            // The rename deletes them at once. Their files are removed after the lock is released.
+            // The rename deletes all objects at once. Their files are removed after the lock has been
+            // released.
             fs::rename(&path, &removed).map_err(ObjectError::io(&path))?;
             self.prune(&path)?;
         }
@@ -290,7 +298,7 @@ impl Folder {
     pub(crate) fn list(&self, prefix: &str) -> Result<Vec<Entry>, ObjectError> {
         let mut entries = Vec::new();
         walk(&self.path(prefix), prefix, &mut |key, entry| {
-            // Skip objects that are deleted meanwhile.
+            // Skip objects that have been deleted in the meantime.
             if let Ok(meta) = entry.metadata() {
                 let bytes = meta.len();
                 entries.push(Entry { key, bytes });
@@ -303,7 +311,7 @@ impl Folder {
     pub(crate) fn list_dirs(&self, prefix: &str) -> Result<Vec<String>, ObjectError> {
         let mut names = Vec::new();
         for (entry, key) in named(&self.path(prefix), prefix)? {
-            // Skip empty folders, which a crash may leave and which S3 does not have.
+            // Skip empty folders. A crash may leave them behind, but S3 has none.
             let mut objects = 0;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 walk(&entry.path(), &key, &mut |_, _| objects += 1)?;
@@ -317,7 +325,7 @@ impl Folder {
     }
 }
 
-/// Returns the entries of a folder whose names are valid in a key, with their keys.
+/// Returns the entries of a folder and their keys. Entries whose names are invalid in a key are skipped.
 fn named(dir: &Path, prefix: &str) -> Result<Vec<(DirEntry, String)>, ObjectError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -352,7 +360,7 @@ fn walk(
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => walk(&entry.path(), &key, visit)?,
             Ok(kind) if kind.is_file() => visit(key, &entry),
-            // Neither, or removed meanwhile.
+            // The entry is neither a file nor a folder, or has been removed in the meantime.
             _ => {}
         }
     }
@@ -364,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn open_removes_abandoned_temporary_files_only() {
+    fn open_removes_only_abandoned_temporary_files() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
         let old = dir.path().join(".tmp/.old.tmp");
@@ -400,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_folders_after_a_crash_are_not_listed() {
+    fn empty_folders_are_not_listed() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
         fs::create_dir_all(dir.path().join("runs/17/depth")).unwrap();
@@ -409,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn object_below_an_object_is_refused() {
+    fn object_below_another_object_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::open(dir.path()).unwrap();
         folder.put("a/b", b"1").unwrap();

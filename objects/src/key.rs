@@ -1,20 +1,21 @@
-//! Rules for keys.
+//! Rules for object keys.
 
 use crate::error::ObjectError;
 
-/// Maximum length of a key. S3 allows 1,024 bytes; the rest is for the prefix of the location.
+/// Maximum length of a key in bytes. S3 allows 1,024 bytes; the difference is reserved for the prefix in the
+/// location.
 pub const MAX_KEY_BYTES: usize = 900;
-/// Maximum length of a name between two `/`: the limit of file systems.
+/// Maximum length in bytes of a name between two `/` characters. This is the limit of file systems.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// Checks a key. It consists of names joined by `/`. No name is empty or begins with a dot, and the key contains
-/// neither a backslash nor a control character.
+/// Checks a key, which must consist of names joined by `/`. Names must not be empty or begin with a dot, and
+/// the key must not contain a backslash or a control character.
 ///
-/// The rules are the same for every kind of store, so that a run can be copied from one to another. Names that
-/// begin with a dot are reserved: a folder uses them for its own files, and `.` and `..` are among them.
+/// The rules are the same for every kind of store, so that a run can be copied between stores. Names that
+/// begin with a dot are reserved: they include `.`, `..`, and the names of the store's own files in a folder.
 ///
 /// # Errors
-/// [`ObjectError::Key`].
+/// Returns [`ObjectError::Key`] if the key is invalid.
 pub fn check_key(key: &str) -> Result<(), ObjectError> {
     match reason_against(key) {
         None => Ok(()),
@@ -43,7 +44,7 @@ fn reason_against(key: &str) -> Option<&'static str> {
     })
 }
 
-/// Checks a prefix with or without a trailing slash, and returns it without the slash.
+/// Checks a prefix, whose trailing slash is optional, and returns it without that slash.
 pub(crate) fn check_prefix(prefix: &str) -> Result<&str, ObjectError> {
     let name = prefix.strip_suffix('/').unwrap_or(prefix);
     if !prefix.is_empty() {
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_leave_the_folder_are_refused() {
+    fn invalid_keys_are_refused() {
         let long_name = "a".repeat(MAX_NAME_BYTES + 1);
         let long_key = "ab/".repeat(MAX_KEY_BYTES / 3) + "c";
         for key in [

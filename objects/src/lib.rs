@@ -1,16 +1,17 @@
-//! Objects: named bytes in a folder, in S3 or in memory, behind one interface.
+//! Objects (named byte sequences) in a folder, in S3 or in memory, with one interface.
 //!
-//! [`Objects::open`] opens the store at a *location*: the path of a folder or `s3://bucket/prefix`.
-//! [`Objects::in_memory`] and [`Objects::with_faults`] open a [`Memory`], the latter with injected
-//! [faults] for simulations.
+//! [`Objects::open`] opens the store at a *location*, which is the path of a folder or `s3://bucket/prefix`.
+//! [`Objects::in_memory`] opens a [`Memory`], and [`Objects::with_faults`] does so with injected [faults] for
+//! simulations.
 //!
-//! Each object has a *key*, which consists of names joined by `/`. A write is atomic: a reader sees the old
-//! bytes or the new ones. [`Objects::put_if`] lets one of several concurrent writers succeed. Some servers that
-//! speak the protocol of S3 ignore its condition; [`Objects::probe`] detects them. [`Objects::put_file`] returns
-//! the length and checksum of what it [`Stored`], for a manifest.
+//! Each object has a *key*, which consists of names joined by `/`. Writes are atomic: a reader sees either
+//! the old bytes or the new bytes. [`Objects::put_if`] ensures that only one of several concurrent writers
+//! succeeds. Some servers that implement the S3 protocol ignore its condition; [`Objects::probe`] detects
+//! them. [`Objects::put_file`] returns the length and checksum of the object as a [`Stored`], for recording
+//! in a manifest.
 //!
-//! Transient failures are retried a bounded number of times. The remaining failures are [`ObjectError`]s, which
-//! name the cause and the remedy.
+//! Transient failures are retried a bounded number of times. Other failures are returned as an
+//! [`ObjectError`], which names the cause and the remedy.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,4 +1,4 @@
-//! Atomic replacement of files, and blocking work on threads of its own.
+//! Atomic replacement of files, and blocking work on separate threads.
 
 use crate::checksum::{Stored, Summing};
 use crate::error::ObjectError;
@@ -8,10 +8,10 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
 
-/// Bytes copied at a time.
+/// Number of bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Runs blocking work on a thread for such work.
+/// Runs blocking work on a thread of tokio's blocking pool.
 #[allow(
     clippy::disallowed_methods,
     reason = "the simulation keeps objects in memory"
@@ -21,7 +21,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, ObjectError> {
     match spawn_blocking(work).await {
         Ok(result) => result,
-        // The task is never cancelled, so it panicked: continue the panic here.
+        // The task is never cancelled, so it must have panicked. Continue the panic here.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), ObjectError> {
         .map_err(ObjectError::io(dir))
 }
 
-/// A temporary file. Dropping this value removes the file unless it was renamed.
+/// A temporary file. Dropping this value removes the file, unless it has been renamed.
 pub(crate) struct Temporary {
     path: PathBuf,
     renamed: bool,
@@ -52,7 +52,7 @@ impl Temporary {
         &self.path
     }
 
-    /// Renames the file and replaces any file of that name.
+    /// Renames the file, replacing any existing file with the target name.
     pub(crate) fn rename(mut self, target: &Path) -> io::Result<()> {
         fs::rename(&self.path, target)?;
         self.renamed = true;
@@ -63,13 +63,13 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.renamed {
-            // A file that stays does no harm.
+            // An error is harmless: the file is removed as abandoned later.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Copies the rest of a file.
+/// Copies the rest of `from` to `to`, and returns the length and checksum of the copied bytes.
 pub(crate) fn copy(
     from: &mut File,
     from_path: &Path,

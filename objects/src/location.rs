@@ -4,8 +4,8 @@ use crate::error::ObjectError;
 use crate::key::check_key;
 use std::path::PathBuf;
 
-/// Maximum length of the prefix in a bucket. Together with the longest key it stays below the 1,024 bytes that S3
-/// allows.
+/// Maximum length in bytes of the prefix in a bucket. Together with a key of maximum length, it stays below
+/// the 1,024 bytes that S3 allows.
 const MAX_PREFIX_BYTES: usize = 120;
 
 /// The location of a store.
@@ -13,7 +13,7 @@ const MAX_PREFIX_BYTES: usize = 120;
 pub(crate) enum Location {
     /// A folder.
     Folder(PathBuf),
-    /// A bucket and the prefix of all keys in it, which is empty or ends with a slash.
+    /// A bucket and a prefix for all keys in it. The prefix is empty or ends with a slash.
     S3 { bucket: String, prefix: String },
 }
 
@@ -35,7 +35,7 @@ impl Location {
             return Ok(Location::Folder(PathBuf::from(text)));
         };
         if rest.contains('@') {
-            // The message does not repeat the location, which may contain a password.
+            // The message omits the location, which may contain a password.
             return wrong(scheme, "it contains '@': remove the credentials from it");
         }
         if scheme != "s3" {
@@ -44,7 +44,7 @@ impl Location {
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if !is_bucket(bucket) {
             let reason =
-                "the name of a bucket has 3 to 63 lower-case letters, digits, dots and hyphens";
+                "a bucket name must have 3 to 63 lower-case letters, digits, dots and hyphens";
             return wrong(text, reason);
         }
         let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn error_does_not_repeat_a_password_in_a_location() {
+    fn error_omits_password_in_location() {
         let message = Location::parse("s3://key:secret@bucket")
             .unwrap_err()
             .to_string();

@@ -1,4 +1,4 @@
-//! The interface to all kinds of stores.
+//! The common interface of all kinds of stores.
 
 use crate::checksum::Stored;
 use crate::entry::{Condition, Entry, Version};
@@ -23,8 +23,8 @@ use std::sync::{Arc, PoisonError};
 
 /// A store of objects. Clones share the store and its counters.
 ///
-/// A *prefix* selects the keys below it, as a folder does: `runs/17` selects `runs/17/manifest` but not
-/// `runs/170`. The empty prefix selects all keys.
+/// A *prefix* selects the keys below it, like the path of a folder: `runs/17` selects `runs/17/manifest` but
+/// not `runs/170`. The empty prefix selects all keys.
 #[derive(Clone)]
 pub struct Objects {
     kind: Kind,
@@ -42,12 +42,12 @@ enum Kind {
 }
 
 impl Objects {
-    /// Opens the store at a location: the path of a folder, which is created if it does not exist, or
-    /// `s3://bucket/prefix`. Sends no request to a server; [`Objects::probe`] does.
+    /// Opens the store at a location, which is the path of a folder or `s3://bucket/prefix`. The folder is
+    /// created if it does not exist. This function sends no request to a server; [`Objects::probe`] does.
     ///
     /// # Errors
-    /// [`ObjectError::Location`] and [`ObjectError::Options`] for invalid arguments; an error of the operating
-    /// system if the folder cannot be created.
+    /// Returns [`ObjectError::Location`] or [`ObjectError::Options`] if an argument is invalid, and
+    /// [`ObjectError::Io`] or [`ObjectError::DiskFull`] if the folder cannot be created.
     pub async fn open(location: &str, options: &Options) -> Result<Objects, ObjectError> {
         let parsed = Location::parse(location)?;
         options.check()?;
@@ -74,18 +74,18 @@ impl Objects {
         })
     }
 
-    /// Opens a store in memory. Stores over one [`Memory`] see the same objects.
+    /// Opens a store in memory. All stores opened for the same [`Memory`] contain the same objects.
     ///
     /// # Errors
-    /// [`ObjectError::Options`].
+    /// Returns [`ObjectError::Options`] if the options are invalid.
     pub fn in_memory(memory: &Memory, options: &Options) -> Result<Objects, ObjectError> {
         Objects::over(memory, options, None)
     }
 
-    /// Opens a store in memory whose operations meet the [faults](crate::faults) of a plan.
+    /// Opens a store in memory with [faults](crate::faults) injected by a plan.
     ///
     /// # Errors
-    /// [`ObjectError::Options`].
+    /// Returns [`ObjectError::Options`] if the options are invalid.
     pub fn with_faults(
         memory: &Memory,
         options: &Options,
@@ -110,34 +110,36 @@ impl Objects {
         })
     }
 
-    /// Returns the location as it was given; `memory` for a store in memory.
+    /// Returns the location passed to [`Objects::open`], or `memory` for a store in memory.
     pub fn location(&self) -> &str {
         &self.location
     }
 
-    /// Returns the operations of this store and all its clones so far.
+    /// Returns the counters of operations by this store and all of its clones.
     pub fn stats(&self) -> Stats {
         self.counters.snapshot()
     }
 
-    /// Returns how many seconds the server's clock is ahead of this machine's, by the server's last answer,
-    /// even if that was an error: S3 refuses clients whose clock is wrong by more than 15 minutes. `None` before
-    /// the first answer and for stores without a server.
+    /// Returns the number of seconds by which the server's clock is ahead of this machine's clock, or `None`
+    /// if no response has arrived or the store has no server.
+    ///
+    /// The value comes from the server's last response, which may be an error. S3 refuses requests from
+    /// clients whose clocks are wrong by more than 15 minutes.
     pub fn seconds_ahead(&self) -> Option<i64> {
         let ahead = self.counters.seconds_ahead.lock();
         *ahead.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The source of randomness of this store.
+    /// Returns the source of randomness of this store.
     pub(crate) fn random(&self) -> &Random {
         &self.random
     }
 
-    /// Writes an object and replaces any object with this key.
+    /// Writes an object, replacing any object with the same key.
     ///
     /// # Errors
-    /// Any [`ObjectError`] of writing. The object is then unchanged; after [`ObjectError::Unavailable`] it may
-    /// have been written.
+    /// Returns an [`ObjectError`] if the object cannot be written. After [`ObjectError::Unavailable`], the
+    /// object may or may not have been written. After any other error, it is unchanged.
     pub async fn put(&self, key: &str, bytes: Bytes) -> Result<(), ObjectError> {
         check_key(key)?;
         let length = bytes.len() as u64;
@@ -156,11 +158,14 @@ impl Objects {
         })
     }
 
-    /// Writes an object if a condition holds, atomically: of several concurrent writers with the same condition
-    /// one succeeds. Folders and memory guarantee this. [`Objects::probe`] finds out whether a server does.
+    /// Writes an object atomically if a condition holds. If several writers with the same condition run
+    /// concurrently, only one of them succeeds.
+    ///
+    /// Folders and memory guarantee this. For a server, [`Objects::probe`] detects whether it does.
     ///
     /// # Errors
-    /// [`ObjectError::Changed`] if the condition does not hold; any other error of writing.
+    /// Returns [`ObjectError::Changed`] if the condition does not hold, and other variants if the object
+    /// cannot be written.
     pub async fn put_if(
         &self,
         key: &str,
@@ -184,11 +189,11 @@ impl Objects {
         })
     }
 
-    /// Writes the bytes of a file as an object and returns their length and checksum. S3 gets a long file in
-    /// several parts at a time, each held in memory.
+    /// Writes the bytes of a file as an object, and returns their length and checksum. A long file is
+    /// uploaded to S3 in several parts at a time, which are held in memory.
     ///
     /// # Errors
-    /// Any [`ObjectError`] of writing; an error of the operating system if the file cannot be read.
+    /// Returns an [`ObjectError`] if the file cannot be read or the object cannot be written.
     pub async fn put_file(&self, key: &str, path: &Path) -> Result<Stored, ObjectError> {
         check_key(key)?;
         let result = match &self.kind {
@@ -209,7 +214,8 @@ impl Objects {
     /// Reads an object and its version.
     ///
     /// # Errors
-    /// [`ObjectError::NotFound`]; any other error of reading.
+    /// Returns [`ObjectError::NotFound`] if the object does not exist, and other variants if it cannot be
+    /// read.
     pub async fn get(&self, key: &str) -> Result<(Bytes, Version), ObjectError> {
         check_key(key)?;
         let result = match &self.kind {
@@ -227,11 +233,11 @@ impl Objects {
         })
     }
 
-    /// Reads a range of an object, up to the object's end.
+    /// Reads a range of an object. A range that extends past the object's end is truncated.
     ///
     /// # Errors
-    /// [`ObjectError::OutOfRange`] if the object ends before the range begins; [`ObjectError::NotFound`]; any
-    /// other error of reading.
+    /// Returns [`ObjectError::OutOfRange`] if the range starts at or after the object's end,
+    /// [`ObjectError::NotFound`] if the object does not exist, and other variants if it cannot be read.
     pub async fn get_range(&self, key: &str, range: Range<u64>) -> Result<Bytes, ObjectError> {
         check_key(key)?;
         if range.is_empty() {
@@ -255,7 +261,8 @@ impl Objects {
     /// Returns the length of an object in bytes.
     ///
     /// # Errors
-    /// [`ObjectError::NotFound`]; any other error of reading.
+    /// Returns [`ObjectError::NotFound`] if the object does not exist, and other variants if the request
+    /// fails.
     pub async fn size(&self, key: &str) -> Result<u64, ObjectError> {
         check_key(key)?;
         let result = match &self.kind {
@@ -270,10 +277,10 @@ impl Objects {
         self.counted(result, |_, _| ())
     }
 
-    /// Deletes an object. Succeeds if no object has the key.
+    /// Deletes an object. Succeeds if the object does not exist.
     ///
     /// # Errors
-    /// Any [`ObjectError`] of writing.
+    /// Returns an [`ObjectError`] if the object cannot be deleted.
     pub async fn delete(&self, key: &str) -> Result<(), ObjectError> {
         check_key(key)?;
         let result = match &self.kind {
@@ -288,12 +295,12 @@ impl Objects {
         self.counted(result, |counters, ()| count(&counters.deletes, 1))
     }
 
-    /// Deletes all objects below a prefix and returns their number. Not atomic: after an error some may be
-    /// deleted.
+    /// Deletes all objects below a prefix and returns their number. The operation is not atomic: after an
+    /// error, some of the objects may have been deleted.
     ///
     /// # Errors
-    /// [`ObjectError::Key`] also for the empty prefix, which would delete the whole store; any other error of
-    /// writing.
+    /// Returns [`ObjectError::Key`] if the prefix is invalid or empty (the empty prefix would delete the
+    /// whole store), and other variants if an object cannot be deleted.
     pub async fn delete_prefix(&self, prefix: &str) -> Result<u64, ObjectError> {
         let prefix = check_prefix(prefix)?;
         check_key(prefix)?;
@@ -314,7 +321,7 @@ impl Objects {
     /// Returns all objects below a prefix, sorted by key.
     ///
     /// # Errors
-    /// Any [`ObjectError`] of reading.
+    /// Returns an [`ObjectError`] if the objects cannot be listed.
     pub async fn list(&self, prefix: &str) -> Result<Vec<Entry>, ObjectError> {
         let prefix = check_prefix(prefix)?;
         let result = match &self.kind {
@@ -329,11 +336,11 @@ impl Objects {
         self.counted(result, |counters, _| count(&counters.lists, 1))
     }
 
-    /// Returns the first names below a prefix that have objects below themselves, sorted. For the keys `a/1`,
-    /// `b/c/2` and `d` and the empty prefix they are `a` and `b`.
+    /// Returns the names of the folders directly below a prefix, sorted. With the empty prefix and the keys
+    /// `a/1`, `b/c/2` and `d`, these are `a` and `b`.
     ///
     /// # Errors
-    /// Any [`ObjectError`] of reading.
+    /// Returns an [`ObjectError`] if the objects cannot be listed.
     pub async fn list_dirs(&self, prefix: &str) -> Result<Vec<String>, ObjectError> {
         let prefix = check_prefix(prefix)?;
         let result = match &self.kind {
@@ -348,16 +355,16 @@ impl Objects {
         self.counted(result, |counters, _| count(&counters.lists, 1))
     }
 
-    /// Finds out which conditions the store honours: writes a small object with a random name below a prefix,
+    /// Detects which conditions the store honours. Writes a small object with a random name below a prefix,
     /// reads it, and deletes it.
     ///
     /// # Errors
-    /// Any [`ObjectError`]: the store cannot be used.
+    /// Returns an [`ObjectError`] if the store cannot be used.
     pub async fn probe(&self, prefix: &str) -> Result<Probe, ObjectError> {
         probe::probe(self, check_prefix(prefix)?).await
     }
 
-    /// Counts a finished operation, or its failure.
+    /// Counts a successful operation with `done`, or a failure as an error.
     fn counted<T>(
         &self,
         result: Result<T, ObjectError>,

@@ -7,29 +7,29 @@ use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Smallest part of a file that S3 accepts, except for the last part.
+/// Minimum size of a part of a file in S3, except for the last part.
 pub const MIN_PART_BYTES: usize = 5 << 20;
-/// Largest part: parts are held in memory. S3 accepts up to 5 GiB.
+/// Maximum size of a part. S3 accepts up to 5 GiB, but parts are held in memory.
 pub const MAX_PART_BYTES: usize = 1 << 30;
 
-/// How S3 encrypts objects.
+/// Encryption of objects in S3.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Encryption {
-    /// As the bucket is configured.
+    /// The default encryption of the bucket.
     #[default]
     Bucket,
-    /// With keys that S3 manages (`AES256`).
+    /// Encryption with keys that S3 manages (`AES256`).
     Aes256,
-    /// With a key in AWS KMS (`aws:kms`).
+    /// Encryption with a key in AWS KMS (`aws:kms`).
     Kms {
-        /// The key's ID; `None` selects the account's default key for S3.
+        /// ID of the key. `None` selects the account's default key for S3.
         key_id: Option<String>,
     },
 }
 
-/// Text that is not a kind of encryption.
+/// An error for a text that is not a kind of encryption.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0:?} is not a kind of encryption: give AES256, aws:kms or aws:kms:KEY")]
+#[error("unknown encryption {0:?}: give AES256, aws:kms or aws:kms:KEY")]
 pub struct NotEncryption(String);
 
 /// Parses `AES256`, `aws:kms` or `aws:kms:KEY`.
@@ -51,39 +51,40 @@ impl FromStr for Encryption {
 /// Settings of a store. A folder ignores all of them. A store in memory uses `timeout`, `max_attempts`,
 /// `first_wait` and `random`.
 ///
-/// Credentials are not among them. They come from where AWS's own tools look for them: the environment, profile
-/// files, a web identity, the container or the machine.
+/// The settings do not include credentials. They are loaded from the usual AWS sources: environment, profile
+/// files, web identity, container, or machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Address of a server other than AWS, as `http://host:port`.
+    /// Address of a server other than AWS, in the form `http://host:port`.
     pub endpoint: Option<String>,
-    /// The region. `None` selects the region of the environment, the profile or the machine, or `us-east-1` if
-    /// there is an endpoint.
+    /// Region of the bucket. `None` selects the region from the environment, the profile or the machine. If
+    /// `endpoint` is set, `None` does not query the machine and falls back to `us-east-1`.
     pub region: Option<String>,
-    /// Whether the bucket is in the path and not in the host name. Most servers other than AWS need this.
+    /// Whether requests name the bucket in the path instead of the host name. Most servers other than AWS
+    /// require this.
     pub path_style: bool,
-    /// Profile for credentials and region. `None` selects the profile of the environment.
+    /// Profile for credentials and region. `None` selects the profile named in the environment.
     pub profile: Option<String>,
-    /// File with credentials in the format of `~/.aws/credentials`. If set, it is the only source of credentials.
+    /// Credentials file in the format of `~/.aws/credentials`. If set, it is the only source of credentials.
     pub credentials_file: Option<PathBuf>,
-    /// How objects are encrypted.
+    /// Encryption of objects.
     pub encryption: Encryption,
-    /// Storage class of objects, such as `STANDARD_IA`. `None` selects the bucket's.
+    /// Storage class of objects, such as `STANDARD_IA`. `None` selects the bucket's default.
     pub storage_class: Option<String>,
-    /// Longer files are uploaded in parts of this size.
+    /// Size of the parts in which files larger than this size are uploaded.
     pub part_bytes: usize,
-    /// Maximum number of parts of a file in transit.
+    /// Maximum number of parts of a file that are uploaded concurrently.
     pub parallel_parts: usize,
-    /// Maximum time to connect.
+    /// Maximum time to establish a connection.
     pub connect_timeout: Duration,
-    /// Maximum time of one attempt of an operation, and maximum pause in a body that is being read.
+    /// Maximum duration of one attempt of an operation, and maximum time without data while a body is read.
     pub timeout: Duration,
-    /// Maximum number of attempts of an operation.
+    /// Maximum number of attempts per operation.
     pub max_attempts: u32,
-    /// Approximate wait before the second attempt. It doubles with every attempt.
+    /// Approximate wait before the second attempt. The wait doubles with each further attempt.
     pub first_wait: Duration,
-    /// Source of randomness for the jitter of retries and for the marks of conditional writes. The retries
-    /// inside Amazon's client have a source of their own.
+    /// Source of randomness for the jitter of retries and for the marks of conditional writes. Amazon's
+    /// client uses a separate source for its retries.
     pub random: Random,
 }
 
@@ -109,7 +110,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Refuses settings that no store can work with.
+    /// Returns an error if no store can work with these settings.
     pub(crate) fn check(&self) -> Result<(), ObjectError> {
         let wrong = |reason: &str| {
             Err(ObjectError::Options {
@@ -118,7 +119,7 @@ impl Options {
         };
         if let Some(endpoint) = &self.endpoint {
             if endpoint.contains('@') {
-                // The message does not repeat the endpoint, which may contain a password.
+                // The message omits the endpoint, which may contain a password.
                 return wrong("the endpoint contains '@': remove the credentials from it");
             }
             if !endpoint.starts_with("http://") && !endpoint.starts_with("https://") {
@@ -140,7 +141,7 @@ impl Options {
             return wrong("the number of attempts is 0: use 1 or more");
         }
         if self.connect_timeout.is_zero() || self.timeout.is_zero() {
-            return wrong("a timeout is 0: use a longer one");
+            return wrong("a timeout is 0: use a longer timeout");
         }
         Ok(())
     }
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn error_does_not_repeat_a_password_in_an_endpoint() {
+    fn error_omits_password_in_endpoint() {
         let options = Options {
             endpoint: Some("http://me:secret@host".to_owned()),
             ..Options::default()

@@ -1,4 +1,4 @@
-//! A file that is read in pieces, for an upload in parts.
+//! Reading of files in pieces, for multipart uploads.
 
 use crate::checksum::{Stored, Summing};
 use crate::error::ObjectError;
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A file that is read in pieces.
+/// A file that is being read in pieces.
 pub(crate) struct Reading {
     file: File,
     path: PathBuf,
@@ -35,12 +35,12 @@ impl Reading {
         .await
     }
 
-    /// Returns the number of bytes left.
+    /// Returns the number of bytes that have not been read.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    /// Reads a piece of this length. The last piece may be shorter.
+    /// Reads the next piece, which has `bytes` bytes, or fewer at the end of the file.
     pub(crate) async fn piece(mut self, bytes: usize) -> Result<(Reading, Bytes), ObjectError> {
         blocking(move || {
             let bytes = self.left.min(bytes as u64) as usize;
@@ -55,7 +55,7 @@ impl Reading {
         .await
     }
 
-    /// Returns the length and checksum of all pieces so far.
+    /// Returns the total length and the checksum of the pieces read so far.
     pub(crate) fn stored(&self) -> Stored {
         self.summing.stored()
     }

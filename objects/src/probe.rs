@@ -5,23 +5,24 @@ use crate::error::ObjectError;
 use crate::objects::Objects;
 use bytes::Bytes;
 
-/// Conditions that a store honours.
+/// The conditions that a store honours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// Whether it honours [`Condition::Absent`].
+    /// Whether the store honours [`Condition::Absent`].
     pub if_absent: bool,
-    /// Whether it honours [`Condition::Is`].
+    /// Whether the store honours [`Condition::Is`].
     pub if_is: bool,
 }
 
 impl Probe {
-    /// Whether writers can rely on [`Objects::put_if`]. Some servers accept conditions and ignore them.
+    /// Returns whether writers can rely on [`Objects::put_if`]. Some servers accept conditions but ignore
+    /// them.
     pub fn conditional(&self) -> bool {
         self.if_absent && self.if_is
     }
 }
 
-/// Writes and reads an object under conditions that hold and conditions that do not.
+/// Writes and reads an object, using conditions that hold and conditions that do not hold.
 pub(crate) async fn probe(objects: &Objects, prefix: &str) -> Result<Probe, ObjectError> {
     let name = format!("probe-{}", objects.random().name());
     let key = match prefix {

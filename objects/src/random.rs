@@ -1,28 +1,28 @@
-//! Randomness for the jitter of retries and for names. No result depends on it.
+//! Randomness for the jitter of retries and for names. No results depend on it.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A source of random numbers: the operating system (the default) or a seed. Clones of a seeded source
-/// draw from one sequence.
+/// A source of random numbers, which is the operating system (the default) or a seeded generator. Clones of a
+/// seeded source share one sequence.
 #[derive(Clone, Default)]
 pub struct Random(Option<Arc<AtomicU64>>);
 
 impl Random {
-    /// Returns a source whose numbers depend on the seed alone.
+    /// Creates a source whose numbers depend only on the seed.
     pub fn seeded(seed: u64) -> Random {
         Random(Some(Arc::new(AtomicU64::new(seed))))
     }
 
-    /// Draws a number.
+    /// Returns the next random number.
     pub(crate) fn number(&self) -> u64 {
-        /// The step of SplitMix64: 2⁶⁴ divided by the golden ratio.
+        /// Increment of SplitMix64: 2⁶⁴ divided by the golden ratio.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let Some(state) = &self.0 else {
-            // The standard library takes the keys of its hash maps from the operating system, so two machines
-            // draw different numbers.
+            // The standard library seeds its hash maps with random numbers from the operating system, so
+            // different machines return different numbers.
             return RandomState::new().hash_one(0);
         };
         let mut mixed = state.fetch_add(STEP, Relaxed).wrapping_add(STEP);
@@ -31,7 +31,8 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Draws a name of 32 hex digits, unique among all machines.
+    /// Returns a random name of 32 hexadecimal digits. Names are unique across machines, unless sources have
+    /// the same seed.
     pub(crate) fn name(&self) -> String {
         format!("{:016x}{:016x}", self.number(), self.number())
     }
@@ -44,7 +45,7 @@ impl fmt::Debug for Random {
     }
 }
 
-/// Two sources are equal if both are the operating system or both draw from one sequence.
+/// Two sources are equal if both use the operating system, or if both share one sequence.
 impl PartialEq for Random {
     fn eq(&self, other: &Random) -> bool {
         match (&self.0, &other.0) {

@@ -3,33 +3,33 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Operations of an [`Objects`](crate::Objects) and its clones since it was opened.
+/// Counters of an [`Objects`](crate::Objects) value and its clones since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Objects written.
+    /// Number of objects written.
     pub puts: u64,
-    /// Objects or ranges read.
+    /// Number of objects or ranges read.
     pub gets: u64,
-    /// Lists.
+    /// Number of list operations.
     pub lists: u64,
-    /// Objects deleted.
+    /// Number of objects deleted.
     pub deletes: u64,
-    /// Bytes read.
+    /// Number of bytes read.
     pub bytes_in: u64,
-    /// Bytes written.
+    /// Number of bytes written.
     pub bytes_out: u64,
-    /// Requests sent to a server, including retries. The server bills these.
+    /// Number of requests sent to a server, including retries. The server bills these requests.
     pub requests: u64,
-    /// Requests among them that delete, which are free. One request can delete 1,000 objects.
+    /// Number of delete requests among `requests`. They are free, and one of them can delete 1,000 objects.
     pub delete_requests: u64,
-    /// Retries: requests sent again and bodies continued after a failure.
+    /// Number of retries. Both resent requests and resumed downloads count.
     pub retries: u64,
-    /// Operations that failed. A missing object and a condition that does not hold do not count.
+    /// Number of failed operations. Missing objects and conditions that do not hold do not count.
     pub errors: u64,
 }
 
 impl Stats {
-    /// Returns the billed requests: those that write or list, and those that read. Deletions are free.
+    /// Returns the number of billed requests: first writes and lists, then reads. Delete requests are free.
     pub fn charged(&self) -> (u64, u64) {
         let billed = self.requests.saturating_sub(self.delete_requests);
         let reads = self.gets.min(billed);
@@ -46,14 +46,15 @@ pub(crate) struct Counters {
     pub(crate) deletes: AtomicU64,
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
-    /// Operations that requests were sent for. Amazon's client may send several requests for one.
+    /// Number of operations sent to a server. Amazon's client may send several requests per operation.
     pub(crate) operations: AtomicU64,
     pub(crate) requests: AtomicU64,
     pub(crate) delete_requests: AtomicU64,
-    /// Retries by this crate, not by Amazon's client.
+    /// Number of retries by this crate, excluding those by Amazon's client.
     pub(crate) again: AtomicU64,
     pub(crate) errors: AtomicU64,
-    /// Seconds that the server's clock is ahead of this machine's; `None` before its first answer.
+    /// Number of seconds by which the server's clock is ahead of this machine's clock, or `None` before the
+    /// first response.
     pub(crate) seconds_ahead: Mutex<Option<i64>>,
 }
 
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_requests_that_delete_are_free() {
+    fn only_delete_requests_are_free() {
         let stats = Stats {
             gets: 3,
             deletes: 2000,

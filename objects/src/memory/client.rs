@@ -1,4 +1,4 @@
-//! A client of a store in memory: its attempts, and the faults that they meet.
+//! A client of a store in memory. It makes attempts, into which a plan injects faults.
 
 use super::Memory;
 use super::contents::Contents;
@@ -37,7 +37,7 @@ impl Client {
         }
     }
 
-    /// Attempts an operation until it succeeds, fails permanently, or is out of attempts.
+    /// Attempts an operation until it succeeds or fails permanently, or no attempts are left.
     async fn call<T>(
         &self,
         operation: Operation,
@@ -94,11 +94,11 @@ impl Client {
             Before::Fail(error) => return Err(error),
             Before::Late(delay) => {
                 if is_write {
-                    // The client that would hear of the result has given up.
+                    // The client has given up by then, so the result is discarded.
                     self.memory
                         .apply_late(delay, |contents| drop(apply(contents)));
                 }
-                // Until the timeout.
+                // The timeout of the attempt ends this wait.
                 return std::future::pending().await;
             }
             Before::Stale(changes) if !is_write => apply(&mut self.memory.before_changes(changes)),
@@ -137,7 +137,7 @@ impl Client {
         conditional::put_if(&write, &self.options, &self.counters).await
     }
 
-    /// Reads the file on the calling thread: a thread of its own would make a simulation depend on the
+    /// Reads the file on the calling thread, because a separate thread would make a simulation depend on the
     /// operating system's scheduler.
     pub(crate) async fn put_file(&self, key: &str, path: &Path) -> Result<Stored, ObjectError> {
         let bytes = std::fs::read(path).map_err(ObjectError::io(path))?;

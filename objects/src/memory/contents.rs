@@ -1,4 +1,4 @@
-//! What a store in memory does, one operation at a time.
+//! The contents of a store in memory, and the operations on them.
 
 use super::{Memory, STORE};
 use crate::entry::{Condition, Entry, Version};
@@ -10,22 +10,22 @@ use std::ops::{Bound, Range};
 #[derive(Clone)]
 struct Object {
     bytes: Bytes,
-    /// The mark of the conditional write that made it.
+    /// Mark of the conditional write that created the object.
     mark: Option<String>,
 }
 
-/// A change of the store: the object that the key had before.
+/// A change to the store, which records the previous object.
 #[derive(Clone)]
 struct Change {
     key: String,
     before: Option<Object>,
 }
 
-/// Objects by key, and the last changes.
+/// Objects by key, and the most recent changes.
 #[derive(Clone, Default)]
 pub(super) struct Contents {
     objects: BTreeMap<String, Object>,
-    /// At most [`Memory::HISTORY`] changes, the oldest first.
+    /// The most recent changes, at most [`Memory::HISTORY`], oldest first.
     history: VecDeque<Change>,
     ignores_conditions: bool,
 }
@@ -35,7 +35,7 @@ impl Contents {
         self.objects.len()
     }
 
-    /// Returns the contents as they were before the last changes.
+    /// Returns the contents before the given number of most recent changes.
     pub(super) fn before_changes(&self, changes: usize) -> Contents {
         let mut earlier = self.clone();
         for _ in 0..changes {
@@ -50,7 +50,7 @@ impl Contents {
         earlier
     }
 
-    /// Uses the contents as a server does that ignores the conditions of writes.
+    /// Applies an operation like a server that ignores the conditions of writes.
     pub(super) fn ignoring_conditions<T>(&mut self, apply: impl FnOnce(&mut Contents) -> T) -> T {
         self.ignores_conditions = true;
         let applied = apply(self);
@@ -108,7 +108,7 @@ impl Contents {
         Ok(version)
     }
 
-    /// Returns the version of an object if the object has this mark.
+    /// Returns the version of an object if the object's mark equals `mark`.
     pub(super) fn version_with_mark(&self, key: &str, mark: &str) -> Option<Version> {
         let object = self.objects.get(key)?;
         let is_own = object.mark.as_deref() == Some(mark);
@@ -144,7 +144,7 @@ impl Contents {
         }
     }
 
-    /// Returns the objects below a prefix, and what follows the prefix in each key.
+    /// Returns the key of each object below a prefix, the part of the key after the prefix, and the object.
     fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, &'a str, &'a Object)> {
         let start = match prefix {
             "" => String::new(),
@@ -168,7 +168,7 @@ impl Contents {
             .below(prefix)
             .filter_map(|(_, rest, _)| Some(rest.split_once('/')?.0.to_owned()))
             .collect();
-        // The key `a-b/1` sorts before `a/1`, but the name `a` before `a-b`.
+        // The key `a-b/1` sorts before `a/1`, but the name `a` sorts before `a-b`.
         names.sort_unstable();
         names.dedup();
         names

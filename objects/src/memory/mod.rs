@@ -1,9 +1,9 @@
 //! Objects in the memory of this process, for tests and simulations.
 //!
-//! The store behaves as S3 does: conditional writes, versions that depend on the bytes alone, marks in the
-//! metadata, sorted lists. It spawns no thread and no task, and it reads no clock unless a
-//! [`FaultPlan`](crate::faults::FaultPlan) delays a write. [`Objects::put_file`](crate::Objects::put_file) reads
-//! the file on the calling thread.
+//! The store behaves like S3: it has conditional writes, versions that depend only on the bytes, marks in the
+//! metadata, and sorted lists. It spawns no threads or tasks, and reads the clock only if a
+//! [`FaultPlan`](crate::faults::FaultPlan) delays a write. [`Objects::put_file`](crate::Objects::put_file)
+//! reads the file on the calling thread.
 
 mod client;
 mod contents;
@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The name of a store in memory in errors and in [`Objects::location`](crate::Objects::location).
+/// Name of a store in memory, used in errors and in [`Objects::location`](crate::Objects::location).
 pub(crate) const STORE: &str = "memory";
 
-/// The contents of a store in memory. Clones share them.
+/// The contents of a store in memory. Clones share the same contents.
 ///
-/// Any number of [`Objects`](crate::Objects) can be opened over one `Memory`: each is a client with its own
-/// options, counters and faults.
+/// Any number of [`Objects`](crate::Objects) values can be opened for one `Memory`. Each of them is a client
+/// with separate options, counters and faults.
 ///
 /// # Examples
 ///
@@ -47,17 +47,17 @@ struct State {
     late: Vec<Late>,
 }
 
-/// A write that is applied later than its client gives up.
+/// A write that is applied after its client has given up.
 struct Late {
     due: Instant,
     apply: Box<dyn FnOnce(&mut Contents) + Send>,
 }
 
 impl Memory {
-    /// Number of changes that a [stale](crate::faults::Before::Stale) read can miss.
+    /// Maximum number of changes that a [stale](crate::faults::Before::Stale) read can miss.
     pub const HISTORY: usize = 1024;
 
-    /// Makes an empty store.
+    /// Creates an empty store.
     pub fn new() -> Memory {
         Memory::default()
     }
@@ -66,7 +66,7 @@ impl Memory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies late writes that are due, then uses the contents.
+    /// Applies the late writes that are due, then runs an operation on the contents.
     fn with<T>(&self, apply: impl FnOnce(&mut Contents) -> T) -> T {
         let mut state = self.state();
         if !state.late.is_empty() {
@@ -75,7 +75,7 @@ impl Memory {
         apply(&mut state.contents)
     }
 
-    /// Returns the contents as they were before the last changes.
+    /// Returns the contents before the given number of most recent changes.
     fn before_changes(&self, changes: usize) -> Contents {
         self.with(|contents| contents.before_changes(changes))
     }
@@ -83,7 +83,7 @@ impl Memory {
     fn apply_late(&self, delay: Duration, apply: impl FnOnce(&mut Contents) + Send + 'static) {
         let due = Instant::now() + delay;
         let mut state = self.state();
-        // After those that are due at the same time.
+        // Insert the write after those that are due at the same time.
         let at = state.late.partition_point(|late| late.due <= due);
         let apply = Box::new(apply);
         state.late.insert(at, Late { due, apply });

@@ -1,4 +1,4 @@
-//! Reads of objects, which continue after a broken connection.
+//! Downloads of objects, which resume after the connection breaks.
 
 use super::S3;
 use super::failure::root_cause;
@@ -10,27 +10,28 @@ use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use bytes::{Bytes, BytesMut};
 use std::ops::Range;
 
-/// A body that progressed by this much before the connection broke gets all attempts again.
+/// Number of bytes after which a broken download has made enough progress to restore all of its attempts.
 const PROGRESS_BYTES: u64 = 1 << 20;
 
-/// Maximum memory reserved for a body by the length that the server announces. More is allocated as it arrives.
+/// Maximum memory to reserve in advance, based on the length that the server announces. More memory is
+/// allocated as data arrives.
 const MAX_RESERVED: u64 = 64 << 20;
 
-/// Progress of a body.
+/// Progress of a download.
 struct Progress {
     bytes: BytesMut,
-    /// Position of the next byte in the object.
+    /// Offset of the next byte in the object.
     at: u64,
-    /// Position after the last byte; `None` until it is known.
+    /// Offset after the last byte, or `None` while it is unknown.
     end: Option<u64>,
     version: Option<Version>,
 }
 
-/// Why a body ended early.
+/// The reason why a download stopped early.
 enum Stop {
-    /// The connection broke: the body can be continued.
+    /// The connection broke, so the download can be resumed.
     Cut(String),
-    /// The body cannot be continued.
+    /// The download cannot be resumed.
     Failed(ObjectError),
 }
 
@@ -53,7 +54,8 @@ impl S3 {
         Ok(self.read(key, Some(range)).await?.0)
     }
 
-    /// Reads a body to its end and continues it after a broken connection. All bytes are of one version.
+    /// Downloads an object or a range of it, and resumes after the connection breaks. All bytes come from the
+    /// same version of the object.
     async fn read(
         &self,
         key: &str,
@@ -86,12 +88,12 @@ impl S3 {
         }
     }
 
-    /// Reads until the end or a failure.
+    /// Reads until the end of the body or a failure.
     async fn read_on(&self, key: &str, progress: &mut Progress) -> Result<Version, Stop> {
         let answer = self.request_rest(key, progress).await?;
         let version = match answer.e_tag() {
             Some(tag) => Version::from(tag.to_owned()),
-            None => return Err(self.invalid_answer(key, "it has no ETag").into()),
+            None => return Err(self.invalid_answer(key, "no ETag").into()),
         };
         progress.version = Some(version.clone());
         let end = self.end_of(key, progress, &answer)?;
@@ -108,12 +110,12 @@ impl S3 {
                 Ok(Some(Ok(piece))) => {
                     let bytes = piece.len() as u64;
                     if bytes > end - progress.at {
-                        return Err(self.invalid_answer(key, "its body is too long").into());
+                        return Err(self.invalid_answer(key, "the body is too long").into());
                     }
                     progress.at += bytes;
                     progress.bytes.extend_from_slice(&piece);
                 }
-                // All bytes arrived, but their checksum is wrong.
+                // All bytes have arrived, but their checksum is wrong.
                 Ok(Some(Err(error))) if progress.at == end => {
                     return Err(Stop::Failed(ObjectError::Damaged {
                         store: self.store(),
@@ -128,7 +130,7 @@ impl S3 {
         }
     }
 
-    /// Requests the rest of a body, in the version that the first request returned.
+    /// Requests the rest of the object, in the version that the first response contained.
     async fn request_rest(&self, key: &str, progress: &Progress) -> Result<GetObjectOutput, Stop> {
         let mut request = self
             .client
@@ -158,14 +160,15 @@ impl S3 {
             }));
         }
         Err(Stop::Failed(match self.failed(key)(error) {
-            ObjectError::Changed { .. } => {
-                self.unavailable(key, "it was replaced while it was read".to_owned())
-            }
+            ObjectError::Changed { .. } => self.unavailable(
+                key,
+                "the object was replaced while it was being read".to_owned(),
+            ),
             error => error,
         }))
     }
 
-    /// Returns the position after the last byte of an answer.
+    /// Returns the offset after the last byte of a response.
     fn end_of(
         &self,
         key: &str,
@@ -175,17 +178,17 @@ impl S3 {
         let length = answer
             .content_length()
             .and_then(|length| u64::try_from(length).ok());
-        let length = length.ok_or_else(|| self.invalid_answer(key, "it has no length"))?;
+        let length = length.ok_or_else(|| self.invalid_answer(key, "no length"))?;
         if progress.at > 0 || progress.end.is_some() {
             let begins = format!("bytes {}-", progress.at);
             let range = answer.content_range().unwrap_or_default();
             if !range.starts_with(&begins) {
-                return Err(self.invalid_answer(key, "it has another range than requested"));
+                return Err(self.invalid_answer(key, "the range differs from the requested one"));
             }
         }
         let end = progress.at.saturating_add(length);
         match progress.end {
-            Some(most) if end > most => Err(self.invalid_answer(key, "its body is too long")),
+            Some(most) if end > most => Err(self.invalid_answer(key, "the body is too long")),
             _ => Ok(end),
         }
     }

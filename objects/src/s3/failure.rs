@@ -1,11 +1,11 @@
-//! Translation of failures of the client and of the server.
+//! Conversion of errors from the S3 client and the server to [`ObjectError`].
 
 use crate::error::ObjectError;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use std::error::Error;
 use std::io;
 
-/// Translates an error of Amazon's client.
+/// Converts an error from Amazon's client.
 pub(super) fn explain<E>(store: String, key: String, error: &SdkError<E>) -> ObjectError
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -31,7 +31,7 @@ where
             reason: format!("invalid answer: {}", root_cause(error)),
         },
         SdkError::ServiceError(service) => answered(store, key, service.err(), service.raw()),
-        // The request could not be built: a retry would fail as well.
+        // The request could not be built, so a retry would fail in the same way.
         error => ObjectError::Refused {
             store,
             key,
@@ -40,9 +40,9 @@ where
     }
 }
 
-/// Translates the error of a request that did not reach the server.
+/// Converts the error of a request that did not reach the server.
 fn not_sent(store: String, key: String, error: &(dyn Error + 'static)) -> ObjectError {
-    // The type of this error is in a crate that is not a dependency, so recognise it by its name.
+    // This error's type is in a crate that is not a dependency, so recognise it by its name.
     if chain(error).any(|cause| format!("{cause:?}").starts_with("CredentialsNotLoaded")) {
         return ObjectError::Denied {
             store,
@@ -57,7 +57,7 @@ fn not_sent(store: String, key: String, error: &(dyn Error + 'static)) -> Object
     }
 }
 
-/// Translates an answer that reports an error.
+/// Converts a response that reports an error.
 fn answered<E: ProvideErrorMetadata>(
     store: String,
     key: String,
@@ -73,7 +73,7 @@ fn answered<E: ProvideErrorMetadata>(
     };
     let region = raw.headers().get("x-amz-bucket-region");
     match (status, region) {
-        // Answers to HEAD have no body and therefore no code.
+        // Responses to HEAD requests have no body and therefore no error code.
         (301 | 307 | 400, Some(region)) => ObjectError::WrongRegion {
             store,
             reason: format!("it is in {region} ({message})"),
@@ -96,7 +96,7 @@ fn answered<E: ProvideErrorMetadata>(
     }
 }
 
-/// Translates an error code.
+/// Converts an error code.
 pub(super) fn of_code(store: String, key: String, code: &str, reason: String) -> ObjectError {
     match code {
         "NoSuchBucket" => ObjectError::NoBucket { store },
@@ -118,7 +118,7 @@ pub(super) fn of_code(store: String, key: String, code: &str, reason: String) ->
     }
 }
 
-/// Returns the innermost cause. The outer ones only say that an operation failed.
+/// Returns the innermost cause. The outer errors only state that an operation failed.
 pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     let innermost = chain(error).last().unwrap_or(error);
     match innermost.downcast_ref::<io::Error>().map(io::Error::kind) {

@@ -1,9 +1,9 @@
-//! Objects in S3 or in a server that speaks its protocol.
+//! Objects in S3, or in a server that implements the S3 protocol.
 //!
-//! Amazon's client signs and sends requests, and retries transient failures and throttling with growing waits. It
-//! leaves two tasks to this module. A body arrives piece by piece, and a broken one must be continued
-//! ([`download`]). A retried conditional write may meet the object of its own first attempt, which is recognised by
-//! a mark in its metadata ([`conditional`](crate::conditional)).
+//! Amazon's client signs and sends requests. It also retries transient failures and throttling with growing
+//! waits. This module adds two features. It resumes a download when the connection breaks ([`download`]). It
+//! also resolves the doubt about a retried conditional write, which may find the object changed by its own
+//! first attempt ([`conditional`](crate::conditional)).
 
 mod download;
 mod failure;
@@ -37,20 +37,20 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Maximum number of objects that one request deletes.
+/// Maximum number of objects deleted by one request.
 const MAX_DELETED_AT_ONCE: usize = 1000;
 
-/// A bucket or a prefix in it.
+/// A bucket, or a prefix in a bucket.
 pub(crate) struct S3 {
     client: aws_sdk_s3::Client,
     bucket: String,
-    /// The prefix of all keys: empty, or a name with a trailing slash.
+    /// Prefix of all keys: empty, or a name with a trailing slash.
     prefix: String,
     encryption: Option<ServerSideEncryption>,
     kms_key: Option<String>,
     storage_class: Option<StorageClass>,
-    /// The checksum of parts, which the start of an upload announces. `None` if the environment or the profile says
-    /// that the server supports none.
+    /// Checksum algorithm for parts, which must be named at the start of an upload. `None` if the environment
+    /// or the profile specifies that the server supports none.
     part_checksum: Option<ChecksumAlgorithm>,
     options: Options,
     counters: Arc<Counters>,
@@ -77,7 +77,8 @@ impl S3 {
             .http_client(http.clone())
             .timeout_config(timeouts)
             .retry_config(retries)
-            // It is too strict for a busy machine. The timeouts of an attempt and of a silent body replace it.
+            // Disabled because it is too strict for a busy machine. The timeouts for attempts and for bodies
+            // without data replace it.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
         if let Some(region) = &options.region {
             loader = loader.region(Region::new(region.clone()));
@@ -125,12 +126,12 @@ impl S3 {
         })
     }
 
-    /// Returns the key in the bucket.
+    /// Returns the full key in the bucket.
     fn full(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }
 
-    /// Returns the common beginning of all keys below a prefix in the bucket.
+    /// Returns the full prefix in the bucket of all keys below `prefix`.
     fn full_prefix(&self, prefix: &str) -> String {
         match prefix {
             "" => self.prefix.clone(),
@@ -142,7 +143,7 @@ impl S3 {
         format!("s3://{}/{}", self.bucket, self.prefix)
     }
 
-    /// Wraps an error of Amazon's client.
+    /// Returns a function that converts an error from Amazon's client.
     fn failed<E>(&self, key: &str) -> impl FnOnce(SdkError<E>) -> ObjectError + use<E>
     where
         E: ProvideErrorMetadata + Error + 'static,
@@ -159,12 +160,12 @@ impl S3 {
         }
     }
 
-    /// Returns the error of an answer that violates the protocol.
+    /// Returns the error for a response that violates the protocol.
     fn invalid_answer(&self, key: &str, reason: &str) -> ObjectError {
         ObjectError::Refused {
             store: self.store(),
             key: key.to_owned(),
-            reason: format!("the answer is not that of an S3 server: {reason}"),
+            reason: format!("the response violates the S3 protocol: {reason}"),
         }
     }
 
@@ -179,7 +180,7 @@ impl S3 {
             .map_err(self.failed(key))?;
         head.content_length()
             .and_then(|bytes| u64::try_from(bytes).ok())
-            .ok_or_else(|| self.invalid_answer(key, "it has no length"))
+            .ok_or_else(|| self.invalid_answer(key, "no length"))
     }
 
     pub(crate) async fn delete(&self, key: &str) -> Result<(), ObjectError> {
@@ -204,7 +205,8 @@ impl S3 {
             let mut delete = Delete::builder().quiet(true);
             for (key, _) in some {
                 let object = ObjectIdentifier::builder().key(key).build();
-                delete = delete.objects(object.expect("its only required field is the key"));
+                delete =
+                    delete.objects(object.expect("a key is set, which is the only required field"));
             }
             let answer = self
                 .client
@@ -213,7 +215,7 @@ impl S3 {
                 .delete(
                     delete
                         .build()
-                        .expect("its only required field are the objects"),
+                        .expect("objects are set, which is the only required field"),
                 )
                 .send()
                 .await
@@ -232,7 +234,7 @@ impl S3 {
         Ok(listed.len() as u64)
     }
 
-    /// Returns all objects below a prefix, with their keys in the bucket.
+    /// Returns the full key and the length of each object below a prefix.
     async fn list_full(&self, prefix: &str) -> Result<Vec<(String, u64)>, ObjectError> {
         let mut pages = self
             .client
@@ -262,7 +264,7 @@ impl S3 {
         let mut entries: Vec<_> = listed
             .into_iter()
             .filter_map(|(full, bytes)| {
-                // Skip objects whose keys end with a slash. Web consoles create them to show folders.
+                // Skip objects whose keys end with a slash. Web consoles create them to represent folders.
                 let key = full.strip_prefix(&self.prefix)?.to_owned();
                 crate::key::check_key(&key).ok()?;
                 Some(Entry { key, bytes })
@@ -296,8 +298,8 @@ impl S3 {
     }
 }
 
-/// Returns the sources of the region for a server other than AWS. Few servers check it, so the machine's metadata
-/// service is not asked.
+/// Returns the sources of the region for a server other than AWS. They exclude the machine's metadata
+/// service, because few servers check the region.
 fn region_without_machine(options: &Options) -> RegionProviderChain {
     let mut profile = ProfileFileRegionProvider::builder();
     if let Some(name) = &options.profile {
@@ -308,10 +310,10 @@ fn region_without_machine(options: &Options) -> RegionProviderChain {
         .or_else("us-east-1")
 }
 
-/// Returns credentials from the configured file alone.
+/// Returns a provider that loads credentials only from the configured file.
 #[expect(
     deprecated,
-    reason = "the new names are in a crate that would be a dependency for these two types alone"
+    reason = "the new names are in a crate that would only be needed for these two types"
 )]
 fn credentials(options: &Options, http: SharedHttpClient) -> ProfileFileCredentialsProvider {
     use aws_config::profile::profile_file::{ProfileFileKind, ProfileFiles};
@@ -328,7 +330,7 @@ fn credentials(options: &Options, http: SharedHttpClient) -> ProfileFileCredenti
     provider.build()
 }
 
-/// Whether a request deletes several objects: `POST /bucket?delete`.
+/// Returns whether a request deletes multiple objects (`POST /bucket?delete`).
 fn is_multi_object_delete(method: &str, uri: &str) -> bool {
     let query = uri.split_once('?').map_or("", |(_, query)| query);
     method == "POST"
@@ -337,7 +339,7 @@ fn is_multi_object_delete(method: &str, uri: &str) -> bool {
             .any(|part| part.split('=').next() == Some("delete"))
 }
 
-/// Counts requests and their operations, and notes the server's clock.
+/// Counts requests and operations, and records the server's clock.
 #[derive(Debug)]
 struct Observe(Arc<Counters>);
 

@@ -1,8 +1,9 @@
-//! Writes of objects: whole, in parts, and conditional.
+//! Uploads of objects: simple, multipart, and conditional.
 //!
-//! If the answer to a request is lost, its retry may fail because the first attempt succeeded: the object has
-//! changed, or the upload does not exist any more. Conditional writes and uploads in parts therefore put a random
-//! mark into the object's metadata. In doubt, the mark shows whether the object is this writer's.
+//! If the response to a request is lost, a retry may fail because the first attempt succeeded. The object has
+//! then changed, or the multipart upload no longer exists. Conditional writes and multipart uploads therefore
+//! store a random mark in the object's metadata. In case of doubt, the writer compares this mark with its own
+//! to find out whether its write succeeded.
 
 use super::S3;
 use super::failure::root_cause;
@@ -19,9 +20,9 @@ use std::path::Path;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-/// Name of the mark in the metadata.
+/// Name of the mark in the object's metadata.
 const MARK: &str = "write-id";
-/// Maximum number of parts in S3.
+/// Maximum number of parts that S3 accepts.
 const MAX_PARTS: u64 = 10_000;
 
 impl S3 {
@@ -56,7 +57,7 @@ impl S3 {
         conditional::put_if(&write, &self.options, &self.counters).await
     }
 
-    /// Returns the version of an object if the object has this mark.
+    /// Returns the version of an object if the object's mark equals `mark`.
     async fn version_with_mark(
         &self,
         key: &str,
@@ -113,7 +114,7 @@ impl S3 {
             .map_err(self.failed(key))?;
         let id = begun
             .upload_id
-            .ok_or_else(|| self.invalid_answer(key, "it has no upload ID"))?;
+            .ok_or_else(|| self.invalid_answer(key, "no upload ID"))?;
         Ok(Upload(Some(Begun {
             client: self.client.clone(),
             bucket: self.bucket.clone(),
@@ -161,7 +162,7 @@ impl S3 {
         Err(self.failed(&upload.key)(error))
     }
 
-    /// Sends the parts of a file, several at a time.
+    /// Uploads the parts of a file, several at a time.
     async fn send_parts(
         &self,
         upload: &Begun,
@@ -227,18 +228,18 @@ impl ConditionalWrite for MarkedPut<'_> {
             Ok(answer) => {
                 let tag = answer.e_tag.map(Version::from);
                 return tag.ok_or_else(|| Rejection {
-                    error: s3.invalid_answer(key, "it has no ETag"),
+                    error: s3.invalid_answer(key, "no ETag"),
                     in_doubt: true,
                 });
             }
             Err(error) => error,
         };
-        // 409: the server met two concurrent writes and did not apply this one.
+        // Status 409: the server detected two concurrent writes and did not apply this one.
         let conflict = error
             .raw_response()
             .is_some_and(|raw| raw.status().as_u16() == 409);
         let error = match s3.failed(key)(error) {
-            // No object exists that could have the version.
+            // No object exists, so none can have the expected version.
             ObjectError::NotFound { store, key } => ObjectError::Changed { store, key },
             error => error,
         };
@@ -256,18 +257,20 @@ impl ConditionalWrite for MarkedPut<'_> {
 fn joined<T>(
     part: Result<Result<T, ObjectError>, tokio::task::JoinError>,
 ) -> Result<T, ObjectError> {
-    // The task is never cancelled, so it panicked.
+    // The task is never cancelled, so it must have panicked.
     part.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-/// Returns the length of the parts of a file: the configured one, or more if that would make too many parts.
+/// Returns the length of a file's parts. It is the configured length, or more if that would result in too
+/// many parts.
 fn part_bytes(file_bytes: u64, configured: usize) -> usize {
     let mebibyte = 1 << 20;
     let least = file_bytes.div_ceil(MAX_PARTS).div_ceil(mebibyte) * mebibyte;
     configured.max(least as usize)
 }
 
-/// An upload in parts. Dropping it before its end aborts it: S3 stores and bills the parts until then.
+/// A multipart upload. Dropping it before it is complete aborts it, because S3 bills the stored parts until
+/// then.
 struct Upload(Option<Begun>);
 
 struct Begun {
@@ -283,7 +286,7 @@ impl Upload {
     fn begun(&self) -> &Begun {
         self.0
             .as_ref()
-            .expect("only the end of the upload takes it out")
+            .expect("the upload has not ended: ending it consumes this value")
     }
 
     fn done(mut self) {
@@ -321,7 +324,7 @@ impl Begun {
                 bucket,
                 key = full,
                 reason,
-                "cannot abort failed upload: its parts stay in the bucket"
+                "cannot abort failed upload: its parts remain in the bucket"
             );
         }
     }
@@ -332,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn part_length_grows_to_stay_below_the_maximum_number_of_parts() {
+    fn part_length_grows_to_limit_the_number_of_parts() {
         assert_eq!(part_bytes(100 << 20, 16 << 20), 16 << 20);
         for file_bytes in [1u64 << 30, 160_000 << 20, (160_000 << 20) + 1, 5 << 40] {
             let part = part_bytes(file_bytes, 16 << 20) as u64;

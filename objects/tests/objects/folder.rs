@@ -1,4 +1,4 @@
-//! Tests of the folder.
+//! Tests of stores in folders.
 
 use crate::suite::{conforms, measure, names_in};
 use bytes::Bytes;
@@ -54,7 +54,7 @@ async fn invalid_location_is_refused_with_a_reason() {
     }
 }
 
-/// Deletions remove folders that writers have just created.
+/// Deletions remove folders that other writers have just created.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_writes_and_deletions_all_succeed() {
     let dir = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ const RACERS: usize = 4;
 const ROUNDS: usize = 25;
 const RACE_DIR: &str = "HATEBEAM_TEST_RACE_DIR";
 
-/// One of the processes that the next test starts.
+/// Body of the processes that `one_process_wins_a_conditional_write` starts.
 #[tokio::test]
 #[ignore = "started by one_process_wins_a_conditional_write"]
 async fn racer() {
@@ -92,7 +92,7 @@ async fn racer() {
     };
     let objects = open(Path::new(&dir)).await;
     for round in 0..ROUNDS {
-        // All processes are ready before the race begins.
+        // Wait until all processes are ready before the race begins.
         let me = format!("at/{round}/{}", std::process::id());
         objects.put(&me, Bytes::new()).await.unwrap();
         while objects.list(&format!("at/{round}")).await.unwrap().len() < RACERS {

@@ -1,7 +1,7 @@
-//! One suite for every kind of store, and tests of each kind: folder, memory with injected faults, S3 servers
-//! over a faulty network.
+//! A common test suite for all kinds of stores, and separate tests for each kind: folders, memory with
+//! injected faults, and S3 servers behind a faulty network.
 
-#![allow(clippy::unwrap_used)] // helpers of tests
+#![allow(clippy::unwrap_used)] // test helpers
 
 mod folder;
 mod memory;

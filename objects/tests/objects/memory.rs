@@ -1,4 +1,4 @@
-//! Tests of the store in memory and of its injected faults.
+//! Tests of stores in memory and of injected faults.
 
 use crate::suite::conforms;
 use bytes::Bytes;
@@ -24,7 +24,7 @@ fn options(seed: u64) -> Options {
     }
 }
 
-/// Injects the scripted faults, one per attempt, and none afterwards.
+/// A plan that injects scripted faults, one per attempt, and no faults after the end of the script.
 #[derive(Default)]
 struct Script {
     before: Mutex<VecDeque<Before>>,
@@ -64,7 +64,7 @@ fn unavailable() -> ObjectError {
     }
 }
 
-/// A store with a script and a client of it without faults.
+/// Two clients of one store: `faulty` has scripted faults, and `direct` has none.
 struct Pair {
     script: Arc<Script>,
     faulty: Objects,
@@ -99,7 +99,7 @@ async fn memory_conforms() {
 }
 
 #[tokio::test]
-async fn stores_over_one_memory_share_objects_but_not_counters() {
+async fn clients_of_one_memory_share_objects_but_not_counters() {
     let memory = Memory::new();
     let one = Objects::in_memory(&memory, &options(1)).unwrap();
     let other = Objects::in_memory(&memory.clone(), &options(2)).unwrap();
@@ -122,12 +122,12 @@ async fn stores_over_one_memory_share_objects_but_not_counters() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn transient_failures_are_retried_with_growing_waits_up_to_the_limit() {
+async fn transient_failures_are_retried_until_attempts_run_out() {
     let pair = Pair::new();
     pair.before([Before::Fail(unavailable()), Before::Fail(unavailable())]);
     let begin = Instant::now();
     pair.faulty.put("key", Bytes::from("1")).await.unwrap();
-    // The waits are between half and all of 100 ms and 200 ms.
+    // The waits are between half and all of 100 ms and of 200 ms.
     let waited = begin.elapsed().as_millis();
     assert!((150..=302).contains(&waited), "{waited}");
     let attempts = [1, 2, 3].map(|attempt| (Operation::Put, attempt));
@@ -156,7 +156,7 @@ async fn permanent_failure_is_not_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn conditional_write_with_lost_answer_recognises_its_own_write() {
+async fn conditional_write_with_lost_response_recognises_its_own_write() {
     let pair = Pair::new();
     let mut condition = Condition::Absent;
     for text in ["first", "second"] {
@@ -176,7 +176,7 @@ async fn conditional_write_with_lost_answer_recognises_its_own_write() {
         (Operation::Head, 1),
     ];
     assert_eq!(pair.script.calls(), [put, put].concat());
-    // The object of another writer is a conflict.
+    // If another writer changes the object in the meantime, the write fails.
     let current = pair.direct.get("key").await.unwrap().1;
     pair.before([Before::Fail(unavailable())]);
     let mut other = Box::pin(pair.faulty.put_if("key", Bytes::from("mine"), &condition));
@@ -205,14 +205,14 @@ async fn late_write_is_applied_after_its_client_gave_up() {
         .unwrap_err();
     assert!(error.to_string().contains("no answer in time"), "{error}");
     assert!(error.is_transient());
-    // Three attempts of 2 s and two waits.
+    // Three attempts of 2 s each, and two waits.
     assert!(begin.elapsed() < Duration::from_secs(7));
     assert!(pair.direct.get("key").await.unwrap_err().is_not_found());
     pair.direct.put("key", Bytes::from("newer")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(pair.direct.get("key").await.unwrap().0, "late");
 
-    // The condition of a late write is checked when it arrives.
+    // The condition of a late write is checked when the write arrives.
     pair.before((0..3).map(|_| Before::Late(Duration::from_secs(10))));
     let condition = Condition::Is(pair.direct.get("key").await.unwrap().1);
     let put = pair.faulty.put_if("key", Bytes::from("stale"), &condition);
@@ -251,7 +251,7 @@ async fn stale_reads_and_lists_miss_the_last_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unconditional_write_is_applied_whatever_its_condition() {
+async fn fault_unconditional_ignores_the_condition() {
     let pair = Pair::new();
     pair.direct.put("key", Bytes::from("old")).await.unwrap();
     pair.before([Before::Unconditional]);
@@ -267,13 +267,13 @@ async fn unconditional_write_is_applied_whatever_its_condition() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletion_of_a_prefix_can_fail_in_the_middle() {
+async fn delete_prefix_can_fail_after_some_deletions() {
     let pair = Pair::new();
     for n in 0..5 {
         let key = format!("depth/{n}");
         pair.direct.put(&key, Bytes::from("x")).await.unwrap();
     }
-    // The list and two deletions succeed.
+    // The list operation and two deletions succeed.
     pair.before((0..3).map(|_| Before::Proceed));
     pair.before((0..3).map(|_| Before::Fail(unavailable())));
     assert!(
@@ -287,7 +287,8 @@ async fn deletion_of_a_prefix_can_fail_in_the_middle() {
     assert_eq!(pair.faulty.delete_prefix("depth").await.unwrap(), 3);
 }
 
-/// Injects random faults: one attempt in eight fails before it reaches the store, one in eight afterwards.
+/// A plan that injects random faults. One in eight attempts fails before it reaches the store, and one in
+/// eight afterwards.
 struct Dice {
     state: Mutex<u64>,
     log: Mutex<Vec<String>>,
@@ -303,7 +304,7 @@ impl Dice {
         }
     }
 
-    /// Draws a number below `sides`.
+    /// Returns a random number below `sides`.
     fn roll(&self, sides: u64) -> u64 {
         let mut state = self.state.lock().unwrap();
         *state ^= *state << 13;
@@ -338,10 +339,11 @@ impl FaultPlan for Dice {
     }
 }
 
-/// Runs the suite with random faults and returns what the plan saw.
+/// Runs the suite with random faults, and returns the calls that the plan received.
 async fn conforms_with_faults(seed: u64) -> Vec<String> {
     let dice = Arc::new(Dice::new(seed));
-    // A quarter of the attempts fails: all 30 of one operation once in 10^18.
+    // About a quarter of all attempts fail. The probability that all 30 attempts of an operation fail is
+    // 10^-18.
     let options = Options {
         max_attempts: 30,
         ..options(seed)
@@ -356,7 +358,7 @@ async fn conforms_with_faults(seed: u64) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn memory_conforms_with_transient_faults_and_repeats_exactly() {
+async fn memory_conforms_with_transient_faults_deterministically() {
     let first = conforms_with_faults(3).await;
     assert_eq!(conforms_with_faults(3).await, first);
     assert_ne!(conforms_with_faults(4).await, first);

@@ -1,4 +1,5 @@
-//! A faulty network: operations survive transient faults and fail within bounded time under permanent ones.
+//! Tests with a faulty network: operations survive transient faults, and fail within bounded time under
+//! permanent ones.
 
 use crate::suite::noise;
 use crate::support::proxy::{Fault, Proxy};
@@ -14,7 +15,7 @@ const FILE_BYTES: usize = 12 << 20;
 const SLOW_DOWN: Fault = Fault::Answer(503, "SlowDown");
 const ALWAYS: usize = usize::MAX;
 
-/// A server behind a faulty proxy, and a file to upload.
+/// A server behind a faulty proxy, and a file for uploads.
 struct FaultyServer {
     name: &'static str,
     server: Server,
@@ -57,7 +58,8 @@ impl FaultyServer {
         self.dir.path().join("from")
     }
 
-    /// Writes a file and reads it back while a fault happens this number of times in each direction.
+    /// Writes a file and reads it back. The fault occurs `times` times during the write and `times` times
+    /// during the read.
     async fn survives(&self, fault: Fault, times: usize) {
         println!("{}: {fault:?} {times} times", self.name);
         let stored = Stored::of(&self.content);
@@ -72,14 +74,15 @@ impl FaultyServer {
         let (bytes, _) = self.objects.get("file").await.unwrap();
         assert!(bytes == self.content);
         let down = self.proxy.clear();
-        assert!(up + down > 0, "{fault:?} has not happened");
+        assert!(up + down > 0, "{fault:?} has not occurred");
         if !matches!(fault, Fault::Delay(_)) {
             assert!(self.objects.stats().retries > retries);
         }
         self.objects.delete("file").await.unwrap();
     }
 
-    /// Asserts that an operation failed within bounded time and that its error contains a word.
+    /// Asserts that an operation failed within bounded time with a transient error whose message contains
+    /// `word`.
     fn failed(&self, begin: Instant, error: &ObjectError, word: &str) {
         println!("{}: after {:?}: {error}", self.name, begin.elapsed());
         assert!(begin.elapsed() < Duration::from_secs(30));
@@ -87,7 +90,7 @@ impl FaultyServer {
         assert!(error.to_string().contains(word), "{error} ({word})");
     }
 
-    /// Asserts that an upload fails within bounded time and leaves neither an object nor parts.
+    /// Asserts that an upload fails within bounded time and leaves no object behind.
     async fn upload_fails(&self, fault: Fault, word: &str) {
         self.proxy.set(fault, ALWAYS);
         let begin = Instant::now();
@@ -114,14 +117,15 @@ impl FaultyServer {
 
     async fn all_faults(&self) {
         self.survives(Fault::Close, 2).await;
-        // Two of four attempts: a third one may meet a kept connection that `set` cuts.
+        // At most two of four attempts may fail, because a third one may use a kept connection that `set`
+        // breaks.
         self.survives(SLOW_DOWN, 2).await;
         self.survives(Fault::Delay(Duration::from_millis(20)), 10)
             .await;
         self.survives(Fault::Silence, 1).await;
         self.survives(Fault::CutAnswer(3 << 20), 2).await;
         self.survives(Fault::CutRequest(3 << 20), 2).await;
-        // Every answer is cut, but each one makes progress.
+        // Each response is cut off, but each attempt makes progress.
         self.survives(Fault::CutAnswer(2 << 20), ALWAYS).await;
         self.upload_fails(Fault::Close, "").await;
         self.upload_fails(SLOW_DOWN, "SlowDown").await;
@@ -154,9 +158,9 @@ async fn garage_survives_network_faults() {
         .await;
 }
 
-/// The first attempt is applied but its answer is lost. The second attempt must recognise the object.
+/// The first attempt is applied, but its response is lost. The second attempt must recognise the object.
 #[tokio::test]
-async fn conditional_write_with_lost_answer_recognises_its_own_write() {
+async fn conditional_write_with_lost_response_recognises_its_own_write() {
     let Some(server) = Server::moto() else { return };
     let faulty = FaultyServer::start("moto", server).await;
     let is_put: fn(&str) -> bool = |line| line.starts_with("PUT ");
@@ -182,9 +186,9 @@ async fn conditional_write_with_lost_answer_recognises_its_own_write() {
     assert!(other.unwrap_err().is_changed());
 }
 
-/// The answer to the request that completes an upload in parts is lost.
+/// The response to the request that completes a multipart upload is lost.
 #[tokio::test]
-async fn upload_with_lost_last_answer_succeeds() {
+async fn upload_succeeds_if_the_last_response_is_lost() {
     for (name, server) in [("moto", Server::moto()), ("garage", Server::garage())] {
         let Some(server) = server else { continue };
         let faulty = FaultyServer::start(name, server).await;
@@ -202,9 +206,9 @@ async fn upload_with_lost_last_answer_succeeds() {
     }
 }
 
-/// A read never mixes bytes of two versions.
+/// A read must never mix bytes of two versions.
 #[tokio::test]
-async fn object_replaced_while_it_is_read_is_not_mixed() {
+async fn read_never_mixes_versions_of_a_replaced_object() {
     for (name, server) in [("moto", Server::moto()), ("garage", Server::garage())] {
         let Some(server) = server else { continue };
         let faulty = FaultyServer::start(name, server).await;
@@ -228,16 +232,16 @@ async fn object_replaced_while_it_is_read_is_not_mixed() {
             .await
             .unwrap();
         match reading.await.unwrap() {
-            // It ended before the replacement or began after it.
+            // The read ended before the replacement, or started after it.
             Ok((bytes, _)) => assert!(bytes == faulty.content || bytes == replaced),
             Err(error) => assert!(error.is_transient(), "{error}"),
         }
     }
 }
 
-/// S3 answers two concurrent conditional writes with a conflict that the client retries.
+/// S3 responds to concurrent conditional writes with a conflict, which the client must retry.
 #[tokio::test]
-async fn conditional_write_in_conflict_is_retried() {
+async fn conditional_write_is_retried_after_a_conflict() {
     let Some(server) = Server::moto() else { return };
     let faulty = FaultyServer::start("moto", server).await;
     let conflict = Fault::Answer(409, "ConditionalRequestConflict");
@@ -255,7 +259,7 @@ async fn conditional_write_in_conflict_is_retried() {
     assert!(put().await.unwrap_err().is_changed());
 }
 
-/// The parts of an incomplete upload cost money.
+/// A cancelled upload must be aborted, because the parts of an incomplete upload cost money.
 #[tokio::test]
 async fn cancelled_upload_is_aborted() {
     let Some(server) = Server::moto() else { return };
@@ -279,7 +283,7 @@ async fn cancelled_upload_is_aborted() {
         }
     };
     uploads(true).await;
-    // The second request sends a part: the client knows the upload by now.
+    // The second request sends a part, so the client knows the upload's ID by then.
     while faulty.objects.stats().requests < 2 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -288,7 +292,7 @@ async fn cancelled_upload_is_aborted() {
     uploads(false).await;
 }
 
-/// Errors of a server are classified by the remedy, and only transient ones are retried.
+/// Server errors must be classified by their remedy, and only transient errors must be retried.
 #[tokio::test]
 async fn server_errors_are_classified() {
     let unused = SocketAddr::from(([127, 0, 0, 1], free_port()));

@@ -1,4 +1,4 @@
-//! Tests of S3 servers.
+//! Tests of stores on S3 servers.
 
 use crate::suite::{conforms, measure};
 use crate::support::servers::{Server, free_port};
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hatebeam_objects::{ObjectError, Objects, Options, Probe};
 use std::time::{Duration, Instant};
 
-/// Returns options that upload a file of some megabytes in parts.
+/// Returns options with which a file of several megabytes is uploaded in parts.
 fn in_parts(server: &Server) -> Options {
     Options {
         part_bytes: 5 << 20,
@@ -44,13 +44,13 @@ async fn deletions_are_not_billed() {
     objects.delete("depth/0").await.unwrap();
     objects.get("depth/1").await.unwrap();
     assert_eq!(objects.delete_prefix("depth").await.unwrap(), 4);
-    // Five writes and a list; a read; a deletion and one of four objects.
+    // Five writes and one list; one read; one deletion of a single object and one of four objects.
     let stats = objects.stats();
     assert_eq!(stats.charged(), (6, 1));
     assert_eq!((stats.requests, stats.delete_requests), (9, 2));
 }
 
-/// Garage accepts conditions and ignores them. If this test fails, a newer version may honour them.
+/// Garage accepts conditions but ignores them. If this test fails, a newer version may honour them.
 #[tokio::test(flavor = "multi_thread")]
 async fn garage_conforms_except_for_conditions() {
     let Some(server) = Server::garage() else {
@@ -67,7 +67,7 @@ async fn garage_conforms_except_for_conditions() {
             .unwrap();
         conforms(&objects, 1100, probe).await;
         assert_eq!(objects.stats().retries, 0);
-        // The suite causes these errors.
+        // The suite causes these four errors.
         assert_eq!(objects.stats().errors, 4);
     }
 }
@@ -127,7 +127,7 @@ async fn wrong_credentials_are_denied_and_not_printed() {
 }
 
 #[tokio::test]
-async fn missing_credentials_are_named_in_the_error() {
+async fn error_reports_missing_credentials() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("credentials");
     std::fs::write(&file, "").unwrap();
@@ -143,7 +143,7 @@ async fn missing_credentials_are_named_in_the_error() {
 }
 
 #[tokio::test]
-async fn missing_bucket_is_named_in_the_error() {
+async fn missing_bucket_is_reported_as_such() {
     for server in [Server::garage(), Server::moto()].into_iter().flatten() {
         let objects = Objects::open("s3://no-such-bucket/a", &server.options())
             .await
@@ -168,7 +168,7 @@ async fn missing_bucket_is_named_in_the_error() {
 }
 
 #[tokio::test]
-async fn closed_port_fails_within_bounded_time() {
+async fn request_to_closed_port_fails_within_bounded_time() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("credentials");
     std::fs::write(

@@ -1,4 +1,4 @@
-//! Behaviour that every store must have.
+//! Test suite for the behavior required of every store.
 
 use bytes::Bytes;
 use hatebeam_objects::{Condition, Entry, ObjectError, Objects, Probe, Stored};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// Returns bytes that do not compress or repeat.
+/// Returns pseudorandom bytes, which do not compress or repeat.
 pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let words = (0..bytes.div_ceil(8)).flat_map(|_| {
@@ -18,7 +18,7 @@ pub(crate) fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     words.take(bytes).collect()
 }
 
-/// Returns the names in a folder, sorted.
+/// Returns the names of the entries in a folder, sorted.
 pub(crate) fn names_in(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
     let mut names: Vec<_> = entries
@@ -28,7 +28,8 @@ pub(crate) fn names_in(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Runs the whole suite on an empty store. `many` is the number of objects for lists of several pages.
+/// Runs the whole suite on an empty store. `many` is the number of objects in the test of lists with several
+/// pages.
 pub(crate) async fn conforms(objects: &Objects, many: usize, expected: Probe) {
     assert_eq!(objects.probe("probes").await.unwrap(), expected);
     assert_eq!(objects.list("").await.unwrap(), []);
@@ -102,7 +103,7 @@ async fn ranges(objects: &Objects) {
     objects.delete("range").await.unwrap();
 }
 
-/// Files of no bytes, of one part and of three: the tests of S3 use parts of 5 MiB.
+/// Tests files that S3 stores without parts and in several parts. The S3 tests use parts of 5 MiB.
 async fn files(objects: &Objects) {
     let dir = tempfile::tempdir().unwrap();
     let from = dir.path().join("from");
@@ -178,7 +179,7 @@ async fn lists(objects: &Objects) {
     objects.delete_prefix("listsother").await.unwrap();
 }
 
-/// With more than 1,000 objects S3 needs several pages for a list and several requests for a deletion.
+/// With more than 1,000 objects, S3 needs several pages per list and several requests per deletion.
 async fn pages(objects: &Objects, many: usize) {
     let mut puts = JoinSet::new();
     for first in 0..8 {
@@ -253,13 +254,13 @@ async fn one_writer_wins(objects: &Objects) {
         }
         assert_eq!(winners.len(), 1, "round {round}");
         assert_eq!(objects.get("race").await.unwrap(), winners[0]);
-        // The key is free in the first round; later rounds replace the winner's version.
+        // The key is free only in the first round. In later rounds, writers replace the winner's version.
         condition = Condition::Is(winners[0].1.clone());
     }
     objects.delete("race").await.unwrap();
 }
 
-/// Prints the speed of writes and reads.
+/// Prints the throughput of writes and reads.
 pub(crate) async fn measure(name: &str, objects: &Objects) {
     const MEBIBYTES: usize = 256;
     let dir = tempfile::tempdir().unwrap();

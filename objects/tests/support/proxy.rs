@@ -1,4 +1,4 @@
-//! A faulty network: a proxy between a client and a server.
+//! A proxy between a client and a server, which simulates a faulty network.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -11,33 +11,34 @@ use tokio::task::{AbortHandle, JoinHandle};
 /// A fault of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
-    /// The proxy closes the connection at once.
+    /// The proxy closes the connection immediately.
     Close,
-    /// The proxy accepts the connection and never answers.
+    /// The proxy accepts the connection but never responds.
     Silence,
-    /// The proxy answers the first request with this status and code. The server does not see it.
+    /// The proxy responds to the first request with this status and error code, without forwarding it to the
+    /// server.
     Answer(u16, &'static str),
-    /// Each piece of an answer is delayed.
+    /// The proxy delays each chunk of a response.
     Delay(Duration),
-    /// The connection breaks after this number of bytes of answers.
+    /// The connection breaks after this number of response bytes.
     CutAnswer(usize),
-    /// The connection breaks after this number of bytes of requests.
+    /// The connection breaks after this number of request bytes.
     CutRequest(usize),
-    /// The connection breaks when the server answers a request whose first line matches.
+    /// The connection breaks when the server responds to a request whose first line matches.
     LoseAnswer(fn(&str) -> bool),
 }
 
 #[derive(Default)]
 struct State {
     fault: Option<Fault>,
-    /// Number of times that the fault will still happen.
+    /// Number of times that the fault will still occur.
     left: usize,
-    /// Number of times that the fault has happened.
+    /// Number of times that the fault has occurred.
     happened: usize,
     connections: Vec<AbortHandle>,
 }
 
-/// A proxy. It forwards everything until a fault is set.
+/// A proxy that forwards everything until a fault is set.
 pub(crate) struct Proxy {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -67,17 +68,17 @@ impl Proxy {
         }
     }
 
-    /// Returns the address that clients use instead of the server's.
+    /// Returns the URL that clients use instead of the server's.
     pub(crate) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Makes a fault happen this number of times on new connections, and breaks the current ones.
+    /// Makes a fault occur `times` times on new connections, and breaks the current connections.
     pub(crate) fn set(&self, fault: Fault, times: usize) {
         self.change(Some(fault), times);
     }
 
-    /// Ends the fault and returns how often it has happened.
+    /// Clears the fault, and returns the number of times that it has occurred.
     pub(crate) fn clear(&self) -> usize {
         self.change(None, 0)
     }
@@ -92,7 +93,7 @@ impl Proxy {
         std::mem::take(&mut state.happened)
     }
 
-    /// Returns how often the fault has happened.
+    /// Returns the number of times that the fault has occurred.
     pub(crate) fn happened(&self) -> usize {
         self.state.lock().unwrap().happened
     }
@@ -105,7 +106,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Whether the fault happens now. Counts it if so.
+/// Returns whether the fault occurs now, and counts it if so.
 fn happens(state: &Mutex<State>) -> bool {
     let mut state = state.lock().unwrap();
     let happens = state.left > 0;
@@ -124,7 +125,7 @@ async fn forward(mut client: TcpStream, server: SocketAddr, state: Arc<Mutex<Sta
     match fault {
         Some(Fault::Close) if happens(&state) => return,
         Some(Fault::Silence) if happens(&state) => {
-            // Until the client closes the connection.
+            // Wait until the client closes the connection.
             let _ = tokio::io::copy(&mut client, &mut tokio::io::sink()).await;
             return;
         }
@@ -157,7 +158,7 @@ async fn answer(mut client: TcpStream, status: u16, code: &str) {
         xml.len()
     );
     if client.write_all(answer.as_bytes()).await.is_ok() {
-        // Read the rest of the request: closing a socket with unread bytes discards the answer.
+        // Read the rest of the request, because closing a socket with unread bytes discards the response.
         let mut sink = tokio::io::sink();
         let rest = tokio::io::copy(&mut client, &mut sink);
         let _ = tokio::time::timeout(Duration::from_secs(2), rest).await;
@@ -209,7 +210,8 @@ async fn answers(
         match fault {
             Some(Fault::Delay(late)) if happens(state) => tokio::time::sleep(late).await,
             Some(Fault::CutAnswer(most)) if forwarded + read > most && happens(state) => {
-                // Forward the last bytes, so that the connection breaks at the given one.
+                // Forward the remaining allowed bytes, so that the connection breaks at exactly the given
+                // byte.
                 let _ = to.write_all(&piece[..most.saturating_sub(forwarded)]).await;
                 return;
             }

@@ -1,7 +1,7 @@
-//! S3 servers as child processes. Each has one bucket and a port of its own, and is killed when dropped.
+//! S3 servers as child processes. Each server has one bucket and a separate port, and is killed when dropped.
 //!
-//! Environment variables name the programs; `scripts/s3-servers.sh` sets them. Tests of a server whose variable is
-//! not set print that they are skipped.
+//! Environment variables contain the paths of the programs; `scripts/s3-servers.sh` sets them. If a variable
+//! is not set, the tests that need its server are skipped and print a message.
 
 use hatebeam_objects::Options;
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts Garage, a real store. Prints a line and returns `None` if it is not installed.
+    /// Starts Garage, an actual object store. Prints a message and returns `None` if Garage is not installed.
     pub(crate) fn garage() -> Option<Server> {
         let program = program("HATEBEAM_GARAGE")?;
         Some(Server::start("garage", |dir, port| {
@@ -42,8 +42,8 @@ impl Server {
         }))
     }
 
-    /// Starts moto, a mock that stores objects in memory and checks no credentials. Prints a line and returns `None`
-    /// if it is not installed.
+    /// Starts moto, a mock that stores objects in memory and does not check credentials. Prints a message and
+    /// returns `None` if moto is not installed.
     pub(crate) fn moto() -> Option<Server> {
         let program = program("HATEBEAM_MOTO")?;
         let server = Server::start("us-east-1", |_, port| {
@@ -57,7 +57,7 @@ impl Server {
     }
 
     fn start(region: &'static str, command: impl Fn(&Path, u16) -> Command) -> Server {
-        // Another process may have taken the port since: try again.
+        // Retry, because another process may have taken the port in the meantime.
         for _ in 0..3 {
             let dir = tempfile::tempdir().unwrap();
             let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
@@ -87,7 +87,7 @@ impl Server {
         panic!("the server does not start");
     }
 
-    /// Waits for any answer. Returns false if the server ends first.
+    /// Waits for any response. Returns `false` if the server exits first, or after [`START`].
     fn answers(&mut self) -> bool {
         let begin = Instant::now();
         while begin.elapsed() < START {
@@ -102,7 +102,7 @@ impl Server {
         false
     }
 
-    /// Sends a request for the bucket without credentials and returns the answer.
+    /// Sends a request for the bucket without credentials and returns the response.
     pub(crate) fn plain_request(&self, method: &str, query: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(START))?;
@@ -144,7 +144,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
