@@ -130,7 +130,7 @@ impl Gauge {
         self.set_f64(value as f64);
     }
 
-    /// Returns the value, rounded down to an integer.
+    /// Returns the value without its fractional part.
     pub fn get(&self) -> u64 {
         self.0.get() as u64
     }

@@ -103,7 +103,7 @@ pub enum CertsError {
         reason: io::Error,
     },
     /// A certificate cannot be created.
-    #[error("cannot make the certificate: {0}")]
+    #[error("cannot create the certificate: {0}")]
     Make(#[from] rcgen::Error),
     /// The token cannot be created.
     #[error(transparent)]
@@ -328,7 +328,7 @@ fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError>
     for (at, file) in files.iter().enumerate() {
         if let Err(error) = write_whole(file) {
             if !options.renew {
-                // Removes the files written so far, because the next attempt would refuse to overwrite them.
+                // Remove the files written so far, because the next attempt would refuse to overwrite them.
                 for written in &files[..at] {
                     let _ = fs::remove_file(&written.path);
                 }
@@ -336,7 +336,7 @@ fn write_all(options: &Options<'_>, files: &[Planned]) -> Result<(), CertsError>
             return Err(error);
         }
     }
-    // Makes the new directory entries durable.
+    // Make the new directory entries durable.
     #[cfg(unix)]
     File::open(options.dir)
         .and_then(|dir| dir.sync_all())

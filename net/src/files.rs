@@ -44,10 +44,10 @@ fn is_open(path: &Path) -> bool {
         .is_ok_and(|meta| lets_others_read(meta.uid(), meta.mode()))
 }
 
-/// Returns whether users other than the owner can read the file, or change a file of root.
+/// Returns whether the mode gives other users access to the file.
 ///
-/// The group may read a file that belongs to root: Kubernetes mounts secrets this way, and services that run
-/// under their own user accounts receive secrets this way.
+/// If root owns the file, its group may read it, because Kubernetes mounts secrets this way, and services
+/// with their own user accounts receive secrets this way.
 #[cfg(unix)]
 fn lets_others_read(owner: u32, mode: u32) -> bool {
     let others = if owner == 0 { 0o037 } else { 0o077 };

@@ -30,7 +30,7 @@ pub struct Limits {
     pub keep_alive: bool,
 }
 
-/// Returns the stream unchanged: the handshake of a connection without TLS.
+/// Returns the stream unchanged, as the handshake of a connection without TLS.
 ///
 /// # Errors
 /// Never fails.
@@ -190,7 +190,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", get(|| async { "fine" }));
-        // The handshake succeeds if the first byte is `+`, and hangs until a byte arrives.
+        // The handshake waits for a byte, and succeeds if it is `+`.
         let handshake = |mut stream: TcpStream| async move {
             match stream.read_u8().await? {
                 b'+' => Ok(stream),

@@ -106,10 +106,11 @@ impl Tls {
             .timeout(HANDSHAKE))
     }
 
-    /// Returns the time at which the certificate or its CA expires, whichever is earlier.
+    /// Returns the time at which the certificate expires. The CA's own expiry is irrelevant, because the
+    /// verifier does not check it.
     ///
-    /// The time is found by a binary search that runs the verifier at different times. The verifier covers
-    /// every reason to reject a certificate, so no second certificate parser is needed.
+    /// The time is found by a binary search that runs the verifier at different times, so that no second
+    /// certificate parser is needed.
     ///
     /// # Errors
     /// Returns a [`WireError`] that names the file and the reason if the files are not valid now.

@@ -180,7 +180,7 @@ impl Bearer {
             let mut value: MetadataValue<Ascii> = format!("Bearer {}", token.0)
                 .parse()
                 .expect("a token consists of visible ASCII characters");
-            // Keeps the value out of logs and out of the header compression table.
+            // A sensitive value appears neither in logs nor in the header compression table.
             value.set_sensitive(true);
             value
         }))

@@ -35,7 +35,7 @@ pub enum EventKind {
         /// Width of the beam in wells.
         width: u64,
     },
-    /// Another interval of depths has been committed.
+    /// A milestone: the committed depth is a multiple of the configured interval.
     Depth {
         /// Number of wells at this depth.
         wells: u64,
@@ -89,7 +89,7 @@ pub(crate) enum Importance {
     Milestone,
     /// The event may be dropped, but receivers then miss it.
     Notice,
-    /// The end of a run. It is never dropped, because no later event replaces it.
+    /// The end of a run. The event is dropped only if a later end of the same run replaces it.
     End,
 }
 

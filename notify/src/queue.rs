@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 /// Maximum number of queued events. Run-end events may exceed it, because a queue holds at most one per run.
 pub(crate) const MAX_WAITING: usize = 256;
 
-/// Runs a callback when no hook handles the event any more. The argument is `true` if every hook has accepted
-/// the event.
+/// Runs a callback after every hook has accepted or dropped an event. The argument is `true` if all of them
+/// accepted it.
 pub(crate) struct Receipt {
     /// Number of hooks that have not accepted the event.
     missing: Mutex<usize>,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Errors of object stores, grouped by the caller's options.
+/// Errors of object stores, grouped by what the caller can do.
 ///
 /// | the caller can | variants |
 /// |---|---|

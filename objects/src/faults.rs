@@ -144,9 +144,9 @@ pub enum Operation {
     Get,
     /// Read of an object's size or mark.
     Head,
-    /// Deletion of one object.
+    /// Deletion of one object, possibly as part of the deletion of a prefix.
     Delete,
-    /// Deletion of a single object.
+    /// List of objects or of folder names.
     List,
 }
 

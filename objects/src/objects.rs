@@ -138,8 +138,8 @@ impl Objects {
     /// Writes an object, replacing any object with the same key.
     ///
     /// # Errors
-    /// Returns an [`ObjectError`] if the object cannot be written. After [`ObjectError::Unavailable`], the
-    /// object may or may not have been written. After any other error, it is unchanged.
+    /// Returns an [`ObjectError`] if the object cannot be written. After [`ObjectError::Unavailable`] or
+    /// [`ObjectError::Io`], the object may or may not have been written. After any other error, it is unchanged.
     pub async fn put(&self, key: &str, bytes: Bytes) -> Result<(), ObjectError> {
         check_key(key)?;
         let length = bytes.len() as u64;

@@ -1,5 +1,6 @@
 //! Messages between the coordinator and the workers, and between workers, as plain Rust types. Each field is
-//! parsed and has a type that fits its meaning. [`convert`](crate::convert) converts them from and to the
+//! parsed and has a type that fits its meaning. A *shard* is a range of well hashes that one worker owns, and
+//! the *rank* of a candidate is its score with tie-breaks. [`convert`](crate::convert) converts them from and to the
 //! generated types.
 
 use bytes::Bytes;

@@ -1,6 +1,7 @@
 //! A run in the object store, whose games are read back with lookups.
 //!
-//! A lookup searches only tables that have been fetched. If it needs another table, it fails with an error
+//! A table contains the wells of one shard (a range of well hashes) at one depth (the number of pieces
+//! placed). A lookup searches only tables that have been fetched. If it needs another table, it fails with an error
 //! that names the table ([`StoreError::MissingTables`]). [`Archive::look_up`] then fetches the table and
 //! resumes the lookup. A lookup itself never waits for the object store, so it can run on any thread, and the
 //! simulation can run it too.
@@ -223,7 +224,7 @@ impl Archive {
         }
     }
 
-    /// Adds the newly fetched tables to the tables in which lookups search.
+    /// Adds the newly fetched tables to `tables`, where lookups find them.
     fn add_new(&mut self) -> Result<(), StoreError> {
         for table in self.new.drain(..) {
             self.tables.add(table.depth, table.shard, table.bytes)?;

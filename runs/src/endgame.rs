@@ -1,4 +1,4 @@
-//! Improvement of a game by searching its last pieces completely.
+//! Improvement of a game by a complete search for better last pieces.
 
 use crate::read_back::{GameError, bring_to_end};
 use hatebeam_game::{Emulator, Enemy, Key, PathError, Record, Well, play, replay_of_wells};
@@ -51,9 +51,9 @@ pub struct BestEnd {
     pub score: u32,
     /// Keys of the game.
     pub keys: Vec<Key>,
-    /// Lowest number of a piece (from 1) from which an end was searched.
+    /// Number (from 1) of the earliest piece from which the search looked for a better end.
     pub from: usize,
-    /// Lowest number of a piece from which the game is proven to have the best end, if there is one.
+    /// Number of the earliest piece from which the game is proven to have the best end, if any.
     pub proven_from: Option<usize>,
     /// Whether a better game was rejected because HATETRIS changes one of its pieces.
     pub changed: bool,

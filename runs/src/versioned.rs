@@ -1,4 +1,4 @@
-//! Manifests with conditional writes.
+//! Conditional writes of run manifests.
 
 use crate::error::ManifestError;
 use crate::manifest::{Manifest, RUNS};
@@ -8,8 +8,8 @@ use hatebeam_objects::{Condition, Objects, Stored, Version};
 
 /// A manifest and its version in the object store.
 ///
-/// Each write requires that the store still has this version. If two coordinators write the same manifest,
-/// one of them gets [`ManifestError::Superseded`] and stops.
+/// If the store supports conditional writes, each write requires that the store still has this version. If two
+/// coordinators then write the same manifest, one of them gets [`ManifestError::Superseded`] and stops.
 #[derive(Debug)]
 pub struct VersionedManifest {
     objects: Objects,

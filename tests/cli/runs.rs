@@ -30,7 +30,10 @@ fn keyframes_reads_games_back() {
     let error = state.run(&["keyframes", name, "--depth", "900"]).error(1);
     assert!(error.contains("the run has depths 0 to"), "{error}");
     let early = wells[5].as_str().unwrap();
-    for (well, expected) in [("zz", "--well"), (early, "depth 20 does not contain the well")] {
+    for (well, expected) in [
+        ("zz", "--well"),
+        (early, "depth 20 does not contain the well"),
+    ] {
         let error = keyframes(&["--well", well]).error(1);
         assert!(error.contains(expected), "{error}");
     }

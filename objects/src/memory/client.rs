@@ -1,4 +1,4 @@
-//! A client of a store in memory. It makes attempts, into which a plan injects faults.
+//! A client of a store in memory. It retries operations, into whose attempts a plan can inject faults.
 
 use super::Memory;
 use super::contents::Contents;

@@ -1,9 +1,9 @@
 //! Objects in S3, or in a server that implements the S3 protocol.
 //!
 //! Amazon's client signs and sends requests. It also retries transient failures and throttling with growing
-//! waits. This module adds two features. It resumes a download when the connection breaks ([`download`]). It
-//! also resolves the doubt about a retried conditional write, which may find the object changed by its own
-//! first attempt ([`conditional`](crate::conditional)).
+//! waits. This module adds two features. It resumes a download after the connection breaks ([`download`]). It
+//! also recognises when a retried conditional write finds the object that its own first attempt wrote
+//! ([`conditional`](crate::conditional)).
 
 mod download;
 mod failure;

@@ -1,4 +1,4 @@
-//! Repair of damaged depths.
+//! Repair of depths whose tables are damaged.
 
 use super::{Run, RunError};
 use hatebeam_search::{Cancelled, DepthRecord, Frontier, Node, Step};
@@ -69,7 +69,7 @@ impl Run {
         Ok(damaged)
     }
 
-    /// Returns the last intact frontier before `depth`.
+    /// Returns the last intact frontier (the wells kept at a depth) before `depth`.
     fn whole_before(&self, depth: u32) -> Result<Frontier, RunError> {
         let mut records = self.store.depths().iter().rev();
         match records.find(|record| record.kept && record.depth < depth) {

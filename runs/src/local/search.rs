@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-/// Settings of a search. They never change a frontier.
+/// Settings of a search. They never change which wells the search keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Number of threads for searching and for writing.
@@ -33,7 +33,8 @@ pub trait Observer {
     fn committed(&mut self, record: &DepthRecord);
     /// Called when the wells of a depth are damaged. The search then continues from an earlier depth.
     fn damaged(&mut self, depth: u32, error: &StoreError);
-    /// Called by the caller of the search when the run has ended with a result, or has failed for a reason.
+    /// Receives the result of the run or the reason for its failure. The search does not call this method;
+    /// its caller does.
     fn ended(&mut self, _result: Result<&SearchResult, &str>) {}
 }
 
