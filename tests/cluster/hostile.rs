@@ -236,7 +236,7 @@ fn invalid_streams() -> [InvalidStream; 5] {
     [
         InvalidStream::batch("full rows", full_rows, ""),
         InvalidStream::batch("truncated", truncated, ""),
-        InvalidStream::batch("other shards", other_shards, "is not here"),
+        InvalidStream::batch("other shards", other_shards, "does not own shard"),
         InvalidStream {
             name: "unknown sender",
             from: "stranger",
@@ -252,7 +252,7 @@ fn invalid_streams() -> [InvalidStream; 5] {
             run: Some("other"),
             batch: None,
             code: Code::FailedPrecondition,
-            message: "the run here is",
+            message: "this worker searches run",
             is_refused: false,
         },
     ]

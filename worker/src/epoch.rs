@@ -1,4 +1,4 @@
-//! The state of one epoch.
+//! The state of one epoch (a period of a run with a fixed set of workers).
 
 use crate::error::OrderError;
 use crate::lock;
@@ -14,28 +14,28 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tracing::Span;
 
-/// The result of a commit: the tables of this worker's shards in the object store.
+/// The result of a commit: the uploaded tables of this worker's shards.
 pub(crate) type Committed = Result<Vec<Table>, OrderError>;
 
-/// The owners of all shards, as this worker sees them.
+/// The owners of all shards, from this worker's point of view.
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) layout: ShardLayout,
     pub(crate) owners: Vec<Owner>,
-    /// For each shard whether this worker owns it.
+    /// For each shard, whether this worker owns it.
     pub(crate) owned: Arc<Vec<bool>>,
     /// The other workers.
     pub(crate) peers: Vec<Peer>,
 }
 
 impl Assignment {
-    /// Reads the assignment of an order for the worker of this name.
+    /// Returns the assignment from a `prepare` order, for the worker with this name.
     pub(crate) fn of(name: &str, order: &Prepare) -> Result<Assignment, OrderError> {
         let bad = |reason: &str| OrderError::bad_order(reason);
         let shards = order.owners.len();
         if !(1..=MAX_SHARDS).contains(&shards) {
             return Err(bad(&format!(
-                "{shards} shards: there must be 1 to {MAX_SHARDS}"
+                "the number of shards is {shards}, but must be 1 to {MAX_SHARDS}"
             )));
         }
         if let Some(table) = order.tables.iter().find(|t| t.shard as usize >= shards) {
@@ -69,7 +69,7 @@ impl Assignment {
         })
     }
 
-    /// Number of shards that this worker owns.
+    /// Returns the number of shards that this worker owns.
     pub(crate) fn shards_here(&self) -> usize {
         self.owned.iter().filter(|here| **here).count()
     }
@@ -94,19 +94,21 @@ pub(crate) struct Epoch {
     frontier: Mutex<Arc<Frontier>>,
     attempt: Mutex<Option<Attempt>>,
     commits: Mutex<BTreeMap<u32, oneshot::Receiver<Committed>>>,
-    /// The last depth that was selected.
+    /// The last depth whose survivors were selected.
     selected: AtomicU32,
-    /// Held while tables are added to this machine's.
+    /// Held while tables are added to the cache on this machine.
     pub(crate) caching: tokio::sync::Mutex<()>,
+    /// Set when the epoch ends, to stop its search threads.
     pub(crate) cancel: AtomicBool,
-    /// The streams of the attempt in progress.
+    /// Handles that abort the streams of the current attempt.
     streams: Mutex<Vec<AbortHandle>>,
-    /// Spans of the epoch and of the depth in progress.
+    /// Tracing span of the epoch.
     span: Span,
+    /// The current depth and its tracing span.
     depth_span: Mutex<Option<(u32, Span)>>,
 }
 
-/// What an [`Epoch`] begins with.
+/// Initial values of an [`Epoch`].
 pub(crate) struct NewEpoch {
     pub(crate) number: u64,
     pub(crate) run: String,
@@ -118,7 +120,7 @@ pub(crate) struct NewEpoch {
 }
 
 impl Epoch {
-    /// Begins an epoch in the current span.
+    /// Creates an epoch. Its orders are traced in the current span.
     pub(crate) fn new(new: NewEpoch) -> Epoch {
         Epoch {
             number: new.number,
@@ -143,12 +145,12 @@ impl Epoch {
         self.emulator.geometry()
     }
 
-    /// Whether the epoch has ended. No manifest will name what is uploaded from then on.
+    /// Whether the epoch has ended. No manifest lists tables that are uploaded after the end of their epoch.
     pub(crate) fn is_over(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
     }
 
-    /// Ends the epoch: stops its threads, also those that wait for a stalled peer.
+    /// Ends the epoch. Stops its search threads, including those that are waiting for a stalled peer.
     pub(crate) fn end(&self) {
         self.cancel.store(true, Ordering::Relaxed);
         lock(&self.streams)
@@ -156,7 +158,7 @@ impl Epoch {
             .for_each(|stream| stream.abort());
     }
 
-    /// Registers the streams that [`end`](Epoch::end) aborts, in place of those of the attempt before.
+    /// Replaces the streams that [`end`](Epoch::end) aborts with those of a new attempt.
     pub(crate) fn set_streams(&self, streams: Vec<AbortHandle>) {
         *lock(&self.streams) = streams;
         if self.is_over() {
@@ -164,7 +166,7 @@ impl Epoch {
         }
     }
 
-    /// Returns the span of all orders of a depth.
+    /// Returns the tracing span shared by all orders of a depth.
     pub(crate) fn span_of(&self, depth: u32) -> Span {
         let mut current = lock(&self.depth_span);
         match &*current {
@@ -181,7 +183,7 @@ impl Epoch {
         lock(&self.frontier).clone()
     }
 
-    /// Begins an attempt at a depth and returns the parents and empty candidate tables.
+    /// Begins an attempt at a depth. Returns the frontier to expand and empty candidate tables.
     pub(crate) fn begin_attempt(
         &self,
         order: Expand,
@@ -189,7 +191,7 @@ impl Epoch {
         let frontier = self.frontier();
         if frontier.depth.checked_add(1) != Some(order.depth) {
             return Err(OrderError::bad_order(format!(
-                "cannot expand depth {}: the frontier has depth {}",
+                "cannot expand to depth {}: the frontier is at depth {}",
                 order.depth, frontier.depth
             )));
         }
@@ -198,7 +200,7 @@ impl Epoch {
             && (last.depth, last.number) >= (order.depth, order.attempt)
         {
             return Err(OrderError::superseded(format!(
-                "attempt {} at depth {} is over: the last one was attempt {}",
+                "attempt {} at depth {} is over: the current one is attempt {}",
                 order.attempt, order.depth, last.number
             )));
         }
@@ -211,31 +213,31 @@ impl Epoch {
         Ok((frontier, candidates))
     }
 
-    /// Returns the candidates of a depth.
+    /// Returns the candidates of the current attempt. Returns an error if it is an attempt at another depth.
     pub(crate) fn candidates(&self, depth: u32) -> Result<Arc<Candidates>, OrderError> {
         let attempt = lock(&self.attempt);
         match &*attempt {
             Some(attempt) if attempt.depth == depth => Ok(Arc::clone(&attempt.candidates)),
             _ => Err(OrderError::bad_order(format!(
-                "depth {depth} is not expanded"
+                "depth {depth} is not the current depth"
             ))),
         }
     }
 
-    /// Size of the candidate tables in bytes.
+    /// Returns the size of the candidate tables in bytes.
     pub(crate) fn candidate_bytes(&self) -> u64 {
         let attempt = lock(&self.attempt).clone();
         attempt.map_or(0, |attempt| attempt.candidates.bytes())
     }
 
-    /// Drops the parents and the references to the candidates, so that a frontier, its children and the next frontier
-    /// are not all in memory at once.
+    /// Drops the frontier and this epoch's reference to the candidates. Otherwise the frontier, its children and the
+    /// next frontier would be in memory at the same time.
     pub(crate) fn begin_selection(&self) {
         *lock(&self.attempt) = None;
         *lock(&self.frontier) = Arc::default();
     }
 
-    /// Replaces the frontier, and returns where to send the result of its commit.
+    /// Sets the new frontier. Returns the sender for the result of its commit.
     pub(crate) fn finish_selection(&self, frontier: &Arc<Frontier>) -> oneshot::Sender<Committed> {
         let depth = frontier.depth;
         *lock(&self.frontier) = Arc::clone(frontier);
@@ -245,12 +247,13 @@ impl Epoch {
         done
     }
 
-    /// Returns the pending commit of a depth, once.
+    /// Takes the receiver for the result of a depth's commit. Returns `None` if there is no such commit, or if the
+    /// receiver was already taken.
     pub(crate) fn take_commit(&self, depth: u32) -> Option<oneshot::Receiver<Committed>> {
         lock(&self.commits).remove(&depth)
     }
 
-    /// The last depth that was selected.
+    /// Returns the last depth whose survivors were selected.
     pub(crate) fn selected(&self) -> u32 {
         self.selected.load(Ordering::Relaxed)
     }

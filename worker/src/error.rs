@@ -7,16 +7,17 @@ use hatebeam_runs::{ManifestError, SpecError};
 use hatebeam_store::StoreError;
 use thiserror::Error;
 
-/// Why an order was not carried out, by what the coordinator can do. The variants are those of [`FailureKind`].
+/// Reason why an order was not carried out. The variants correspond to those of [`FailureKind`], which determines how
+/// the coordinator reacts.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(crate) enum OrderError {
-    /// The order is invalid or does not fit the worker's state.
+    /// The order is invalid, or is not valid in the worker's current state.
     #[error("{0}")]
     BadOrder(String),
-    /// A table differs from what was committed.
+    /// A table is missing, or differs from the committed one.
     #[error("{0}")]
     Damaged(String),
-    /// The object store is unavailable: a later attempt may work.
+    /// The object store is unavailable. A retry may succeed.
     #[error("{0}")]
     Unavailable(String),
     /// The connection to another worker failed.

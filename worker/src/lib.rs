@@ -1,18 +1,24 @@
-//! The worker of a cluster.
+//! The worker of a distributed beam search.
 //!
-//! A [`Worker`] carries out its coordinator's orders, depth by depth. It expands the wells of its shards, sends the
-//! children to the owners of their shards, counts them in the search for the cut, keeps the survivors, and uploads
-//! their tables to the object store. A table counts once the run's [manifest](hatebeam_runs::Manifest) names it, and
-//! only the coordinator writes the manifest. A lost or disconnected worker therefore cannot change a run.
+//! A [`Worker`] carries out its coordinator's orders. Each worker owns some shards (ranges of well hashes). For each
+//! depth, a worker:
 //!
-//! - `session` connects to the coordinator, sends heartbeats and passes orders on.
-//! - `executor` carries them out, one file per group of orders.
+//! 1. expands the wells of its shards, and sends each child to the owner of the child's shard,
+//! 2. counts its candidates, so that the coordinator can find the score threshold (the cut),
+//! 3. keeps the survivors, and uploads them as tables to the object store.
+//!
+//! A table becomes part of a run once the run's [manifest](hatebeam_runs::Manifest) lists it, and only the coordinator
+//! writes manifests. A worker that is lost or disconnected therefore cannot change a run.
+//!
+//! - `session` connects to the coordinator, sends heartbeats and receives orders.
+//! - `executor` carries out the orders, one file per group of orders.
 //! - `exchange` sends children to other workers and receives theirs.
-//! - `tables` keeps the tables of the last depths on this machine.
-//! - `link` is the gRPC side of both, and the only place with protobuf types.
-//! - `process` assembles all of it into the process that `hatebeam worker` runs.
+//! - `tables` caches the tables of the last depths on this machine.
+//! - `link` contains the gRPC connections to the coordinator and to other workers. Only this module uses protobuf
+//!   types.
+//! - `process` assembles these modules into the process that `hatebeam worker` runs.
 //!
-//! Whatever reaches outside is a value in [`Parts`]: time and tasks ([`Env`](hatebeam_env::Env)), the object store,
+//! All external dependencies are values in [`Parts`]: time and tasks ([`Env`](hatebeam_env::Env)), the object store,
 //! the disk ([`LocalStorage`]), the coordinator ([`CoordinatorLink`]) and the other workers ([`PeerLink`]).
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
@@ -38,10 +44,10 @@ pub use worker::{Parts, Settings, Worker};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-// A batch of children fits into a message with room to spare.
+// A batch of children takes less than a quarter of the maximum message size.
 const _: () = assert!(hatebeam_proto::batch::MAX_BYTES * 4 < hatebeam_net::MAX_MESSAGE);
 
-/// Locks a mutex. A panic while the lock is held fails the order and with it the epoch, so a poisoned lock is ignored.
+/// Locks a mutex, even if it is poisoned. A panic while the lock is held fails the order, which ends the epoch.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The worker process: a [`Worker`] with gRPC, RocksDB and the system's clock.
+//! The worker process: a [`Worker`] that uses gRPC, RocksDB and the system clock.
 
 use crate::link::{GrpcCoordinator, GrpcPeers, peer_service};
 use crate::session::Refused;
@@ -19,58 +19,59 @@ use tokio::sync::watch;
 /// Settings of a worker process.
 #[derive(Debug)]
 pub struct Process {
-    /// Name, unique among the workers of the coordinator.
+    /// Name of the worker. It must be unique among the workers of the coordinator.
     pub name: String,
-    /// Address at which it listens for other workers.
+    /// Address on which the process listens for other workers.
     pub listen: SocketAddr,
-    /// URI at which other workers reach it, if it is not `listen`.
+    /// URI at which other workers reach this one. If `None`, it is derived from `listen`.
     pub advertise: Option<String>,
     /// URI of the coordinator.
     pub coordinator: String,
-    /// Threads that search.
+    /// Number of search threads.
     pub threads: usize,
-    /// Memory that the worker may use, in bytes.
+    /// Maximum memory use of the process in bytes.
     pub memory_bytes: u64,
-    /// Scratch directory. Its tables are deleted at start.
+    /// Scratch directory for tables. Tables of earlier processes in it are deleted.
     pub dir: PathBuf,
     /// The object store.
     pub objects: Objects,
-    /// The certificate.
+    /// TLS certificate of this process. If `None`, connections are not encrypted.
     pub tls: Option<Tls>,
-    /// The token for the coordinator.
+    /// Token for calls to the coordinator, if it requires one.
     pub token: Option<Token>,
     /// Whether batches of children are compressed.
     pub compress: bool,
-    /// Returns the resident memory of the process in bytes.
+    /// A function that returns the resident memory of the process in bytes.
     pub rss: fn() -> u64,
     /// The machine and its price.
     pub machine: Machine,
-    /// When the process started, in milliseconds since 1970.
+    /// Start time of the process, in milliseconds since the Unix epoch.
     pub started_ms: u64,
-    /// Where the worker's metrics are registered.
+    /// Registry for the worker's metrics.
     pub registry: Registry,
 }
 
-/// Why a worker process ended.
+/// An error that ends a worker process.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProcessError {
-    /// The address or the certificates cannot be used.
+    /// The process cannot listen on its address, or its certificates cannot be used.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The server for other workers failed.
-    #[error("the server for other workers failed")]
+    /// The gRPC server that receives children from other workers failed.
+    #[error("the gRPC server for other workers failed")]
     Server(#[source] tonic::transport::Error),
-    /// The coordinator does not accept this worker.
+    /// The coordinator rejected this worker.
     #[error(transparent)]
     Refused(#[from] Refused),
 }
 
-/// Runs a worker process until `stop` holds a reason to leave and the coordinator has released it: see
-/// [`Worker::run`].
+/// Runs a worker process until `stop` contains a reason to leave, and then until the coordinator releases the worker.
+/// See [`Worker::run`].
 ///
 /// # Errors
-/// [`ProcessError`]. An unreachable coordinator is not an error.
+/// Returns a [`ProcessError`] if the process cannot listen, if its server fails, or if the coordinator rejects the
+/// worker. If the coordinator is unreachable, the worker retries indefinitely.
 pub async fn work(
     process: Process,
     stop: watch::Receiver<Option<String>>,

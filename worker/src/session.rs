@@ -1,4 +1,4 @@
-//! Sessions with the coordinator: registration, heartbeats, orders, and reconnecting.
+//! Sessions with the coordinator: joining, heartbeats, orders, and reconnection.
 
 use crate::executor::Executor;
 use crate::link::Session;
@@ -16,26 +16,26 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 use tokio_stream::StreamExt;
 
-/// Delay before the first attempt to reconnect. It doubles with every attempt.
+/// Delay before the first attempt to reconnect. The delay doubles with each further attempt.
 const MIN_RECONNECT_WAIT: Duration = Duration::from_millis(200);
-/// Longest delay before an attempt to reconnect.
+/// Maximum delay before an attempt to reconnect.
 const MAX_RECONNECT_WAIT: Duration = Duration::from_secs(3);
 
-/// The coordinator does not accept this worker.
+/// The error for a worker that the coordinator rejected. Reconnecting would not help.
 #[derive(Debug, Error)]
-#[error("the coordinator refused this worker: {0}")]
+#[error("the coordinator rejected this worker: {0}")]
 pub struct Refused(String);
 
-/// How a session ended.
+/// Reason why a session ended.
 enum Ended {
-    /// The worker may exit.
+    /// The worker was released, or wants to leave and has not joined yet. It may exit.
     Released,
-    /// The coordinator does not accept this worker.
+    /// The coordinator rejected this worker.
     Refused(String),
     /// The connection failed or was lost.
     Lost {
         reason: String,
-        /// Whether the coordinator had accepted the worker.
+        /// Whether the coordinator had welcomed the worker.
         was_welcome: bool,
     },
 }
@@ -54,11 +54,12 @@ impl Ended {
 }
 
 impl Worker {
-    /// Works for the coordinator until `stop` holds a reason to leave. The worker then asks to be released, and returns
-    /// when it is, or at once without a coordinator. It reconnects to a lost coordinator without end.
+    /// Works for the coordinator until `stop` contains a reason to leave. The worker then asks to be released. This
+    /// function returns once the coordinator has released the worker, or immediately if the worker is not connected.
+    /// If the connection is lost, the worker tries to reconnect indefinitely.
     ///
     /// # Errors
-    /// [`Refused`]. An unreachable coordinator is not an error.
+    /// Returns [`Refused`] if the coordinator rejects this worker.
     pub async fn run(&self, mut stop: watch::Receiver<Option<String>>) -> Result<(), Refused> {
         let metrics = &self.executor.traffic.metrics;
         let mut wait = MIN_RECONNECT_WAIT;
@@ -106,7 +107,7 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = tick(&mut heartbeats) => {
-                    // If the queue is full, the answers in it show that this worker is alive.
+                    // The heartbeat can be dropped if the queue is full: any message shows that this worker is alive.
                     let _ = outbound.try_send(FromWorker::Heartbeat(self.heartbeat()));
                 }
                 changed = stop.changed(), if !is_leaving => {
@@ -135,20 +136,20 @@ impl Worker {
         }
     }
 
-    /// Carries out an order in a task of its own, and answers it.
+    /// Starts a task that carries out an order and sends the answer.
     fn spawn_order(&self, order: Order, outbound: &mpsc::Sender<FromWorker>) {
         let (executor, outbound) = (Arc::clone(&self.executor), outbound.clone());
         let answering = async move {
             let (epoch, id) = (order.epoch, order.id);
             let kind = executor.execute(order).await;
             let answer = Answer { epoch, id, kind };
-            // Without a receiver the session is over.
+            // If sending fails, the session is over, and the coordinator does not expect an answer.
             let _ = outbound.send(FromWorker::Answer(answer)).await;
         };
         self.executor.env.spawn(answering);
     }
 
-    /// Applies the coordinator's settings, and returns when to send heartbeats.
+    /// Applies the settings from the coordinator's welcome message, and returns the heartbeat timer.
     fn begin(&self, welcome: Welcome) -> Interval {
         let (shortest, longest) = (Duration::from_millis(100), Duration::from_secs(3600));
         if !welcome.lost_after.is_zero() {
@@ -240,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Results of the next attempts to open a session.
+    /// A link that returns prepared results, one for each attempt to open a session.
     struct Link {
         sessions: Mutex<Vec<Result<Session, LinkError>>>,
     }
@@ -279,7 +280,7 @@ mod tests {
     });
 
     #[tokio::test(start_paused = true)]
-    async fn worker_answers_orders_and_leaves_when_released() {
+    async fn worker_answers_orders_and_exits_once_released() {
         let (session, mut coordinator) = session();
         let worker = worker(vec![Ok(session)]);
         let (stop, stopped) = watch::channel(None);
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn heartbeats_arrive_at_the_interval_of_the_welcome() {
+    async fn heartbeats_use_interval_from_welcome() {
         let (session, mut coordinator) = session();
         let worker = worker(vec![Ok(session)]);
         let (_stop, stopped) = watch::channel(None);
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn lost_coordinator_is_reconnected_with_growing_delay() {
+    async fn worker_reconnects_with_increasing_delay() {
         let lost = || Err(LinkError::transient("connection refused"));
         let (session, mut coordinator) = session();
         let worker = worker(vec![
@@ -347,9 +348,9 @@ mod tests {
         let running = tokio::spawn(async move { worker.run(stopped).await });
         let began = tokio::time::Instant::now();
         assert!(matches!(coordinator.next().await, FromWorker::Hello(_)));
-        // 0.2, 0.4, 0.8, 1.6, 3 and 3 s.
+        // The delays are 0.2, 0.4, 0.8, 1.6, 3 and 3 s.
         assert_eq!(began.elapsed(), Duration::from_secs(9));
-        // After a welcome the delay begins with 0.2 s again.
+        // A welcome resets the delay to 0.2 s.
         coordinator.send(WELCOME).await;
         coordinator.answers.recv().await.unwrap();
         let lost = tokio::time::Instant::now();
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn worker_without_coordinator_stops_at_once() {
+    async fn unconnected_worker_exits_immediately_when_stopped() {
         let worker = worker(vec![Err(LinkError::transient("connection refused"))]);
         let (stop, stopped) = watch::channel(None);
         let running = tokio::spawn(async move { worker.run(stopped).await });

@@ -1,4 +1,4 @@
-//! Workers without a network and a disk, for tests.
+//! Test workers that use memory instead of a network and a disk.
 
 use crate::exchange::InboundExchange;
 use crate::link::{CoordinatorLink, PeerLink, Session};
@@ -27,12 +27,12 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-/// Name of the run in tests.
+/// Name of the test run.
 pub(crate) const RUN: &str = "run";
-/// Bytes of a node in a table in memory.
+/// Size in bytes of an encoded node in a [`MemoryTables`] file.
 const NODE: usize = 7 + WELL_BYTES;
 
-/// The specification of the run in tests.
+/// Returns the specification of the test run with this width.
 pub(crate) fn spec(width: u64) -> RunSpec {
     RunSpec {
         width,
@@ -46,7 +46,7 @@ pub(crate) fn spec(width: u64) -> RunSpec {
     }
 }
 
-/// A `prepare` order for the first depth of a run with four shards. The workers own shards in turn.
+/// Returns a `prepare` order for the first depth of the test run. Its four shards are assigned to the workers in turn.
 pub(crate) fn prepare(width: u64, names: &[&str]) -> Prepare {
     let members = names.iter().map(|name| Peer {
         name: (*name).to_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn prepare(width: u64, names: &[&str]) -> Prepare {
     }
 }
 
-/// Tables in memory, which a worker's next `create` deletes.
+/// Storage that creates its tables in memory.
 #[derive(Default)]
 pub(crate) struct MemoryStorage;
 
@@ -176,10 +176,10 @@ impl LocalTables for MemoryTables {
     }
 }
 
-/// Streams between workers of one process.
+/// Connector between the workers of one test.
 #[derive(Clone, Default)]
 pub(crate) struct MemoryPeers {
-    /// The receiving sides by address. Streams to other addresses never answer.
+    /// The receiving sides of the workers by address. Opening a stream to any other address never completes.
     inbound: Arc<Mutex<BTreeMap<String, InboundExchange>>>,
 }
 
@@ -233,7 +233,7 @@ impl Cluster {
         }
     }
 
-    /// Starts a worker for `coordinator`, which other workers can reach.
+    /// Creates a worker that uses this connector to a coordinator, and makes it reachable for other workers.
     pub(crate) fn worker_of(&self, name: &str, coordinator: Arc<dyn CoordinatorLink>) -> Worker {
         let settings = Settings {
             name: name.to_owned(),
@@ -258,14 +258,14 @@ impl Cluster {
         worker
     }
 
-    /// Starts a worker whose orders come from the test.
+    /// Creates a worker without a coordinator. The test sends its orders with [`Worker::execute`].
     pub(crate) fn worker(&self, name: &str) -> Worker {
         self.worker_of(name, Arc::new(SilentCoordinator))
     }
 }
 
 impl Worker {
-    /// Carries out an order.
+    /// Carries out an order and returns the answer.
     pub(crate) async fn execute(&self, epoch: u64, kind: OrderKind) -> AnswerKind {
         self.executor.execute(Order { epoch, id: 1, kind }).await
     }

@@ -1,4 +1,4 @@
-//! A worker, assembled from its parts.
+//! The [`Worker`], its settings and its external dependencies.
 
 use crate::exchange::{InboundExchange, Traffic};
 use crate::executor::{Executor, State};
@@ -13,39 +13,41 @@ use std::sync::Arc;
 /// Settings of a worker.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Name, unique among the workers of the coordinator.
+    /// Name of the worker. It must be unique among the workers of the coordinator.
     pub name: String,
     /// URI at which other workers reach this one.
     pub address: String,
-    /// Threads that search.
+    /// Number of search threads.
     pub threads: usize,
-    /// Memory that the worker may use, in bytes.
+    /// Maximum memory use of the worker in bytes, for the coordinator's information.
     pub memory_bytes: u64,
     /// Whether batches of children are compressed.
     pub compress: bool,
-    /// Batches that wait for a peer at most, usually [`QUEUED_BATCHES`](hatebeam_proto::batch::QUEUED_BATCHES). When the queue is full, search threads block until the peer has taken a
-    /// batch. A simulation that runs everything on one thread therefore needs a queue that never fills up.
+    /// Maximum number of batches that are queued for a peer, usually
+    /// [`QUEUED_BATCHES`](hatebeam_proto::batch::QUEUED_BATCHES). If the queue is full, search threads block until
+    /// the peer has received a batch. A simulation that runs everything on one thread therefore needs a queue that
+    /// never fills up.
     pub queued_batches: usize,
     /// The machine and its price.
     pub machine: Machine,
-    /// When the process started, in milliseconds since 1970.
+    /// Start time of the process, in milliseconds since the Unix epoch.
     pub started_ms: u64,
-    /// Returns the resident memory of the process, for heartbeats.
+    /// A function that returns the resident memory of the process in bytes, for heartbeats.
     pub rss: fn() -> u64,
 }
 
-/// What a worker reaches outside itself.
+/// The external dependencies of a worker.
 #[derive(Clone)]
 pub struct Parts {
-    /// Time and tasks.
+    /// Clock and tasks.
     pub env: Env,
     /// The object store.
     pub objects: Objects,
     /// The disk.
     pub storage: Arc<dyn LocalStorage>,
-    /// The coordinator.
+    /// Connections to the coordinator.
     pub coordinator: Arc<dyn CoordinatorLink>,
-    /// The other workers.
+    /// Connections to the other workers.
     pub peers: Arc<dyn PeerLink>,
 }
 
@@ -55,7 +57,7 @@ impl std::fmt::Debug for Parts {
     }
 }
 
-/// A worker.
+/// A worker, which carries out the orders of one coordinator.
 pub struct Worker {
     pub(crate) settings: Settings,
     pub(crate) coordinator: Arc<dyn CoordinatorLink>,
@@ -72,7 +74,7 @@ impl std::fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// Makes a worker that counts in `registry`.
+    /// Creates a worker that registers its metrics in `registry`.
     pub fn new(settings: Settings, parts: Parts, registry: &Registry) -> Worker {
         let threads = settings.threads.max(1);
         let metrics = WorkerMetrics::register(registry);
@@ -106,7 +108,7 @@ impl Worker {
         }
     }
 
-    /// Returns the receiving side of the exchange, which serves the streams of other workers.
+    /// Returns the receiving side of the exchange, which serves the streams that other workers open.
     pub fn inbound(&self) -> InboundExchange {
         self.inbound.clone()
     }

@@ -1,4 +1,4 @@
-//! Children that come from other workers.
+//! Receiving children from other workers.
 
 use super::Traffic;
 use hatebeam_env::{Env, watch};
@@ -17,10 +17,11 @@ use tokio_stream::wrappers::ReceiverStream;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
-/// Time that a stream waits for its attempt to begin here. The coordinator gives the order to all workers at once.
+/// Maximum time for which a stream waits until its attempt begins on this worker. The coordinator sends an order to all
+/// workers at the same time, so the wait is normally short.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// The attempt that children belong to. A greater one supersedes a lesser one.
+/// Identifies the attempt to which children belong. A greater position supersedes a lesser one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Position {
     epoch: u64,
@@ -28,37 +29,38 @@ struct Position {
     attempt: u32,
 }
 
-/// What this worker receives at present.
+/// The current attempt, whose children this worker accepts.
 #[derive(Clone)]
 struct Inbound {
     position: Position,
     epoch: Arc<EpochExchange>,
-    /// `None` before the first attempt of a depth begins and after the depth is selected.
+    /// Destination of received children. `None` before the epoch's first attempt and after the survivors of a depth are
+    /// selected.
     candidates: Option<Arc<Candidates>>,
     /// Whether the epoch has ended.
     is_closed: bool,
 }
 
-/// What remains the same for the whole epoch.
+/// Parameters of the exchange that stay constant for an epoch.
 pub(crate) struct EpochExchange {
     pub(crate) run: String,
     pub(crate) epoch: u64,
-    /// Depth of the first frontier.
+    /// Depth of the frontier with which the epoch begins.
     pub(crate) depth: u32,
     pub(crate) geometry: Geometry,
-    /// For each shard whether this worker owns it.
+    /// For each shard, whether this worker owns it.
     pub(crate) owned: Arc<Vec<bool>>,
     /// Names of the other workers.
     pub(crate) peers: Vec<String>,
 }
 
-/// Opens and closes the exchange.
+/// Control of the receiving side: begins and ends epochs and attempts.
 pub(crate) struct InboundControl {
     current: watch::Sender<Option<Inbound>>,
 }
 
 impl InboundControl {
-    /// Begins an epoch. Streams of its first depth wait until [`open`](InboundControl::open).
+    /// Begins an epoch. Streams for its first depth wait until [`open`](InboundControl::open) is called.
     pub(crate) fn begin_epoch(&self, epoch: EpochExchange) {
         self.current.send_replace(Some(Inbound {
             position: Position {
@@ -72,7 +74,8 @@ impl InboundControl {
         }));
     }
 
-    /// Begins an attempt at a depth: its streams put their children into `candidates`. Streams of earlier attempts end.
+    /// Begins an attempt at a depth. Children from its streams are added to `candidates`. Streams of earlier attempts
+    /// end.
     pub(crate) fn open(&self, depth: u32, attempt: u32, candidates: &Arc<Candidates>) {
         self.modify(|inbound| {
             inbound.position.depth = depth;
@@ -81,12 +84,12 @@ impl InboundControl {
         });
     }
 
-    /// Lets go of the candidates of the current depth.
+    /// Drops the reference to the candidates of the current depth.
     pub(crate) fn release_candidates(&self) {
         self.modify(|inbound| inbound.candidates = None);
     }
 
-    /// Ends the epoch: its streams are refused.
+    /// Ends the epoch. Its streams end, and new ones are refused.
     pub(crate) fn close(&self) {
         self.modify(|inbound| {
             inbound.candidates = None;
@@ -102,7 +105,7 @@ impl InboundControl {
     }
 }
 
-/// The receiving side of the exchange. Clones receive into the same tables.
+/// The receiving side of the exchange. Clones share the same state.
 #[derive(Clone)]
 pub struct InboundExchange {
     env: Env,
@@ -116,14 +119,14 @@ impl std::fmt::Debug for InboundExchange {
     }
 }
 
-/// An attempt that a stream belongs to.
+/// The attempt of an accepted stream.
 struct Accepted {
     position: Position,
     epoch: Arc<EpochExchange>,
     candidates: Arc<Candidates>,
 }
 
-/// Buffers of a stream, used again for every batch.
+/// Buffers of a stream, reused for every batch.
 #[derive(Default)]
 struct Buffers {
     nodes: Vec<Node>,
@@ -141,8 +144,9 @@ impl InboundExchange {
         (InboundControl { current: sender }, exchange)
     }
 
-    /// Receives the children of one stream. The first request is the header. The responses carry the floors of this
-    /// worker's shards, and the last one the number of children received.
+    /// Receives the children of one stream. The first request must be the header. The responses contain the floors of
+    /// this worker's shards (the lowest rank that each still accepts). The last response also contains the number of
+    /// children received.
     pub fn serve(
         &self,
         requests: BoxStream<Result<PeerRequest, LinkError>>,
@@ -159,7 +163,7 @@ impl InboundExchange {
         let serving = async move {
             if let Err(error) = exchange.receive(requests, &responses).await {
                 exchange.traffic.metrics.refused.add(1);
-                tracing::warn!(reason = error.reason, "refused stream of a peer");
+                tracing::warn!(reason = error.reason, "refused stream from peer");
                 let _ = responses.send(Err(error)).await;
             }
         };
@@ -173,9 +177,11 @@ impl InboundExchange {
         responses: &mpsc::Sender<Result<PeerResponse, LinkError>>,
     ) -> Result<(), LinkError> {
         let first = tokio::time::timeout(WAIT, requests.next()).await;
-        let first = first.map_err(|_| LinkError::transient("no header arrived"))?;
+        let first = first.map_err(|_| LinkError::transient("timed out waiting for the header"))?;
         let Some(PeerRequest::Header(header)) = first.transpose()? else {
-            return Err(LinkError::bad_message("the header is missing"));
+            return Err(LinkError::bad_message(
+                "the stream does not begin with a header",
+            ));
         };
         Span::current()
             .record("run", header.run.as_str())
@@ -189,7 +195,7 @@ impl InboundExchange {
         Ok(())
     }
 
-    /// Waits for the attempt that a header names.
+    /// Waits until the attempt named in a header begins, and accepts or refuses the stream.
     async fn accept(&self, header: &StreamHeader) -> Result<Accepted, LinkError> {
         let mut current = self.current.clone();
         let accepted = tokio::time::timeout(WAIT, async {
@@ -215,7 +221,7 @@ impl InboundExchange {
         })
     }
 
-    /// Receives batches until the sender closes the stream, and returns the number of children.
+    /// Receives batches until the sender closes the stream, and returns the number of children received.
     async fn receive_batches(
         &self,
         mut requests: BoxStream<Result<PeerRequest, LinkError>>,
@@ -228,12 +234,12 @@ impl InboundExchange {
         let mut buffers = Buffers::default();
         let mut received = 0;
         loop {
-            // A silent peer must not keep the candidates of a finished attempt in memory.
+            // The stream must end with its attempt. Otherwise a silent peer would keep the candidates in memory.
             let request = tokio::select! {
                 biased;
                 () = &mut is_over => return Err(LinkError::superseded("the depth is over")),
                 _ = ticks.tick() => {
-                    // A sender that does not listen gets fewer responses.
+                    // If the channel is full, the peer is not reading. It gets fewer responses.
                     let _ = responses.try_send(Ok(accepted.floors(None)));
                     continue;
                 }
@@ -243,7 +249,7 @@ impl InboundExchange {
                 None => return Ok(received),
                 Some(PeerRequest::Batch(batch)) => batch,
                 Some(PeerRequest::Header(_)) => {
-                    return Err(LinkError::bad_message("the stream has two headers"));
+                    return Err(LinkError::bad_message("the stream contains two headers"));
                 }
             };
             let bytes = batch.len() as u64;
@@ -255,7 +261,7 @@ impl InboundExchange {
                 .env
                 .run_blocking(move || buffers.offer(&batch, &epoch, &candidates));
             let offered = offered.await.map_err(|panicked| {
-                LinkError::transient(format!("could not receive a batch: {panicked}"))
+                LinkError::transient(format!("cannot receive a batch: {panicked}"))
             })?;
             buffers = offered?;
             let count = buffers.nodes.len() as u64;
@@ -267,7 +273,7 @@ impl InboundExchange {
         }
     }
 
-    /// Resolves when another attempt has begun or the epoch has ended.
+    /// Waits until another attempt begins or the epoch ends.
     async fn is_over(&self, position: Position) {
         let mut current = self.current.clone();
         let is_other = |now: &Option<Inbound>| {
@@ -280,7 +286,7 @@ impl InboundExchange {
 }
 
 impl Inbound {
-    /// Accepts or refuses a header; `None` if its attempt has not begun yet.
+    /// Accepts or refuses a stream, based on its header. Returns `None` if the attempt has not begun yet.
     fn accept(&self, header: &StreamHeader) -> Option<Result<Accepted, LinkError>> {
         let theirs = Position {
             epoch: header.epoch,
@@ -305,7 +311,7 @@ impl Inbound {
         let EpochExchange { run, peers, .. } = &*self.epoch;
         if header.run != *run {
             return Some(Err(LinkError::superseded(format!(
-                "the run here is {run}, not {:?}",
+                "this worker searches run {run}, not {:?}",
                 header.run
             ))));
         }
@@ -325,7 +331,7 @@ impl Inbound {
 }
 
 impl Accepted {
-    /// Returns the floors of the shards that are here.
+    /// Returns a response with the floors of this worker's shards.
     fn floors(&self, received: Option<u64>) -> PeerResponse {
         let owned = self.epoch.owned.iter().enumerate();
         let floors = owned.filter(|(_, here)| **here).filter_map(|(shard, _)| {
@@ -353,7 +359,9 @@ impl Buffers {
         let layout = candidates.layout();
         let mut shards = self.nodes.iter().map(|node| layout.shard_of(&node.well));
         if let Some(shard) = shards.find(|&shard| !epoch.owned[shard]) {
-            return Err(LinkError::bad_message(format!("shard {shard} is not here")));
+            return Err(LinkError::bad_message(format!(
+                "this worker does not own shard {shard}"
+            )));
         }
         candidates.offer_nodes(&self.nodes, &mut self.sorted);
         Ok(self)
@@ -394,7 +402,7 @@ mod tests {
         (1..=count).map(node).collect()
     }
 
-    /// An exchange at epoch 3, depth 7, attempt 2, which has the first one of two shards.
+    /// Returns an exchange at epoch 3, depth 7, attempt 2, on a worker that owns the first of two shards.
     fn exchange() -> (InboundControl, InboundExchange, Arc<Candidates>) {
         let metrics = WorkerMetrics::register(&Registry::default());
         let (control, exchange) = InboundExchange::new(Env::system(), Traffic::new(metrics));
@@ -449,7 +457,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn stale_and_foreign_streams_are_refused() {
+    async fn streams_of_other_attempts_runs_and_workers_are_refused() {
         let (_control, exchange, candidates) = exchange();
         let foreign_run = StreamHeader {
             run: "other".to_owned(),
@@ -474,7 +482,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bad_batches_are_refused() {
+    async fn invalid_batches_are_refused() {
         let (_control, exchange, candidates) = exchange();
         let whole = batch::pack(GEOMETRY, &here(), false);
         let bad_well = Node {
@@ -493,7 +501,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn stream_waits_for_its_attempt_and_no_longer_than_that() {
+    async fn stream_waits_for_its_attempt_for_a_limited_time() {
         let (control, exchange, _) = exchange();
         let early = send(&exchange, header(3, 7, 3), Vec::new());
         let begins = async {

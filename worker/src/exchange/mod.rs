@@ -1,9 +1,10 @@
 //! The exchange of children between workers.
 //!
-//! While a depth is expanded, a worker has a stream to every other worker. A stream holds a bounded amount: a buffer
-//! of one batch, a queue of [`QUEUED_BATCHES`](hatebeam_proto::batch::QUEUED_BATCHES) batches, and the windows of HTTP/2. A thread
-//! that has more waits, so a slow worker slows the others down and does not fill their memory. Receiving children
-//! never waits for sending any, so no cycle of workers can wait for one another.
+//! While a depth is expanded, each worker has a stream to every other worker, on which it sends the children whose
+//! shards the other worker owns. The data buffered for a stream is bounded: a buffer of one batch, a queue of
+//! [`QUEUED_BATCHES`](hatebeam_proto::batch::QUEUED_BATCHES) batches, and the HTTP/2 flow control windows. If the
+//! queue is full, the search thread waits. A slow worker therefore slows the others down, but does not fill their
+//! memory. Receiving never waits for sending, so workers cannot deadlock.
 
 mod inbound;
 mod outbound;
@@ -18,10 +19,10 @@ use hatebeam_proto::messages::PeerRequest;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
-/// The metrics of a worker, and the queues whose lengths they show.
+/// The metrics of a worker, and the queues whose lengths they report.
 pub(crate) struct Traffic {
     pub(crate) metrics: WorkerMetrics,
-    /// Queues of the last attempt's streams.
+    /// Queues of the streams of the last attempt.
     queues: Mutex<Vec<mpsc::WeakSender<PeerRequest>>>,
 }
 
@@ -33,7 +34,7 @@ impl Traffic {
         })
     }
 
-    /// Number of batches that wait to be sent.
+    /// Returns the number of batches that are waiting to be sent.
     pub(crate) fn waiting(&self) -> usize {
         let queues = lock(&self.queues);
         let open = queues.iter().filter_map(mpsc::WeakSender::upgrade);

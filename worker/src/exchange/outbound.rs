@@ -1,4 +1,4 @@
-//! Children on their way to other workers.
+//! Sending children to other workers.
 
 use super::Traffic;
 use crate::error::OrderError;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_stream::StreamExt;
 use tracing::Span;
 
-/// The streams to open for one attempt at a depth.
+/// Parameters of the streams to open for one attempt at a depth.
 pub(crate) struct Outbound<'a> {
     pub(crate) env: &'a Env,
     pub(crate) link: &'a Arc<dyn PeerLink>,
@@ -27,9 +27,9 @@ pub(crate) struct Outbound<'a> {
     pub(crate) geometry: Geometry,
     /// Whether batches are compressed.
     pub(crate) compress: bool,
-    /// Batches that wait for a peer at most, at least 1.
+    /// Maximum number of batches that are queued for a peer. Must be at least 1.
     pub(crate) queued_batches: usize,
-    /// The candidates whose floors the peers raise.
+    /// The candidates of the attempt. Their floors are raised to the ones that the peers report for their shards.
     pub(crate) candidates: &'a Arc<Candidates>,
     pub(crate) traffic: &'a Arc<Traffic>,
 }
@@ -39,10 +39,10 @@ pub(crate) struct PeerStreams {
     geometry: Geometry,
     compress: bool,
     streams: Vec<PeerStream>,
-    /// Bytes sent.
+    /// Number of bytes sent to all peers.
     bytes: AtomicU64,
     traffic: Arc<Traffic>,
-    /// Span of the depth, for log lines of the search threads.
+    /// Tracing span of the depth, for log messages from the search threads.
     span: Span,
     tasks: JoinSet<Result<(), OrderError>>,
 }
@@ -52,19 +52,19 @@ struct PeerStream {
     buffer: Mutex<Vec<Node>>,
     queue: mpsc::Sender<PeerRequest>,
     name: String,
-    /// Children sent.
+    /// Number of children sent.
     sent: Arc<AtomicU64>,
 }
 
 impl PeerStreams {
-    /// Opens a stream to each peer. The handles abort the streams.
+    /// Opens a stream to each peer. Returns the streams, and a handle for each stream that aborts it.
     pub(crate) fn open(outbound: Outbound<'_>) -> (PeerStreams, Vec<AbortHandle>) {
         let mut tasks = JoinSet::new();
         let mut handles = Vec::new();
         let mut streams = Vec::new();
         for peer in outbound.peers {
             let (queue, requests) = mpsc::channel(outbound.queued_batches);
-            // The queue is empty.
+            // This cannot fail: the queue is empty.
             let _ = queue.try_send(PeerRequest::Header(outbound.header.clone()));
             let sent = Arc::new(AtomicU64::new(0));
             let task = StreamTask {
@@ -113,7 +113,7 @@ impl PeerStreams {
         })
     }
 
-    /// Puts a batch into the stream's queue, and waits while that is full.
+    /// Puts a batch into the stream's queue. Blocks while the queue is full.
     fn enqueue(&self, stream: &PeerStream, request: PeerRequest) -> Result<(), ()> {
         let request = match stream.queue.try_send(request) {
             Err(TrySendError::Full(request)) => request,
@@ -127,7 +127,7 @@ impl PeerStreams {
         sent.map_err(|_| ())
     }
 
-    /// Sends what is left in the buffers. Blocks: must not run on a thread that drives a runtime.
+    /// Sends the children that are left in the buffers. Blocks, so it must not be called from an async task.
     pub(crate) fn flush(&self) -> Result<(), Cancelled> {
         for stream in &self.streams {
             let rest = std::mem::take(&mut *lock(&stream.buffer));
@@ -138,13 +138,13 @@ impl PeerStreams {
         Ok(())
     }
 
-    /// Closes the streams, waits until every peer has received everything, and returns the number of bytes sent.
+    /// Closes the streams, waits until every peer has received all children, and returns the number of bytes sent.
     pub(crate) async fn finish(mut self) -> Result<u64, OrderError> {
         self.close().await?;
         Ok(self.bytes.load(Ordering::Relaxed))
     }
 
-    /// Returns why a stream failed, if one did.
+    /// Closes the streams, and returns the error of a failed stream, if any.
     pub(crate) async fn failure(mut self) -> Option<OrderError> {
         self.close().await.err()
     }
@@ -181,7 +181,7 @@ impl ChildSink for PeerStreams {
     }
 }
 
-/// The task that carries requests to one peer, and the peer's floors back.
+/// The task that sends requests to one peer and applies the floors from its responses.
 struct StreamTask {
     link: Arc<dyn PeerLink>,
     peer: Peer,
@@ -199,7 +199,7 @@ impl StreamTask {
             })
     }
 
-    /// Runs until there are no more requests and all children have arrived.
+    /// Runs the stream until all requests are sent and the peer has confirmed that it received all children.
     async fn exchange(&self, requests: mpsc::Receiver<PeerRequest>) -> Result<(), String> {
         let responses = self.link.open(&self.peer, requests).await;
         let mut responses = responses.map_err(|error| error.reason)?;
@@ -218,8 +218,8 @@ impl StreamTask {
         let sent = self.sent.load(Ordering::Relaxed);
         match received {
             Some(received) if received == sent => Ok(()),
-            Some(received) => Err(format!("{received} of {sent} children arrived")),
-            None => Err("it closed the stream too early".to_owned()),
+            Some(received) => Err(format!("it received {received} of {sent} children")),
+            None => Err("it closed the stream before it confirmed the children".to_owned()),
         }
     }
 }

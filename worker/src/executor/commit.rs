@@ -1,4 +1,4 @@
-//! The commit of a depth: its tables are written, uploaded, and kept on this machine for the next epochs.
+//! Commit of a depth: writes and uploads its tables, and caches them on this machine for later epochs.
 
 use crate::epoch::{Committed, Epoch};
 use crate::error::OrderError;
@@ -14,7 +14,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tracing::Span;
 
-/// Depths whose tables stay on this machine, the last one included: those that may have to be repeated.
+/// Number of most recent depths whose tables stay on this machine. These are the depths at which the next epoch may
+/// begin.
 const LOCAL_DEPTHS: u32 = 2;
 
 /// A commit in progress.
@@ -29,7 +30,7 @@ pub(super) struct Commit {
     pub(super) traffic: Arc<Traffic>,
 }
 
-/// Waits until the tables of a depth are in the object store.
+/// Waits until the tables of a depth are in the object store, and returns them.
 pub(super) async fn wait(epoch: &Epoch, depth: u32) -> Result<Vec<Table>, OrderError> {
     let commit = epoch.take_commit(depth);
     let commit = commit
@@ -40,9 +41,9 @@ pub(super) async fn wait(epoch: &Epoch, depth: u32) -> Result<Vec<Table>, OrderE
 }
 
 impl Commit {
-    /// Commits the depth and sends the result to `done`.
+    /// Commits the depth, sends the result to `done`, and then adds the tables to the local cache.
     pub(super) async fn run(self, done: oneshot::Sender<Committed>) {
-        // Without a receiver the epoch is over.
+        // Send errors are ignored: the receiver is dropped if the epoch is over.
         match self.commit().await {
             Err(error) => {
                 let _ = done.send(Err(error));
@@ -57,7 +58,7 @@ impl Commit {
         }
     }
 
-    /// Writes and uploads the tables, and returns them with their files.
+    /// Writes and uploads the tables. Returns them together with their files.
     async fn commit(&self) -> Result<(Vec<Table>, Files), OrderError> {
         let metrics = &self.traffic.metrics;
         let depth = self.frontier.depth;
@@ -76,7 +77,7 @@ impl Commit {
         } = written;
         let bytes = tables.iter().map(|table| table.bytes).sum();
         if !tables.is_empty() {
-            // One depth is committed at a time.
+            // The gauge can be set directly, since only one depth is committed at a time.
             metrics.uploading.set(bytes);
             let uploaded = self.upload(&key, &bundle).await;
             metrics.uploading.set(0);
@@ -113,8 +114,8 @@ impl Commit {
         Ok(())
     }
 
-    /// Adds the tables to this machine's, so that they need not be fetched, and drops old depths. If the disk is slower
-    /// than the search, tables that would be dropped soon are not added.
+    /// Adds the tables to the local cache, so that a later epoch need not fetch them, and drops old depths from the
+    /// cache. If the disk is slower than the search, tables that would be dropped soon are discarded instead.
     async fn cache(&self, written: Files) {
         let _alone = self.epoch.caching.lock().await;
         let (epoch, depth) = (Arc::clone(&self.epoch), self.frontier.depth);
@@ -135,12 +136,12 @@ impl Commit {
         });
         let cached = cached.await.map_err(OrderError::from);
         if let Err(error) = cached.and_then(|cached| cached.map_err(OrderError::from)) {
-            tracing::warn!(depth, %error, "could not keep tables on this machine");
+            tracing::warn!(depth, %error, "cannot cache tables on this machine");
         }
     }
 }
 
-/// The files of written tables.
+/// The local files of written tables.
 struct Files {
     files: Vec<PathBuf>,
     bundle: Bundle,

@@ -1,4 +1,4 @@
-//! The orders of the search for the cut.
+//! The orders `count` and `validate_cut`, with which the coordinator finds the cut (the lowest rank that survives).
 
 use super::Executor;
 use crate::epoch::Epoch;

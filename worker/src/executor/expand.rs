@@ -1,4 +1,4 @@
-//! The order that makes the children of the frontier.
+//! The order `expand`, which computes the children of the frontier (the wells of the current depth).
 
 use super::Executor;
 use crate::epoch::Epoch;
@@ -9,7 +9,7 @@ use hatebeam_search::{Candidates, Exchange, Frontier, Step, StepStats};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The search threads' part of an expansion.
+/// The blocking part of an expansion, which runs on the search threads.
 struct Expansion {
     epoch: Arc<Epoch>,
     frontier: Arc<Frontier>,
@@ -49,7 +49,7 @@ impl Executor {
             Err(_) if epoch.is_over() => {
                 return Err(OrderError::superseded("the epoch has ended"));
             }
-            // A failed stream is the cause of a stopped search.
+            // The search stops if a stream fails, so the error of the stream is the cause.
             Err(error) => return Err(streams.failure().await.unwrap_or(error)),
         };
         metrics.children.add(stats.children);

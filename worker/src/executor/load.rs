@@ -1,4 +1,4 @@
-//! The wells that an epoch begins with.
+//! Loading of the wells with which an epoch begins.
 
 use super::Executor;
 use crate::error::OrderError;
@@ -11,20 +11,20 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
-/// Tables that are fetched at once.
+/// Maximum number of tables that are fetched at the same time.
 const TRANSFERS: usize = 4;
 
-/// A frontier whose shards arrive one by one.
+/// A frontier that is being loaded.
 struct Loading<'a> {
     depth: u32,
     layout: ShardLayout,
     shards: Vec<Vec<Node>>,
-    /// Tables of the shards that have not arrived yet.
+    /// Tables of the shards that are not loaded yet.
     missing: Vec<&'a Table>,
 }
 
 impl Loading<'_> {
-    /// Takes the missing shards that a frontier has complete.
+    /// Copies those missing shards that are complete in `frontier`.
     fn take_from(&mut self, frontier: &Frontier) {
         self.missing.retain(|table| {
             let shard = table.shard as usize;
@@ -38,14 +38,14 @@ impl Loading<'_> {
     }
 }
 
-/// Whether a shard is what was committed.
+/// Whether the nodes of a shard match the committed table.
 fn is_complete(nodes: &[Node], table: &Table) -> bool {
     nodes.len() as u64 == table.count && Digest::of(nodes).to_string() == table.digest
 }
 
 impl Executor {
-    /// Loads the wells of this worker's shards from memory, from this machine's tables, or from the object store, and
-    /// returns them with the number of tables that were fetched.
+    /// Loads the wells of this worker's shards from memory (`held`), from the local tables, or from the object store.
+    /// Returns the frontier, and the number of tables that were fetched from the object store.
     pub(super) async fn load(
         &self,
         order: &Prepare,
@@ -73,7 +73,7 @@ impl Executor {
         }
         if let Some(table) = loading.missing.first() {
             return Err(OrderError::Damaged(format!(
-                "the table of shard {} in {} is not what was committed",
+                "the table of shard {} in {} does not match its manifest entry",
                 table.shard, table.key
             )));
         }
@@ -81,7 +81,8 @@ impl Executor {
         Ok((Arc::new(Frontier { depth, shards }), fetched))
     }
 
-    /// Takes the missing shards that this machine's tables have complete. Others are fetched.
+    /// Loads those missing shards that are complete in the local tables. Errors are ignored, since the caller fetches
+    /// shards that are still missing.
     async fn load_local(&self, tables: &Arc<dyn LocalTables>, loading: &mut Loading<'_>) {
         let (tables, depth) = (Arc::clone(tables), loading.depth);
         let loaded = self.env.run_blocking(move || tables.load(depth)).await;
@@ -90,7 +91,7 @@ impl Executor {
         }
     }
 
-    /// Fetches tables from the object store and adds them to this machine's.
+    /// Fetches tables from the object store and adds them to the local tables.
     async fn fetch(
         &self,
         run: &str,
@@ -120,7 +121,7 @@ impl Executor {
         Ok(ingested.await??)
     }
 
-    /// Fetches one table and stages it.
+    /// Fetches one table, and stages it in a local file.
     fn fetch_one(
         &self,
         fetch: Fetch,

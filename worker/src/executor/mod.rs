@@ -1,8 +1,8 @@
-//! The orders of the coordinator.
+//! Execution of the coordinator's orders.
 //!
-//! [`Executor::execute`] passes each order on to the file of its group. A `prepare` order ends the epoch before and
-//! begins a new one. The orders of a depth follow one another; only the commit of a depth overlaps with the expansion
-//! of the next one.
+//! [`Executor::execute`] dispatches each order to the module of its group. A `prepare` order ends the current epoch and
+//! begins a new one. The coordinator sends the orders of a depth one after another. Only the commit of a depth overlaps
+//! with the expansion of the next one.
 
 mod commit;
 mod cut;
@@ -25,19 +25,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tracing::Instrument;
 
-/// Silence after which a peer counts as lost, until the coordinator names another time.
+/// Default for the time without a message after which a peer counts as lost. The coordinator's welcome may replace it.
 const LOST_AFTER: Duration = Duration::from_secs(5);
 
-/// Carries out orders.
+/// The part of a worker that carries out orders.
 pub(crate) struct Executor {
     pub(crate) env: Env,
     /// Name of the worker.
     pub(crate) name: String,
-    /// Threads that search.
+    /// Number of search threads.
     pub(crate) threads: usize,
     /// Whether batches are compressed.
     pub(crate) compress: bool,
-    /// Batches that wait for a peer at most.
+    /// Maximum number of batches that are queued for a peer.
     pub(crate) queued_batches: usize,
     pub(crate) objects: Objects,
     pub(crate) storage: Arc<dyn LocalStorage>,
@@ -47,10 +47,10 @@ pub(crate) struct Executor {
     pub(crate) state: State,
 }
 
-/// What an [`Executor`] keeps from order to order.
+/// State of an [`Executor`] that persists between orders.
 pub(crate) struct State {
     pub(crate) progress: Progress,
-    /// Silence after which a peer counts as lost.
+    /// Time without a message after which a peer counts as lost.
     pub(crate) lost_after: Mutex<Duration>,
     current: Mutex<Current>,
     tables: Mutex<Option<RunTables>>,
@@ -67,21 +67,22 @@ impl Default for State {
     }
 }
 
-/// The epoch in progress.
+/// The current epoch, if any.
 #[derive(Default)]
 struct Current {
     epoch: Option<Arc<Epoch>>,
-    /// Grows whenever an epoch ends. A slow `prepare` order installs its epoch only if it is unchanged.
+    /// Incremented by every `prepare` and `halt` order. When a slow `prepare` order completes, it installs its epoch
+    /// only if no other order has changed the generation in the meantime.
     generation: u64,
 }
 
-/// The tables of a run on this machine.
+/// The local tables and the run that they belong to.
 struct RunTables {
     run: String,
     tables: Arc<dyn LocalTables>,
 }
 
-/// Progress for heartbeats.
+/// Progress that heartbeats and metrics report.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) epoch: AtomicU64,
@@ -99,7 +100,7 @@ impl Progress {
 }
 
 impl Executor {
-    /// Carries out an order.
+    /// Carries out an order and returns the answer.
     pub(crate) async fn execute(&self, order: Order) -> AnswerKind {
         let metrics = &self.traffic.metrics;
         let phase = metrics.phases.get(order.kind.name());
@@ -135,7 +136,7 @@ impl Executor {
         }
     }
 
-    /// Carries out an order of the current epoch in the span of its depth.
+    /// Carries out an order of the current epoch, in the tracing span of its depth.
     async fn execute_in_epoch(
         &self,
         epoch: &Arc<Epoch>,
@@ -166,13 +167,13 @@ impl Executor {
                 let tables = commit::wait(epoch, wait.depth).await?;
                 Ok(AnswerKind::Committed(tables))
             }
-            OrderKind::Halt | OrderKind::Prepare(_) => {
-                Err(OrderError::bad_order("the order belongs to no epoch"))
-            }
+            OrderKind::Halt | OrderKind::Prepare(_) => Err(OrderError::bad_order(
+                "the order cannot be executed within an epoch",
+            )),
         }
     }
 
-    /// Ends the current epoch, and returns the generation of the next one.
+    /// Ends the current epoch, if any, and returns the new generation.
     pub(crate) fn halt(&self) -> u64 {
         let mut current = lock(&self.state.current);
         current.generation += 1;
@@ -195,7 +196,7 @@ impl Executor {
             })
     }
 
-    /// Updates the metrics that show current values.
+    /// Updates the gauges.
     pub(crate) fn update_metrics(&self) {
         let metrics = &self.traffic.metrics;
         let progress = &self.state.progress;

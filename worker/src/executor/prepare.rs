@@ -1,4 +1,4 @@
-//! The order that begins an epoch.
+//! The order `prepare`, which begins an epoch.
 
 use super::{Executor, RunTables};
 use crate::epoch::{Assignment, Epoch, NewEpoch};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Time that tasks of an earlier run have to finish with its tables.
+/// Maximum time to wait until all tasks of an earlier run have released its tables.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Executor {
@@ -23,7 +23,7 @@ impl Executor {
         number: u64,
         order: Prepare,
     ) -> Result<Prepared, OrderError> {
-        // Wells of another run are of no use.
+        // The wells of the previous epoch can be reused only if it belongs to the same run.
         let before = self.current().filter(|before| before.run == order.run);
         if before
             .as_ref()
@@ -60,7 +60,8 @@ impl Executor {
         Ok(Prepared { wells, fetched })
     }
 
-    /// Returns the wells of this worker's shards, and how many tables were fetched.
+    /// Returns the wells of this worker's shards at the first depth of the epoch, and the number of tables that were
+    /// fetched.
     async fn frontier(
         &self,
         order: &Prepare,
@@ -80,7 +81,7 @@ impl Executor {
         Ok((Arc::new(frontier), 0))
     }
 
-    /// Makes an epoch the current one, unless another order has ended it in the meantime.
+    /// Makes an epoch the current one. Returns an error if another order has superseded it in the meantime.
     fn install(&self, generation: u64, epoch: Epoch) -> Result<(), OrderError> {
         let mut current = lock(&self.state.current);
         if current.generation != generation {
@@ -104,7 +105,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Returns the tables of a run on this machine. The tables of another run are deleted.
+    /// Returns the local tables of a run. Creates them if necessary, and deletes those of another run.
     async fn tables(
         &self,
         run: &str,
@@ -120,7 +121,7 @@ impl Executor {
         if let Some(others) = others {
             let closed = tokio::time::timeout(CLOSE_TIMEOUT, close(others.tables)).await;
             closed.map_err(|_| {
-                OrderError::Worker("the tables of another run are still in use".to_owned())
+                OrderError::Worker("timed out closing the tables of the previous run".to_owned())
             })?;
         }
         let storage = Arc::clone(&self.storage);
@@ -134,7 +135,7 @@ impl Executor {
     }
 }
 
-/// Waits until no task uses these tables, and closes them.
+/// Waits until no other task uses the tables, and closes them.
 async fn close(mut tables: Arc<dyn LocalTables>) {
     while Arc::get_mut(&mut tables).is_none() {
         tokio::time::sleep(Duration::from_millis(10)).await;

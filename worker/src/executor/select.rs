@@ -1,4 +1,4 @@
-//! The order that keeps the survivors of a depth.
+//! The order `select`, which keeps the survivors of a depth and starts their commit.
 
 use super::Executor;
 use super::commit::Commit;

@@ -1,4 +1,4 @@
-//! Executors over links, tables and an object store in memory.
+//! Tests of the executor, with connections, tables and an object store in memory.
 
 use crate::testing::{Cluster, RUN, prepare, spec};
 use crate::worker::Worker;
@@ -16,10 +16,10 @@ use std::time::Duration;
 
 const WIDTH: u64 = 300;
 const DEPTHS: u32 = 12;
-/// Width at which tables without room for deviations overflow.
+/// Width at which candidate tables without extra room overflow.
 const WIDE: u64 = 3000;
 
-/// Returns the digest of every depth from 1 as one machine finds them.
+/// Returns the digest of each depth from 1 to `depths`, computed by a single-threaded search.
 fn alone(width: u64, depths: u32) -> Vec<Digest> {
     let spec = spec(width);
     let start = spec.check().unwrap();
@@ -36,7 +36,7 @@ fn alone(width: u64, depths: u32) -> Vec<Digest> {
     digests
 }
 
-/// The coordinator's part in a test.
+/// An epoch that the test controls in place of a coordinator.
 struct Epoch<'a> {
     workers: Vec<&'a Worker>,
     number: u64,
@@ -44,7 +44,7 @@ struct Epoch<'a> {
 }
 
 impl Epoch<'_> {
-    /// Gives all workers the same order at once and returns the answers.
+    /// Sends all workers the same order at the same time, and returns the answers.
     async fn ask(&self, kind: OrderKind) -> Vec<AnswerKind> {
         let mut asked = Vec::new();
         for worker in &self.workers {
@@ -83,7 +83,7 @@ impl Epoch<'_> {
         }
     }
 
-    /// Finds the cut, and whether nothing above it was dropped.
+    /// Finds the cut. Returns it, and whether it is sound: no table dropped a candidate above it.
     async fn cut(&self, depth: u32) -> (Cut, bool) {
         let mut search = CutSearch::new(self.width as usize);
         while let Some(query) = search.query() {
@@ -121,7 +121,7 @@ impl Epoch<'_> {
         (cut, is_sound)
     }
 
-    /// Selects and commits a depth.
+    /// Selects and commits a depth. Returns the digest of its frontier, and its tables.
     async fn select(&self, depth: u32, cut: Cut) -> (Digest, Vec<Table>) {
         let select = Select {
             depth,
@@ -172,7 +172,7 @@ fn failure(answer: AnswerKind) -> FailureKind {
 }
 
 #[tokio::test]
-async fn two_workers_find_digests_of_one_machine() {
+async fn two_workers_find_the_same_digests_as_a_single_thread() {
     let cluster = Cluster::new();
     let (w0, w1) = (cluster.worker("w0"), cluster.worker("w1"));
     let epoch = Epoch {
@@ -187,7 +187,7 @@ async fn two_workers_find_digests_of_one_machine() {
 }
 
 #[tokio::test]
-async fn next_epoch_continues_from_tables_in_object_store() {
+async fn next_epoch_resumes_from_tables_in_the_object_store() {
     let cluster = Cluster::new();
     let (w0, w1, w2) = (
         cluster.worker("w0"),
@@ -234,10 +234,10 @@ async fn next_epoch_continues_from_tables_in_object_store() {
     }
 }
 
-/// A worker that has not yet received the order to repeat a depth must not put the children of the repeat into the
-/// tables of the first attempt.
+/// A worker that has not received the order to repeat a depth yet must not add children of the second attempt to the
+/// tables of the first one.
 #[tokio::test]
-async fn repeated_depth_keeps_children_that_arrive_early() {
+async fn children_of_a_repeated_depth_wait_until_the_receiver_repeats_it_too() {
     let cluster = Cluster::new();
     let (w0, w1) = (cluster.worker("w0"), cluster.worker("w1"));
     let epoch = Epoch {
@@ -250,7 +250,7 @@ async fn repeated_depth_keeps_children_that_arrive_early() {
     for depth in 1..6 {
         epoch.depth(depth).await;
     }
-    // All tables together are smaller than the width, so that the cut is never sound.
+    // All tables together are smaller than the width, so the cut is not sound.
     let too_small = Expand {
         sigmas: -6.0,
         ..first_attempt(6)
@@ -270,7 +270,7 @@ async fn repeated_depth_keeps_children_that_arrive_early() {
     };
     let early = tokio::spawn(async move { early.execute(order).await });
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!early.is_finished(), "w1 took the children too early");
+    assert!(!early.is_finished(), "w1 received the children too early");
     let late = w1.execute(1, repeat).await;
     for answer in [early.await.unwrap(), late] {
         assert!(matches!(answer, AnswerKind::Expanded(_)), "{answer:?}");
@@ -310,14 +310,14 @@ async fn stale_attempts_and_epochs_are_refused() {
         let answer = worker.execute(number, OrderKind::Prepare(Box::new(order.clone())));
         assert_eq!(failure(answer.await), FailureKind::Superseded, "{number}");
     }
-    // The refused orders have not changed anything.
+    // The refused orders have not changed the state of the epoch.
     let (cut, is_sound) = epoch(5).cut(1).await;
     assert!(is_sound);
     assert_eq!(epoch(5).select(1, cut).await.0, alone(WIDTH, 1)[0]);
 }
 
 #[tokio::test]
-async fn halt_ends_expansion_that_waits_for_silent_peer() {
+async fn halt_ends_an_expansion_that_waits_for_a_silent_peer() {
     let cluster = Cluster::new();
     let worker = cluster.worker("w0");
     let one = Epoch {
@@ -325,7 +325,7 @@ async fn halt_ends_expansion_that_waits_for_silent_peer() {
         number: 1,
         width: WIDTH,
     };
-    // Nothing listens at the address of w1.
+    // No worker listens at the address of w1.
     one.prepare(&prepare(WIDTH, &["w0", "w1"])).await;
     let executor = Arc::clone(&worker.executor);
     let order = Order {
@@ -399,7 +399,7 @@ fn bad_orders() -> Vec<OrderKind> {
 }
 
 #[tokio::test]
-async fn bad_orders_are_answered_and_good_ones_still_work() {
+async fn invalid_orders_are_refused_and_do_not_affect_valid_ones() {
     let cluster = Cluster::new();
     let worker = cluster.worker("w0");
     for bad in bad_prepares() {
@@ -440,7 +440,7 @@ async fn bad_orders_are_answered_and_good_ones_still_work() {
     );
 }
 
-/// Fails every read.
+/// A fault plan that fails every operation.
 struct Unavailable;
 
 impl FaultPlan for Unavailable {
@@ -450,7 +450,7 @@ impl FaultPlan for Unavailable {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_of_object_store_are_classified() {
+async fn unavailable_store_and_damaged_tables_are_reported_as_different_failures() {
     let mut cluster = Cluster::new();
     let writer = cluster.worker("w0");
     let one = Epoch {

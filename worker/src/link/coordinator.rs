@@ -1,4 +1,4 @@
-//! The coordinator over gRPC.
+//! Connection to the coordinator over gRPC.
 
 use super::{CoordinatorLink, Session};
 use hatebeam_net::{self as net, Bearer, Limits, MAX_MESSAGE, Tls, Token, explain};
@@ -16,12 +16,12 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
-/// Silence after which the coordinator is pinged, and time it has to answer.
+/// Timeout for connecting, idle time after which the connection is pinged, and timeout for the response to a ping.
 const COORDINATOR_TIMEOUT: Duration = Duration::from_secs(5);
-/// Answers and heartbeats that wait to be sent.
+/// Maximum number of queued messages to the coordinator.
 const QUEUE: usize = 64;
 
-/// A coordinator at a URI.
+/// Connector to the coordinator at a URI.
 #[derive(Debug)]
 pub(crate) struct GrpcCoordinator {
     pub(crate) uri: String,
@@ -52,7 +52,7 @@ impl CoordinatorLink for GrpcCoordinator {
                 .max_decoding_message_size(MAX_MESSAGE)
                 .max_encoding_message_size(MAX_MESSAGE);
         let (outbound, messages) = mpsc::channel(QUEUE);
-        // The queue is empty.
+        // This cannot fail: the queue is empty.
         let _ = outbound.try_send(FromWorker::Hello(hello));
         let messages = ReceiverStream::new(messages).map(v1::FromWorker::from);
         let inbound = client
@@ -68,7 +68,7 @@ fn failed(status: &Status) -> LinkError {
     LinkError::from_status(status, explain(status))
 }
 
-/// Converts messages. An order that cannot be read is answered here.
+/// Converts messages from the coordinator. If an order is invalid, sends a failure as its answer.
 fn read_all(
     messages: Streaming<v1::ToWorker>,
     answers: mpsc::Sender<FromWorker>,
@@ -82,7 +82,8 @@ fn read_all(
             Ok(message) => Some(Ok(message)),
             Err(Unreadable::Message(error)) => Some(Err(error)),
             Err(Unreadable::Order(answer)) => {
-                // A full queue means that the coordinator does not read: it loses this worker soon.
+                // The answer can be dropped if the queue is full: the coordinator is not reading, and soon considers
+                // this worker lost.
                 let _ = answers.try_send(FromWorker::Answer(answer));
                 None
             }
@@ -90,11 +91,11 @@ fn read_all(
     }))
 }
 
-/// A message that cannot be read.
+/// An invalid message.
 enum Unreadable {
-    /// An order, and its answer.
+    /// An invalid order, and the answer to send.
     Order(Answer),
-    /// Any other message.
+    /// Any other invalid message.
     Message(LinkError),
 }
 
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unreadable_order_is_answered() {
+    fn invalid_order_is_answered_with_a_failure() {
         let bad_spec = v1::order::Kind::Prepare(v1::Prepare {
             spec: "{}".to_owned(),
             ..v1::Prepare::default()
@@ -134,7 +135,7 @@ mod tests {
             };
             let message = Some(v1::to_worker::Message::Order(order));
             let Err(Unreadable::Order(answer)) = read(v1::ToWorker { message }) else {
-                panic!("the order was read");
+                panic!("the invalid order was accepted");
             };
             assert_eq!((answer.epoch, answer.id), (7, 9));
             assert!(
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_message_ends_the_session() {
+    fn empty_message_is_a_session_error() {
         let read = read(v1::ToWorker::default());
         assert!(matches!(read, Err(Unreadable::Message(_))));
     }

@@ -1,7 +1,7 @@
 //! Connections to the coordinator and to other workers.
 //!
-//! The traits are what the worker needs. `coordinator` and `peers` implement them over gRPC; no other module of this
-//! crate knows the generated protobuf types.
+//! The traits define the connections that a worker requires. The modules `coordinator` and `peers` implement them over
+//! gRPC. No other module of this crate uses the generated protobuf types.
 
 mod coordinator;
 mod peers;
@@ -14,17 +14,17 @@ use hatebeam_proto::{BoxStream, LinkError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// The way to the coordinator.
+/// Connector to the coordinator.
 #[tonic::async_trait]
 pub trait CoordinatorLink: Send + Sync + 'static {
-    /// Connects, sends `hello` and returns the session.
+    /// Connects to the coordinator, sends `hello`, and returns the session.
     ///
     /// # Errors
-    /// [`LinkError`] if the coordinator is unreachable or refuses this worker.
+    /// Returns a [`LinkError`] if the coordinator is unreachable or refuses this worker.
     async fn open(&self, hello: Hello) -> Result<Session, LinkError>;
 }
 
-/// A session with the coordinator. Dropping it disconnects.
+/// A session with the coordinator. Dropping it closes the connection.
 pub struct Session {
     /// Messages to the coordinator.
     pub outbound: mpsc::Sender<FromWorker>,
@@ -38,19 +38,21 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// The way to other workers.
+/// Connector to other workers.
 #[tonic::async_trait]
 pub trait PeerLink: Send + Sync + 'static {
-    /// Prepares streams to a peer without connecting to it. A peer that is silent for `lost_after` counts as lost.
+    /// Prepares for streams to a peer, without connecting to it. If no data arrives from the peer for `lost_after`, its
+    /// streams fail.
     ///
     /// # Errors
-    /// [`LinkError`] if the address is invalid.
+    /// Returns a [`LinkError`] if the address is invalid.
     async fn prepare(&self, peer: &Peer, lost_after: Duration) -> Result<(), LinkError>;
 
-    /// Opens a stream to a peer. It sends `requests`, and ends once the peer has received them all.
+    /// Opens a stream to a peer, which sends all `requests`. Returns the peer's responses. They end once the peer has
+    /// received all requests.
     ///
     /// # Errors
-    /// [`LinkError`] if the peer is unreachable or refuses the stream.
+    /// Returns a [`LinkError`] if the peer is unreachable or refuses the stream.
     async fn open(
         &self,
         peer: &Peer,

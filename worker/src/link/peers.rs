@@ -1,4 +1,4 @@
-//! Other workers over gRPC.
+//! Connections to other workers over gRPC.
 
 use super::PeerLink;
 use crate::exchange::InboundExchange;
@@ -18,11 +18,11 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Connections to other workers.
+/// Connector to other workers, with a cache of connections.
 #[derive(Debug)]
 pub(crate) struct GrpcPeers {
     tls: Option<Tls>,
-    /// By address. A channel connects when it is used, and is used in every epoch.
+    /// Channels by address. A channel connects on first use, and is reused in later epochs.
     channels: Mutex<BTreeMap<String, Channel>>,
 }
 
@@ -82,7 +82,7 @@ fn failed(status: &Status) -> LinkError {
     LinkError::from_status(status, explain(status))
 }
 
-/// Returns the service that receives children.
+/// Returns the gRPC service that receives children from other workers.
 pub(crate) fn peer_service(inbound: InboundExchange) -> PeersServer<impl Peers> {
     PeersServer::new(PeerService { inbound })
         .max_decoding_message_size(MAX_MESSAGE)
@@ -97,7 +97,8 @@ struct PeerService {
 impl Peers for PeerService {
     type SendStream = BoxStream<Result<v1::SendResponse, Status>>;
 
-    /// Returns the responses at once: the sender waits for their headers before it continues.
+    /// Starts to serve a stream and returns immediately, because the sender waits for the response headers before it
+    /// continues.
     async fn send(
         &self,
         request: Request<Streaming<v1::SendRequest>>,
@@ -124,7 +125,7 @@ mod tests {
 
     const LOST_AFTER: Duration = Duration::from_secs(5);
 
-    /// Serves the streams of a worker on the loopback and returns its address.
+    /// Starts a server for a worker's inbound streams on the loopback interface. Returns the worker as a peer.
     async fn serve(inbound: InboundExchange) -> Peer {
         let incoming = net::listen(([127, 0, 0, 1], 0).into()).unwrap();
         let address = format!("http://{}", incoming.local_addr().unwrap());
@@ -158,10 +159,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn responses_and_refusals_survive_grpc() {
+    async fn grpc_preserves_responses_and_kinds_of_errors() {
         let cluster = Cluster::new();
         let worker = cluster.worker("w0");
-        // Nothing listens at the address of w1: the expansion stays open.
+        // No worker listens at the address of w1, so the expansion does not finish.
         let order = OrderKind::Prepare(Box::new(prepare(100, &["w0", "w1"])));
         let answer = worker.execute(1, order).await;
         assert!(matches!(answer, AnswerKind::Prepared(_)), "{answer:?}");
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unreachable_peers_are_transient_and_bad_addresses_are_not() {
+    async fn unreachable_peer_is_a_transient_error_and_an_invalid_address_is_not() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let peer = |address: String| Peer {
             name: "w0".to_owned(),

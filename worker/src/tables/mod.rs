@@ -1,6 +1,6 @@
 //! The tables of a worker's shards on its own machine.
 //!
-//! They are a cache: the object store has the authoritative copies.
+//! These tables are a cache. The authoritative copies are in the object store.
 
 mod rocks;
 
@@ -16,88 +16,90 @@ use std::sync::Arc;
 
 /// The disk of a worker.
 pub trait LocalStorage: Send + Sync + 'static {
-    /// Deletes all tables and returns an empty set of them. The set before must be dropped. Blocks.
+    /// Deletes all tables on the disk, and returns an empty set of tables. The previous set must have been dropped.
+    /// Blocks.
     ///
     /// # Errors
-    /// Any error of writing files.
+    /// Returns an error if files cannot be written.
     fn create(&self, geometry: Geometry) -> Result<Arc<dyn LocalTables>, StoreError>;
 
-    /// Free space in bytes.
+    /// Returns the free space in bytes.
     fn free_bytes(&self) -> u64;
 
-    /// Size of the disk in bytes.
+    /// Returns the size of the disk in bytes.
     fn disk_bytes(&self) -> u64;
 }
 
 /// The tables of one run on a worker's machine. All methods block.
 ///
-/// A table is *staged* in a file first and belongs to its depth once it is ingested.
+/// A table is first *staged* in a file. It can be loaded once it is *ingested* into its depth.
 pub trait LocalTables: Send + Sync + 'static {
-    /// Returns all nodes of a depth, sorted by well. The caller checks that they are complete.
+    /// Returns all ingested nodes of a depth, sorted by well. The caller must check that they are complete.
     ///
     /// # Errors
-    /// Any error of reading tables; [`StoreError::NoDepth`] without a table of the depth.
+    /// Returns [`StoreError::NoDepth`] if there is no table of this depth, or another error if the tables cannot be
+    /// read.
     fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError>;
 
-    /// Writes and stages the tables of a frontier, and writes them one after the other into a bundle.
+    /// Writes and stages one table for each non-empty shard of a frontier, and concatenates the tables into a bundle.
     ///
     /// # Errors
-    /// Any error of writing files.
+    /// Returns an error if files cannot be written.
     fn write(&self, work: &WriteTables<'_>) -> Result<WrittenTables, StoreError>;
 
-    /// Stages a table that was fetched from the object store, and returns its file.
+    /// Stages a table that was fetched from the object store. Returns its file.
     ///
     /// # Errors
-    /// Any error of writing files.
+    /// Returns an error if the file cannot be written.
     fn stage(&self, depth: u32, shard: u32, table: &[u8]) -> Result<PathBuf, StoreError>;
 
-    /// Adds staged tables to a depth.
+    /// Ingests staged tables into a depth.
     ///
     /// # Errors
-    /// Any error of reading or writing files.
+    /// Returns an error if files cannot be read or written.
     fn ingest(&self, depth: u32, files: Vec<PathBuf>) -> Result<(), StoreError>;
 
-    /// Deletes staged tables and bundles.
+    /// Deletes the files of staged tables and bundles.
     ///
     /// # Errors
-    /// Any error of deleting files.
+    /// Returns an error if a file cannot be deleted.
     fn discard(&self, files: &[PathBuf]) -> Result<(), StoreError>;
 
     /// Deletes the tables of a depth, if there are any.
     ///
     /// # Errors
-    /// Any error of deleting files.
+    /// Returns an error if the tables cannot be deleted.
     fn drop_depth(&self, depth: u32) -> Result<(), StoreError>;
 }
 
-/// Tables to write.
+/// Parameters for [`LocalTables::write`].
 #[derive(Clone, Copy, Debug)]
 pub struct WriteTables<'a> {
-    /// The epoch.
+    /// Number of the epoch.
     pub epoch: u64,
     /// Key of the bundle in the object store, below the run's prefix.
     pub key: &'a str,
-    /// The nodes of all shards. A shard without nodes has no table.
+    /// The frontier whose nodes are written. A shard without nodes gets no table.
     pub frontier: &'a Frontier,
-    /// Threads to use.
+    /// Number of threads to use.
     pub threads: usize,
 }
 
-/// Tables that are written and staged.
+/// Result of [`LocalTables::write`]: tables that are written and staged.
 #[derive(Debug)]
 pub struct WrittenTables {
-    /// For each table its place in the bundle and its content.
+    /// Descriptions of the tables, including their offset and length in the bundle.
     pub tables: Vec<Table>,
-    /// The staged files.
+    /// Files of the staged tables.
     pub files: Vec<PathBuf>,
-    /// All tables, one after the other, to upload as one object: object stores charge per request.
+    /// The concatenated tables. They are uploaded as one object, since object stores charge per request.
     pub bundle: Bundle,
 }
 
-/// Bytes to upload.
+/// The data to upload as one object.
 #[derive(Clone, Debug)]
 pub enum Bundle {
-    /// The content of a file, which [`LocalTables::discard`] deletes.
+    /// The content of a file. The file must be deleted with [`LocalTables::discard`].
     File(PathBuf),
     /// Bytes in memory.
     Memory(Bytes),

@@ -1,4 +1,4 @@
-//! Tables in RocksDB.
+//! Local tables in RocksDB.
 
 use super::{Bundle, LocalStorage, LocalTables, WriteTables, WrittenTables};
 use hatebeam_game::Geometry;
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A scratch directory on this machine.
+/// Storage in a scratch directory on this machine.
 #[derive(Debug)]
 pub(crate) struct RocksStorage {
     dir: PathBuf,
@@ -90,7 +90,7 @@ impl LocalTables for ShardTables {
     }
 }
 
-/// Writes the tables of these shards one after the other into a file.
+/// Concatenates the written tables of these shards into a file. Returns a description of each table.
 fn write_bundle(
     bundle: &Path,
     key: &str,
