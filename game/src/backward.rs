@@ -23,9 +23,9 @@
 //! On average over 1,000 wells that survived in a beam of width 2,000, 5,400 placements pass step
 //! 2, 560 pass step 3, 200 pass step 4, and 4.6 are parents: 4.1 cleared no line, 0.5 cleared one,
 //! and none cleared more. The median number of parents is 4, the 90th percentile 7 and the maximum
-//! 12, so one byte is enough to identify a parent. A call takes 24 µs with AVX-512, half of it in
-//! step 5 (see the benchmark). For wells from random play, the averages are 2,900, 490, 110 and
-//! 5.3, and a call takes 17 µs.
+//! 12, so the lowest byte of a parent's hash nearly always identifies the parent. A call takes 24
+//! µs with AVX-512, half of it in step 5 (see the benchmark). For wells from random play, the
+//! averages are 2,900, 490, 110 and 5.3, and a call takes 17 µs.
 
 use crate::emulator::backward::Tables as BackTables;
 use crate::emulator::{Children, Emulator};
@@ -88,8 +88,8 @@ impl Backward {
 
     /// Replaces the contents of `out` with all parents of `well`, without duplicates. They are
     /// sorted by lines cleared, then by piece (S Z O I L J T), then by rows from the bottom up
-    /// (smaller values first). This order is part of the format of stored frontiers, in which an
-    /// index into this list identifies a parent.
+    /// (smaller values first). The order is deterministic: when a game is reconstructed from stored
+    /// wells, it decides which of several possible parents is found.
     ///
     /// Every well of a game except the first has at least one parent. A well has no parents if it
     /// has an empty row below its top or is not live in this geometry.

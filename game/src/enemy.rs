@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_in_any_case() {
+    fn names_are_parsed_ignoring_case() {
         for enemy in Enemy::ALL {
             assert_eq!(enemy.to_string().parse(), Ok(enemy));
             assert_eq!(enemy.name().to_uppercase().parse(), Ok(enemy));

@@ -25,7 +25,7 @@ pub struct Expansion {
     pub can_die: bool,
 }
 
-/// A parent of a well: a well from which one placement leads to it.
+/// A parent: a well from which a single placement leads to the given well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Parent {
     /// Lines cleared by the placement.

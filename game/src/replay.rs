@@ -5,7 +5,7 @@
 //! | raw | the letters `U L D R` |
 //! | hex | two keys per digit (first × 4 + second; `L R D U` are 0 to 3), in groups of four digits |
 //! | Base65536 | run-length code, two bytes per character |
-//! | Base2048 | run-length code, eleven bits per character; today's game prints this encoding |
+//! | Base2048 | run-length code, eleven bits per character; the current game prints this encoding |
 //!
 //! The run-length code stores each run of at most four equal keys as a nibble, with the key in the
 //! upper two bits and the length minus one in the lower two. The upper nibble of a byte comes
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_in_any_case() {
+    fn names_are_parsed_ignoring_case() {
         for encoding in Encoding::ALL {
             assert_eq!(encoding.to_string().parse(), Ok(encoding));
             assert_eq!(encoding.name().to_uppercase().parse(), Ok(encoding));

@@ -457,7 +457,7 @@ pub struct PackedWell {
 }
 
 impl PackedWell {
-    /// The bytes.
+    /// The packed bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
     }

@@ -1,6 +1,7 @@
-//! Compares the backward emulator with the oracle and with the forward emulator.
+//! Compares the backward emulator with the oracle (the slow reference emulator) and with the
+//! forward emulator.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 mod common;
 

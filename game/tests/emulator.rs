@@ -1,6 +1,7 @@
-//! Compares the fast emulator at every SIMD level with the test vectors and the oracle.
+//! Compares the fast emulator at every SIMD level with the test vectors and with the oracle (the
+//! slow reference emulator).
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 mod common;
 

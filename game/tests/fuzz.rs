@@ -1,7 +1,7 @@
 //! A bounded run of the fuzz targets on valid, damaged and random inputs. `fuzz/README.md`
 //! describes longer runs.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 mod common;
 #[path = "../../fuzz/src/parsers.rs"]

@@ -1,6 +1,6 @@
 //! Checks that key paths found between wells lead to the child when played by the rules.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! Compares whole game trees, level by level, with the counts of the reference implementation.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 mod common;
 

@@ -66,7 +66,7 @@ fn scoring(level: SimdLevel) {
                 .collect();
             times.sort_by(f64::total_cmp);
             println!(
-                "score  {level:14} {:12} quiescence {:7} {:7.1} ns a child",
+                "score  {level:14} {:12} quiescence {:7} {:7.1} ns per child",
                 kind.name(),
                 quiescence.name(),
                 times[3]
@@ -125,8 +125,8 @@ fn beam(width: usize, kind: EvaluatorKind, quiescence: Quiescence) {
     }
     let generate = start.elapsed().as_nanos() as f64 / made as f64;
     println!(
-        "step   width {width:8} {:12} quiescence {:7} {whole:6.1} ns a child, \
-         {generate:6.1} of it to expand and score, {:5.2} M children a second",
+        "step   width {width:8} {:12} quiescence {:7} {whole:6.1} ns per child, \
+         {generate:6.1} of it to expand and score, {:5.2} M children per second",
         kind.name(),
         quiescence.name(),
         1e3 / whole

@@ -111,7 +111,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         quiescence: *Quiescence::ALL
             .iter()
             .find(|mode| mode.name() == quiescence)
-            .ok_or("unknown quiescence: use off, single or forced")?,
+            .ok_or("unknown quiescence: use off, single, forced or first")?,
         threads: std::thread::available_parallelism()?.get(),
     };
     let names: Vec<String> = weights

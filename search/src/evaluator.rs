@@ -13,7 +13,8 @@ use thiserror::Error;
 /// Number of score units per unit of weight.
 pub const SCALE: f64 = 256.0;
 
-/// Maximum number of additional wells that quiescence scores for one child.
+/// Maximum number of additional wells that the quiescence search scores for one child (see
+/// [`Quiescence`]).
 const MAX_QUIESCENCE_NODES: u32 = 256;
 
 /// The weights of the evaluator `knewjade`. The search *minimises* the weighted sum, so bad
@@ -23,9 +24,9 @@ const MAX_QUIESCENCE_NODES: u32 = 256;
 pub struct Weights {
     /// Weight of a hole: [`Features::holes`].
     pub holes: f64,
-    /// Weight of an enclosed hole: [`Features::enclosed`].
+    /// Weight of an enclosed cell: [`Features::enclosed`].
     pub enclosed: f64,
-    /// Weight of a row with an enclosed hole: [`Features::enclosed_lines`].
+    /// Weight of a row with an enclosed cell: [`Features::enclosed_lines`].
     pub enclosed_lines: f64,
     /// Weight of one row of surface height: [`Features::surface_height`].
     pub surface_height: f64,
@@ -200,7 +201,7 @@ struct FixedWeights {
     erasability: i32,
     erasability_sz: i32,
     score: i32,
-    /// Whether to use [`Features::all`] instead of the counts above the surface.
+    /// Whether holes and enclosed cells in all rows count ([`Features::all`]).
     all_rows: bool,
 }
 

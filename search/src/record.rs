@@ -18,10 +18,10 @@ pub struct DepthRecord {
     /// Median of the scores.
     #[serde(alias = "median_score")]
     pub median_eval: i32,
-    /// Lowest score: the cut.
+    /// Lowest score of a well that was kept.
     #[serde(alias = "worst_score")]
     pub worst_eval: i32,
-    /// Maximum number of lines cleared by any game of this depth.
+    /// Maximum number of lines cleared by any game that reached this depth.
     #[serde(alias = "best_game_score")]
     pub best_lines: u16,
     /// A well with `best_lines` lines, in the format of

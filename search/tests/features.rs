@@ -1,7 +1,7 @@
 //! Compares the feature counts with a version that follows the definitions cell by cell.
 
 #![allow(clippy::needless_range_loop)] // cells have coordinates
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{Features, LANES, count_features};

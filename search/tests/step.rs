@@ -1,7 +1,7 @@
 //! Compares the step with a brute-force version that keeps every child, and checks that the result
 //! does not depend on threads, SIMD levels, table sizes, shards and machines.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
@@ -170,7 +170,7 @@ fn check_digest_independence(quiescence: Quiescence, width: usize) -> u32 {
 }
 
 #[test]
-fn step_can_be_cancelled() {
+fn cancelled_step_returns_error() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let spec = spec(EvaluatorKind::Plain, Quiescence::Off);
     let fast = Step::new(&emulator, spec, ShardLayout::local(10), 1).unwrap();

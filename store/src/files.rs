@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folder_of_file_is_found() {
+    fn folder_of_returns_parent_or_current_folder() {
         for (path, folder) in [("a", "."), ("./a", "."), ("a/b", "a"), ("/a", "/")] {
             assert_eq!(folder_of(Path::new(path)), Path::new(folder), "{path}");
         }

@@ -1,6 +1,6 @@
 //! Tests of valid and rejected commits, crashes and damaged files.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
@@ -237,7 +237,7 @@ fn open_removes_uncommitted_tables_after_a_crash() {
 }
 
 #[test]
-fn damaged_tables_are_detected_and_can_be_truncated() {
+fn damaged_tables_are_detected_and_can_be_removed() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let frontiers = frontiers(Geometry::STANDARD, 3000, 12);
@@ -369,7 +369,7 @@ fn hints_reduce_lookups_to_about_one_per_depth() {
 }
 
 #[test]
-fn folder_without_run_is_left_unchanged() {
+fn create_and_open_leave_foreign_files_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let create = || RunStore::create(&dir, Geometry::STANDARD, &Value::Null);

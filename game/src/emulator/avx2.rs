@@ -183,7 +183,8 @@ pub(super) unsafe fn written(list: &List, count: usize) -> &[u16] {
     unsafe { std::slice::from_raw_parts(list.as_ptr().cast(), count) }
 }
 
-/// Draws the listed landings.
+/// Places the piece in the well at each listed landing and writes the results to `children`.
+/// Returns whether any line was cleared.
 ///
 /// # Safety
 /// The processor must support AVX2. Each entry of `list` must be a byte offset into `job.shapes` at

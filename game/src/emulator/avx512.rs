@@ -161,7 +161,8 @@ unsafe fn compress_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
     unsafe { written(list, count.min(CAPACITY)) }
 }
 
-/// Draws the listed landings.
+/// Places the piece in the well at each listed landing and writes the results to `children`.
+/// Returns whether any line was cleared.
 ///
 /// # Safety
 /// The processor must support AVX-512 BW, VL and VBMI2. Each entry of `list` must be a byte offset

@@ -10,11 +10,12 @@
 //! *landing*.
 //!
 //! **Choice of the piece.** The enemy gives the piece whose best lock results in the highest stack.
-//! A stack in a game has no empty row, so its height after a lock is `max(stack, top of the piece)
-//! - lines`. At level `d`, the top of the piece is `4 - d - top` rows above the stack, where `top`
-//! is the topmost row of the box that contains a cell. From levels 1 to 4, [`first_levels`] finds
-//! the pieces that can keep the stack within `stack + 1` rows and those that can keep it within
-//! `stack` rows. The worst piece is then:
+//! A stack in a game has no empty row. So its height after a lock is the height of the stack or of
+//! the top of the piece, whichever is greater, minus the number of lines cleared. At level `d`, the
+//! top of the piece is `4 - d - top` rows above the stack, where `top` is the topmost row of the box
+//! that contains a cell. From levels 1 to 4, [`first_levels`] finds the pieces that can keep the
+//! stack within `stack + 1` rows and those that can keep it within `stack` rows. The worst piece is
+//! then:
 //!
 //! 1. the first piece that cannot stay within `stack + 1` rows;
 //! 2. if there is none, the first piece that cannot stay within `stack` rows;
@@ -309,7 +310,7 @@ impl Landings {
     }
 
     /// Continues at level `self.levels`. `reached` contains the positions there that are reachable
-    /// from above, `blocked` the blocked ones.
+    /// from above, and `blocked` contains the blocked positions.
     #[inline(always)]
     fn descend(
         &mut self,

@@ -1,6 +1,6 @@
 //! Test data: wells from the vector files and wells from generated games.
 #![allow(dead_code)] // each test file uses only a part of this
-#![allow(clippy::unwrap_used)] // the lint does not recognise helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well};
 use serde::Deserialize;

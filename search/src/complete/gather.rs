@@ -1,4 +1,4 @@
-//! Collects the children of a level and writes them as sorted runs.
+//! Collects the children of a level and writes them as sorted runs, which are merged later.
 
 use super::key::WellKey;
 use super::section::Section;

@@ -76,7 +76,7 @@ pub struct Progress {
     pub level: AtomicU64,
     /// Number of wells in the previous level.
     pub parents: AtomicU64,
-    /// Number of these wells that have been expanded.
+    /// Number of wells of the previous level that have been expanded.
     pub expanded: AtomicU64,
 }
 

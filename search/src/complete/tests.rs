@@ -1,7 +1,7 @@
 //! Tests with lower limits than callers may set, so that a small tree needs many runs, passes and
 //! files.
 
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 use super::*;
 use std::process::{Command, Stdio};

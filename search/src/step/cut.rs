@@ -87,7 +87,7 @@ pub struct CutSearch {
 }
 
 impl CutSearch {
-    /// Starts the search for the cut above which `width` children survive, ties included.
+    /// Starts the search for the cut with which exactly `width` children survive.
     pub fn new(width: usize) -> CutSearch {
         CutSearch {
             known: 0,
