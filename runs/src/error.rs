@@ -17,7 +17,7 @@ pub enum ManifestError {
     Damaged(String),
     /// A newer version of this program wrote the manifest.
     #[error(
-        "the run has format {found}, and this program knows formats up to {FORMAT}: use the program that wrote it"
+        "the run has format {found}, but this program supports formats up to {FORMAT}: use the version that wrote it"
     )]
     Newer {
         /// Format of the manifest.

@@ -5,11 +5,11 @@ use thiserror::Error;
 /// The reason why an abbreviated name does not identify a run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
-    /// No name begins with the text.
+    /// No run name begins with the abbreviation.
     #[error("there is no run {0:?}")]
     Unknown(String),
-    /// More than one name begins with the text.
-    #[error("{wanted} can be {first} or {second}: give more of the name")]
+    /// Several run names begin with the abbreviation.
+    #[error("'{wanted}' is ambiguous ({first} or {second}): give more of the name")]
     Ambiguous {
         /// The abbreviated name.
         wanted: String,
@@ -56,7 +56,8 @@ mod tests {
         assert_eq!(find("pl"), Ok(&"plain-7"));
         assert_eq!(find("patterns-10"), Ok(&"patterns-10"));
         let error = find("patterns").unwrap_err().to_string();
-        let expected = "patterns can be patterns-10-a or patterns-10: give more of the name";
+        let expected =
+            "'patterns' is ambiguous (patterns-10-a or patterns-10): give more of the name";
         assert_eq!(error, expected);
         for unknown in ["plain-77", "knewjade"] {
             assert_eq!(find(unknown), Err(NameError::Unknown(unknown.to_owned())));

@@ -9,7 +9,7 @@ const MEMORY_OF_PROCESS: u64 = 200 << 20;
 /// Approximate disk space per well in a table, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 
-/// Returns the maximum memory that a run of this width needs, in bytes.
+/// Returns an upper bound on the memory that a run of this width needs, in bytes.
 pub fn memory_needed(width: u64) -> u64 {
     width * MEMORY_PER_WELL + MEMORY_OF_PROCESS
 }

@@ -47,7 +47,7 @@ pub struct BestGame {
 #[non_exhaustive]
 pub enum GameError {
     /// The run has no depth that leads to a game.
-    #[error("the run has no depth yet")]
+    #[error("the run has no committed depth yet")]
     Nothing,
     /// A lookup failed.
     #[error("cannot read the best game back")]

@@ -1,4 +1,4 @@
-//! Creation of depth records.
+//! Creation of depth records, which contain the main facts about a depth.
 
 use crate::spec::{RunSpec, SpecError, StartingPosition};
 use crate::summary::FrontierSummary;

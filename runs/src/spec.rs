@@ -1,7 +1,7 @@
 //! The specification of a run.
 //!
-//! It contains everything that can change a frontier, and nothing else. Runs with equal specifications have
-//! equal digests on every machine and with any number of threads.
+//! It contains everything that can change a frontier (the wells kept at a depth), and nothing else. Runs with
+//! equal specifications have equal frontiers on every machine and with any number of threads.
 
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, GeometryError, ReplayError, Rules, Well, WellError, play,
@@ -145,7 +145,7 @@ pub enum SpecError {
         pieces: usize,
     },
     /// The replay clears more rows than a node can count.
-    #[error("the replay to start from has {0} lines: at most 65,000 fit")]
+    #[error("the replay to start from clears {0} lines: at most 65,000 are supported")]
     Lines(u32),
 }
 

@@ -40,7 +40,7 @@ pub enum ConcludeError {
     #[error(transparent)]
     Save(#[from] SaveError),
     /// The run has no committed depth.
-    #[error("the run has no depth")]
+    #[error("the run has no committed depth")]
     Empty,
 }
 
