@@ -1,4 +1,4 @@
-//! The program as a process, for the tests of the command line and of clusters.
+//! Helpers that run the program as a process.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 /// Time limit of a single step of a test.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Returns a command that runs the program with empty standard input. The settings of the person who runs the tests do
-/// not reach it.
+/// Returns a command that runs the program with empty standard input and without the user's settings.
 pub(crate) fn hatebeam() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatebeam-under-test"));
     isolate(&mut command);
     command
 }
 
-/// Takes the configuration file and the variables of the program away from a command.
+/// Gives a command empty standard input, and removes the user's configuration file and the program's variables from its
+/// environment.
 pub(crate) fn isolate(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let is_setting = |name: &str| name.starts_with("HATEBEAM_") || name.starts_with("OTEL_");
@@ -25,7 +25,7 @@ pub(crate) fn isolate(command: &mut Command) {
     command.env("HATEBEAM_CONFIG", "none").stdin(Stdio::null());
 }
 
-/// Sends a signal, such as `-STOP`, to a process.
+/// Sends a signal to a process. `signal` is an option of `kill`, such as `-STOP`.
 #[track_caller]
 pub(crate) fn signal(process: &Child, signal: &str) {
     let pid = process.id().to_string();

@@ -1,6 +1,7 @@
 //! Plays games of dropped pieces and prints their statistics.
 //!
-//! Arguments: agent, number of games (100), threads (1), most pieces of a game (no limit), width (10), height (20).
+//! Arguments, with defaults in parentheses: agent (heuristic), number of games (100), threads (1), maximum number of
+//! pieces in a game (no limit), width (10), height (20).
 
 #![allow(clippy::unwrap_used)]
 

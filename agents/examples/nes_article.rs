@@ -1,6 +1,7 @@
 //! Plays the published games of Nintendo Tetris and prints their summary.
 //!
-//! Arguments: `bfs` or `branching`, number of games (150), threads (2), rows (20, 22 or 20+2).
+//! Arguments, with defaults in parentheses: search, which is `bfs` or `branching` (bfs), number of games (150), threads
+//! (2), rows, which are 20, 22 or 20+2 (20). If the variable `SCORES` is set, also prints the score of each game.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,6 +1,7 @@
-//! Searches perfect clears of queues and prints the times.
+//! Searches for perfect clears of queues and prints the times.
 //!
-//! Arguments: a file with lines of eleven pieces, each followed by three digits as in `pc_queues_many.json`.
+//! Argument: a JSON file in the format of `pc_queues_many.json`. Each of its queues has eleven pieces and three digits
+//! with the expected results.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +31,7 @@ fn main() {
         }
         times.sort_unstable();
         println!(
-            "{count} pieces, hold {hold}: {} queues, {wrong} wrong, median {:.2?}, p90 {:.2?}, p99 {:.2?}, max {:.2?}, {} positions a queue",
+            "{count} pieces, hold {hold}: {} queues, {wrong} wrong, median {:.2?}, p90 {:.2?}, p99 {:.2?}, max {:.2?}, {} positions per queue",
             times.len(),
             times[times.len() / 2],
             times[times.len() * 9 / 10],

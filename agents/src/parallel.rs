@@ -1,11 +1,11 @@
-//! Games on all threads. Each game depends on its number alone, so the number of threads changes no result.
+//! Games on several threads. Each game depends only on its number, so the results do not depend on the thread count.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Plays the games 0 to `games − 1` on `threads` threads and returns their results in order. `player` makes one
-/// player for each thread; `play` plays the game of a number.
+/// Plays the games 0 to `games − 1` on `threads` threads and returns their results in order. `player` creates a player
+/// for each thread, and `play` plays the game with the given number.
 pub fn play_numbered<P, R: Send>(
     games: usize,
     threads: usize,
@@ -24,14 +24,14 @@ pub fn play_numbered<P, R: Send>(
                         return;
                     }
                     let result = play(&mut player, number);
-                    results.lock().expect("no thread panics with the lock")[number] = Some(result);
+                    results.lock().expect("lock is not poisoned")[number] = Some(result);
                 }
             });
         }
     });
     let results = results
         .into_inner()
-        .expect("no thread panics with the lock");
+        .expect("lock is not poisoned: no thread panics while holding it");
     results
         .into_iter()
         .map(|result| result.expect("every game was played"))

@@ -5,20 +5,20 @@
 pub struct Statistics {
     /// Number of results.
     pub count: usize,
-    /// Mean.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval of the mean (normal approximation).
+    /// Half of the width of the mean's 95 % confidence interval (normal approximation).
     pub half_width: f64,
-    /// Median: of an even number of results, the mean of the two in the middle.
+    /// Median. For an even number of results it is the mean of the two in the middle.
     pub median: f64,
-    /// Least result.
+    /// Minimum.
     pub min: f64,
-    /// Greatest result.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Statistics {
-    /// Computes the statistics of at least one result. Returns `None` without any.
+    /// Computes the statistics of a list of results. Returns `None` if the list is empty.
     pub fn of(results: impl IntoIterator<Item = f64>) -> Option<Statistics> {
         let mut sorted: Vec<f64> = results.into_iter().collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -47,7 +47,7 @@ mod tests {
     use super::Statistics;
 
     #[test]
-    fn statistics_of_small_lists() {
+    fn statistics_of_small_lists_are_exact() {
         assert_eq!(Statistics::of([]), None);
         let one = Statistics::of([3.0]).unwrap();
         assert_eq!((one.mean, one.median, one.half_width), (3.0, 3.0, 0.0));

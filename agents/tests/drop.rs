@@ -1,4 +1,4 @@
-//! Agents for dropped pieces: legal, deterministic, and as good as published.
+//! Tests that the agents for dropped pieces choose valid actions, are deterministic, and play as well as published.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -30,15 +30,16 @@ fn mean_lines(agent: &str, games: usize) -> f64 {
 }
 
 #[test]
-fn random_agent_clears_as_few_lines_as_measured_elsewhere() {
-    // 0.0152 ± 0.0002 in a million games.
+fn random_agent_clears_rows_at_the_measured_rate() {
+    // An independent implementation clears 0.0152 ± 0.0002 rows per game, measured over a million games.
     let mean = mean_lines("random", 100_000);
     assert!((0.0137..0.0167).contains(&mean), "{mean}");
 }
 
 #[test]
-fn heuristic_agent_clears_as_many_lines_as_measured_elsewhere() {
-    // 81.4 ± 1.7 in 3,000 games; one game has a standard deviation of 47.
+fn heuristic_agent_clears_rows_at_the_measured_rate() {
+    // An independent implementation clears 81.4 ± 1.7 rows per game, measured over 3,000 games. The standard deviation of
+    // a single game is 47.
     let mean = mean_lines("heuristic", 500);
     assert!((72.0..93.0).contains(&mean), "{mean}");
 }
@@ -65,7 +66,7 @@ fn every_agent_plays_on_every_set() {
 }
 
 #[test]
-fn agents_choose_actions_of_the_piece() {
+fn agents_choose_valid_actions() {
     let game = DropGame::standard();
     let mut rng = Rng::new(2);
     for Registered { name, make, .. } in AGENTS.iter().filter(|agent| agent.name != "rollout") {
@@ -87,7 +88,7 @@ fn agents_choose_actions_of_the_piece() {
 }
 
 #[test]
-fn threads_and_repetition_change_no_result() {
+fn results_do_not_depend_on_thread_count_or_repetition() {
     for name in ["heuristic", "two-piece", "bcts"] {
         let agent = find_agent(name).unwrap();
         let once = play_games(&run(40), agent.make, 6, 1);
@@ -96,7 +97,7 @@ fn threads_and_repetition_change_no_result() {
 }
 
 #[test]
-fn heuristic_agent_takes_the_greatest_value() {
+fn heuristic_agent_chooses_the_greatest_value() {
     let game = DropGame::standard();
     let length = PAPER_WEIGHTS
         .iter()
@@ -129,7 +130,7 @@ fn heuristic_agent_takes_the_greatest_value() {
                 .actions(current)
                 .map(|action| value(&view, action))
                 .fold(f64::MIN, f64::max);
-            // The agent rounds values to single precision, as the program does.
+            // The agent rounds values to single precision.
             assert!((best - value(&view, action)).abs() < 1e-4);
             let drop = game.drop(&field, current, action);
             field = drop.field;

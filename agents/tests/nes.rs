@@ -1,4 +1,4 @@
-//! The published games of Nintendo Tetris, move by move and as a whole.
+//! Tests that the searches reproduce the published games of Nintendo Tetris: moves, results and summary.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -57,7 +57,7 @@ fn published_games_are_reproduced() {
 }
 
 #[test]
-fn moves_equal_vectors() {
+fn moves_of_bfs_equal_vectors() {
     let vectors = vectors();
     for expected in vectors["bfs_traces"].as_array().unwrap() {
         let pieces = Piece::parse_sequence(expected["pieces"].as_str().unwrap()).unwrap();
@@ -68,13 +68,13 @@ fn moves_equal_vectors() {
             moves.len(),
         );
         assert_eq!(found[..moves.len().min(found.len())], moves[..found.len()]);
-        // The list of pieces ends with the last preview, or with the piece that could not spawn.
+        // A trace is at most one move shorter, because the last piece is only a preview or could not spawn.
         assert!(found.len() + 1 >= moves.len());
     }
 }
 
 #[test]
-fn moves_with_branching_equal_vectors() {
+fn moves_of_branching_search_equal_vectors() {
     let vectors = vectors();
     let mut sets = ArticleSets::new(205);
     let game = sets.game();
@@ -87,7 +87,7 @@ fn moves_with_branching_equal_vectors() {
 }
 
 #[test]
-fn threads_change_no_result() {
+fn results_do_not_depend_on_thread_count() {
     let run = |threads| {
         article_games(7, 6, threads, &GameRules::ARTICLE, || {
             Bfs::new(Rows::Twenty, WEIGHTS_BFS)
@@ -97,11 +97,11 @@ fn threads_change_no_result() {
 }
 
 #[test]
-fn games_end_without_pieces_or_at_the_top() {
+fn game_ends_if_no_pieces_are_left_or_a_piece_cannot_spawn() {
     let mut search = Bfs::new(Rows::Twenty, WEIGHTS_BFS);
     let none = play(&mut search, &[Piece::I], &GameRules::ARTICLE);
     assert_eq!((none.moves, none.complete), (0, false));
-    // A stream of S and Z alone cannot be survived.
+    // Every game with only S and Z pieces is lost.
     let pieces: Vec<Piece> = (0..1000)
         .map(|i| if i % 3 == 0 { Piece::S } else { Piece::Z })
         .collect();

@@ -1,4 +1,4 @@
-//! Perfect clears of known queues: equality with the vectors, and solutions that can be played.
+//! Tests of the search for perfect clears: results equal the vectors, and solutions can be played.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -21,7 +21,8 @@ fn rows(value: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Plays a solution on a whole field: every placement must be reachable and the order possible with hold.
+/// Plays a solution on a field of full height. Checks that every placement is reachable and that the order of the pieces
+/// is possible.
 fn assert_playable(
     field: &Field,
     queue: &[Piece],
@@ -114,7 +115,7 @@ fn many_queues_of_eleven_equal_vectors() {
     }
 }
 
-/// All ordered choices of `count` different pieces, in the order of the vectors.
+/// Returns all sequences of `count` distinct pieces, in the order of the vectors.
 fn permutations(count: usize) -> Vec<Vec<Piece>> {
     let mut all: Vec<Vec<Piece>> = vec![Vec::new()];
     for _ in 0..count {
@@ -133,7 +134,7 @@ fn permutations(count: usize) -> Vec<Vec<Piece>> {
     all
 }
 
-/// The bits of a case: hexadecimal digits if the number of queues is a multiple of four, else digits 0 and 1.
+/// Parses the bits of a vector. They are hexadecimal digits if `count` is a multiple of four, otherwise digits 0 and 1.
 fn bits(text: &str, count: usize) -> Vec<bool> {
     if !count.is_multiple_of(4) {
         return text.chars().map(|digit| digit == '1').collect();
@@ -208,7 +209,7 @@ fn fixed_patterns_of_solution_finder_are_reproduced() {
 }
 
 #[test]
-fn short_queues_are_refused_and_clear_fields_solved() {
+fn short_queues_are_refused_and_cleared_fields_are_solved() {
     let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     let empty = LowField::empty(4).unwrap();
     let short = solver.solve(&empty, &[Piece::I; 9], true);

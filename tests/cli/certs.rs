@@ -1,4 +1,4 @@
-//! `hatebeam certs`.
+//! Tests of `hatebeam certs`.
 
 use crate::support::{Run, new_path, run};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ fn certs(dir: &Path, args: &[&str]) -> Run {
     run(&[&["certs", "--out", dir.to_str().unwrap()], args].concat())
 }
 
-/// Returns the files of a folder by name.
+/// Returns the contents of the files in a folder, by name.
 fn contents(dir: &Path) -> BTreeMap<String, String> {
     let file = |entry: fs::DirEntry| {
         let name = entry.file_name().into_string().unwrap();
@@ -32,7 +32,7 @@ const FILES: [&str; 9] = [
 ];
 
 #[test]
-fn certs_writes_files_once() {
+fn certs_writes_files_and_refuses_to_overwrite_them() {
     let dir = new_path("certs-once");
     let text = certs(&dir, &[]).silent_results();
     let made = contents(&dir);
@@ -48,7 +48,7 @@ fn certs_writes_files_once() {
     ] {
         assert!(text.contains(part), "{text}");
     }
-    // The token is secret.
+    // The output does not contain the token, which is secret.
     assert!(!text.contains(made["token"].trim()), "{text}");
 
     let error = certs(&dir, &[]).error(1);

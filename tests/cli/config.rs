@@ -1,11 +1,11 @@
-//! The configuration file.
+//! Tests of the configuration file and `hatebeam config`.
 
 use crate::support::{Run, command, file, new_path, run_command};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 
-/// Runs the program with this configuration file and these variables.
+/// Runs the program with the given configuration file and environment variables.
 fn run_with(config: &str, variables: &[(&str, &str)], args: &[&str]) -> Run {
     let mut command = command(args);
     command.env("HATEBEAM_CONFIG", config);
@@ -57,7 +57,7 @@ fn flags_override_environment_and_environment_overrides_file() {
 }
 
 #[test]
-fn file_supplies_required_option() {
+fn required_option_can_come_from_file() {
     let config = file("config-required.toml", b"[perft]\ndepth = 2\n");
     let typed = run_with("none", &[], &["perft", "--depth", "2"]).silent_results();
     assert_eq!(run_with(&config, &[], &["perft"]).silent_results(), typed);
@@ -98,7 +98,7 @@ fn default_file_is_read_if_it_exists() {
 }
 
 #[test]
-fn invalid_file_is_an_error_except_for_help_and_similar_commands() {
+fn invalid_file_is_an_error_except_for_commands_that_do_not_use_it() {
     let config = file(
         "config-wrong.toml",
         b"[perft]\ndepth = 2\ndeep = 3\njason = 1\n",
@@ -130,7 +130,7 @@ fn invalid_file_is_an_error_except_for_help_and_similar_commands() {
 }
 
 #[test]
-fn usage_error_names_options_from_file() {
+fn usage_error_lists_options_from_file() {
     let config = file("config-half.toml", b"[run]\nstart-replay = 'game.txt'\n");
     let error = run_with(&config, &[], &["run"]).error(2);
     assert!(error.contains("--from-piece"), "{error}");
@@ -211,7 +211,7 @@ fn config_show_lists_settings_and_their_sources() {
 }
 
 #[test]
-fn config_init_writes_example_once() {
+fn config_init_writes_example_and_refuses_to_overwrite_it() {
     let dir = folder("init");
     let path = dir.join("new/config.toml");
     let path = path.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! `hatebeam doctor` without a cluster.
+//! Tests of `hatebeam doctor` that do not need a cluster.
 
 use crate::support::{Run, command, run};
 use serde_json::Value;
@@ -17,7 +17,8 @@ fn find(report: &Value, name: &str) -> (String, String) {
     (text("verdict"), text("found"))
 }
 
-/// Parses the report. Asserts that the exit code agrees with it, and that every check but a good one has advice.
+/// Parses the report. Asserts that the exit code agrees with it, and that exactly the checks with a verdict other than
+/// `ok` have advice.
 #[track_caller]
 fn report(run: &Run) -> Value {
     assert_eq!(run.err, "");
@@ -80,7 +81,7 @@ fn doctor_checks_store_certificates_and_coordinator() {
         text.contains("valid for 19 days") || text.contains("valid for 20 days"),
         "{text}"
     );
-    // They expire soon.
+    // Certificates that expire soon cause a warning.
     let made = command(&["certs", "--out", &tls, "--days", "2", "--renew"]).output();
     assert!(made.unwrap().status.success());
     let found = report(&doctor(&args));

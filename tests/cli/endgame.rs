@@ -1,4 +1,4 @@
-//! `hatebeam endgame`.
+//! Tests of `hatebeam endgame`.
 
 use crate::support::{example, file, run};
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn json(args: &[&str]) -> Value {
 }
 
 #[test]
-fn optimal_end_of_public_game_is_proven() {
+fn end_of_public_game_is_proven_optimal() {
     let found = json(&["--file", &example(), "--nodes", "200000"]);
     assert_eq!(found["score"], 148);
     assert_eq!(found["was"], 148);
@@ -27,7 +27,7 @@ fn optimal_end_of_public_game_is_proven() {
 
 #[test]
 fn spoiled_game_is_improved() {
-    // The first nine tenths of the game, and then drops only.
+    // The first nine tenths of the game, followed by drops only.
     let keys = run(&["replay", "convert", "--to", "raw", "--file", &example()]).silent_results();
     let cut = keys.trim().len() * 9 / 10;
     let spoiled = format!("{}{}", &keys[..cut], "D".repeat(400));

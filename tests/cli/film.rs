@@ -1,4 +1,4 @@
-//! `hatebeam replay show` in a terminal.
+//! Tests of `hatebeam replay show` in a terminal.
 
 use crate::support::{example, terminal};
 use std::thread::sleep;
@@ -9,7 +9,7 @@ fn keys_control_player_and_terminal_is_restored() {
     let Some(mut terminal) = terminal(&["replay", "show", "--file", &example()]) else {
         return;
     };
-    // The terminal keeps keys for a program that does not read them yet.
+    // The terminal buffers keys until the program reads them.
     for keys in [" ", "g390\r", "\u{1b}[C", "q"] {
         sleep(Duration::from_millis(200));
         terminal.press(keys);

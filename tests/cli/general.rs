@@ -1,4 +1,4 @@
-//! Behaviour of every command.
+//! Tests of behaviour that all commands share.
 
 use crate::support::{command, run};
 use std::io::Read;
@@ -15,7 +15,7 @@ fn no_arguments_print_help() {
 }
 
 #[test]
-fn version_is_that_of_package() {
+fn version_equals_package_version() {
     let version = run(&["--version"]).silent_results();
     assert_eq!(version, format!("hatebeam {}\n", env!("CARGO_PKG_VERSION")));
 }

@@ -1,5 +1,4 @@
-//! The help of every command, and every flag in the configuration file, checked against the definition of the command
-//! line.
+//! Tests that check the help texts and the configuration file against the definition of the command line.
 
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
@@ -20,7 +19,7 @@ fn all_commands() -> Vec<(String, Command)> {
     found
 }
 
-/// Splits a command line of a shell into words.
+/// Splits a shell command line into words.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
     for letter in line.chars() {
@@ -36,7 +35,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Returns the arguments of the program in a command line of a shell, without other commands and redirections.
+/// Returns the words of the first `hatebeam` command in a shell command line, up to a redirection.
 fn arguments(line: &str) -> Vec<String> {
     let words = words(line);
     let mut parts = words.split(|word| word == "|" || word == "&&");
@@ -55,7 +54,7 @@ fn every_help_has_valid_examples() {
             .split_once("Examples:\n")
             .unwrap_or_else(|| panic!("{name} has no examples"));
         assert!(examples.contains(&name), "{name}: {examples}");
-        // The text before the examples may have commands too.
+        // The text before the examples may also contain commands.
         let lines = help.lines().filter(|line| line.starts_with("  "));
         for line in lines.filter(|line| line.contains("hatebeam ")) {
             let parsed = hatebeam::command().try_get_matches_from(arguments(line));
@@ -64,7 +63,7 @@ fn every_help_has_valid_examples() {
     }
 }
 
-/// Returns a value that clap accepts for a flag, as TOML and as a word.
+/// Returns a value that clap accepts for a flag, as TOML and as a command-line argument.
 fn sample(all: &Command, path: &[&str], flag: &Arg) -> (String, String) {
     let name = flag.get_long().unwrap();
     if is_switch(flag) {
@@ -86,7 +85,7 @@ fn sample(all: &Command, path: &[&str], flag: &Arg) -> (String, String) {
         let typed = format!("--{name}={value}");
         let program = std::iter::once("hatebeam");
         let words = program.chain(path.iter().copied()).chain([typed.as_str()]);
-        // Other errors come from flags that are missing.
+        // Ignores other errors, which are caused by missing flags.
         let parsed = all.clone().try_get_matches_from(words);
         !parsed.is_err_and(|error| {
             let kind = error.kind();

@@ -1,4 +1,4 @@
-//! Runs that are killed, stopped by a signal, or run out of disk space, and then resumed.
+//! Tests of runs that are killed, stopped by a signal, or run out of disk space, and are then resumed.
 
 use crate::state::{Search, State};
 use std::fs;
@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Kills a search at random moments until it has been killed `kills` times, then lets it end, and compares the result
-/// with that of an undisturbed search.
+/// Kills a search at random times until it has been killed `kills` times, then lets it finish, and compares its result
+/// with the result of an undisturbed search.
 #[track_caller]
 fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
     let seed = time_ns();
@@ -24,7 +24,10 @@ fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
     let mut attempts = 0;
     while killed < kills {
         attempts += 1;
-        assert!(attempts <= 20 * kills, "the search ends before the kills");
+        assert!(
+            attempts <= 20 * kills,
+            "the search often ends before it is killed"
+        );
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
@@ -36,7 +39,7 @@ fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
         if code.is_none() {
             killed += 1;
         } else {
-            // It ended before the kill: start again from nothing.
+            // The search ended before the kill. Delete the run, so that it starts again.
             assert_eq!(state.digests(name), digests);
             fs::remove_dir_all(state.path()).unwrap();
         }
@@ -98,7 +101,8 @@ fn signal_stops_run_and_names_resume_command() {
 struct SmallDisk<'a>(&'a Path);
 
 impl SmallDisk<'_> {
-    /// Mounts a file system. If this user cannot, prints that the test is skipped, and returns `None`.
+    /// Mounts a file system. If the user has no permission to mount one, prints that the test is skipped and returns
+    /// `None`.
     fn new<'a>(path: &'a Path, size: &str) -> Option<SmallDisk<'a>> {
         fs::create_dir_all(path).unwrap();
         let mut mount = Command::new("mount");
@@ -130,7 +134,7 @@ fn run_resumes_after_full_disk() {
     let Some(disk) = SmallDisk::new(state.path(), "6m") else {
         return;
     };
-    // The estimate of the space refuses the run.
+    // The run is refused, because its estimated size exceeds the free space.
     let error = state.run(&["run", "--width", "5000", "-q"]).error(1);
     for word in ["free", "--keep"] {
         assert!(error.contains(word), "{error}");

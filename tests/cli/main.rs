@@ -1,6 +1,6 @@
-//! The command line: the real program with arguments, files and signals.
+//! Tests that run the program with arguments, files and signals.
 
-#![allow(clippy::unwrap_used)] // helpers of tests
+#![allow(clippy::unwrap_used)] // also in helper functions
 mod certs;
 mod config;
 mod doctor;

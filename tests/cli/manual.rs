@@ -1,4 +1,4 @@
-//! `hatebeam completions` and `hatebeam man`.
+//! Tests of `hatebeam completions` and `hatebeam man`.
 
 use crate::support::{new_path, run};
 use std::fs;
@@ -10,14 +10,17 @@ fn each_shell_has_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&["completions", shell]).silent_results();
         for word in ["keyframes", "max-depth", "knewjade"] {
-            assert!(script.contains(word), "{shell} does not know {word}");
+            assert!(
+                script.contains(word),
+                "the completions for {shell} lack {word}"
+            );
         }
     }
     let error = run(&["completions", "bish"]).error(2);
     assert!(error.contains("bash"), "{error}");
 }
 
-/// Skips shells that are not installed.
+/// Checks the syntax of the completions with each shell that is installed.
 #[test]
 fn shells_accept_completions() {
     for (shell, args) in [("bash", &["-n"][..]), ("zsh", &["-n"]), ("fish", &["-n"])] {

@@ -1,16 +1,16 @@
-//! `hatebeam perft`.
+//! Tests of `hatebeam perft`.
 
 use crate::support::{run, vector};
 use serde_json::Value;
 
-/// Returns the number of wells of each depth.
+/// Returns the number of wells at each depth.
 #[track_caller]
 fn counts(args: &[&str]) -> Value {
     run(&[&["perft", "--json"], args].concat()).json()["counts"].clone()
 }
 
 #[test]
-fn counts_equal_published_ones() {
+fn counts_equal_published_counts() {
     let expected: Value = serde_json::from_str(&vector("perft.json")).unwrap();
     let results = run(&["perft", "--depth", "6", "--json"]).silent_results();
     let counts = &expected["counts"];
@@ -21,7 +21,7 @@ fn counts_equal_published_ones() {
 }
 
 #[test]
-fn depths_and_widths_of_small_wells_equal_published_ones() {
+fn longest_game_and_widest_level_of_small_wells_equal_published_values() {
     let expected: Value = serde_json::from_str(&vector("small_wells.json")).unwrap();
     for (rules, option) in [
         ("real_rules", None),
@@ -46,7 +46,7 @@ fn depths_and_widths_of_small_wells_equal_published_ones() {
 
 #[test]
 fn memory_limit_does_not_change_counts() {
-    // 1 MiB holds a quarter of the children of the last level.
+    // 1 MiB is enough for a quarter of the children of the last level.
     assert_eq!(
         counts(&["--depth", "4", "--memory", "1"]),
         counts(&["--depth", "4", "--memory", "100"])

@@ -1,4 +1,4 @@
-//! `hatebeam plan`.
+//! Tests of `hatebeam plan`.
 
 use crate::support::run;
 use serde_json::Value;
@@ -16,7 +16,7 @@ fn assert_close(found: f64, expected: f64) {
 }
 
 #[test]
-fn table_names_limiting_part_for_each_count() {
+fn table_names_bottleneck_for_each_count() {
     let table = run(&["plan", "--width", "25M", "--count", "1..64"]).silent_results();
     let lines: Vec<&str> = table.lines().collect();
     assert!(
@@ -41,7 +41,7 @@ fn table_names_limiting_part_for_each_count() {
 }
 
 #[test]
-fn dollars_are_price_times_hours_times_count() {
+fn cost_is_price_times_hours_times_count() {
     let plan = json(&[
         "--width",
         "25M",
@@ -112,13 +112,13 @@ fn machine_can_be_described_by_options() {
 }
 
 #[test]
-fn width_that_does_not_fit_names_required_machines() {
+fn error_for_too_large_width_names_required_number_of_machines() {
     let small = ["--cores", "4", "--memory-gib", "8", "--network-gbit", "10"];
     let args = [&["plan", "--width", "1G", "--count", "1,2"], &small[..]].concat();
     let error = run(&args).error(1);
     assert!(error.contains("does not fit in 2"), "{error}");
     assert!(error.contains("use at least"), "{error}");
-    // If one of the counts fits, the table marks the one that does not.
+    // If one of the counts is large enough, the table marks the other one.
     let args = [&["plan", "--width", "1G", "--count", "1,32"], &small[..]].concat();
     let table = run(&args).silent_results();
     assert_eq!(table.matches("does not fit").count(), 1, "{table}");
@@ -181,7 +181,7 @@ fn tables_in_docs_equal_output() {
         let printed = run(&args).silent_results();
         assert_eq!(
             printed, shown,
-            "docs/cluster-model.md has another table for: hatebeam {line}"
+            "docs/cluster-model.md shows a different table for: hatebeam {line}"
         );
     }
 }

@@ -1,10 +1,10 @@
-//! `hatebeam replay`.
+//! Tests of `hatebeam replay`.
 
 use crate::support::{example, file, game, games, run, run_with_input};
 use serde_json::{Value, json};
 use std::fs::File;
 
-/// Returns a whole game: nine pieces, each dropped without other moves.
+/// Returns the keys of a whole game in which nine pieces are dropped without other moves.
 fn nine_drops() -> String {
     "D".repeat(90)
 }
@@ -82,7 +82,7 @@ fn keys_after_end_of_game_are_a_warning() {
 }
 
 #[test]
-fn unfinished_game_is_valid_between_two_pieces() {
+fn unfinished_game_is_valid_if_it_ends_between_two_pieces() {
     let run = run(&["replay", "verify", &"D".repeat(18)]);
     assert_eq!(
         run.err,
@@ -127,7 +127,7 @@ fn truncated_replay_is_not_mistaken_for_another_enemy() {
 }
 
 #[test]
-fn replay_for_another_enemy_is_recognised() {
+fn replay_against_another_enemy_is_recognised() {
     let whole = game("knewjade loop");
     let basis = game("knewjade loop basis");
     let cut = &whole.replay()[..6000];
@@ -165,8 +165,8 @@ fn replay_for_another_enemy_is_recognised() {
 }
 
 #[test]
-fn each_game_is_recognised_under_each_wrong_enemy() {
-    // The game with score 0 is too short: its nine pieces are those of Burgiel, too.
+fn error_for_wrong_enemy_names_the_right_one() {
+    // The game with score 0 is too short: Burgiel gives the same nine pieces.
     for game in games().iter().filter(|game| game.score > 0) {
         for enemy in ["lovetris", "burgiel", "brzustowski"] {
             let error = run(&["replay", "verify", "--enemy", enemy, game.replay()]).error(1);
@@ -177,7 +177,7 @@ fn each_game_is_recognised_under_each_wrong_enemy() {
 }
 
 #[test]
-fn other_score_than_expected_is_an_error() {
+fn unexpected_score_is_an_error() {
     run(&["replay", "verify", "--expect-score", "0", &nine_drops()]).silent_results();
     let error = run(&["replay", "verify", "--expect-score", "7", &nine_drops()]).error(1);
     assert_eq!(error, "the score is 0, not the expected 7");
@@ -258,7 +258,7 @@ fn conversions_equal_published_texts() {
                 let text = run(&["replay", "convert", "--to", &encoding, replay]).silent_results();
                 let keys =
                     |text: &str| run(&["replay", "convert", "--to", "raw", text]).silent_results();
-                // A conversion can add keys after the end.
+                // A conversion can add keys after the end of the game.
                 let (found, expected) = (keys(text.trim_end()), keys(expected));
                 assert_eq!(
                     found[..game.keys],
@@ -285,7 +285,7 @@ fn convert_writes_film_and_picture() {
     let svg = ["replay", "convert", "--to", "SVG", "--file", &example];
     let drawn = run(&svg).silent_results();
     assert!(drawn.starts_with("<svg ") && drawn.contains(">148 lines<"));
-    // Its keys make another game against another enemy.
+    // The same keys lead to a different game against another enemy.
     let other = run(&[&svg[..], &["--enemy", "lovetris"]].concat());
     assert!(
         other.err.contains("it seems to be a game against hatetris"),
@@ -326,7 +326,7 @@ fn show_prints_text_without_a_terminal() {
 }
 
 #[test]
-fn show_prints_one_well_by_its_number() {
+fn show_prints_well_with_given_number() {
     let text = run(&["replay", "show", "--well", "2", &nine_drops()]).silent_results();
     let empty = "..........\n".repeat(14);
     let expected =

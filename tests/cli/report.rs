@@ -1,4 +1,4 @@
-//! `hatebeam runs report`.
+//! Tests of `hatebeam runs report`.
 
 use crate::support::{new_path, run};
 use std::fs;
@@ -18,7 +18,7 @@ fn report_of(name: &str, args: &[&str]) -> String {
     page
 }
 
-/// Asserts that all elements of a page are closed, that it needs no other files, and that its numbers are finite.
+/// Asserts that all elements of a page are closed, that the page loads no other files, and that its numbers are finite.
 #[track_caller]
 fn assert_valid(page: &str) {
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
@@ -36,7 +36,7 @@ fn assert_valid(page: &str) {
 }
 
 #[test]
-fn report_of_whole_run_has_all_plots_and_player() {
+fn report_of_finished_run_has_all_plots_and_player() {
     let page = report_of("whole", &["--width", "300"]);
     assert_valid(&page);
     for text in [

@@ -1,4 +1,4 @@
-//! `hatebeam run`: results, files, events, and options.
+//! Tests of the results, files, events and options of `hatebeam run`.
 
 use crate::state::{Search, State};
 use crate::support::{example, file, run};
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn finished_run_has_valid_replay_and_repeats_its_result() {
+fn finished_run_has_valid_replay_and_prints_same_result_again() {
     let state = State::new("whole");
     let search = state.search(&["--width", "500"]);
     let summary = &search.summary;
@@ -41,7 +41,7 @@ fn finished_run_has_valid_replay_and_repeats_its_result() {
 }
 
 #[test]
-fn progress_result_and_log_lines() {
+fn run_prints_progress_result_and_log_lines() {
     let state = State::new("text");
     let text = state.run(&["run", "--width", "300"]);
     assert_eq!(text.code, 0);
@@ -104,7 +104,7 @@ fn game_files_have_all_formats_and_are_written_once() {
     let text = |file: &Path| fs::read_to_string(file).unwrap();
     assert!(text(&files[3]).contains(&format!(">{score} lines<")));
     assert!(text(&files[4]).contains("Distribution of scores"));
-    // Both games are there, each once.
+    // The files of both games exist, once each.
     assert!(early.files()[0].is_file());
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 10);
 }
@@ -146,7 +146,7 @@ fn events_describe_run() {
     );
 }
 
-/// A command line that `run` refuses: the arguments, the exit code, and a part of the error.
+/// A command line that `run` refuses: its arguments, the exit code, and a part of the error message.
 type Refused<'a> = (&'a [&'a str], i32, &'a str);
 
 /// Asserts that `run` refuses the command lines and creates nothing.
@@ -265,7 +265,7 @@ fn weights_from_file_equal_weights_from_options() {
 }
 
 #[test]
-fn run_starts_in_a_game_or_in_another_size() {
+fn run_starts_from_position_in_game_or_with_another_size() {
     let state = State::new("start");
     let example = example();
     let start = ["--start-replay", &example, "--from-piece", "380"];

@@ -1,4 +1,4 @@
-//! `hatebeam solve`.
+//! Tests of `hatebeam solve`.
 
 use crate::support::{run, terminal};
 
@@ -28,7 +28,7 @@ fn small_well_is_solved() {
 }
 
 #[test]
-fn best_game_without_lines_has_a_replay() {
+fn best_game_has_a_replay_even_if_it_clears_no_rows() {
     let solved = run(&["solve", "--width", "4", "--height", "3", "--json"]).json();
     assert_eq!(solved["best_lines"], 0);
     let replay = solved["best_replay"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! A state folder with runs.
+//! Helpers for tests of runs in a state folder.
 
 use crate::program::{signal, wait_until};
 use crate::support::{Run, command, new_path, run};
@@ -11,9 +11,9 @@ use std::process::{Child, Stdio};
 /// A state folder.
 pub(crate) struct State(PathBuf);
 
-/// What a run prints with `--json`.
+/// Output of `run --json`.
 pub(crate) struct Search {
-    /// One line for each depth that was searched.
+    /// One object for each depth that was searched.
     pub(crate) depths: Vec<Value>,
     pub(crate) summary: Value,
 }
@@ -33,7 +33,7 @@ impl Search {
         self.summary["run"].as_str().unwrap()
     }
 
-    /// Returns the lines of the best game as text.
+    /// Returns the number of rows cleared in the best game as text.
     pub(crate) fn score(&self) -> String {
         self.summary["best_lines"].to_string()
     }
@@ -59,19 +59,19 @@ impl State {
         &self.0
     }
 
-    /// Runs the program with this folder.
+    /// Runs the program with this state folder.
     pub(crate) fn run(&self, args: &[&str]) -> Run {
         run(&[args, &["--state", self.0.to_str().unwrap()]].concat())
     }
 
-    /// Runs `run --json --quiet` with these arguments.
+    /// Runs `run --json --quiet` with the given arguments.
     #[track_caller]
     pub(crate) fn search(&self, args: &[&str]) -> Search {
         let all = [&["run", "--json", "--quiet"], args].concat();
         Search::parse(self.run(&all))
     }
 
-    /// Starts `run --quiet` with these arguments.
+    /// Starts `run --quiet` with the given arguments.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
         let state = self.0.to_str().unwrap();
         let all = [&["run", "--quiet", "--state", state], args].concat();
@@ -95,7 +95,7 @@ impl State {
         fs::read_to_string(path).map_or(0, |text| text.lines().count())
     }
 
-    /// Waits until this number of depths is committed.
+    /// Waits until at least the given number of depths are committed.
     #[track_caller]
     pub(crate) fn wait_for_depths(&self, name: &str, depths: usize) {
         wait_until(
@@ -114,7 +114,8 @@ impl Running {
         signal(&self.0, name);
     }
 
-    /// Waits for the end. Returns the exit code, unless a signal killed the process, and the standard error.
+    /// Waits until the process exits. Returns the standard error and the exit code, which is `None` if a signal killed the
+    /// process.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let status = self.0.wait().unwrap();
         let mut err = String::new();

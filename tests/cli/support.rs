@@ -1,4 +1,4 @@
-//! Runs the program, and has inputs for it.
+//! Helpers that run the program and provide its inputs.
 
 use crate::program::{hatebeam, isolate};
 use serde::Deserialize;
@@ -26,22 +26,22 @@ impl Run {
         self.out
     }
 
-    /// Asserts success without messages and returns the standard output.
+    /// Asserts success and empty standard error, and returns the standard output.
     #[track_caller]
     pub(crate) fn silent_results(self) -> String {
         assert_eq!(self.err, "");
         self.results()
     }
 
-    /// Asserts success without messages and parses the standard output, which is one value of JSON.
+    /// Asserts success and empty standard error, and parses the standard output as one JSON value.
     #[track_caller]
     pub(crate) fn json(self) -> Value {
         let text = self.silent_results();
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
-    /// Asserts this exit code and no standard output, and returns the error. It has one line, except for exit code 2,
-    /// which also prints the usage.
+    /// Asserts the exit code and empty standard output, and returns the error message. The message must have one line,
+    /// except with exit code 2, with which the program also prints its usage.
     #[track_caller]
     pub(crate) fn error(self, code: i32) -> String {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{self:?}");
@@ -50,7 +50,7 @@ impl Run {
         text
     }
 
-    /// Asserts exit code 1 and returns the standard output and the error.
+    /// Asserts exit code 1 and returns the standard output and the error message.
     #[track_caller]
     pub(crate) fn late_error(self) -> (String, String) {
         assert_eq!(self.code, 1, "{self:?}");
@@ -71,17 +71,17 @@ pub(crate) fn run(args: &[&str]) -> Run {
     run_with_input(args, b"")
 }
 
-/// Runs the program with this standard input.
+/// Runs the program with the given standard input.
 pub(crate) fn run_with_input(args: &[&str], input: &[u8]) -> Run {
     run_command(command(args), input)
 }
 
-/// Runs a command with this standard input.
+/// Runs a command with the given standard input.
 pub(crate) fn run_command(mut command: Command, input: &[u8]) -> Run {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // Writing fails if the program ends before it has read everything.
+    // Ignores write errors, which occur if the program exits before it has read all input.
     let writer = thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -107,14 +107,15 @@ pub(crate) fn file(name: &str, content: &[u8]) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Returns the path of a file or folder for a test, after removing what is there. Names must differ between tests.
+/// Returns the path of a file or folder for a test, after removing an existing folder there. Names must differ between
+/// tests.
 pub(crate) fn new_path(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
     path
 }
 
-/// Returns the text of a file of test vectors.
+/// Returns the text of a test vector file.
 pub(crate) fn vector(name: &str) -> String {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../game/tests/vectors");
     fs::read_to_string(folder.join(name)).unwrap()
@@ -129,7 +130,7 @@ pub(crate) struct PublicGame {
     pub(crate) ends_in_game_over: bool,
     pub(crate) keys: usize,
     pub(crate) pieces: String,
-    /// Replays by the name of their encoding.
+    /// Replays of the game by the name of the encoding.
     pub(crate) replays: BTreeMap<String, String>,
 }
 
@@ -143,7 +144,7 @@ impl PublicGame {
         }
     }
 
-    /// Returns the replay in one of its encodings.
+    /// Returns the replay in the encoding with the first name.
     pub(crate) fn replay(&self) -> &str {
         self.replays.values().next().unwrap()
     }
@@ -154,7 +155,7 @@ pub(crate) fn games() -> Vec<PublicGame> {
     serde_json::from_str(&vector("games.json")).unwrap()
 }
 
-/// Returns the published game of this name.
+/// Returns the published game with the given name.
 pub(crate) fn game(name: &str) -> PublicGame {
     games().into_iter().find(|game| game.name == name).unwrap()
 }
@@ -168,13 +169,13 @@ pub(crate) fn example() -> String {
     .to_owned()
 }
 
-/// The program in a terminal of 40 rows and 100 columns.
+/// A process of the program in a terminal with 40 rows and 100 columns.
 pub(crate) struct Terminal {
     script: Child,
     keys: ChildStdin,
 }
 
-/// Runs the program in a terminal. If `script` of util-linux is missing, prints that the test is skipped, and returns
+/// Runs the program in a terminal. If util-linux's `script` is not installed, prints that the test is skipped and returns
 /// `None`.
 pub(crate) fn terminal(args: &[&str]) -> Option<Terminal> {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
@@ -201,7 +202,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits for the end of the program. Returns its exit code and output.
+    /// Waits until the program exits, and returns its exit code and output.
     pub(crate) fn wait(self) -> (i32, String) {
         let output = self.script.wait_with_output().unwrap();
         drop(self.keys);

@@ -1,4 +1,4 @@
-//! `hatebeam well`.
+//! Tests of `hatebeam well`.
 
 use crate::support::{run, run_with_input, vector};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn well_is_read_from_argument_or_standard_input() {
 }
 
 #[test]
-fn text_has_well_children_and_parents() {
+fn text_shows_well_children_and_parents() {
     let well = "00000000000000000000000000000000000000000001800c";
     let text = run(&["well", well]).silent_results();
     let start = format!(
@@ -54,7 +54,7 @@ fn text_has_well_children_and_parents() {
 }
 
 #[test]
-fn well_of_another_size() {
+fn well_of_another_size_is_read_with_and_without_rows_above_bar() {
     let text = run(&["well", "--width", "4", "--height", "2", "07"]).silent_results();
     assert!(text.starts_with("07\n....\n###.\n"), "{text}");
     // The rows above the bar are accepted if they are empty.
@@ -100,7 +100,7 @@ fn invalid_well_is_an_error_with_its_reason() {
     }
 }
 
-/// Lines without a valid well, and the errors.
+/// Invalid lines and their error messages.
 const BAD_LINES: [(&[u8], &str); 4] = [
     (b"0123", "a 10x16 well has 48 hex digits, not 4"),
     (b"", "a 10x16 well has 48 hex digits, not 0"),
@@ -111,7 +111,7 @@ const BAD_LINES: [(&[u8], &str); 4] = [
     ),
 ];
 
-/// Returns the input of three valid lines around two invalid ones, which are lines 2 and 4.
+/// Returns five lines of input: `bad` as lines 2 and 4, and valid wells as the other lines.
 fn with_bad_lines(bad: &[u8]) -> Vec<u8> {
     let good = format!("{EMPTY}\n");
     let good = good.as_bytes();
@@ -149,7 +149,7 @@ fn empty_input_is_an_error() {
 }
 
 #[test]
-fn each_line_is_answered_before_the_next_is_read() {
+fn each_line_is_processed_before_next_line_is_read() {
     let mut child = crate::support::command(&["well", "--json"])
         .stdin(Stdio::piped())
         .spawn()

@@ -1,5 +1,5 @@
-//! The program `hatebeam` as the end-to-end tests run it: cargo gives tests the path of their own package's
-//! binaries alone.
+//! The program `hatebeam` as a binary of this package, because Cargo provides tests only with the paths of their own
+//! package's binaries.
 
 use std::process::ExitCode;
 

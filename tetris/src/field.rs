@@ -5,7 +5,8 @@ use thiserror::Error;
 
 /// Maximum number of columns of a [`Field`].
 pub const MAX_WIDTH: usize = 16;
-/// Maximum number of rows of a [`Field`]. Eight bits of a column's mask stay free for a piece that extends above the field.
+/// Maximum number of rows of a [`Field`]. Eight bits of a column's mask stay free for a piece that extends above the
+/// field.
 pub const MAX_HEIGHT: usize = 56;
 
 /// A field of filled and empty cells. Columns are numbered from the left and rows from the floor, both from 0.

@@ -1,4 +1,4 @@
-//! Dropped pieces: equality with the vectors, and with a drop cell by cell on random fields.
+//! Tests of the game of dropped pieces against the vectors, and against a drop cell by cell on random fields.
 
 #![allow(clippy::unwrap_used)]
 
@@ -122,7 +122,7 @@ fn assert_action(
     assert!((value - row[5].as_f64().unwrap()).abs() < 1e-8);
 }
 
-/// Drops a piece cell by cell: one row at a time from above the field until the next row would collide.
+/// Drops a piece from above the field, one row at a time, until it would collide.
 fn slow_drop(
     field: &Field,
     cells: &[(usize, usize)],
@@ -222,7 +222,7 @@ proptest! {
 }
 
 #[test]
-fn equal_actions_are_counted() {
+fn multiplicities_add_up_to_all_actions() {
     let game = DropGame::standard();
     for piece in 0..game.set().len() {
         let actions = game.distinct_actions(piece).iter();
@@ -234,7 +234,7 @@ fn equal_actions_are_counted() {
 }
 
 #[test]
-fn bag_gives_each_piece_once() {
+fn bag_contains_each_piece_once() {
     let mut generator = Generator::new(GeneratorKind::Bag, 7, Rng::new(3));
     for _ in 0..100 {
         let bag: HashSet<usize> = (0..7).map(|_| generator.draw()).collect();
@@ -243,7 +243,7 @@ fn bag_gives_each_piece_once() {
 }
 
 #[test]
-fn bad_sets_are_refused() {
+fn invalid_sets_are_refused() {
     assert_eq!(PieceSet::parse("// nothing\n\n"), Err(SetError::Empty));
     assert!(matches!(
         PieceSet::parse("##\n#?\n"),
@@ -276,7 +276,7 @@ fn bad_sets_are_refused() {
 }
 
 #[test]
-fn bad_games_are_refused() {
+fn invalid_games_actions_and_fields_are_refused() {
     let narrow = DropGame::new(3, 20, PieceSet::standard());
     assert!(matches!(
         narrow,

@@ -1,4 +1,4 @@
-//! Nintendo Tetris: equality with the vectors, and with a search cell by cell on random boards.
+//! Tests of Nintendo Tetris against the vectors, and against a search cell by cell on random boards.
 
 #![allow(clippy::unwrap_used)]
 
@@ -153,8 +153,8 @@ fn register_repeats_after_its_period() {
 }
 
 #[test]
-fn transitions_follow_from_the_generator() {
-    // Every state of the high byte before and after a step, and every count, with uniform bits.
+fn transition_table_follows_from_the_generator() {
+    // Tries every state of the high byte before and after a step, with every count, which is equal to uniform bits.
     for (last, row) in CARTRIDGE_ORDER.iter().zip(CARTRIDGE_TRANSITIONS) {
         let mut counts: HashMap<Piece, u32> = HashMap::new();
         for register in 0..=u16::MAX {
@@ -224,7 +224,8 @@ fn scores_and_levels_equal_vectors() {
     assert_eq!(u64::from(MAXOUT), vectors["maxout"].as_u64().unwrap());
 }
 
-/// The highest score of a game that stops at the first moment with at least 230 lines, by the lines cleared before.
+/// Returns the highest possible score of a game that stops when at least 230 rows have been cleared. Dynamic programming
+/// over the number of rows cleared computes it.
 fn best_score(start_level: u32) -> u32 {
     let mut best = vec![0; 235];
     for lines in (0..230usize).rev() {
@@ -240,13 +241,13 @@ fn best_score(start_level: u32) -> u32 {
 }
 
 #[test]
-fn maximum_of_the_rules_is_exact() {
+fn maximum_score_under_the_rules_is_exact() {
     assert_eq!(best_score(19), 1_543_160);
     assert_eq!(best_score(18), 1_504_760);
 }
 
 #[test]
-fn speed_follows_the_level() {
+fn speed_depends_on_the_level() {
     let table = [0, 1, 8, 9, 10, 12, 13, 15, 16, 18, 19, 28, 29, 40].map(frames_per_row);
     assert_eq!(table, [48, 43, 8, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1]);
 }
@@ -271,7 +272,7 @@ fn random_board(rule: Rows, rng: &mut Rng) -> Board {
     Board::parse(rule, &rows).unwrap()
 }
 
-/// Placements by a search over single states, each move checked cell by cell.
+/// Finds placements with a search over single positions that checks each move cell by cell.
 fn slow_placements(board: &Board, piece: Piece) -> BTreeSet<Placement> {
     let turns = orientations(piece).len() as u8;
     let above = board.rule_set().above() as i8;
@@ -316,10 +317,10 @@ fn slow_placements(board: &Board, piece: Piece) -> BTreeSet<Placement> {
     rests
 }
 
-/// The features by their definitions, cell by cell.
+/// Computes the features cell by cell from their definitions.
 fn slow_features(board: &Board, lines: u8, lock_height: i32) -> [i32; 17] {
     let rows = board.rule_set().kept() as i32;
-    let first = 20 - rows; // the highest row that keeps its cells
+    let first = 20 - rows; // the highest row in which locked cells stay
     let filled = |x: i32, row: i32| board.is_filled(x as usize, (row + first) as i8);
     let top: Vec<i32> = (0..10)
         .map(|x| (0..rows).find(|&r| filled(x, r)).unwrap_or(rows))
@@ -387,7 +388,7 @@ proptest! {
     }
 
     #[test]
-    fn values_of_all_placements_equal_single_ones(seed: u64) {
+    fn values_of_all_placements_equal_single_evaluations(seed: u64) {
         let mut rng = Rng::new(seed);
         let (mut finder, mut values) = (Placements::new(), Vec::new());
         for rule in Rows::ALL {
@@ -424,7 +425,7 @@ proptest! {
 }
 
 #[test]
-fn bad_boards_and_placements_are_refused() {
+fn invalid_boards_and_placements_are_refused() {
     assert!("21".parse::<Rows>().is_err());
     assert!(Board::parse(Rows::Twenty, &["_________"]).is_err());
     assert!(Board::parse(Rows::Twenty, &["_________?"]).is_err());

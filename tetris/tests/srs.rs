@@ -1,4 +1,4 @@
-//! Guideline Tetris: equality with the vectors, and with a search cell by cell on random fields.
+//! Tests of guideline Tetris against the vectors, and against a search cell by cell on random fields.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ fn cells_of(placement: &hatebeam_tetris::srs::SrsPlacement) -> Cells {
 fn find(field: &Field, piece: Piece, kicks: Kicks, mode: DropMode) -> BTreeSet<Cells> {
     let set = Placements::new(KickTable::built_in(kicks), mode).find(field, piece);
     let cells: BTreeSet<Cells> = set.iter().map(|placement| cells_of(&placement)).collect();
-    assert_eq!(cells.len(), set.len(), "placements repeat");
+    assert_eq!(cells.len(), set.len(), "two placements are equal");
     cells
 }
 
@@ -110,7 +110,7 @@ fn perft_equals_vectors() {
 }
 
 #[test]
-fn empty_field_has_162_placements_under_every_table() {
+fn empty_field_has_162_placements_with_every_table() {
     let field = parse_field::<&str>(&[]).unwrap();
     for kicks in Kicks::ALL {
         let all = Piece::ALL.map(|piece| find(&field, piece, kicks, DropMode::Soft).len());
@@ -118,7 +118,7 @@ fn empty_field_has_162_placements_under_every_table() {
     }
 }
 
-/// The shapes and tables written out a second time for the search cell by cell: shifts of the box.
+/// An independent search cell by cell, with its own copy of the shapes and kick tables. All shifts apply to the box.
 mod slow {
     use super::*;
 
@@ -353,7 +353,7 @@ fn random_low_field(rows: usize, rng: &mut Rng) -> Option<LowField> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
-    fn low_placements_equal_those_of_whole_fields(seed: u64, rows in 1usize..=4) {
+    fn low_placements_equal_placements_on_fields_of_full_height(seed: u64, rows in 1usize..=4) {
         let mut rng = Rng::new(seed);
         let Some(low) = random_low_field(rows, &mut rng) else { return Ok(()) };
         let field = low.to_field();
@@ -383,7 +383,7 @@ proptest! {
 }
 
 #[test]
-fn low_fields_refuse_what_cannot_be_cleared() {
+fn low_fields_refuse_fields_that_cannot_be_cleared() {
     let low = |rows: &[&str], count| LowField::of(&parse_field(rows).unwrap(), count);
     assert_eq!(low(&[], 5), Err(LowFieldError::Rows(5)));
     assert_eq!(low(&[], 0), Err(LowFieldError::Rows(0)));
@@ -448,7 +448,7 @@ fn kick_file_with_half_turns_equals_built_in_table() {
 }
 
 #[test]
-fn bad_kick_files_are_refused() {
+fn invalid_kick_files_are_refused() {
     let with = |line: &str| KickTable::parse(&(srs_file() + line));
     assert!(matches!(
         KickTable::parse(""),
@@ -478,7 +478,7 @@ fn bad_kick_files_are_refused() {
 }
 
 #[test]
-fn bag_follows_its_pieces() {
+fn bag_tracks_the_pieces_left() {
     let pieces = |text: &str| Piece::parse_sequence(text).unwrap();
     assert_eq!(
         Bag::after(&pieces("OTJLISO")),
@@ -504,9 +504,9 @@ fn bag_follows_its_pieces() {
 }
 
 #[test]
-fn hold_gives_every_order_once() {
+fn hold_returns_every_order_once() {
     let pieces = Piece::parse_sequence("IJLOSTZI").unwrap();
-    // With n + 1 different pieces known, n can be placed in 2^n orders.
+    // If n + 1 distinct pieces are known, n of them can be placed in 2^n orders.
     assert_eq!(Hold::new(pieces[..7].to_vec(), true).orders(6).len(), 64);
     assert_eq!(Hold::new(pieces[..7].to_vec(), true).orders(7).len(), 64);
     assert_eq!(Hold::new(pieces[..7].to_vec(), false).orders(7).len(), 1);

@@ -1,4 +1,4 @@
-//! One-piece controllers of the literature: linear in nine features.
+//! One-piece controllers from the literature. The value of an action is a weighted sum of nine features.
 
 use super::{Agent, View};
 use hatebeam_tetris::drop::{Action, BCTS_NAMES, ControllerFeatures, Drop, DropGame};
@@ -7,7 +7,7 @@ use hatebeam_tetris::{Field, Rng};
 /// Weights of the features in the order of [`BCTS_NAMES`]. Greater values are better.
 pub type ControllerWeights = [f64; BCTS_NAMES.len()];
 
-/// Dellacherie's weights of 2003, set by hand.
+/// Dellacherie's weights from 2003, which were set by hand.
 pub const DELLACHERIE: ControllerWeights = [-1.0, 1.0, -1.0, -1.0, -4.0, -1.0, 0.0, 0.0, 0.0];
 /// Weights of El-Tetris.
 pub const EL_TETRIS: ControllerWeights = [
@@ -21,17 +21,17 @@ pub const EL_TETRIS: ControllerWeights = [
     0.0,
     0.0,
 ];
-/// BCTS (DU) of Thiery and Scherrer 2009.
+/// Weights of BCTS (DU), by Thiery and Scherrer, 2009.
 pub const BCTS: ControllerWeights = [
     -12.63, 6.60, -9.22, -19.77, -13.08, -10.49, -1.61, -24.04, 0.0,
 ];
-/// DT-10 of Gabillon and others 2013.
+/// Weights of DT-10, by Gabillon et al., 2013.
 pub const DT_10: ControllerWeights = [-2.18, 2.42, -2.17, -3.31, 0.95, -2.22, -0.81, -9.65, 1.27];
-/// DT-20 of Gabillon and others 2013.
+/// Weights of DT-20, by Gabillon et al., 2013.
 pub const DT_20: ControllerWeights = [-2.68, 1.38, -2.41, -6.32, 2.03, -2.71, -0.43, -9.48, 0.89];
 
-/// Takes the action of the greatest value; equal values go to the first action. A losing action is taken only if
-/// there is no other.
+/// Agent that chooses the action with the greatest value, and the first of several actions with equal values. It chooses
+/// a losing action only if every action loses.
 #[derive(Clone, Debug)]
 pub struct Controller {
     weights: ControllerWeights,
@@ -43,7 +43,7 @@ impl Controller {
         Controller { weights }
     }
 
-    /// Returns the value of an action and its result.
+    /// Returns the value and the result of an action. A losing action has the value −∞.
     pub(super) fn value(
         &self,
         game: &DropGame,

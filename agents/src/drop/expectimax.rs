@@ -1,11 +1,12 @@
-//! A depth-limited expectimax over the two known pieces and every third one.
+//! A depth-limited expectimax search over the two known pieces and every possible third piece.
 
 use super::{Agent, Controller, ControllerWeights, View};
 use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};
 
-/// Follows the best placements of the current piece and of the next one, and adds the mean over all third pieces of the
-/// best value. Values of the moves add up, since each counts its own lines and landing height.
+/// Agent that follows the best placements of the current and the next piece. To the values of these two moves it adds the
+/// best value of a third move, averaged over all third pieces. The values are added because each includes the rows cleared
+/// and the landing height of its own move only.
 #[derive(Clone, Debug)]
 pub struct Expectimax {
     controller: Controller,
@@ -13,11 +14,11 @@ pub struct Expectimax {
     second: usize,
 }
 
-/// Value of a lost position: less than any sum of values.
+/// Value of a lost position, which is less than any sum of values.
 const LOST: f64 = -1e9;
 
 impl Expectimax {
-    /// Creates an agent that follows `first` placements of the current piece and `second` of the next one.
+    /// Creates an agent that follows `first` placements of the current piece and `second` placements of the next piece.
     pub fn new(weights: ControllerWeights, first: usize, second: usize) -> Expectimax {
         Expectimax {
             controller: Controller::new(weights),
@@ -26,7 +27,8 @@ impl Expectimax {
         }
     }
 
-    /// Returns the best placements of a piece that do not lose, best first: value, action, field after it.
+    /// Returns the best `count` placements of a piece that do not lose, best first, as (value, action, field after the
+    /// action).
     fn best(
         &self,
         game: &DropGame,
@@ -48,7 +50,7 @@ impl Expectimax {
         all
     }
 
-    /// Mean over all pieces of the best value on a field.
+    /// Returns the best value on a field, averaged over all pieces.
     fn expected(&self, game: &DropGame, field: &Field) -> f64 {
         let pieces = game.set().len();
         let sum: f64 = (0..pieces)

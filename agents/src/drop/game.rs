@@ -8,30 +8,30 @@ use hatebeam_tetris::drop::{DropGame, Generator, GeneratorKind};
 /// Result of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropResult {
-    /// Lines cleared.
+    /// Number of rows cleared.
     pub lines: u64,
-    /// Pieces placed.
+    /// Number of pieces placed.
     pub pieces: u64,
-    /// Whether the game was lost. If not, it stopped at the limit of pieces.
+    /// Whether the game was lost. Otherwise it stopped at the maximum number of pieces.
     pub lost: bool,
 }
 
-/// Games of one kind: the game, its generator, seed, and limit.
+/// Settings of a series of games.
 #[derive(Clone, Debug)]
 pub struct DropRun {
-    /// Size and pieces.
+    /// Size of the field and set of pieces.
     pub game: DropGame,
-    /// Kind of the generator.
+    /// Kind of the piece generator.
     pub generator: GeneratorKind,
-    /// Seed of all games. A game's number selects its streams.
+    /// Seed of all games. The number of a game selects its random streams.
     pub seed: u64,
-    /// Most pieces of a game.
+    /// Maximum number of pieces in a game.
     pub most_pieces: u64,
 }
 
 impl DropRun {
-    /// Plays the game with a number. The pieces depend on the seed and the number alone, so that agents can be
-    /// compared on the same pieces; the agent's random numbers come from a stream of their own.
+    /// Plays the game with the given number. The pieces depend only on the seed and the number, so different agents can be
+    /// compared on the same pieces. The agent's random numbers come from a separate stream.
     pub fn play(&self, agent: &mut dyn Agent, number: u64) -> DropResult {
         let pieces = self.game.set().len();
         let mut generator =
@@ -62,7 +62,7 @@ impl DropRun {
     }
 }
 
-/// Plays the games 0 to `games − 1` of a run on `threads` threads.
+/// Plays the games 0 to `games − 1` of a series on `threads` threads. Returns their results in order.
 pub fn play_games(
     run: &DropRun,
     agent: fn() -> Box<dyn Agent>,

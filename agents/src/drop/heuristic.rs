@@ -1,29 +1,30 @@
-//! Brenman's heuristic agent: the greatest weighted sum of six features.
+//! Brenman's heuristic agent, which maximizes a weighted sum of six features.
 
 use super::{Agent, Choice, View};
 use hatebeam_tetris::drop::{Action, DropGame, FieldCounts, PaperFeatures};
 use hatebeam_tetris::{Field, Rng};
 
-/// Weights of lines, change of holes, of blocked cells, of aggregate blocked cells and of the height, and of the total
-/// height.
+/// Weights of the rows cleared; of the changes in holes, blocked cells, aggregate blocked cells and height; and of the
+/// total height.
 pub type PaperWeights = [f64; 6];
 
 /// The published weights.
 pub const PAPER_WEIGHTS: PaperWeights = [0.5114, 0.06141, -0.4613, -0.5912, 0.3666, -0.1948];
 
-/// Value of a lost game, which is not scaled with the weights.
+/// Value that is added if the game is lost. It is not scaled with the weights.
 const LOST: f64 = -1000.0;
 
-/// Form of the features.
+/// Definition of the features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As the paper defines them.
+    /// The features as the paper defines them.
     Paper,
-    /// As the paper's program computes them. The published weights were trained with this form.
+    /// The features as the paper's program computes them. The published weights were trained with this form.
     Program,
 }
 
-/// Takes the action of the greatest value. Equal values are chosen uniformly, equal rotations included.
+/// Agent that chooses the action with the greatest value. It breaks ties uniformly at random over all actions, including
+/// rotations with equal shapes.
 #[derive(Clone, Debug)]
 pub struct Heuristic {
     weights: PaperWeights,
@@ -50,7 +51,8 @@ impl Heuristic {
         Heuristic::new(PAPER_WEIGHTS, Form::Program)
     }
 
-    /// Returns the value of features. The program rounds it to single precision, and ties depend on that.
+    /// Returns the value of an action with these features. The value is rounded to single precision as in the paper's
+    /// program, because the rounding affects ties.
     pub fn value(&self, features: &PaperFeatures) -> f32 {
         let features = match self.form {
             Form::Paper => features.paper(),
@@ -63,7 +65,7 @@ impl Heuristic {
         (sum + LOST * f64::from(features[6])) as f32
     }
 
-    /// Returns the best action for a piece, its value, the field after it and whether the game is lost.
+    /// Returns the best action for a piece, and its value.
     pub(super) fn best(
         &self,
         game: &DropGame,

@@ -1,7 +1,6 @@
-//! Agents for dropped pieces.
+//! Agents for the game of dropped pieces.
 //!
-//! To add an agent, write one file with its type and [`Agent`] implementation, and register it in one line of
-//! [`AGENTS`].
+//! To add an agent, write a file with its type and its implementation of [`Agent`], and add an entry to [`AGENTS`].
 
 mod choice;
 mod controller;
@@ -25,16 +24,16 @@ use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};
 use thiserror::Error;
 
-/// What an agent sees before a move.
+/// Position of a game before a move, as an agent sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// The game: size and pieces.
+    /// Size of the field and set of pieces.
     pub game: &'a DropGame,
-    /// The field.
+    /// Current field.
     pub field: Field,
-    /// The piece to place.
+    /// Index of the piece to place.
     pub current: usize,
-    /// The piece after it.
+    /// Index of the piece after the current one.
     pub next: usize,
 }
 
@@ -44,14 +43,14 @@ pub trait Agent {
     fn choose(&mut self, view: &View<'_>, rng: &mut Rng) -> Action;
 }
 
-/// An agent that can be made by its name.
+/// An agent that can be created by name.
 #[derive(Clone, Copy)]
 pub struct Registered {
     /// Name of the agent.
     pub name: &'static str,
-    /// What the agent does, in one line.
+    /// One-line description of the agent.
     pub description: &'static str,
-    /// Makes the agent with its published weights.
+    /// Function that creates the agent with its published weights.
     pub make: fn() -> Box<dyn Agent>,
 }
 
@@ -86,18 +85,18 @@ pub const AGENTS: &[Registered] = &[
     register("el-tetris", "El-Tetris's controller", || {
         Box::new(Controller::new(EL_TETRIS))
     }),
-    register("bcts", "BCTS of Thiery and Scherrer", || {
+    register("bcts", "BCTS by Thiery and Scherrer", || {
         Box::new(Controller::new(BCTS))
     }),
-    register("dt-10", "DT-10 of Gabillon and others", || {
+    register("dt-10", "DT-10 by Gabillon et al.", || {
         Box::new(Controller::new(DT_10))
     }),
-    register("dt-20", "DT-20 of Gabillon and others", || {
+    register("dt-20", "DT-20 by Gabillon et al.", || {
         Box::new(Controller::new(DT_20))
     }),
     register(
         "expectimax",
-        "BCTS after both known pieces and all third ones",
+        "BCTS after both known pieces and every third piece",
         || Box::new(Expectimax::new(BCTS, 6, 3)),
     ),
 ];
@@ -114,7 +113,7 @@ const fn register(
     }
 }
 
-/// Error for an unknown agent.
+/// Error for an unknown agent name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{name}` is not an agent: use one of {known}")]
 pub struct UnknownAgent {
@@ -122,7 +121,7 @@ pub struct UnknownAgent {
     known: String,
 }
 
-/// Finds a registered agent.
+/// Returns the registered agent with the given name.
 pub fn find_agent(name: &str) -> Result<&'static Registered, UnknownAgent> {
     AGENTS
         .iter()

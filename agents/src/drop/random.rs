@@ -4,7 +4,7 @@ use super::{Agent, View};
 use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::{Action, ROTATIONS};
 
-/// Picks a rotation uniformly, then a column uniformly.
+/// Agent that picks a rotation uniformly at random, and then a column uniformly at random.
 #[derive(Clone, Copy, Debug)]
 pub struct RandomAgent;
 

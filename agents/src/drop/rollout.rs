@@ -4,8 +4,9 @@ use super::{Agent, Choice, Heuristic, View};
 use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::{Action, FieldCounts, PaperFeatures};
 
-/// Adds to the value of an action the mean over random futures of the heuristic agent's next moves, discounted. The
-/// first of them has the known next piece, the others random ones.
+/// Agent that simulates random futures of each action, in which the heuristic agent makes the next moves. It adds the
+/// discounted values of these moves, averaged over the futures, to the value of the action. The first move of a future
+/// places the known next piece, and the others place random pieces.
 #[derive(Clone, Debug)]
 pub struct Rollout {
     heuristic: Heuristic,
@@ -15,7 +16,7 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Creates an agent with a number of futures for each action and of moves in each future.
+    /// Creates an agent that simulates `futures` futures for each action, with `moves` moves in each future.
     pub fn new(heuristic: Heuristic, futures: usize, moves: usize, discount: f64) -> Rollout {
         Rollout {
             heuristic,
@@ -25,7 +26,7 @@ impl Rollout {
         }
     }
 
-    /// Creates the published agent: 50 futures of 5 moves, discounted by 0.8.
+    /// Creates the published agent, with 50 futures of 5 moves and a discount factor of 0.8.
     pub fn published() -> Rollout {
         Rollout::new(Heuristic::published(), 50, 5, 0.8)
     }
@@ -43,7 +44,7 @@ impl Rollout {
                 factor *= self.discount;
                 let (_, action) = self.heuristic.best(game, &field, piece, rng);
                 let mut drop = game.drop(&field, piece, action);
-                // A lost game stays lost: the program plays on and counts the loss in every later move.
+                // As in the paper's program, a lost game continues, and the loss counts in every later move.
                 drop.lost |= lost;
                 let features = PaperFeatures::new(&FieldCounts::of(&field), &drop);
                 sum += factor * f64::from(self.heuristic.value(&features));

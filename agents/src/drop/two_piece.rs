@@ -1,20 +1,20 @@
-//! Brenman's modified rollout agent, which looks at both known pieces.
+//! Brenman's modified rollout agent, which searches both known pieces.
 
 use super::{Agent, Choice, Heuristic, View};
 use hatebeam_tetris::drop::{Action, FieldCounts, PaperFeatures};
 use hatebeam_tetris::{Field, Rng};
 
-/// Tries every placement of the current and then of the next piece, and values the change from the field before to the
-/// field after both. First moves that lose are dropped.
+/// Agent that tries every placement of the current piece, followed by every placement of the next piece. It evaluates the
+/// change from the field before these two moves to the field after them. It ignores first moves that lose.
 #[derive(Clone, Debug)]
 pub struct TwoPiece {
     heuristic: Heuristic,
-    /// Whether the mean over all third pieces of the heuristic agent's best value is added.
+    /// Whether the agent adds the heuristic agent's best value for a third move, averaged over all third pieces.
     third: bool,
 }
 
 impl TwoPiece {
-    /// Creates an agent; `third` adds the mean over all third pieces.
+    /// Creates an agent. `third` enables the average over all third pieces.
     pub fn new(heuristic: Heuristic, third: bool) -> TwoPiece {
         TwoPiece { heuristic, third }
     }

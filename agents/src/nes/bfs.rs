@@ -1,15 +1,16 @@
-//! The published search over both known pieces.
+//! The published search over the two known pieces.
 
 use super::{Search, View};
 use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};
 
-/// Offset of a value for each tetris before it.
+/// Offset that each preceding tetris (four rows cleared at once) adds to a value.
 pub(super) const TETRIS: f64 = -1e9;
 /// Value of a board on which the next piece cannot spawn.
 pub(super) const LOST: f64 = 1e9;
 
-/// Tries all placements of the current and then of the next piece, and takes the pair whose end has the least
-/// value. Equal values go to the placement with the lower number.
+/// Search that tries all placements of the current piece, followed by all placements of the next piece, and chooses the
+/// pair with the lowest value at its end. Among equal values it chooses the first placement with the lower number in
+/// [`Numbering`].
 #[derive(Clone, Debug)]
 pub struct Bfs {
     weights: Weights,
@@ -20,7 +21,7 @@ pub struct Bfs {
 }
 
 impl Bfs {
-    /// Creates the search for boards of a rule set.
+    /// Creates the search for boards with the given rule set.
     pub fn new(rows: Rows, weights: Weights) -> Bfs {
         Bfs {
             weights,

@@ -1,4 +1,5 @@
-//! The published search with branching: the best placements of the known pieces, then of every piece that may come.
+//! The published search with branching. It follows the best placements of the known pieces, and then the best placements
+//! of every possible following piece.
 
 use super::bfs::{LOST, TETRIS};
 use super::{Search, View};
@@ -8,19 +9,19 @@ use hatebeam_tetris::nes::{
     evaluate_all,
 };
 
-/// Numbers of placements that the search follows, and its depth.
+/// Number of placements that the search follows at each level, and depth of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widths {
-    /// Placements of the current piece.
+    /// Number of placements of the current piece.
     pub first: usize,
-    /// Placements of the next piece and of every unknown piece.
+    /// Number of placements of the next piece and of each unknown piece.
     pub inner: usize,
-    /// Number of unknown pieces after the next one.
+    /// Number of unknown pieces after the next piece.
     pub depth: usize,
 }
 
 impl Widths {
-    /// The widths of the published results.
+    /// Widths for the published results.
     pub const ARTICLE: Widths = Widths {
         first: 3,
         inner: 5,
@@ -39,8 +40,9 @@ const SUM_ORDER: [Piece; 7] = [
     Piece::O,
 ];
 
-/// Takes the best placements of the current piece by value. A tetris among them is taken at once; otherwise each is
-/// valued by an expectimax over the next piece and the unknown ones, and the least value wins.
+/// Search that first selects the best placements of the current piece by value. If one of them clears four rows (a
+/// tetris), the search chooses it immediately. Otherwise it evaluates each of them with an expectimax over the next piece
+/// and the unknown pieces, and chooses the placement with the lowest result.
 #[derive(Clone, Debug)]
 pub struct Branching {
     weights: Weights,
@@ -48,7 +50,7 @@ pub struct Branching {
     numbering: Numbering,
     placements: Placements,
     values: Vec<Valued>,
-    /// Best placements, one list for each level of the search.
+    /// Reusable lists of the best placements, one for each level of the search.
     levels: Vec<Vec<Candidate>>,
 }
 
@@ -61,7 +63,7 @@ struct Candidate {
 }
 
 impl Branching {
-    /// Creates the search for boards of a rule set.
+    /// Creates the search for boards with the given rule set.
     pub fn new(rows: Rows, weights: Weights, widths: Widths) -> Branching {
         Branching {
             weights,
@@ -73,7 +75,7 @@ impl Branching {
         }
     }
 
-    /// Collects the best `count` placements of a piece, best first.
+    /// Writes the best `count` placements of a piece to `best`, best first.
     fn collect_best(
         &mut self,
         board: &Board,
@@ -107,7 +109,7 @@ impl Branching {
         }
     }
 
-    /// Expected value of a board on which `piece` comes, followed by `depth` unknown pieces.
+    /// Returns the expected value of a board on which `piece` is placed, followed by `depth` unknown pieces.
     fn piece_value(&mut self, board: &Board, piece: Piece, depth: usize, tetrises: u32) -> f64 {
         if depth == 0 {
             return self.leaf_value(board, piece, tetrises);
@@ -128,14 +130,14 @@ impl Branching {
         least.unwrap_or(LOST)
     }
 
-    /// Sum over the next pieces of their probability times their value.
+    /// Returns the expected value of a board over the possible next pieces.
     fn expected_value(&mut self, board: &Board, last: Piece, depth: usize, tetrises: u32) -> f64 {
         SUM_ORDER.iter().fold(0.0, |sum, &next| {
             sum + article_transition(last, next) * self.piece_value(board, next, depth, tetrises)
         })
     }
 
-    /// Value of the best placement of the last piece. A tetris there is not rewarded.
+    /// Returns the value of the best placement of the last piece. A tetris with this piece is not rewarded.
     fn leaf_value(&mut self, board: &Board, piece: Piece, tetrises: u32) -> f64 {
         evaluate_all(
             board,
@@ -151,7 +153,7 @@ impl Branching {
         let Some(best) = best else {
             return LOST;
         };
-        // Only four lines at once make a value this low.
+        // Only a tetris has a value this low, so other placements need not be locked.
         let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
         let offset = if is_tetris { -TETRIS } else { 0.0 };
         best.value + offset + f64::from(tetrises) * TETRIS

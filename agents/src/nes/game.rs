@@ -5,19 +5,19 @@ use crate::{Statistics, play_numbered};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{ArticleSets, Board, MAXOUT, Placement, Rows, Score};
 
-/// Start and end of a game.
+/// Rules for the start and end of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameRules {
-    /// Rows of the board.
+    /// Rule set for the rows of the board.
     pub rows: Rows,
     /// Level at the start.
     pub start_level: u32,
-    /// The game stops at the first moment with at least this many lines.
+    /// Number of rows cleared at which the game stops.
     pub stop_lines: u32,
 }
 
 impl GameRules {
-    /// The rules of the published results: 20 rows, start at level 19, stop at 230 lines (level 29).
+    /// Rules for the published results: 20 rows, start at level 19, stop when 230 rows have been cleared (level 29).
     pub const ARTICLE: GameRules = GameRules {
         rows: Rows::Twenty,
         start_level: 19,
@@ -28,11 +28,11 @@ impl GameRules {
 /// Result of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameResult {
-    /// Score, lines and level.
+    /// Score, rows cleared and level.
     pub score: Score,
     /// Number of pieces placed.
     pub moves: u32,
-    /// Whether the game reached its last line. If not, a piece could not spawn or the pieces ran out.
+    /// Whether the game cleared [`GameRules::stop_lines`] rows. Otherwise a piece could not spawn, or no pieces were left.
     pub complete: bool,
 }
 
@@ -41,20 +41,20 @@ pub struct GameResult {
 pub struct Move {
     /// The piece.
     pub piece: Piece,
-    /// Its placement.
+    /// Placement of the piece.
     pub placement: Placement,
-    /// Lines cleared.
+    /// Number of rows cleared by the move.
     pub lines: u8,
     /// Points after the move.
     pub points: u32,
 }
 
-/// Plays a game on a list of pieces. The last piece is only a preview.
+/// Plays a game with a list of pieces. The last piece is shown as a preview but never placed.
 pub fn play(search: &mut dyn Search, pieces: &[Piece], rules: &GameRules) -> GameResult {
     play_traced(search, pieces, rules, |_| true)
 }
 
-/// Plays a game and calls `trace` after each move; the game stops when it returns `false`.
+/// Plays a game and calls `trace` after each move. The game stops if `trace` returns `false`.
 pub fn play_traced(
     search: &mut dyn Search,
     pieces: &[Piece],
@@ -95,7 +95,7 @@ pub fn play_traced(
     result
 }
 
-/// Plays the published piece sets of a seed: `games` games, on `threads` threads.
+/// Plays `games` games with the piece sets that [`ArticleSets`] generates from a seed, on `threads` threads.
 pub fn article_games<S: Search>(
     seed: u32,
     games: usize,
@@ -117,14 +117,14 @@ pub struct Summary {
     pub points: Statistics,
     /// Number of games with at least 999,999 points.
     pub maxouts: usize,
-    /// Number of games that reached their last line.
+    /// Number of complete games.
     pub complete: usize,
-    /// Number of pieces placed in all games.
+    /// Total number of pieces placed.
     pub moves: u64,
 }
 
 impl Summary {
-    /// Summarizes results. Returns `None` without any.
+    /// Summarizes results. Returns `None` if there are no results.
     pub fn of(results: &[GameResult]) -> Option<Summary> {
         Some(Summary {
             points: Statistics::of(results.iter().map(|result| f64::from(result.score.points)))?,
@@ -137,7 +137,7 @@ impl Summary {
         })
     }
 
-    /// Share of games with at least 999,999 points.
+    /// Returns the share of games with at least 999,999 points.
     pub fn maxout_share(&self) -> f64 {
         self.maxouts as f64 / self.points.count as f64
     }

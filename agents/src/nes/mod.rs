@@ -11,14 +11,14 @@ pub use game::{GameResult, GameRules, Move, Summary, article_games, play, play_t
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{Board, Placement};
 
-/// What a player sees before a move.
+/// Position of a game before a move, as a player sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// The board.
+    /// Current board.
     pub board: Board,
-    /// The piece to place. It can spawn.
+    /// Piece to place, which can spawn on the board.
     pub current: Piece,
-    /// The piece after it.
+    /// Piece after the current one.
     pub next: Piece,
 }
 

@@ -1,4 +1,4 @@
-//! Perfect clears: the search for a known queue.
+//! The search for perfect clears with a known queue of pieces.
 
 mod solver;
 

@@ -1,4 +1,4 @@
-//! Depth-first search with a memory of failed positions.
+//! A depth-first search for perfect clears that remembers failed positions.
 
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{DropMode, KickTable, LowField, LowPlacements, SrsPlacement};
@@ -6,15 +6,15 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use thiserror::Error;
 
-/// The placements of a perfect clear in order. Rows that were cleared are gone: each placement is on the field of its
-/// moment.
+/// The placements of a perfect clear in order. Each placement refers to the field at that time, from which full rows have
+/// been removed.
 pub type Solution = Vec<SrsPlacement>;
 
 /// Error for a queue that cannot be searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PcError {
     /// The queue is too short.
-    #[error("queue has {given} pieces: the field takes {needed}")]
+    #[error("queue has {given} pieces: {needed} are required to fill the field")]
     ShortQueue {
         /// Number of pieces in the queue.
         given: usize,
@@ -28,21 +28,21 @@ pub enum PcError {
 pub struct Solver {
     placements: LowPlacements,
     failed: HashSet<u64, BuildHasherDefault<KeyHasher>>,
-    /// Possible fields after a placement, one list for each depth.
+    /// Reusable lists of the fields after a placement, one for each depth.
     children: Vec<Vec<Child>>,
     positions: u64,
 }
 
-/// A placement that the search follows, and the field after it.
+/// A placement that the search follows, and the resulting field.
 #[derive(Clone, Copy, Debug)]
 struct Child {
     placement: SrsPlacement,
     field: LowField,
-    /// Whether the oldest piece was placed.
+    /// Whether the placed piece is the oldest unplaced piece; otherwise it is the piece after it.
     is_oldest: bool,
 }
 
-/// The pieces of a search: the queue, and whether there is a slot for hold.
+/// Remaining pieces of the queue after the oldest one, and whether there is a hold slot.
 #[derive(Clone, Copy)]
 struct Queue<'a> {
     pieces: &'a [Piece],
@@ -50,7 +50,7 @@ struct Queue<'a> {
 }
 
 impl Solver {
-    /// Creates a solver for a kick table and a way to drop.
+    /// Creates a solver for a kick table and a drop mode.
     pub fn new(table: &KickTable, mode: DropMode) -> Solver {
         Solver {
             placements: LowPlacements::new(table, mode),
@@ -60,9 +60,9 @@ impl Solver {
         }
     }
 
-    /// Searches a perfect clear of all rows of the field. The first piece of the queue is the held one if there is one,
-    /// else the current one. Of a queue with more pieces than needed, hold can use one more. Returns `None` if there
-    /// is no perfect clear.
+    /// Searches for a perfect clear of all rows of the field. Returns `None` if there is none. The first piece of the queue
+    /// is the held piece if there is one, otherwise the current piece. With hold, the search uses one more piece than it
+    /// places, if the queue has one.
     pub fn solve(
         &mut self,
         field: &LowField,
@@ -88,13 +88,13 @@ impl Solver {
         Ok(found.then_some(solution))
     }
 
-    /// Number of positions that the last search expanded.
+    /// Returns the number of positions that the last search expanded.
     pub fn positions(&self) -> u64 {
         self.positions
     }
 
-    /// Searches from a field with an oldest unplaced piece and the pieces after it. On success the placements are
-    /// in `solution`, the last one first.
+    /// Searches from a field with the oldest unplaced piece and the pieces after it. Returns whether it found a perfect
+    /// clear. On success `solution` contains the placements, the last one first.
     fn search(
         &mut self,
         field: &LowField,
@@ -115,7 +115,7 @@ impl Solver {
         if let Some(next) = next.filter(|&next| queue.hold && next != oldest) {
             self.expand(field, next, false, &mut children);
         }
-        // Fields with compact empty space first: they are more often solvable.
+        // Try fields with compact empty space first, because they are more often solvable.
         children.sort_by_cached_key(|child| child.field.open_sides());
         let found = children.iter().find(|child| {
             if child.field.is_clear() {
@@ -156,7 +156,7 @@ impl Solver {
     }
 }
 
-/// Hashes keys that are numbers already.
+/// A fast hasher for integer keys.
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyHasher(u64);
 

@@ -43,8 +43,8 @@ pub struct FieldCounts {
     pub blocked: i32,
     /// Number of filled cells with an empty cell below them in the same column.
     pub aggregate_blocked: i32,
-    /// Number of filled cells above the uppermost empty cell of their column. The paper's program computes this instead of
-    /// `aggregate_blocked`. It is nearly always 0.
+    /// Number of filled cells above the uppermost empty cell of their column. The paper's program computes this number
+    /// instead of `aggregate_blocked`. It is nearly always 0.
     pub aggregate_blocked_program: i32,
     /// Sum of the heights of the filled cells; the floor row has height 1.
     pub total_height: i32,

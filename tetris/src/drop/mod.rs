@@ -14,7 +14,8 @@ pub use set::{DropPiece, MAX_PIECE_SIZE, PieceSet, SetError, Turned};
 use crate::{Field, FieldError};
 use thiserror::Error;
 
-/// Number of rotations of a piece: none, clockwise, anticlockwise, half turn. Rotations with equal shapes count separately.
+/// Number of rotations of a piece: none, clockwise, anticlockwise, half turn. Rotations with equal shapes count
+/// separately.
 pub const ROTATIONS: usize = 4;
 
 /// An action of the game: a rotation, and the column of the piece's leftmost cell.

@@ -74,8 +74,8 @@ pub const WEIGHTS_BFS33: Weights = [
     0.9258750629698255,
 ];
 
-/// Order in which the published program adds the weighted features after the first one. The rounding of a floating-point
-/// sum depends on the order, so the same order is required to reproduce the published results.
+/// Order in which the published program adds the weighted features after the first one. The rounding of a
+/// floating-point sum depends on the order, so the same order is required to reproduce the published results.
 const ORDER: [usize; 16] = [1, 11, 2, 3, 5, 4, 6, 7, 8, 10, 9, 14, 15, 16, 12, 13];
 
 /// Term that replaces the weighted number of rows cleared if a move clears four rows.
@@ -491,9 +491,9 @@ impl BoardSums {
     }
 }
 
-/// Returns the number of rows in which the columns `x − 1` and `x` differ. A wall differs from each empty cell of the outer
-/// column up to the pile's height, so their number is the pile's height minus the column's filled cells. For a wall this
-/// function returns only minus the number of filled cells; the caller adds the pile's height for each wall.
+/// Returns the number of rows in which the columns `x − 1` and `x` differ. A wall differs from each empty cell of the
+/// outer column up to the pile's height, so their number is the pile's height minus the column's filled cells. For a
+/// wall this function returns only minus the number of filled cells; the caller adds the pile's height for each wall.
 #[inline(always)]
 fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
     match x {

@@ -123,8 +123,8 @@ impl ArticleSets {
         }
     }
 
-    /// Draws the next piece. Draws a number below eight; if that is the last piece or no piece, draws a number below seven
-    /// from the other generator.
+    /// Draws the next piece. Draws a number below eight. If that number is the last piece or no piece, draws a number
+    /// below seven from the other generator.
     pub fn draw(&mut self) -> Piece {
         let mut number = self.first.boost_below(8);
         if number == 7 || number == self.last {
@@ -140,7 +140,8 @@ impl ArticleSets {
     }
 }
 
-/// Returns the probability of `next` after `last` in the published piece sets: 2/56 if the pieces are equal, otherwise 9/56.
+/// Returns the probability of `next` after `last` in the published piece sets: 2/56 if the pieces are equal, otherwise
+/// 9/56.
 pub fn article_transition(last: Piece, next: Piece) -> f64 {
     if last == next { 2.0 / 56.0 } else { 9.0 / 56.0 }
 }

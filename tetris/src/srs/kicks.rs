@@ -239,8 +239,8 @@ impl KickTable {
 
     /// Parses a table in the format of solution-finder's kick files. It consists of lines such as
     /// `T.NE=(0,0)(-1,0)(-1,+1)`, in which N, E, S and W are the orientations, and references such as `J.NE=&T.NE`. The
-    /// shifts apply to the piece's pivot. A mark `@` in front of a shift is ignored. The table must contain half turns for
-    /// all pieces or for none.
+    /// shifts apply to the piece's pivot. A mark `@` in front of a shift is ignored. The table must contain half turns
+    /// for all pieces or for none.
     pub fn parse(text: &str) -> Result<KickTable, KickError> {
         let entries = read_entries(text)?;
         let half_turns = entries.iter().any(|entry| HALF_TURNS.contains(&entry.turn));

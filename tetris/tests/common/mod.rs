@@ -1,4 +1,4 @@
-//! Reading of the vector files.
+//! Functions that read the vector files.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
-/// Returns the rows of text of a JSON array.
+/// Returns the rows of text in a JSON array.
 pub(crate) fn rows(value: &Value) -> Vec<&str> {
     list(value)
         .iter()
@@ -22,7 +22,7 @@ pub(crate) fn rows(value: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the numbers of a JSON array.
+/// Returns the numbers in a JSON array.
 #[allow(dead_code)]
 pub(crate) fn numbers(value: &Value) -> Vec<i64> {
     list(value)
