@@ -38,8 +38,8 @@ fn random_agent_clears_rows_at_the_measured_rate() {
 
 #[test]
 fn heuristic_agent_clears_rows_at_the_measured_rate() {
-    // An independent implementation clears 81.4 ± 1.7 rows per game, measured over 3,000 games. The standard deviation of
-    // a single game is 47.
+    // An independent implementation clears 81.4 ± 1.7 rows per game, measured over 3,000 games. The standard deviation
+    // of a single game is 47.
     let mean = mean_lines("heuristic", 500);
     assert!((72.0..93.0).contains(&mean), "{mean}");
 }

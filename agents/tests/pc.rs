@@ -21,8 +21,8 @@ fn rows(value: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Plays a solution on a field of full height. Checks that every placement is reachable and that the order of the pieces
-/// is possible.
+/// Plays a solution on a field of full height. Checks that every placement is reachable and that the order of the
+/// pieces is possible.
 fn assert_playable(
     field: &Field,
     queue: &[Piece],

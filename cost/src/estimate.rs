@@ -2,8 +2,8 @@
 //!
 //! If the price table contains the workers' machines, the estimate comes from the model in [`crate::model`]. Otherwise
 //! it comes from the speed of an earlier run. If there is no earlier run either, it comes from the model, with machines
-//! of which only the thread count is known. The number of depths is known only at the end of a run, so the estimate is a
-//! range.
+//! of which only the thread count is known. The number of depths is known only at the end of a run, so the estimate is
+//! a range.
 
 use crate::instances::{InstanceType, PriceTable};
 use crate::machine::{Machine, one_per_machine};

@@ -39,8 +39,8 @@ impl MachineUsage {
         Some(price.per_hour_for(self.milliseconds))
     }
 
-    /// Returns whether the process runs on this machine. If the machine has an identifier, a restarted process counts as
-    /// on the same machine; otherwise it counts as on another one.
+    /// Returns whether the process runs on this machine. If the machine has an identifier, a restarted process counts
+    /// as on the same machine; otherwise it counts as on another one.
     pub fn is_machine_of(&self, process: &ActiveProcess) -> bool {
         match process.machine.id.as_str() {
             "" => self.name == process.name && self.started_ms == process.started_ms,

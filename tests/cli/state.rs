@@ -114,8 +114,8 @@ impl Running {
         signal(&self.0, name);
     }
 
-    /// Waits until the process exits. Returns the standard error and the exit code, which is `None` if a signal killed the
-    /// process.
+    /// Waits until the process exits. Returns the standard error and the exit code, which is `None` if a signal killed
+    /// the process.
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         let status = self.0.wait().unwrap();
         let mut err = String::new();

@@ -175,8 +175,8 @@ pub(crate) struct Terminal {
     keys: ChildStdin,
 }
 
-/// Runs the program in a terminal. If util-linux's `script` is not installed, prints that the test is skipped and returns
-/// `None`.
+/// Runs the program in a terminal. If util-linux's `script` is not installed, prints that the test is skipped and
+/// returns `None`.
 pub(crate) fn terminal(args: &[&str]) -> Option<Terminal> {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
     let line = format!(

@@ -1,5 +1,5 @@
-//! The dashboard of a real cluster in a browser. `dashboard/tests/browser/cluster.mjs` has the steps of the user; it
-//! sends commands for the processes.
+//! Tests of a real cluster's dashboard in a browser. The script `dashboard/tests/browser/cluster.mjs` acts as the user,
+//! and sends commands to this test to start and stop processes.
 
 #[path = "../../dashboard/tests/support/mod.rs"]
 mod support;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::path::Path;
 use support::Browser;
 
-/// About half a minute for two workers of one thread.
+/// Width of a run that takes two workers with one thread each about half a minute.
 const WIDTH: &str = "10000";
 
 fn start_worker(cluster: &mut Cluster, name: &str) {
@@ -29,7 +29,7 @@ fn start_worker(cluster: &mut Cluster, name: &str) {
     cluster.start_worker(name, &flags);
 }
 
-/// Whether a replay has this score and number of pieces.
+/// Returns whether a replay is valid and has the given score and number of pieces.
 fn is_valid(replay: &str, score: &str, pieces: &str) -> bool {
     let mut verify = hatebeam();
     verify.args(["replay", "verify", "--json", "--expect-score", score]);

@@ -1,4 +1,5 @@
-//! Random faults of workers, coordinators, the network and the object store. The digests stay the same.
+//! Tests with random faults of workers, coordinators, the network and the object store, which must not change the
+//! digests.
 
 use crate::faults::{FAULTS, FaultyStore};
 use crate::harness::Cluster;
@@ -6,7 +7,7 @@ use crate::hosts::{COORDINATOR, Hosts};
 use crate::one_process;
 use std::time::{Duration, Instant};
 
-/// SplitMix64.
+/// The random number generator SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -23,28 +24,28 @@ impl Random {
 enum Environment {
     /// All processes on the loopback interface, with a folder as the object store.
     Loopback,
-    /// Each process on a host of its own. Their network can fail.
+    /// Each process on a separate host, with a network that can fail.
     Hosts,
-    /// An S3 server that can fail.
+    /// All processes on the loopback interface, with an S3 server that can fail.
     S3,
 }
 
-/// Names of workers. In `Environment::Hosts`, each has a host.
+/// Names of workers. In `Environment::Hosts`, each name has a host.
 const NAMES: [&str; 6] = ["w0", "w1", "w2", "w3", "w4", "w5"];
 
 /// A cluster with random faults.
 struct Chaos {
     random: Random,
     cluster: Cluster,
-    /// The object store, if it can fail.
+    /// The object store if it can fail, otherwise `None`.
     store: Option<FaultyStore>,
 }
 
 impl Chaos {
-    /// Starts a cluster of three workers. Returns `None` if this machine cannot run it.
+    /// Starts a cluster of three workers. Returns `None` if this machine does not support the environment.
     fn start(seed: u64, environment: Environment) -> Option<Chaos> {
         let mut cluster = Cluster::new();
-        // Shorter than the stalls, so that the coordinator notices them.
+        // Shorter than most pauses of a process, so that the coordinator notices them.
         cluster.lost_after = 1.5;
         let mut store = None;
         match environment {
@@ -70,7 +71,7 @@ impl Chaos {
         names[self.random.below(names.len() as u64) as usize].clone()
     }
 
-    /// Sleeps for a random time below this limit.
+    /// Sleeps for a random time below the given limit.
     fn sleep(&mut self, limit_ms: u64) {
         std::thread::sleep(Duration::from_millis(self.random.below(limit_ms)));
     }
@@ -130,7 +131,7 @@ impl Chaos {
         self.hosts().plug_in(name);
     }
 
-    /// Makes the object store fail for a while, if it can.
+    /// Makes the object store fail for a while. Does nothing if the store cannot fail.
     fn fail_store(&mut self) -> &'static str {
         let fault = FAULTS[self.random.below(FAULTS.len() as u64) as usize];
         let duration = Duration::from_millis(self.random.below(3000));
@@ -143,7 +144,7 @@ impl Chaos {
         "with a failing object store"
     }
 
-    /// Starts workers until there are two, and sometimes more.
+    /// Starts workers until there are at least two.
     fn start_missing_workers(&mut self) {
         loop {
             let workers = &self.cluster.workers;
@@ -165,11 +166,12 @@ struct Scenario<'a> {
     width: &'a str,
     /// Maximum number of faults.
     faults: u32,
-    /// Limit of the random time between two faults.
+    /// Maximum of the random time between two faults.
     pause_ms: u64,
 }
 
-/// Runs a scenario, unless this machine cannot, and compares the result with that of one process.
+/// Runs a scenario and compares its result with the result of one process. Does nothing if this machine does not
+/// support the environment.
 fn check(scenario: &Scenario) {
     println!("seed {}, {:?}", scenario.seed, scenario.environment);
     let Some(mut chaos) = Chaos::start(scenario.seed, scenario.environment) else {
@@ -218,8 +220,8 @@ fn random_network_faults_give_same_digests() {
     });
 }
 
-/// The variables HATEBEAM_CHAOS_SEED and HATEBEAM_CHAOS_SECONDS set the first seed (default 1) and the duration
-/// (default 3600).
+/// Runs scenarios with consecutive seeds. The environment variables HATEBEAM_CHAOS_SEED and HATEBEAM_CHAOS_SECONDS set
+/// the first seed (default 1) and the duration in seconds (default 3600).
 #[test]
 #[ignore = "takes an hour by default"]
 fn many_random_faults_give_same_digests() {

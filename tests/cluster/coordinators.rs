@@ -1,11 +1,11 @@
-//! Coordinators that stop, are killed, hang, or share an object store.
+//! Tests of coordinators that stop, are killed, hang, or share an object store.
 
 use crate::harness::{Cluster, Store};
 use crate::servers::Server;
 use crate::{WIDTH, one_process};
 
 #[test]
-fn cancelled_run_resumes_under_next_coordinator() {
+fn cancelled_run_resumes_with_next_coordinator() {
     let expected = one_process(&WIDTH);
     let mut cluster = Cluster::start(&["w0"]);
     let name = cluster.submit_name(&WIDTH);
@@ -14,7 +14,7 @@ fn cancelled_run_resumes_under_next_coordinator() {
     let ended = cluster.client(&["wait", "--json"]);
     assert_eq!(ended.status.code(), Some(1));
     assert_eq!(cluster.status().unwrap()["state"], "cancelled");
-    // After an orderly exit by either signal, the next coordinator starts at once.
+    // After a graceful exit by either signal, the next coordinator starts immediately.
     for signal in ["-INT", "-TERM"] {
         cluster.coordinator().signal(signal);
         assert_eq!(cluster.coordinator().wait(), Some(0));
@@ -25,10 +25,10 @@ fn cancelled_run_resumes_under_next_coordinator() {
     cluster.watch().assert_same(&expected);
 }
 
-/// A second coordinator is refused while the first one writes its lease. If the first one hangs, the second one takes
-/// over, and the first one cannot commit anything when it wakes up.
+/// Checks that a second coordinator exits while the first one renews its lease. If the first coordinator hangs, the
+/// second one takes over, and the first one cannot commit anything when it continues.
 #[test]
-fn second_coordinator_takes_over_only_from_one_that_hangs() {
+fn second_coordinator_takes_over_only_if_first_one_hangs() {
     let expected = one_process(&WIDTH);
     let mut cluster = Cluster::start(&["w0"]);
     cluster.submit(&WIDTH);
@@ -51,13 +51,13 @@ fn second_coordinator_takes_over_only_from_one_that_hangs() {
 }
 
 #[test]
-fn cancellation_survives_kill_of_coordinator() {
+fn cancellation_is_kept_when_coordinator_is_killed() {
     let wide = ["--width", "300k"];
     let mut cluster = Cluster::start(&["w0"]);
     let run = cluster.submit_name(&wide);
     cluster.wait_for_depth(5);
     let cancelled = cluster.client(&["cancel", &run]);
-    // The depth is not committed yet.
+    // The depth in progress is not committed yet.
     cluster.coordinator().kill();
     assert!(cancelled.status.success(), "{cancelled:?}");
     cluster.start_coordinator();
@@ -67,12 +67,12 @@ fn cancellation_survives_kill_of_coordinator() {
     assert_eq!(status["state"], "cancelled", "{status}");
     let depth = status["depth"].as_u64().unwrap();
     assert!(depth < 20, "{status}");
-    // A new submission resumes it.
+    // A new submission resumes the run.
     cluster.submit(&wide);
     cluster.wait_for_depth(depth + 1);
 }
 
-/// Garage ignores the conditions of writes.
+/// Uses Garage, which ignores the conditions of writes.
 #[test]
 fn store_without_conditional_writes_needs_single_coordinator() {
     let Some(garage) = Server::garage() else {

@@ -1,4 +1,4 @@
-//! Costs and limits of runs: prices of machines, budgets, and the coordinator's exit when it is idle.
+//! Tests of the costs and limits of runs: prices of machines, budgets, and the coordinator's exit when it is idle.
 
 use crate::harness::{Cluster, RunOutput};
 use crate::metadata::MetadataService;
@@ -7,7 +7,7 @@ use crate::{WIDTH, one_process};
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Asserts the machines of the two workers while the run is in progress.
+/// Asserts that the two workers report the expected machines.
 #[track_caller]
 fn assert_machines(workers: &[Value]) {
     let machine = &workers[0]["machine"];
@@ -48,7 +48,7 @@ fn worker_reads_machine_metadata_and_leaves_before_interruption() {
     assert!(of_depths > 0.0 && of_depths <= total + 1e-9, "{cost}");
     let machines = cost["machines"].as_array().unwrap();
     assert_eq!(machines.len(), 2, "{cost}");
-    // The cost of each is its own price, times the time for which it took part.
+    // The cost of each machine is its own price, multiplied by the time during which it took part.
     for machine in machines {
         let per_hour = machine["machine"]["dollars_per_hour"].as_f64().unwrap();
         let expected = per_hour / 3600.0 * machine["seconds"].as_f64().unwrap();
@@ -60,16 +60,16 @@ fn worker_reads_machine_metadata_and_leaves_before_interruption() {
 }
 
 #[test]
-fn budget_stops_run_within_a_depth_and_a_higher_one_resumes_it() {
+fn budget_stops_run_and_submission_without_budget_resumes_it() {
     let expected = one_process(&WIDTH);
     let budget = [&WIDTH[..], &["--max-cost", "3"]].concat();
     let mut cluster = Cluster::new();
-    // The coordinator and the worker cost a dollar a second together.
+    // The coordinator and the worker together cost a dollar per second.
     cluster.set_coordinator_flags(&["--price-per-hour", "1800"]);
     cluster.start_coordinator();
     cluster.start_worker("w0", &["--threads", "2", "--price-per-hour", "1800"]);
     cluster.submit(&budget);
-    // A submission with other limits does not change those of an open run. One without limits returns the status.
+    // A submission with other limits is refused while the run is open. A submission without limits returns the status.
     let other = cluster.client(&[&["submit"], &WIDTH[..], &["--max-cost", "4"]].concat());
     assert_eq!(other.status.code(), Some(1));
     let error = String::from_utf8(other.stderr).unwrap();
@@ -97,7 +97,8 @@ fn budget_stops_run_within_a_depth_and_a_higher_one_resumes_it() {
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("stopped by --max-cost"), "{text}");
 
-    // The same budget changes nothing. Without one the run resumes, and its cost so far still counts.
+    // A submission with the same budget changes nothing. Without a budget the run resumes, and its cost so far still
+    // counts.
     assert_eq!(cluster.submit(&budget)["state"], "finished");
     assert_eq!(cluster.submit(&WIDTH)["state"], "queued");
     let run = cluster.watch();
@@ -106,7 +107,7 @@ fn budget_stops_run_within_a_depth_and_a_higher_one_resumes_it() {
     assert!(run.end["cost"]["dollars"].as_f64().unwrap() > dollars);
 }
 
-/// Runs `hatebeam limit`. Returns the new status, or the error.
+/// Runs `hatebeam limit`. Returns the new status, or the error message.
 fn limit(cluster: &Cluster, args: &[&str]) -> Result<Value, String> {
     let output = cluster.client(&[&["limit", "--json"], args].concat());
     if output.status.success() {
@@ -116,7 +117,7 @@ fn limit(cluster: &Cluster, args: &[&str]) -> Result<Value, String> {
     }
 }
 
-/// Waits until one of several runs has committed this depth.
+/// Waits until a run has committed the given depth.
 #[track_caller]
 fn wait_for_depth_of(cluster: &Cluster, run: &str, depth: u64) {
     let is_there = || {
@@ -127,14 +128,14 @@ fn wait_for_depth_of(cluster: &Cluster, run: &str, depth: u64) {
     wait_until(is_there, || format!("no depth {depth}: {}", cluster.logs()));
 }
 
-/// Waits for the end of one of several runs and returns its status.
+/// Waits until a run has ended and returns its status.
 fn wait_for_end_of(cluster: &Cluster, run: &str) -> Value {
     let output = cluster.client(&["wait", run, "--json"]);
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]
-fn limits_of_queued_and_open_runs_change() {
+fn limits_of_queued_and_running_runs_can_be_changed() {
     let expected = one_process(&WIDTH);
     let mut cluster = Cluster::new();
     cluster.start_coordinator();
@@ -153,7 +154,7 @@ fn limits_of_queued_and_open_runs_change() {
     cluster.start_worker("w0", &["--threads", "2", "--price-per-hour", "3600"]);
     wait_for_depth_of(&cluster, &first, 1);
     limit(&cluster, &[&first, "--max-cost", "1000"]).unwrap();
-    // An accepted change is in the object store: a kill of the coordinator does not lose it.
+    // An accepted change is in the object store, so it is kept when the coordinator is killed.
     cluster.restart_coordinator();
     let run = RunOutput::parse(&cluster.client(&["watch", &first, "--json", "--quiet"]));
     run.assert_same(&expected);
@@ -175,20 +176,20 @@ fn limits_of_queued_and_open_runs_change() {
 }
 
 #[test]
-fn costs_survive_restart_of_coordinator_and_hours_are_limited() {
+fn costs_continue_after_restart_of_coordinator_and_max_hours_stops_run() {
     let mut cluster = Cluster::new();
     cluster.start_coordinator();
     cluster.start_worker("w0", &["--threads", "1", "--price-per-hour", "3600"]);
     let begin = Instant::now();
-    // 12 seconds.
+    // This limit is 12 seconds.
     cluster.submit(&["--width", "20000", "--max-hours", "0.00333"]);
     cluster.wait_for_depth(3);
     cluster.restart_coordinator();
     let run = cluster.watch();
     let elapsed = begin.elapsed().as_secs_f64();
     assert_eq!(run.end["stopped_by"], "max-hours", "{}", run.end);
-    // A dollar a second, also for the time without a coordinator. The time since the last update before the kill is
-    // missing.
+    // The worker costs a dollar per second, also while there is no coordinator. Only the time between the last update
+    // and the kill is not charged.
     let cost = &run.end["cost"];
     let dollars = cost["dollars"].as_f64().unwrap();
     assert!(
@@ -202,7 +203,7 @@ fn costs_survive_restart_of_coordinator_and_hours_are_limited() {
 #[test]
 fn idle_coordinator_exits() {
     let mut cluster = Cluster::new();
-    // 1.2 seconds.
+    // This idle timeout is 1.2 seconds.
     cluster.set_coordinator_flags(&["--idle-stop", "0.02"]);
     cluster.start_all(&["w0"]);
     let run = cluster.submit_name(&["--width", "500", "--max-depth", "20"]);

@@ -1,4 +1,5 @@
-//! The dashboard of a real coordinator and worker. The dashboard's own tests cover its pages and access rights.
+//! Tests of the dashboard's API with a real coordinator and worker. The tests in the crate `dashboard` cover its pages
+//! and access rights.
 
 use crate::harness::Cluster;
 use crate::program::{TIMEOUT, hatebeam, wait_until};
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// A client of the API.
+/// A client of the dashboard's API.
 struct Api {
     address: String,
 }
@@ -26,7 +27,7 @@ impl Api {
         }
     }
 
-    /// Sends a request and returns the status and the body of the answer.
+    /// Sends a request and returns the status and the body of the response.
     fn request(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -74,7 +75,7 @@ fn submission() -> Value {
 }
 
 #[test]
-fn submission_through_api_runs_and_has_a_game() {
+fn run_submitted_through_api_finishes_and_has_a_game() {
     let mut cluster = Cluster::new();
     let api = Api::start(&mut cluster);
     assert_eq!(api.get("/api/v1/runs"), json!({ "runs": [] }));
@@ -89,7 +90,7 @@ fn submission_through_api_runs_and_has_a_game() {
     let name = run["run"].as_str().unwrap().to_owned();
     cluster.start_worker("w1", &["--threads", "2"]);
 
-    // The stream of events ends with the run.
+    // The event stream ends when the run ends.
     let (status, events) = api.request("GET", &format!("/api/v1/runs/{name}/events"), "");
     assert_eq!(status, 200);
     assert!(events.contains("event: end"), "{events}");
@@ -102,7 +103,7 @@ fn submission_through_api_runs_and_has_a_game() {
     assert_eq!(run["depth"], 40);
     let depths = api.get(&format!("/api/v1/runs/{name}/depths"));
     let depths = depths["depths"].as_array().unwrap();
-    // Depth 0 is the well that the search starts with.
+    // Depth 0 is the well from which the search starts.
     assert_eq!(depths.len(), 41);
     assert_eq!(depths[0]["depth"], 0);
     let status = cluster.status().unwrap();
@@ -124,7 +125,7 @@ fn submission_through_api_runs_and_has_a_game() {
 }
 
 #[test]
-fn drain_through_api_ends_worker() {
+fn drain_through_api_stops_worker() {
     let mut cluster = Cluster::new();
     let api = Api::start(&mut cluster);
     cluster.start_worker("w1", &["--threads", "1"]);
@@ -153,7 +154,7 @@ fn api_refuses_specification_that_coordinator_refuses() {
 }
 
 #[test]
-fn coordinator_refuses_bad_dashboard_address() {
+fn coordinator_refuses_invalid_dashboard_address() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
     for (address, expected) in [
@@ -174,7 +175,7 @@ fn coordinator_refuses_bad_dashboard_address() {
 
 #[test]
 fn coordinator_runs_without_dashboard_if_default_address_is_taken() {
-    // An error means that another process has it already.
+    // Ignores the error, which means that another process already listens there.
     let _taken = TcpListener::bind("127.0.0.1:7880");
     let mut cluster = Cluster::new();
     cluster.default_dashboard = true;

@@ -1,4 +1,4 @@
-//! `hatebeam demo`: its result, and that it leaves no processes or files, however it ends.
+//! Tests of `hatebeam demo`: its result, and that it leaves no processes or files behind, however it ends.
 
 use crate::program::{hatebeam, signal, wait_until};
 use std::fs;
@@ -6,14 +6,15 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// Returns a demo whose temporary files are in `dir`.
+/// Returns a command that runs a demo with its temporary files in `dir`.
 fn demo(dir: &TempDir, args: &[&str]) -> Command {
     let mut command = hatebeam();
     command.arg("demo").args(args).env("TMPDIR", dir.path());
     command
 }
 
-/// Counts the processes whose command line names a folder. The demo's own does not.
+/// Returns the number of processes whose command line contains a folder's path. The command line of the demo itself
+/// does not.
 fn servers_in(dir: &Path) -> usize {
     let name = dir.to_str().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -23,7 +24,7 @@ fn servers_in(dir: &Path) -> usize {
         .count()
 }
 
-/// Starts a demo that is too wide to end by itself, and waits for its servers.
+/// Starts a demo that is too wide to finish during the test, and waits until its servers run.
 fn start(dir: &TempDir) -> Child {
     let mut command = demo(dir, &["--no-play", "--width", "3M"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -40,7 +41,7 @@ fn files_in(dir: &TempDir) -> usize {
 }
 
 #[test]
-fn demo_prints_a_valid_replay_and_leaves_nothing() {
+fn demo_prints_valid_replay_and_leaves_no_processes_or_files() {
     let dir = tempfile::tempdir().unwrap();
     let output = demo(&dir, &["--width", "100", "--exit", "--no-play"]).output();
     let output = output.unwrap();
@@ -59,7 +60,7 @@ fn demo_prints_a_valid_replay_and_leaves_nothing() {
 }
 
 #[test]
-fn folder_named_with_dir_stays() {
+fn demo_keeps_folder_given_with_dir() {
     let dir = tempfile::tempdir().unwrap();
     let kept = dir.path().join("kept");
     let args = ["--width", "50", "--exit", "--dir", kept.to_str().unwrap()];
@@ -74,7 +75,7 @@ fn folder_named_with_dir_stays() {
 }
 
 #[test]
-fn terminated_demo_leaves_nothing() {
+fn terminated_demo_leaves_no_processes_or_files() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = start(&dir);
     signal(&child, "-TERM");
@@ -84,13 +85,13 @@ fn terminated_demo_leaves_nothing() {
 }
 
 #[test]
-fn servers_of_killed_demo_end() {
+fn servers_exit_when_demo_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = start(&dir);
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until(
         || servers_in(dir.path()) == 0,
-        || "the servers do not end".to_owned(),
+        || "the servers do not exit".to_owned(),
     );
 }

@@ -1,4 +1,4 @@
-//! `hatebeam doctor` with a coordinator, an S3 server and an AWS machine.
+//! Tests of `hatebeam doctor` with a coordinator, an S3 server and an AWS machine.
 
 use crate::harness::{Cluster, Store};
 use crate::metadata::MetadataService;
@@ -6,13 +6,13 @@ use crate::program::hatebeam;
 use crate::servers::Server;
 use serde_json::Value;
 
-/// Returns all checks of this name.
+/// Returns all checks with the given name.
 fn checks<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
     let checks = report["checks"].as_array().unwrap().iter();
     checks.filter(|check| check["check"] == name).collect()
 }
 
-/// Returns what the first check of this name has found.
+/// Returns the finding of the first check with the given name.
 #[track_caller]
 fn found<'a>(report: &'a Value, name: &str) -> &'a str {
     checks(report, name)[0]["found"].as_str().unwrap()
@@ -43,7 +43,7 @@ fn doctor_checks_coordinator() {
 }
 
 #[test]
-fn doctor_warns_of_store_without_conditional_writes() {
+fn doctor_warns_about_store_without_conditional_writes() {
     for (server, verdict) in [(Server::moto(), "ok"), (Server::garage(), "warning")] {
         let Some(server) = server else {
             continue;

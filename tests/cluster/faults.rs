@@ -1,4 +1,4 @@
-//! An object store that fails for a while: the run waits, and then continues.
+//! Tests with an object store that fails for a while, during which the run must wait and then continue.
 
 use crate::harness::{Cluster, Store};
 use crate::proxy::{Fault, Proxy};
@@ -21,7 +21,7 @@ pub(crate) const FAULTS: [Fault; 6] = [
 pub(crate) struct FaultyStore {
     proxy: Proxy,
     server: Server,
-    /// Runs the proxy. Dropped after it.
+    /// Runtime on which the proxy runs. It must be dropped after the proxy.
     _runtime: Runtime,
 }
 
@@ -42,18 +42,19 @@ impl FaultyStore {
         Store::s3(&self.server, &self.proxy.endpoint())
     }
 
-    /// Makes the fault happen on all connections.
+    /// Injects the fault on all connections.
     pub(crate) fn fail(&self, fault: Fault) {
         self.proxy.set(fault, usize::MAX);
     }
 
-    /// Ends the fault and returns how often it has happened.
+    /// Stops the fault and returns the number of times that it was injected.
     pub(crate) fn restore(&self) -> usize {
         self.proxy.clear()
     }
 }
 
-/// Starts a cluster of two workers with a run, on a store that can fail.
+/// Starts a cluster of two workers with a store that can fail, and submits a run. Returns `None` if moto is not
+/// installed.
 fn start(args: &[&str]) -> Option<(FaultyStore, Cluster)> {
     let store = FaultyStore::start()?;
     let mut cluster = Cluster::new();
@@ -64,7 +65,7 @@ fn start(args: &[&str]) -> Option<(FaultyStore, Cluster)> {
 }
 
 #[test]
-fn transient_faults_of_store_only_delay_a_run() {
+fn transient_faults_of_store_only_delay_run() {
     let args = [&WIDTH[..], &["--max-depth", "80"]].concat();
     let Some((store, cluster)) = start(&args) else {
         return;
@@ -73,14 +74,14 @@ fn transient_faults_of_store_only_delay_a_run() {
         cluster.wait_for_depth(5 + 5 * at as u64);
         store.fail(fault);
         std::thread::sleep(Duration::from_secs(2));
-        println!("{fault:?} happened {} times", store.restore());
+        println!("{fault:?} was injected {} times", store.restore());
     }
     cluster.watch().assert_same(&one_process(&args));
 }
 
-/// The outage is longer than the retries of any request.
+/// Makes the store unavailable for longer than the retries of any request.
 #[test]
-fn long_outage_of_store_only_delays_a_run() {
+fn long_outage_of_store_only_delays_run() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();
     let Some((store, cluster)) = start(&args) else {
         return;

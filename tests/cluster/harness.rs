@@ -1,4 +1,4 @@
-//! A cluster of real processes on the loopback interface, or on hosts of its own.
+//! A cluster of real processes, either on the loopback interface or each on a separate host.
 
 use crate::hosts::{COORDINATOR, Hosts};
 use crate::program::{self, hatebeam, wait_until};
@@ -22,13 +22,13 @@ impl Process {
         program::signal(&self.child, signal);
     }
 
-    /// Kills the process and waits for its end.
+    /// Kills the process and waits until it has exited.
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
 
-    /// Waits for the end of the process and returns its exit code.
+    /// Waits until the process exits, and returns its exit code.
     #[track_caller]
     pub(crate) fn wait(&mut self) -> Option<i32> {
         let mut status: Option<ExitStatus> = None;
@@ -38,24 +38,24 @@ impl Process {
                 status = self.child.try_wait().unwrap();
                 status.is_some()
             },
-            || format!("the process does not end: {}", read(&log)),
+            || format!("the process does not exit: {}", read(&log)),
         );
         status.and_then(|status| status.code())
     }
 
-    /// Sends SIGINT and asserts that the process ends with exit code 0.
+    /// Sends SIGINT and asserts that the process exits with code 0.
     #[track_caller]
     pub(crate) fn stop(&mut self) {
         self.signal("-INT");
         assert_eq!(self.wait(), Some(0), "{}", self.log());
     }
 
-    /// Returns what the process has printed so far.
+    /// Returns the output of the process so far.
     pub(crate) fn log(&self) -> String {
         read(&self.log)
     }
 
-    /// Waits until the log contains this text.
+    /// Waits until the log contains the given text.
     #[track_caller]
     pub(crate) fn wait_for_log(&self, text: &str) {
         wait_until(
@@ -71,7 +71,7 @@ fn read(log: &Path) -> String {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The process may have ended already.
+        // The process may already have exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -82,7 +82,7 @@ pub(crate) struct Store {
     pub(crate) location: String,
     /// Options that the program needs for this store.
     pub(crate) flags: Vec<String>,
-    /// Variable and value, if the program needs one for this store.
+    /// Name and value of the environment variable for the credentials, if the store needs one.
     pub(crate) credentials: Option<(&'static str, PathBuf)>,
 }
 
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// Returns a prefix in the server's bucket. Requests go to `endpoint`: the server's, or that of a proxy.
+    /// Returns a store with a prefix in the server's bucket. Requests go to `endpoint`, which is the server or a proxy.
     pub(crate) fn s3(server: &Server, endpoint: &str) -> Store {
         let region = server.options().region.unwrap();
         let flags = [
@@ -122,15 +122,15 @@ impl Store {
 /// A cluster: a coordinator, its workers and an object store.
 pub(crate) struct Cluster {
     pub(crate) dir: TempDir,
-    /// Hosts for the coordinator and each worker. Without them, all are on the loopback interface.
+    /// Hosts for the coordinator and each worker. If `None`, all processes are on the loopback interface.
     pub(crate) hosts: Option<Hosts>,
     pub(crate) store: Store,
-    /// Additional variables of the processes.
+    /// Additional environment variables of the processes.
     pub(crate) env: Vec<(String, String)>,
     pub(crate) port: u16,
     pub(crate) lost_after: f64,
     coordinator_flags: Vec<String>,
-    /// Whether the coordinator has a dashboard at the default address. Only one cluster at a time can.
+    /// Whether the coordinator serves a dashboard at the default address. Only one cluster at a time can do so.
     pub(crate) default_dashboard: bool,
     pub(crate) workers: BTreeMap<String, Process>,
     pub(crate) coordinator: Option<Process>,
@@ -138,7 +138,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Returns a cluster with a folder as its object store and without processes.
+    /// Returns a cluster without processes, with a folder as its object store.
     pub(crate) fn new() -> Cluster {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::folder(&dir.path().join("store"));
@@ -157,14 +157,14 @@ impl Cluster {
         }
     }
 
-    /// Starts a cluster with a coordinator and workers of one thread with these names.
+    /// Starts a cluster with a coordinator, and workers with the given names and one thread each.
     pub(crate) fn start(workers: &[&str]) -> Cluster {
         let mut cluster = Cluster::new();
         cluster.start_all(workers);
         cluster
     }
 
-    /// Starts the coordinator, and workers of one thread with these names.
+    /// Starts the coordinator, and workers with the given names and one thread each.
     pub(crate) fn start_all(&mut self, workers: &[&str]) {
         self.start_coordinator();
         for name in workers {
@@ -172,12 +172,12 @@ impl Cluster {
         }
     }
 
-    /// Sets the options with which coordinators are started from now on.
+    /// Sets the options for coordinators that are started later.
     pub(crate) fn set_coordinator_flags(&mut self, flags: &[&str]) {
         self.coordinator_flags = flags.iter().map(|&flag| flag.to_owned()).collect();
     }
 
-    /// Starts a process. Its output goes to a file.
+    /// Starts a process that writes its output to a file.
     pub(crate) fn spawn(&mut self, mut command: Command) -> Process {
         self.started += 1;
         let log = self.dir.path().join(format!("log-{}", self.started));
@@ -188,7 +188,7 @@ impl Cluster {
         Process { child, log }
     }
 
-    /// Returns a command that runs the program on this host.
+    /// Returns a command that runs the program on the given host.
     fn program(&self, host: &str) -> Command {
         let Some(hosts) = &self.hosts else {
             return hatebeam();
@@ -236,7 +236,7 @@ impl Cluster {
         self.coordinator.as_mut().unwrap()
     }
 
-    /// Kills the coordinator and starts another one in its place.
+    /// Kills the coordinator and starts another one at the same address.
     pub(crate) fn restart_coordinator(&mut self) {
         self.coordinator().kill();
         self.start_coordinator();
@@ -268,7 +268,7 @@ impl Cluster {
         format!("http://{host}:{}", self.port)
     }
 
-    /// Runs a client command to its end.
+    /// Runs a client command and waits until it exits.
     pub(crate) fn client(&self, args: &[&str]) -> Output {
         let mut command = self.program(COORDINATOR);
         command.args(args).args(["--coordinator", &self.uri()]);
@@ -289,7 +289,7 @@ impl Cluster {
         self.submit(args)["run"].as_str().unwrap().to_owned()
     }
 
-    /// Returns the status of the only run. Returns `None` without a run or a coordinator.
+    /// Returns the status of the only run, or `None` if there is no run or no coordinator.
     pub(crate) fn status(&self) -> Option<Value> {
         let output = self.client(&["status", "--json"]);
         let status: Value = serde_json::from_slice(&output.stdout).ok()?;
@@ -303,7 +303,7 @@ impl Cluster {
         status["workers"].as_array().unwrap().clone()
     }
 
-    /// Waits until the only run has committed this depth.
+    /// Waits until the only run has committed the given depth.
     #[track_caller]
     pub(crate) fn wait_for_depth(&self, depth: u64) {
         let is_there = |run: Value| run["depth"].as_u64() >= Some(depth);
@@ -313,18 +313,18 @@ impl Cluster {
         );
     }
 
-    /// Returns the folder of a run, in a store that is a folder.
+    /// Returns the folder of a run. The store must be a folder.
     pub(crate) fn run_folder(&self, run: &str) -> PathBuf {
         Path::new(&self.store.location).join("runs").join(run)
     }
 
-    /// Returns the manifest of a run, from a store that is a folder.
+    /// Returns the manifest of a run. The store must be a folder.
     pub(crate) fn manifest(&self, run: &str) -> Value {
         let manifest = fs::read(self.run_folder(run).join("manifest.json")).unwrap();
         serde_json::from_slice(&manifest).unwrap()
     }
 
-    /// Asserts that the folder of a run has the tables that the manifest names, and no other ones.
+    /// Asserts that the folder of a run contains exactly the tables that the manifest references.
     #[track_caller]
     pub(crate) fn assert_no_unreferenced_tables(&self, run: &str) {
         let folder = self.run_folder(run);
@@ -337,7 +337,7 @@ impl Cluster {
             let keys = tables.as_array().unwrap().iter();
             named.extend(keys.map(|table| folder.join(table["key"].as_str().unwrap())));
         }
-        // Garbage is collected after the manifest says that the run has ended.
+        // Garbage is collected after the manifest has recorded the end of the run.
         let patience = Instant::now() + Duration::from_secs(30);
         let mut found = tables_in(&folder);
         while found != named && Instant::now() < patience {
@@ -369,7 +369,7 @@ impl Cluster {
     }
 }
 
-/// The output of a run: a line of JSON for each depth, and one at the end.
+/// Output of a run: a JSON object for each depth, and one for the end.
 #[derive(Debug)]
 pub(crate) struct RunOutput {
     pub(crate) depths: BTreeMap<u64, Value>,
@@ -425,7 +425,7 @@ impl RunOutput {
     }
 }
 
-/// Returns the objects with tables in a run's folder. A folder that disappears meanwhile has none.
+/// Returns the objects with tables in a run's folder. Ignores folders that are deleted meanwhile.
 fn tables_in(folder: &Path) -> BTreeSet<PathBuf> {
     let entries = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

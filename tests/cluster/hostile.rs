@@ -1,4 +1,4 @@
-//! Invalid messages of peers, workers and clients: each is refused with a clear error, and the run continues.
+//! Tests that invalid messages from peers, workers and clients are refused with a clear error while the run continues.
 
 use crate::harness::Cluster;
 use crate::{WIDTH, one_process};
@@ -34,7 +34,7 @@ async fn send(uri: &str, messages: Vec<v1::SendRequest>) -> Status {
     }
 }
 
-/// The addresses of a cluster of two workers, w0 and w1, and its run.
+/// A cluster of two workers, w0 and w1, that receives the messages, and its run.
 struct Target {
     /// Address of w0.
     worker: String,
@@ -115,7 +115,8 @@ impl Target {
         assert_eq!(status.code(), Code::NotFound, "{status}");
     }
 
-    /// A worker of another version, one without a name, and one that does not introduce itself.
+    /// Checks that the coordinator refuses a worker with another version, one without a name, and one whose first
+    /// message is not `Hello`.
     async fn coordinator_refuses_invalid_workers(&self) {
         let other_version = v1::Hello {
             name: "x".to_owned(),
@@ -143,8 +144,8 @@ impl Target {
         }
     }
 
-    /// Sends children to the depth that is being expanded. The depth can end before a message arrives, so each kind is
-    /// repeated until it is refused for the right reason.
+    /// Sends invalid children for the depth in progress. That depth can end before a message arrives, so this repeats
+    /// each kind of stream until it is refused for the right reason.
     async fn worker_refuses_invalid_children(&self) {
         let mut client = RunsClient::new(connect(&self.coordinator).await);
         let mut kinds = invalid_streams();
@@ -175,7 +176,7 @@ impl Target {
             .filter(|kind| !kind.is_refused)
             .map(|kind| kind.name)
             .collect();
-        panic!("never refused with the right error: {accepted:?}");
+        panic!("streams were never refused with the right error: {accepted:?}");
     }
 }
 
@@ -190,7 +191,7 @@ fn first_message(header: v1::StreamHeader) -> v1::SendRequest {
 struct InvalidStream {
     name: &'static str,
     from: &'static str,
-    /// Another run than the one in progress.
+    /// Name of a run other than the one in progress.
     run: Option<&'static str>,
     batch: Option<Vec<u8>>,
     code: Code,
@@ -221,7 +222,7 @@ fn invalid_streams() -> [InvalidStream; 5] {
         lines: 0,
         hint: 0,
     };
-    // With this number of wells, at least one is in a shard of the other worker.
+    // There are enough wells that at least one belongs to a shard of the other worker.
     let many: Vec<Node> = (1..64u16)
         .map(|row| {
             let mut rows = [0; 16];

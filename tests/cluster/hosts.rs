@@ -1,9 +1,9 @@
-//! Several hosts on one machine: network namespaces, each connected to a bridge.
+//! Several hosts on one machine. Each host is a network namespace that is connected to a bridge.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Name of the host of the coordinator and the clients.
+/// Name of the host on which the coordinator and the clients run.
 pub(crate) const COORDINATOR: &str = "c";
 
 /// Hosts and their network. Dropping the value deletes them.
@@ -14,8 +14,8 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Creates hosts for a coordinator and these workers. If this machine does not allow it, prints that the test is
-    /// skipped, and returns `None`.
+    /// Creates hosts for a coordinator and the given workers. If network namespaces cannot be created, prints that the
+    /// test is skipped and returns `None`.
     pub(crate) fn new(workers: &[&str]) -> Option<Hosts> {
         static CREATED: AtomicU32 = AtomicU32::new(0);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
@@ -73,9 +73,9 @@ impl Hosts {
         command
     }
 
-    /// Drops what one host sends to another. The other direction still works.
+    /// Drops the packets that one host sends to another. The opposite direction still works.
     pub(crate) fn cut_one_way(&self, from: &str, to: &str) {
-        // No host has this link-layer address: the frames get lost without an error.
+        // No host has this link-layer address, so the frames are lost without an error.
         let (host, address) = (self.namespace(from), self.address(to));
         let nowhere = [
             "lladdr",
@@ -108,7 +108,8 @@ impl Hosts {
         ip(&["-n", &self.namespace(name), "link", "set", "net", state]).unwrap();
     }
 
-    /// Limits the rate of what a host sends, and queues at most `latency` of it. Returns whether this machine can.
+    /// Limits the rate at which a host sends, with a queue of at most `latency`. Returns whether this machine supports
+    /// the limit.
     pub(crate) fn slow(&self, name: &str, rate: &str, latency: &str) -> bool {
         let mut command = self.command(name);
         command.args(["tc", "qdisc", "replace", "dev", "net", "root", "tbf"]);
@@ -118,7 +119,7 @@ impl Hosts {
             .is_ok()
     }
 
-    /// Drops this number of every thousand packets that a host sends. Returns whether this machine can.
+    /// Drops `per_thousand` of every thousand packets that a host sends. Returns whether this machine supports this.
     pub(crate) fn lose(&self, name: &str, per_thousand: u32) -> bool {
         let chain = "type filter hook output priority 0;";
         let rule = format!("numgen random mod 1000 < {per_thousand} drop;");
@@ -145,7 +146,7 @@ fn ip(args: &[&str]) -> Result<(), String> {
     run(command)
 }
 
-/// Runs a command to its end. An error has the command and what it has printed.
+/// Runs a command and waits until it exits. An error contains the command and its standard error.
 fn run(mut command: Command) -> Result<(), String> {
     let output = command
         .output()

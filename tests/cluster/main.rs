@@ -1,8 +1,8 @@
-//! Clusters of real processes and sockets. Whatever happens to them, the result is the same, bit for bit, as that of a
-//! single process.
+//! Tests of clusters of real processes and sockets. Whatever faults a cluster has, its result must equal the result of
+//! a single process, bit for bit.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)] // helpers of tests
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 mod browser;
 mod chaos;
@@ -33,7 +33,7 @@ use program::hatebeam;
 use std::fs;
 use support::{proxy, servers};
 
-/// A run of a few seconds.
+/// Width of a run that takes a few seconds.
 const WIDTH: [&str; 2] = ["--width", "2000"];
 
 /// Runs the search in one process.
@@ -81,7 +81,7 @@ fn any_number_of_workers_threads_and_shards_gives_same_digests() {
 }
 
 #[test]
-fn keep_every_third_depth_leaves_its_tables_only_and_same_digests() {
+fn keep_3_leaves_tables_of_every_third_depth_and_same_digests() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();
     let keep_third = [&args[..], &["--keep", "3"]].concat();
     let expected = one_process(&keep_third);
@@ -101,7 +101,7 @@ fn keep_every_third_depth_leaves_its_tables_only_and_same_digests() {
     assert_eq!(kept, expected);
 }
 
-/// Other machines cannot call 0.0.0.0.
+/// Checks that the worker refuses to advertise 0.0.0.0, to which other machines cannot connect.
 #[test]
 fn worker_on_all_interfaces_needs_an_advertised_address() {
     let mut command = hatebeam();

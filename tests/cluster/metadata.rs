@@ -1,4 +1,4 @@
-//! A fake of the metadata service of AWS machines, version 2. It refuses requests without a session.
+//! A fake of AWS's instance metadata service, version 2. It refuses requests without a session token.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SESSION: &str = "a-session";
 
-/// The service of a spot machine.
+/// Metadata service of a spot machine.
 pub(crate) struct MetadataService {
     pub(crate) endpoint: String,
     state: Arc<State>,
@@ -15,9 +15,9 @@ pub(crate) struct MetadataService {
 
 #[derive(Default)]
 struct State {
-    /// Whether AWS has announced that it reclaims the machine.
+    /// Whether the service announces that AWS will reclaim the machine.
     is_interrupted: AtomicBool,
-    /// Number of requests without a session.
+    /// Number of requests without a session token.
     refused: AtomicUsize,
 }
 
@@ -36,19 +36,19 @@ impl MetadataService {
         MetadataService { endpoint, state }
     }
 
-    /// Announces that AWS reclaims the machine.
+    /// Announces that AWS will reclaim the machine.
     pub(crate) fn interrupt(&self) {
         self.state.is_interrupted.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the number of requests without a session.
+    /// Returns the number of requests without a session token.
     pub(crate) fn refused(&self) -> usize {
         self.state.refused.load(Ordering::Relaxed)
     }
 }
 
 impl State {
-    /// Answers all requests of a connection.
+    /// Answers all requests on a connection.
     fn serve(&self, stream: &TcpStream) {
         let mut reader = BufReader::new(stream);
         while let Some(request) = Request::read(&mut reader) {
@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    /// Returns the status and the body of the answer.
+    /// Returns the status and the body of the response.
     fn answer(&self, request: &Request, opens_session: bool) -> (&'static str, &'static str) {
         if request.method == "PUT" && request.path == "/latest/api/token" && opens_session {
             return ("200 OK", SESSION);
@@ -118,7 +118,7 @@ impl Request {
         })
     }
 
-    /// Returns the value of a header by its name in lower case.
+    /// Returns the value of a header. `name` is in lower case.
     fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(known, _)| known == name);

@@ -1,4 +1,4 @@
-//! Metrics of real processes: exactly the documented ones, in the right format, with the right values.
+//! Tests that real processes export exactly the documented metrics, in the right format and with the right values.
 
 use crate::harness::{Cluster, Process, RunOutput};
 use crate::program::{TIMEOUT, hatebeam, wait_until};
@@ -34,7 +34,7 @@ fn url_of(process: &Process) -> String {
     url[..end.unwrap_or(url.len())].to_owned()
 }
 
-/// The metrics of a process.
+/// Metrics of a process at one time.
 #[derive(Default)]
 struct Scrape {
     /// Kinds by family.
@@ -49,12 +49,14 @@ impl Scrape {
         Scrape::parse(&get(&url_of(process)))
     }
 
-    /// Parses the OpenMetrics format. Asserts that each family comes once, with help, kind and unit before its series,
-    /// that no series comes twice, and that there is an end.
+    /// Parses the OpenMetrics format. Asserts that each family occurs once, with its help, kind and unit before its
+    /// series; that no series occurs twice; and that the text ends with `# EOF`.
     #[track_caller]
     fn parse(text: &str) -> Scrape {
         let mut scrape = Scrape::default();
-        let text = text.strip_suffix("# EOF\n").expect("no end");
+        let text = text
+            .strip_suffix("# EOF\n")
+            .expect("the text ends with # EOF");
         let mut family = String::new();
         for line in text.lines() {
             let words: Vec<&str> = line.splitn(4, ' ').collect();
@@ -66,7 +68,7 @@ impl Scrape {
                 ["#", "TYPE", name, kind] => {
                     assert_eq!(name, family, "{line}");
                     let before = scrape.kinds.insert(family.clone(), kind.to_owned());
-                    assert_eq!(before, None, "{family} comes twice");
+                    assert_eq!(before, None, "{family} occurs twice");
                 }
                 ["#", "UNIT", name, unit] => {
                     assert_eq!(name, family, "{line}");
@@ -78,14 +80,14 @@ impl Scrape {
         scrape
     }
 
-    /// Parses the value of a series of this family.
+    /// Parses a line with the value of a series of the given family.
     #[track_caller]
     fn parse_sample(&mut self, family: &str, line: &str) {
         let (series, value) = line.rsplit_once(' ').unwrap();
         let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
         assert!(labels.ends_with('}'), "{line}");
         let suffix = name.strip_prefix(family);
-        let suffix = suffix.unwrap_or_else(|| panic!("{line} is not of {family}"));
+        let suffix = suffix.unwrap_or_else(|| panic!("{line} does not belong to {family}"));
         let expected: &[&str] = match self.kinds[family].as_str() {
             "counter" => &["_total"],
             "gauge" => &[""],
@@ -96,10 +98,10 @@ impl Scrape {
         let value: f64 = value.parse().unwrap();
         assert!(value.is_finite() && value >= 0.0, "{line}");
         let before = self.values.insert(series.to_owned(), value);
-        assert_eq!(before, None, "{line} comes twice");
+        assert_eq!(before, None, "{line} occurs twice");
     }
 
-    /// Returns the value of a series, named without the common prefix.
+    /// Returns the value of a series. `series` lacks the prefix `hatebeam_`.
     #[track_caller]
     fn value(&self, series: &str) -> f64 {
         let value = self.values.get(&format!("hatebeam_{series}"));
@@ -120,7 +122,8 @@ impl Scrape {
         }
     }
 
-    /// Asserts that the families are those under these headings of docs/metrics.md, and that each has a value.
+    /// Asserts that the families are exactly those under the given headings of docs/metrics.md, and that each has a
+    /// value.
     #[track_caller]
     fn assert_documented(&self, headings: &[&str]) {
         let page = include_str!("../../docs/metrics.md");
@@ -154,7 +157,7 @@ impl Scrape {
     }
 }
 
-/// Returns the sum of a field of all depths.
+/// Returns the sum of a field over all depths.
 fn sum_of(run: &RunOutput, key: &str) -> f64 {
     let numbers = run
         .depths
@@ -175,7 +178,7 @@ fn metrics_of_cluster_are_documented_and_agree_with_run() {
     for worker in ["w0", "w1"] {
         cluster.start_worker(worker, &[&["--threads", "1"][..], &METRICS].concat());
     }
-    // Before the first run, every family but the run's name has a value.
+    // Before the first run, every family except `run_info` has a value.
     let idle = Scrape::of(cluster.coordinator());
     assert_eq!(idle.value("run_depth"), 0.0);
     let is_info = |series: &String| series.starts_with("hatebeam_run_info");
@@ -187,13 +190,13 @@ fn metrics_of_cluster_are_documented_and_agree_with_run() {
     let coordinator = Scrape::of(cluster.coordinator());
     assert_run(&coordinator, &run);
     assert_coordinator(&coordinator, &run);
-    // At this width no depth is repeated. That makes all numbers exact.
+    // At this width no depth is repeated, so all numbers are exact.
     assert_eq!(coordinator.value("coordinator_depth_repeats_total"), 0.0);
     let workers = ["w0", "w1"].map(|name| Scrape::of(&cluster.workers[name]));
     assert_workers(&workers, &run);
 }
 
-/// Asserts the coordinator's metrics of the run.
+/// Asserts the values of the coordinator's metrics for the run.
 #[track_caller]
 fn assert_run(coordinator: &Scrape, run: &RunOutput) {
     let name = run.end["run"].as_str().unwrap();
@@ -211,17 +214,17 @@ fn assert_run(coordinator: &Scrape, run: &RunOutput) {
         ("run_width_wells", 2000.0),
         ("run_best_lines", run.end["best_lines"].as_f64().unwrap()),
         ("run_children_total", sum_of(run, "children")),
-        // Depth 0 was not searched.
+        // Depth 0 is the start and is not searched.
         ("run_depths_total", depths),
         ("run_depth_seconds_count", depths),
     ]);
     coordinator.assert_positive(["run_stored_bytes", "run_searched_seconds"]);
 }
 
-/// Asserts the coordinator's other metrics.
+/// Asserts the values of the coordinator's other metrics.
 #[track_caller]
 fn assert_coordinator(coordinator: &Scrape, run: &RunOutput) {
-    // The wells of the last depth are expanded, too. No child of theirs is alive.
+    // The wells of the last depth are also expanded, but all of their children are game over.
     let expanded = last_depth(run) + 1.0;
     coordinator.assert_values([
         ("coordinator_runs{state=\"finished\"}", 1.0),
@@ -296,7 +299,7 @@ fn assert_workers(workers: &[Scrape], run: &RunOutput) {
     ] {
         assert_eq!(sum(sent), sum(received), "{sent}");
     }
-    // Workers write tables only, locally and then to the object store. The coordinator writes the manifests.
+    // Workers write only tables, first locally and then to the object store. The coordinator writes the manifests.
     let written = sum("worker_tables_written_bytes_total");
     assert_eq!(written, sum("objects_sent_bytes_total"));
     assert_eq!(written, sum_of(run, "bytes"));
@@ -321,7 +324,7 @@ fn metrics_of_local_run_are_documented_and_consistent() {
     let mut cluster = Cluster::new();
     let state = cluster.dir.path().join("state");
     let mut command = hatebeam();
-    // Wide enough to last for a few scrapes.
+    // The run is wide enough that several scrapes are possible before it ends.
     command.args(["run", "--width", "100k", "--log-format", "json", "--state"]);
     command.arg(&state).args(METRICS);
     let process = cluster.spawn(command);
@@ -360,7 +363,7 @@ fn metrics_of_local_run_are_documented_and_consistent() {
 }
 
 #[test]
-fn metrics_on_other_interfaces_need_insecure_bind() {
+fn metrics_on_non_loopback_address_need_insecure_bind() {
     let dir = tempfile::tempdir().unwrap();
     let store = dir.path().join("store").display().to_string();
     let state = dir.path().join("state").display().to_string();
@@ -373,7 +376,7 @@ fn metrics_on_other_interfaces_need_insecure_bind() {
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(error.contains("--insecure-bind"), "{error}");
-        // It is refused before anything is created.
+        // The command is refused before it creates any files.
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
     let mut run = hatebeam();
@@ -384,7 +387,7 @@ fn metrics_on_other_interfaces_need_insecure_bind() {
 }
 
 #[test]
-fn metrics_at_a_taken_address_are_refused() {
+fn metrics_address_in_use_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();

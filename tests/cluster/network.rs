@@ -1,4 +1,4 @@
-//! Faults of the network between several hosts.
+//! Tests of faults in the network between several hosts.
 
 use crate::harness::Cluster;
 use crate::hosts::{COORDINATOR, Hosts};
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 const WORKERS: [&str; 3] = ["w0", "w1", "w2"];
 
-/// Starts a coordinator and three workers, each on a host of its own, and a run. Returns `None` if this machine cannot.
+/// Starts a coordinator and three workers, each on a separate host, and submits a run. Returns `None` if this machine
+/// cannot create the hosts.
 fn start(args: &[&str]) -> Option<Cluster> {
     let mut cluster = Cluster::new();
     cluster.hosts = Some(Hosts::new(&WORKERS)?);
@@ -36,7 +37,7 @@ fn wait_for_workers(cluster: &Cluster, expected: &[&str]) {
     wait_until(are_there, || format!("{:?}", cluster.worker_status()));
 }
 
-/// The coordinator can reach all workers, but one worker cannot reach another one.
+/// Cuts the connection from one worker to another, while both still reach the coordinator.
 #[test]
 fn one_way_cut_between_workers_quarantines_one_of_them() {
     let args = [&WIDTH[..], &["--max-depth", "60"]].concat();
@@ -59,7 +60,7 @@ fn one_way_cut_between_workers_quarantines_one_of_them() {
 }
 
 #[test]
-fn unplugged_worker_is_lost_and_joins_again() {
+fn unplugged_worker_is_lost_and_rejoins() {
     let Some(cluster) = start(&WIDTH) else {
         return;
     };
@@ -73,7 +74,7 @@ fn unplugged_worker_is_lost_and_joins_again() {
     wait_for_workers(&cluster, &WORKERS);
 }
 
-/// The coordinator and all workers lose each other.
+/// Disconnects the coordinator from all workers.
 #[test]
 fn run_resumes_after_coordinator_was_unplugged() {
     let Some(cluster) = start(&WIDTH) else {

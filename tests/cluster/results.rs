@@ -1,4 +1,5 @@
-//! The files of the best game: in the object store, pulled from it, and of a run in progress.
+//! Tests of the best game's files in the object store, of `hatebeam replays pull`, and of the best game of a run in
+//! progress.
 
 use crate::WIDTH;
 use crate::harness::{Cluster, RunOutput};
@@ -20,12 +21,12 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The files of a game.
+/// Result files of a game.
 #[derive(Debug, PartialEq)]
 struct GameFiles {
-    /// Name of all files, without their extensions.
+    /// Common name of the files without their extensions.
     stem: String,
-    /// Contents by extension.
+    /// Contents of each file by extension.
     contents: BTreeMap<String, Vec<u8>>,
 }
 
@@ -54,7 +55,7 @@ impl GameFiles {
     }
 }
 
-/// A finished run in an object store. Its cluster has stopped.
+/// A finished run in the object store of a cluster that has stopped.
 struct StoredRun {
     cluster: Cluster,
     name: String,
@@ -98,7 +99,7 @@ impl StoredRun {
 }
 
 #[test]
-fn finished_run_has_five_files_and_pull_returns_them() {
+fn finished_run_has_five_files_and_pull_downloads_them() {
     let run = StoredRun::search();
     let score = run.score();
     let (lines, pieces) = (&run.output.end["best_lines"], &run.output.end["pieces"]);
@@ -158,10 +159,10 @@ fn finished_run_has_five_files_and_pull_returns_them() {
 }
 
 #[test]
-fn pull_verifies_manifest_and_works_without_named_files() {
+fn pull_verifies_score_and_works_if_manifest_names_no_files() {
     let run = StoredRun::search();
     let stored = GameFiles::read(&run.replays());
-    // Manifests of the first version lack these fields.
+    // Manifests written by the first version lack these fields.
     let mut manifest = run.cluster.manifest(&run.name);
     let result = manifest["result"].as_object_mut().unwrap();
     for field in ["depth", "ended_ms", "files"] {
@@ -171,7 +172,7 @@ fn pull_verifies_manifest_and_works_without_named_files() {
     assert_eq!(run.pull(&["--best"]).stdout, stored.contents["txt"]);
     let film = run.pull(&["--best", "--format", "json"]);
     assert_eq!(film.stdout, stored.contents["json"]);
-    // A manifest with another score than its replay.
+    // The manifest's score differs from the score of its replay.
     manifest["result"]["lines"] = 999.into();
     run.write_manifest(&manifest);
     let refused = run.pull(&["--best"]);
@@ -186,7 +187,7 @@ fn so_far(cluster: &Cluster, args: &[&str]) -> Output {
 }
 
 #[test]
-fn run_in_progress_has_a_best_game_and_games_of_its_depths() {
+fn best_game_and_game_through_depth_are_available_while_run_is_in_progress() {
     let cluster = Cluster::start(&["w0"]);
     let run = cluster.submit_name(&["--width", "20k"]);
     cluster.wait_for_depth(12);
@@ -201,7 +202,7 @@ fn run_in_progress_has_a_best_game_and_games_of_its_depths() {
     let film = so_far(&cluster, &["--depth", "10", "--format", "json"]);
     let film: Value = serde_json::from_slice(&film.stdout).unwrap();
     assert!(film["turns"].as_array().unwrap().len() > 10);
-    // It leads through the best well of that depth.
+    // The game leads through the best well of that depth.
     let manifest = cluster.manifest(&run);
     let best_well = &manifest["depths"][10]["record"]["best_well"];
     assert_eq!(&film["turns"][10]["well"], best_well);
@@ -214,7 +215,7 @@ fn run_in_progress_has_a_best_game_and_games_of_its_depths() {
 }
 
 #[test]
-fn run_that_keeps_last_depth_has_no_game() {
+fn run_that_keeps_only_last_depth_has_no_game() {
     let cluster = Cluster::start(&["w0"]);
     cluster.submit(&[&WIDTH[..], &["--keep", "last"]].concat());
     cluster.watch();

@@ -1,4 +1,4 @@
-//! The gRPC services of a coordinator for other tools: health and reflection.
+//! Tests of the coordinator's gRPC services for other tools: health and reflection.
 
 use crate::harness::Cluster;
 use hatebeam_net::{self as net, Limits};
@@ -17,7 +17,7 @@ async fn connect(cluster: &Cluster) -> Channel {
 }
 
 #[tokio::test]
-async fn health_service_knows_public_services() {
+async fn health_service_reports_public_services() {
     let cluster = Cluster::start(&[]);
     let mut health = HealthClient::new(connect(&cluster).await);
     let request = |service: &str| HealthCheckRequest {
@@ -52,7 +52,7 @@ async fn reflection_service_describes_public_services() {
     };
     let MessageResponse::ListServicesResponse(ListServiceResponse { service }) = next().await
     else {
-        panic!("no list of services");
+        panic!("the answer is not a list of services");
     };
     let names: Vec<String> = service.into_iter().map(|service| service.name).collect();
     for name in [
@@ -62,11 +62,11 @@ async fn reflection_service_describes_public_services() {
     ] {
         assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
     }
-    // Workers serve it, not the coordinator.
+    // The service `Peers` is not listed, because only workers serve it.
     let peers = "hatebeam.v1.Peers".to_owned();
     assert!(!names.contains(&peers), "{names:?}");
     let MessageResponse::FileDescriptorResponse(files) = next().await else {
-        panic!("no file");
+        panic!("the answer is not a file descriptor");
     };
     assert!(!files.file_descriptor_proto.is_empty());
 }

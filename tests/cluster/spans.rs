@@ -1,4 +1,5 @@
-//! The spans of log lines: run, epoch, depth and table. With the feature `otlp`, a collector receives them.
+//! Tests of the spans of log lines: run, epoch, depth and table. The feature `otlp` adds tests in which a collector
+//! receives the spans.
 
 use crate::harness::{Cluster, Process};
 use crate::program::hatebeam;
@@ -7,15 +8,15 @@ use std::collections::BTreeSet;
 
 const RUN: [&str; 6] = ["--width", "5000", "--max-depth", "30", "--shards", "8"];
 
-/// Returns the lines of a JSON log with this message. Ignores lines of output.
+/// Returns the lines of a JSON log that have the given message. Ignores other output.
 fn lines(log: &str, message: &str) -> Vec<Value> {
     let lines = log.lines().filter(|line| line.starts_with('{'));
     let lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["message"] == message).collect()
 }
 
-/// Returns the spans around a log line, from the outside in: the name of each, and its field of the same name; of a
-/// table, its shard.
+/// Returns the spans around a log line, the outermost first. Each consists of the span's name and the value of the
+/// field with the same name, or of the field `shard` for a table.
 fn spans(line: &Value) -> Vec<(String, Value)> {
     let spans = line["spans"].as_array().unwrap_or_else(|| panic!("{line}"));
     let pair = |span: &Value| {
@@ -31,7 +32,7 @@ fn names(line: &Value) -> Vec<String> {
 }
 
 #[test]
-fn log_lines_of_cluster_name_run_epoch_depth_and_table() {
+fn log_lines_of_cluster_contain_run_epoch_depth_and_table() {
     let mut cluster = Cluster::new();
     cluster.env = vec![("HATEBEAM_LOG".to_owned(), "hatebeam=debug,info".to_owned())];
     let json = ["--log-format", "json"];
@@ -40,7 +41,7 @@ fn log_lines_of_cluster_name_run_epoch_depth_and_table() {
     cluster.start_worker("w0", &[&["--threads", "2"][..], &json].concat());
     let name = cluster.submit_name(&RUN);
     cluster.wait_for_depth(3);
-    // This worker fetches the tables of its shards.
+    // The new worker fetches the tables of its shards.
     cluster.start_worker("w1", &[&["--threads", "2"][..], &json].concat());
     cluster.watch();
 
@@ -82,7 +83,7 @@ fn log_lines_of_cluster_name_run_epoch_depth_and_table() {
 }
 
 #[test]
-fn log_lines_of_local_run_name_run_and_depth() {
+fn log_lines_of_local_run_contain_run_and_depth() {
     let dir = tempfile::tempdir().unwrap();
     let log = |format: &str| {
         let mut command = hatebeam();
@@ -129,7 +130,7 @@ mod otlp {
     use tonic::transport::server::TcpIncoming;
     use tonic::{Request, Response, Status};
 
-    /// A collector that keeps all spans, each with the name of its service.
+    /// A collector that stores all received spans, each with the name of its service.
     #[derive(Clone, Default)]
     struct Collector(Arc<Mutex<Vec<(String, Span)>>>);
 
@@ -161,7 +162,7 @@ mod otlp {
         }
     }
 
-    /// A collector that serves until the value is dropped.
+    /// A collector that runs until the value is dropped.
     struct Running {
         collector: Collector,
         url: String,
@@ -186,7 +187,7 @@ mod otlp {
             }
         }
 
-        /// Returns the spans of a service with this name.
+        /// Returns the spans of a service that have the given name.
         fn spans(&self, service: &str, name: &str) -> Vec<Span> {
             let received = self.collector.0.lock().unwrap();
             let spans = received.iter();
@@ -197,7 +198,7 @@ mod otlp {
         }
     }
 
-    /// Searches a small run and sends its spans to this URL.
+    /// Searches a small run and sends its spans to the given URL.
     fn run(url: &str) -> Output {
         let dir = tempfile::tempdir().unwrap();
         let mut command = hatebeam();
@@ -206,7 +207,7 @@ mod otlp {
         command.output().unwrap()
     }
 
-    /// Asserts that each span has one of these as its parent.
+    /// Asserts that the parent of each span is in `parents`.
     #[track_caller]
     fn assert_inside(spans: &[Span], parents: &[Span]) {
         for span in spans {
@@ -221,7 +222,7 @@ mod otlp {
         let output = run(&collector.url);
         assert!(output.status.success(), "{output:?}");
         let [run] = &collector.spans("hatebeam-run", "run")[..] else {
-            panic!("not exactly one run");
+            panic!("there is not exactly one span of a run");
         };
         assert!(attribute(&run.attributes, "run").starts_with("patterns-500-"));
         let depths = collector.spans("hatebeam-run", "depth");
@@ -247,7 +248,7 @@ mod otlp {
         cluster.start_all(&["w0"]);
         let name = cluster.submit_name(&RUN);
         cluster.watch();
-        // Both send the remaining spans when they exit.
+        // Each process sends its remaining spans when it exits.
         cluster.workers.remove("w0").unwrap().stop();
         cluster.coordinator().stop();
         for service in ["hatebeam-coordinator", "hatebeam-worker"] {
@@ -265,14 +266,14 @@ mod otlp {
     }
 
     #[test]
-    fn unreachable_collector_does_not_delay_a_run() {
+    fn unreachable_collector_does_not_delay_run() {
         let begin = Instant::now();
         assert!(run("http://127.0.0.1:1").status.success());
         assert!(begin.elapsed() < Duration::from_secs(60));
     }
 
     #[test]
-    fn collector_url_needs_http() {
+    fn collector_url_must_begin_with_http() {
         let refused = run("ftp://127.0.0.1");
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     }

@@ -1,4 +1,4 @@
-//! Runs read from the object store, without a coordinator.
+//! Tests of commands that read runs from the object store without a coordinator.
 
 use crate::WIDTH;
 use crate::harness::{Cluster, RunOutput};
@@ -17,7 +17,7 @@ fn json(args: &[&str]) -> Value {
 }
 
 #[test]
-fn run_in_store_reads_back_like_a_local_run() {
+fn run_in_store_is_read_back_like_local_run() {
     let dir = tempfile::tempdir().unwrap();
     let state = dir.path().display().to_string();
     let local = RunOutput::of_one_process(&WIDTH, dir.path());
@@ -33,7 +33,7 @@ fn run_in_store_reads_back_like_a_local_run() {
     assert_eq!(listed["run"], name.as_str());
     assert_eq!(listed["state"], "finished");
     assert_eq!(listed["best_lines"], local.end["best_lines"]);
-    // The name may be shortened.
+    // A prefix of the name is sufficient.
     let shown = json(&["runs", "show", &name[..12], "--store", &store]);
     let frontiers = shown["depths"].as_array().unwrap();
     for frontier in &frontiers[1..] {
@@ -45,7 +45,7 @@ fn run_in_store_reads_back_like_a_local_run() {
     let text = run(&["runs", "show", &name, "--store", &store]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("state     finished"), "{text}");
-    // The same game from both, from the end and from the middle.
+    // The object store and the local run yield the same game, read back from the last depth and from the middle.
     for depth in [&[][..], &["--depth", "25"]] {
         let stored = json(&[&["keyframes", &name, "--store", &store][..], depth].concat());
         let expected = json(&[&["keyframes", &name, "--state", &state][..], depth].concat());

@@ -1,4 +1,4 @@
-//! Events of a run, sent to a webhook and to a command.
+//! Tests of the delivery of a run's events to a webhook and to a command.
 
 use crate::WIDTH;
 use crate::harness::{Cluster, RunOutput};
@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A server that accepts every webhook but the first one.
+/// A server that accepts every webhook request except the first one.
 struct Server {
     url: String,
     accepted: Receiver<Value>,
@@ -60,13 +60,14 @@ fn read_body(stream: &TcpStream) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// Returns the events of a kind.
+/// Returns the events of the given kind.
 fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     let events = events.iter();
     events.filter(|event| event["event"] == kind).collect()
 }
 
-/// Returns an event `best-score` for each depth with more lines than all depths before.
+/// Returns the depth and score of each expected `best-score` event: one for each depth at which more rows have been
+/// cleared than at any earlier depth.
 fn best_scores(run: &RunOutput) -> Vec<[Value; 2]> {
     let mut best = 0;
     let mut expected = Vec::new();
@@ -109,7 +110,7 @@ fn assert_events(events: &[Value], run: &RunOutput) {
 }
 
 #[test]
-fn webhook_and_command_get_all_events_of_a_run() {
+fn webhook_and_command_receive_all_events_of_run() {
     let mut cluster = Cluster::new();
     let server = Server::start();
     let log = cluster.dir.path().join("events");
@@ -151,9 +152,9 @@ fn webhook_and_command_get_all_events_of_a_run() {
     assert_eq!(lines, events);
 }
 
-/// The webhook is unreachable when the run ends, and then the coordinator is killed.
+/// Kills the coordinator after a run has ended while the webhook was unreachable.
 #[test]
-fn next_coordinator_delivers_the_end_of_a_run_once() {
+fn next_coordinator_delivers_run_end_event_once() {
     let mut cluster = Cluster::new();
     let unreachable = format!("http://127.0.0.1:{}/", free_port());
     cluster.set_coordinator_flags(&["--webhook", &unreachable]);

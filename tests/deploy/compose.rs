@@ -1,4 +1,4 @@
-//! A cluster on one machine: deploy/compose.
+//! Tests of the cluster on one machine in deploy/compose.
 
 use crate::support::{Start, Uri, list, path, read, succeeds, table, text, tool, uri, yaml};
 use serde_json::Value;
@@ -9,10 +9,11 @@ use std::path::Path;
 use std::process::Command;
 
 const IMAGE: &str = "hatebeam:local";
-/// Third-party images with published ports, and these ports.
+/// Third-party images with published ports, and their ports.
 const OTHERS: [(&str, u16); 2] = [("prom/prometheus", 9090), ("grafana/grafana", 3000)];
 
-/// Replaces `${NAME:-default}` by the default, and the required `${NAME:?message}` by a value that `./prepare` may set.
+/// Replaces `${NAME:-default}` with the default, and the required `${NAME:?message}` with a value that `./prepare` may
+/// write to `.env`.
 fn interpolated(text: &str) -> String {
     let mut parts = text.split("${");
     let mut whole = parts.next().unwrap().to_owned();
@@ -69,7 +70,7 @@ fn start(name: &str, service: &Value) -> Start {
     }
 }
 
-/// Starts of the program, by service.
+/// Returns the command line and environment of each service that runs the program.
 fn starts(file: &Value) -> BTreeMap<String, Start> {
     let ours = services(file)
         .into_iter()
@@ -78,7 +79,7 @@ fn starts(file: &Value) -> BTreeMap<String, Start> {
         .collect()
 }
 
-/// Ports that a service listens on beyond its loopback.
+/// Returns the ports on which a service listens on addresses other than loopback.
 fn listened(name: &str, service: &Value) -> BTreeSet<u16> {
     let image = text(service, "/image");
     if let Some((_, port)) = OTHERS.iter().find(|(other, _)| image.starts_with(other)) {
@@ -95,7 +96,7 @@ fn listened(name: &str, service: &Value) -> BTreeSet<u16> {
         .collect()
 }
 
-/// Settings of Garage, as `section.key`.
+/// Returns Garage's settings. Their names have the form `section.key`.
 fn garage() -> BTreeMap<String, String> {
     let mut section = String::new();
     let mut found = BTreeMap::new();
@@ -117,7 +118,7 @@ fn garage_port(section: &str) -> u16 {
 }
 
 #[test]
-fn program_accepts_every_service() {
+fn program_accepts_options_and_variables_of_every_service() {
     let starts = starts(&compose());
     let workers = starts.values().filter(|start| start.args[0] == "worker");
     assert_eq!(workers.count(), 2);
@@ -126,8 +127,8 @@ fn program_accepts_every_service() {
             start.check();
             continue;
         }
-        // Some of the client's commands ask the coordinator, and the others read the store: each variable is for one
-        // of these kinds.
+        // Some of the client's commands connect to the coordinator, and the others read the store. At least one of
+        // these kinds must read each variable.
         let pull = Start {
             place: "replays pull of the client".to_owned(),
             args: ["replays", "pull", "--best"].map(str::to_owned).into(),
@@ -141,7 +142,7 @@ fn program_accepts_every_service() {
 }
 
 #[test]
-fn every_address_leads_to_a_listening_service() {
+fn a_service_listens_at_every_address() {
     let file = compose();
     let (services, starts) = (services(&file), starts(&file));
     let networks = |name: &str| -> BTreeSet<String> {
@@ -165,7 +166,7 @@ fn every_address_leads_to_a_listening_service() {
                 port: start.port("--listen"),
             };
             assert_eq!(uri(advertised), expected);
-            // The name of the service is unique.
+            // The worker's name is the name of its service, which is unique.
             assert_eq!(start.option("--name"), Some(name.as_str()));
         }
         if let Some(address) = start.variable("HATEBEAM_COORDINATOR") {
@@ -213,7 +214,7 @@ fn prometheus_and_grafana_reach_their_targets() {
 }
 
 #[test]
-fn services_use_the_object_store_of_garage() {
+fn services_use_garage_as_object_store() {
     let file = compose();
     let (services, starts) = (services(&file), starts(&file));
     let bucket = text(services["s3"], "/environment/GARAGE_DEFAULT_BUCKET");
@@ -235,7 +236,7 @@ fn services_use_the_object_store_of_garage() {
 }
 
 #[test]
-fn health_checks_use_the_port_of_the_metrics() {
+fn health_checks_use_metrics_port() {
     let file = compose();
     let services = services(&file);
     for (name, start) in starts(&file) {
@@ -253,7 +254,7 @@ fn health_checks_use_the_port_of_the_metrics() {
 }
 
 #[test]
-fn containers_are_hardened_and_publish_ports_on_the_loopback() {
+fn containers_are_hardened_and_publish_ports_on_loopback_only() {
     let file = compose();
     for (name, service) in services(&file) {
         let read_only = service.pointer("/read_only");
@@ -283,7 +284,7 @@ fn prepared(dir: &Path) -> String {
 }
 
 #[test]
-fn prepare_creates_secrets_once() {
+fn prepare_creates_secrets_and_keeps_existing_ones() {
     let file = compose();
     let dir = tempfile::tempdir().unwrap();
     let output = prepared(dir.path());
@@ -291,7 +292,7 @@ fn prepare_creates_secrets_once() {
     let mut made = BTreeMap::new();
     for (name, secret) in table(&file, "/secrets") {
         let secret = dir.path().join(text(secret, "/file"));
-        // In /run/secrets the file has the name of the secret, which must be the name that the program reads.
+        // The file in /run/secrets has the secret's name, which must be the name of the file that the program reads.
         assert_eq!(secret.file_name().unwrap().to_str(), Some(name));
         made.insert(secret.clone(), fs::read(&secret).unwrap());
         let mode = secret.metadata().unwrap().permissions().mode() & 0o777;
@@ -310,7 +311,7 @@ fn prepare_creates_secrets_once() {
         let line = credentials.lines().find_map(|line| line.strip_prefix(key));
         line.unwrap().to_owned()
     };
-    // Garage accepts only keys of this form.
+    // Garage accepts only keys with this format.
     assert_eq!(value("aws_access_key_id = GK").len(), 24);
     assert_eq!(value("aws_secret_access_key = ").len(), 64);
     let again = prepared(dir.path());
@@ -321,7 +322,7 @@ fn prepare_creates_secrets_once() {
 }
 
 #[test]
-fn prepare_resumes_after_an_interruption() {
+fn prepare_completes_interrupted_setup() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("secrets/tls.new")).unwrap();
     fs::write(dir.path().join("secrets/tls.new/ca.pem"), "half a").unwrap();
@@ -348,6 +349,9 @@ fn compose_file_matches_the_schema() {
         .args(check_of(&wrong))
         .output()
         .unwrap();
-    assert!(!refused.status.success(), "the schema is not applied");
+    assert!(
+        !refused.status.success(),
+        "the schema check accepts an invalid file"
+    );
     succeeds(python.args(check_of(&file)));
 }

@@ -1,4 +1,4 @@
-//! The container image: deploy/docker.
+//! Tests of the container image in deploy/docker.
 
 use crate::support::{files_below, hatebeam, path, read, succeeds, tool};
 use std::collections::BTreeSet;
@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Maximum time of each wait.
+/// Maximum time that a test waits for a condition.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Arguments of all instructions of one kind in the Dockerfile, with continued lines joined.
+/// Returns the arguments of all instructions of one kind in the Dockerfile. Joins continued lines.
 fn instructions(kind: &str) -> Vec<String> {
     let text = read("deploy/docker/Dockerfile");
     let lines = text
@@ -25,7 +25,7 @@ fn instructions(kind: &str) -> Vec<String> {
         .collect()
 }
 
-/// Value of `key = "value"` in the workspace's Cargo.toml.
+/// Returns the value of a line `key = "value"` in the workspace's Cargo.toml.
 fn manifest_value(key: &str) -> String {
     let text = read("Cargo.toml");
     let line = text.lines().find(|line| line.starts_with(key)).unwrap();
@@ -37,13 +37,13 @@ fn version(text: &str) -> Vec<u32> {
 }
 
 #[test]
-fn image_has_the_workspace_version_and_the_default_ports() {
+fn image_has_workspace_version_and_default_ports() {
     let args = instructions("ARG");
     let rust = args
         .iter()
         .find_map(|arg| arg.strip_prefix("RUST_VERSION="));
     let rust = version(rust.unwrap());
-    assert_eq!(rust.len(), 3, "the Rust version is pinned");
+    assert_eq!(rust.len(), 3, "the Rust version is not pinned");
     assert!(
         rust >= version(&manifest_value("rust-version")),
         "{rust:?} is too old"
@@ -73,7 +73,8 @@ fn dockerfiles_pass_hadolint() {
     succeeds(&mut hadolint);
 }
 
-/// Whether a .dockerignore pattern matches a file or a folder above it. Supports only the kinds of pattern in use.
+/// Returns whether a .dockerignore pattern matches a file or one of its parent folders. Supports only the kinds of
+/// pattern that the file uses.
 fn matches(pattern: &str, file: &str) -> bool {
     let below = |folder: &str| file == folder || file.starts_with(&format!("{folder}/"));
     if let Some(folder) = pattern.strip_prefix("**/") {
@@ -86,7 +87,8 @@ fn matches(pattern: &str, file: &str) -> bool {
     }
 }
 
-/// Whether the build context lacks a file. The last matching pattern decides; `!` begins an exception.
+/// Returns whether the patterns exclude a file from the build context. The last matching pattern determines the result.
+/// A pattern that begins with `!` includes files again.
 fn is_ignored(patterns: &[&str], file: &str) -> bool {
     patterns.iter().fold(false, |ignored, pattern| {
         let exception = pattern.strip_prefix('!');
@@ -98,7 +100,8 @@ fn is_ignored(patterns: &[&str], file: &str) -> bool {
     })
 }
 
-/// Files that a source file embeds with `include_str!` or `include_bytes!`, as paths from the repository's root.
+/// Returns the files that a source file embeds with `include_str!` or `include_bytes!`, as paths relative to the root
+/// of the repository.
 fn included(file: &str, text: &str) -> BTreeSet<String> {
     let folder = Path::new(file).parent().unwrap();
     let calls = text.split("include_").skip(1).filter_map(|rest| {
@@ -119,7 +122,7 @@ fn included(file: &str, text: &str) -> BTreeSet<String> {
     found
 }
 
-/// Folders of the workspace's crates.
+/// Returns the folders of the workspace's crates.
 fn members() -> Vec<String> {
     let manifest = read("Cargo.toml");
     let members = manifest
@@ -132,10 +135,10 @@ fn members() -> Vec<String> {
     names
 }
 
-/// The build context has no tests, and Cargo refuses a manifest that declares a test whose default path does not
-/// exist.
+/// Checks that every declared test has an explicit path. The build context does not contain the tests, and Cargo
+/// refuses a manifest that declares a test without a path if the default path does not exist.
 #[test]
-fn declared_tests_have_a_path() {
+fn declared_tests_have_explicit_paths() {
     for member in members() {
         let manifest = read(&format!("{member}/Cargo.toml"));
         for target in manifest.split("\n[[test]]\n").skip(1) {
@@ -160,7 +163,7 @@ fn build_context_contains_all_sources() {
         needed.insert(format!("{member}/Cargo.toml"));
         for file in files_below(&format!("{member}/src"), "") {
             if file.ends_with(".rs") {
-                // Skips the tests at the end of the file, whose embedded files are not part of the program.
+                // Ignores the tests at the end of the file, because their embedded files are not part of the program.
                 let text = read(&file);
                 let (program, _) = text.split_once("#[cfg(test)]\nmod ").unwrap_or((&text, ""));
                 needed.extend(included(&file, program));
@@ -168,7 +171,10 @@ fn build_context_contains_all_sources() {
             needed.insert(file);
         }
     }
-    assert!(needed.contains("game/README.md"), "embedded files count");
+    assert!(
+        needed.contains("game/README.md"),
+        "embedded files are not found"
+    );
     let lost: Vec<&String> = needed
         .iter()
         .filter(|file| is_ignored(&patterns, file))
@@ -184,7 +190,7 @@ fn build_context_contains_all_sources() {
     }
 }
 
-/// A worker without a coordinator, as in a container whose coordinator has not started yet.
+/// A worker whose coordinator is unreachable, as in a container that starts before the coordinator.
 struct Worker {
     child: Child,
     port: u16,
@@ -237,7 +243,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Containers are stopped with SIGINT or SIGTERM, systemd's services with SIGINT.
+/// Checks both signals, because containers are stopped with SIGINT or SIGTERM, and systemd's services with SIGINT.
 #[test]
 fn worker_is_healthy_until_a_signal_stops_it() {
     for signal in ["-INT", "-TERM"] {

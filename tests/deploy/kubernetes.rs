@@ -1,4 +1,4 @@
-//! A cluster on Kubernetes: deploy/kubernetes.
+//! Tests of the cluster on Kubernetes in deploy/kubernetes.
 
 use crate::support::{
     Start, Uri, checkov, hatebeam, list, parse_yaml, path, succeeds, table, text, tool, uri, yaml,
@@ -8,18 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 const FOLDER: &str = "deploy/kubernetes";
-/// Port of Garage.
+/// Port of Garage's S3 API.
 const GARAGE: u16 = 3900;
 /// Example address of a pod.
 const POD_IP: &str = "10.244.0.7";
 
-/// Manifests of one overlay, or of the base.
+/// Manifests of the base or of an overlay.
 struct Cluster {
     name: String,
     documents: Vec<Value>,
 }
 
-/// A pod template and the Deployment or StatefulSet that has it.
+/// A pod template, and the Deployment or StatefulSet that contains it.
 struct Pod<'a> {
     name: &'a str,
     owner: &'a Value,
@@ -38,14 +38,14 @@ impl Pod<'_> {
         &self.template["metadata"]["labels"]
     }
 
-    /// Ports by name.
+    /// Returns the container's ports by name.
     fn ports(&self) -> BTreeMap<&str, u16> {
         list(self.container(), "/ports")
             .map(|port| (text(port, "/name"), number(&port["containerPort"])))
             .collect()
     }
 
-    /// Whether the pod runs the program.
+    /// Returns whether the pod runs the program.
     fn is_ours(&self) -> bool {
         self.labels()["app.kubernetes.io/name"] == "hatebeam"
     }
@@ -61,13 +61,13 @@ fn number(value: &Value) -> u16 {
     u16::try_from(value.as_u64().unwrap()).unwrap()
 }
 
-/// Whether `labels` contains all wanted labels.
+/// Returns whether `labels` contains all wanted labels.
 fn selects(wanted: &Value, labels: &Value) -> bool {
     table(wanted, "").all(|(key, value)| labels.get(key) == Some(value))
 }
 
 impl Cluster {
-    /// Manifests of the base, with the ConfigMap that its kustomization generates from literals.
+    /// Returns the manifests of the base, including the ConfigMap that its kustomization generates from literals.
     fn base() -> Cluster {
         let folder = format!("{FOLDER}/base");
         let kustomization = yaml(&format!("{folder}/kustomization.yaml")).remove(0);
@@ -92,7 +92,8 @@ impl Cluster {
         }
     }
 
-    /// The base, and each overlay as `kubectl kustomize` renders it. Only the base without `kubectl`.
+    /// Returns the base, and each overlay as `kubectl kustomize` renders it. Returns only the base if `kubectl` is not
+    /// installed.
     fn all() -> Vec<Cluster> {
         let mut all = vec![Cluster::base()];
         for overlay in ["local", "s3"] {
@@ -143,7 +144,7 @@ impl Cluster {
         pods
     }
 
-    /// Starts of the program, by pod.
+    /// Returns the command line and environment of each pod that runs the program.
     fn starts(&self) -> BTreeMap<&str, Start> {
         let ours = self.pods().into_iter().filter(Pod::is_ours);
         ours.map(|pod| (pod.name, self.start(&pod))).collect()
@@ -186,7 +187,7 @@ impl Cluster {
 }
 
 #[test]
-fn program_accepts_every_pod() {
+fn program_accepts_options_and_variables_of_every_pod() {
     for cluster in Cluster::all() {
         let starts = cluster.starts();
         let commands = starts.values().map(|start| start.args[0].as_str());
@@ -237,10 +238,10 @@ fn ports_and_probes_match_the_program() {
 }
 
 #[test]
-fn addresses_lead_to_services_and_services_to_pods() {
+fn addresses_belong_to_services_and_services_select_pods() {
     for cluster in Cluster::all() {
         let pods = cluster.pods();
-        // Name of the pod behind a service and port.
+        // Maps each service and port to the name of its pod.
         let mut targets = BTreeMap::new();
         for service in cluster.of_kind("Service") {
             let name = text(service, "/metadata/name");
@@ -268,7 +269,8 @@ fn addresses_lead_to_services_and_services_to_pods() {
                 assert_eq!(targets[&(host, port)], "hatebeam-s3", "{name}");
             }
             if let Some(advertised) = start.option("--advertise") {
-                // The address of the pod: DNS knows the name of a new pod too late.
+                // The worker advertises the pod's address, because DNS resolves the name of a new pod only after a
+                // delay.
                 let expected = format!("https://{POD_IP}:{}", start.port("--listen"));
                 assert_eq!(advertised, expected);
                 assert_eq!(start.option("--name"), Some(format!("{name}-0").as_str()));
@@ -279,7 +281,7 @@ fn addresses_lead_to_services_and_services_to_pods() {
 
 #[test]
 fn pods_pass_checkov() {
-    // CKV_K8S_11: a limit of the coordinator's CPU would only slow it down. CKV_K8S_15 and 43: the image is built
+    // CKV_K8S_11: a CPU limit would only slow the coordinator down. CKV_K8S_15 and CKV_K8S_43: the image is built
     // locally, or an overlay names it. CKV_K8S_21: the kustomizations set the namespace.
     let skipped = ["CKV_K8S_11", "CKV_K8S_15", "CKV_K8S_21", "CKV_K8S_43"];
     checkov("kubernetes", FOLDER, &skipped);
@@ -302,7 +304,7 @@ fn selectors_match_the_pods() {
             let selector = &spread["labelSelector"]["matchLabels"];
             assert!(selects(selector, &worker["metadata"]["labels"]));
         }
-        // KEDA sets the number of workers, or the manifest does.
+        // Either KEDA or the manifest sets the number of workers.
         let scaled = cluster.of_kind("ScaledObject").next();
         assert_eq!(scaled.is_some(), set["spec"].get("replicas").is_none());
         if let Some(scaled) = scaled {
@@ -360,7 +362,7 @@ fn program_finds_its_files_in_the_mounted_volumes() {
             assert_eq!(start.variable("HATEBEAM_TLS"), Some(mounts["tls"]));
             let credentials = start.variable("AWS_SHARED_CREDENTIALS_FILE").unwrap();
             assert_eq!(credentials, format!("{}/credentials", mounts["s3"]));
-            // The program writes below this folder only; the rest of the file system is read-only.
+            // The program writes only below this folder; the rest of the file system is read-only.
             assert!(mounts.values().any(|&place| place == "/var/lib/hatebeam"));
             let dir = start.option("--dir").unwrap_or("/var/lib/hatebeam/");
             assert!(dir.starts_with("/var/lib/hatebeam/"), "{dir}");
@@ -368,7 +370,7 @@ fn program_finds_its_files_in_the_mounted_volumes() {
     }
 }
 
-/// Keys of each secret that `make-secrets` prints. `None` without `kubectl`.
+/// Returns the keys of each secret that `make-secrets` prints, or `None` if `kubectl` is not installed.
 fn secrets_of(dir: &std::path::Path) -> Option<BTreeMap<String, BTreeSet<String>>> {
     tool("HATEBEAM_KUBECTL", "kubectl")?;
     let mut script = Command::new(path(&format!("{FOLDER}/make-secrets")));
@@ -396,10 +398,10 @@ fn make_secrets_without_certificates_prints_usage() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("hatebeam certs"));
 }
 
-/// A connection that network policies allow.
+/// A kind of connection that the network policies allow.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Flow {
-    /// Component of the pods, or else the name of a namespace, or `internet`.
+    /// Component of the pods, name of a namespace, or `internet`.
     from: String,
     to: String,
     port: String,
@@ -412,7 +414,7 @@ impl Flow {
     }
 }
 
-/// Connections that the policies for `Ingress` or `Egress` allow.
+/// Returns the connections that the policies for `Ingress` or `Egress` allow.
 fn allowed(cluster: &Cluster, direction: &str) -> BTreeSet<Flow> {
     let pods = cluster.pods();
     let of = |selector: &Value| -> Vec<String> {
@@ -423,7 +425,7 @@ fn allowed(cluster: &Cluster, direction: &str) -> BTreeSet<Flow> {
     let peers = |peer: &Value| -> Vec<String> {
         if let Some(block) = peer.get("ipBlock") {
             let except = list(block, "/except").count();
-            assert!(except > 0, "the metadata service is not excluded: {block}");
+            assert!(except > 0, "the metadata service is not blocked: {block}");
             return vec!["internet".to_owned()];
         }
         match peer.get("namespaceSelector") {
@@ -460,7 +462,7 @@ fn allowed(cluster: &Cluster, direction: &str) -> BTreeSet<Flow> {
     found
 }
 
-/// Name or number of a policy's port.
+/// Returns the name or number of a policy's port.
 fn port_name(port: &Value) -> String {
     match &port["port"] {
         Value::String(name) => name.clone(),
@@ -469,7 +471,7 @@ fn port_name(port: &Value) -> String {
 }
 
 #[test]
-fn network_policies_allow_only_the_needed_connections() {
+fn network_policies_allow_only_required_connections() {
     for cluster in Cluster::all() {
         let deny = cluster.named("NetworkPolicy", "deny-all");
         let all = serde_json::json!({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]});
@@ -516,7 +518,7 @@ fn garage_has_a_single_coordinator() {
 }
 
 #[test]
-fn monitors_select_the_ports_of_the_metrics() {
+fn monitors_select_metrics_ports() {
     let base = Cluster::base();
     let monitors = yaml(&format!("{FOLDER}/components/monitoring/monitors.yaml"));
     let mut scraped = BTreeSet::new();
@@ -536,7 +538,7 @@ fn monitors_select_the_ports_of_the_metrics() {
 }
 
 #[test]
-fn manifests_match_the_schemas_of_kubernetes() {
+fn manifests_match_kubernetes_schemas() {
     let check = "import json, sys, kubernetes_validate as k\n\
                  for document in json.loads(sys.argv[1]):\n    \
                      try: k.validate(document, '1.31', strict=True)\n    \
@@ -547,7 +549,7 @@ fn manifests_match_the_schemas_of_kubernetes() {
         };
         let documents = serde_json::to_string(&cluster.documents).unwrap();
         let unknown = succeeds(python.args(["-c", check, &documents]));
-        // Custom resources of KEDA and of the Prometheus operator have no schema here.
+        // There is no schema for the custom resources of KEDA and the Prometheus operator.
         for kind in unknown.lines() {
             assert!(["ScaledObject", "PodMonitor"].contains(&kind), "{kind}");
         }
@@ -559,7 +561,7 @@ fn manifests_match_the_schemas_of_kubernetes() {
             .output();
         assert!(
             !refused.unwrap().status.success(),
-            "the schema is not applied"
+            "the schema check accepts an invalid manifest"
         );
     }
 }

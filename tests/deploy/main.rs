@@ -5,7 +5,7 @@
 //! a message and passes.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // also in helper functions
 
 mod compose;
 mod image;

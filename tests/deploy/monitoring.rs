@@ -1,5 +1,5 @@
-//! Scraping, alerts and dashboards: deploy/prometheus, deploy/grafana. The program exports every metric that they
-//! name, with the labels and values that they select.
+//! Tests of the files in deploy/prometheus and deploy/grafana. The program must export every metric in these files,
+//! with the labels and values that their queries select.
 
 use crate::support::{list, path, read, succeeds, text, tool, yaml};
 use hatebeam_metrics::Definition;
@@ -7,7 +7,7 @@ use hatebeam_metrics::list::of_process;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Definitions of all exported series, by the name of the series.
+/// Returns the definitions of all exported series by series name.
 fn series() -> BTreeMap<String, &'static Definition> {
     let mut found = BTreeMap::new();
     for process in ["coordinator", "worker"] {
@@ -26,7 +26,7 @@ fn series() -> BTreeMap<String, &'static Definition> {
     found
 }
 
-/// Metrics of a query, each with its label matchers.
+/// Returns the metrics in a query, each with its label matchers.
 fn selected(query: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = query;
@@ -48,7 +48,7 @@ fn selected(query: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Labels of `{a="b",c=~"d|e"}`, each with its values.
+/// Returns the labels in matchers such as `{a="b",c=~"d|e"}`, each with its values.
 fn matchers(text: &str) -> Vec<(String, Vec<String>)> {
     let parts = text.split(',').filter(|part| !part.trim().is_empty());
     parts
@@ -101,7 +101,7 @@ fn check(place: &str, query: &str) {
     }
 }
 
-/// Asserts that the metrics of a query have all labels that the query groups by or the legend shows.
+/// Asserts that the metrics in a query have all labels that the query groups by or that the legend shows.
 #[track_caller]
 fn check_labels(place: &str, query: &str, legend: &str) {
     let series = series();
@@ -135,7 +135,7 @@ fn rules() -> Vec<Value> {
 }
 
 #[test]
-fn parser_of_queries_finds_metrics_and_matchers() {
+fn query_parser_finds_metrics_and_matchers() {
     let query =
         r#"rate(hatebeam_a_total[5m]) / (x_hatebeam_b{c="d",e=~"f|g"} or hatebeam_h{c!="d"})"#;
     assert_eq!(
@@ -171,7 +171,7 @@ fn alerts_use_exported_metrics_and_have_a_runbook() {
 }
 
 #[test]
-fn every_alert_has_a_test_that_fires_and_one_that_does_not() {
+fn every_alert_has_a_test_in_which_it_fires_and_one_in_which_it_does_not() {
     let tests = read("deploy/prometheus/alerts_test.yaml");
     for rule in rules() {
         let name = text(&rule, "/alert");
@@ -183,7 +183,7 @@ fn every_alert_has_a_test_that_fires_and_one_that_does_not() {
     for test in list(file, "/tests") {
         for series in list(test, "/input_series") {
             let series = text(series, "/series");
-            // The program exports the series of the tests, except for the label `instance`, which Prometheus adds.
+            // Removes the label `instance`, which Prometheus adds to the series that the program exports.
             let without = series.replace(", instance=\"w\"", "");
             let without = without.replace(", instance=\"c\"", "");
             let without = without.replace("instance=\"w\"", "");

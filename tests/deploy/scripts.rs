@@ -1,10 +1,10 @@
-//! All shell scripts of the repository.
+//! Tests of all shell scripts in the repository.
 
 use crate::support::{files_below, path, read, succeeds, tool};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
-/// Names of the scripts, both executable and sourced ones.
+/// Returns the names of all shell scripts, including those that other scripts source.
 fn shell_scripts() -> BTreeSet<String> {
     let mut found = BTreeSet::from(["run", "test", ".ci/run"].map(str::to_owned));
     for folder in ["scripts", "deploy", "terraform/cluster/machine"] {
@@ -27,7 +27,7 @@ fn shell_scripts_pass_shellcheck() {
     };
     let scripts = shell_scripts();
     assert!(scripts.len() >= 10, "{scripts:?}");
-    // Sourced scripts have no first line that names their shell.
+    // The shell must be given, because sourced scripts have no shebang line.
     shellcheck.args(["--shell", "bash"]).args(&scripts);
     succeeds(shellcheck.current_dir(path(".")));
 }

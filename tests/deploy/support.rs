@@ -1,16 +1,16 @@
-//! Access to the files of the repository, to the program, and to checkers.
+//! Helpers for access to the files of the repository, to the program, and to checkers.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// AWS's own variables that the program reads.
+/// Environment variables of AWS's tools that the program reads.
 const AWS: [&str; 2] = ["AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"];
-/// Variables that the images and manifests use themselves.
+/// Environment variables that only the images and manifests use.
 const OWN: [&str; 3] = ["TMPDIR", "POD_NAME", "POD_IP"];
 
-/// Path of a file or folder of the repository.
+/// Returns the path of a file or folder of the repository.
 pub(crate) fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
@@ -20,7 +20,7 @@ pub(crate) fn read(name: &str) -> String {
     std::fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Parses YAML documents. Resolves anchors and merges; rejects duplicate keys.
+/// Parses YAML documents. Resolves anchors and merge keys, and rejects duplicate keys.
 #[track_caller]
 pub(crate) fn parse_yaml(name: &str, text: &str) -> Vec<Value> {
     // Kubernetes reads file modes such as 0440 as octal numbers.
@@ -34,7 +34,7 @@ pub(crate) fn yaml(name: &str) -> Vec<Value> {
     parse_yaml(name, &read(name))
 }
 
-/// Names of the files below a folder of the repository that end in `ending`.
+/// Returns the names of all files below a folder of the repository that end in `ending`.
 pub(crate) fn files_below(folder: &str, ending: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(path(folder)).unwrap() {
@@ -49,22 +49,22 @@ pub(crate) fn files_below(folder: &str, ending: &str) -> BTreeSet<String> {
     found
 }
 
-/// Returns the string at a JSON pointer, and panics if there is none.
+/// Returns the string at a JSON pointer. Panics if there is no string.
 #[track_caller]
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
         .pointer(pointer)
         .and_then(Value::as_str)
-        .unwrap_or_else(|| panic!("no text at {pointer} of {value}"))
+        .unwrap_or_else(|| panic!("no string at {pointer} in {value}"))
 }
 
-/// Elements of the list at a JSON pointer; empty if there is no list.
+/// Returns the elements of the list at a JSON pointer, or nothing if there is no list.
 pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
     let list = value.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten()
 }
 
-/// Entries of the object at a JSON pointer; empty if there is no object.
+/// Returns the entries of the object at a JSON pointer, or nothing if there is no object.
 pub(crate) fn table<'a>(
     value: &'a Value,
     pointer: &str,
@@ -76,7 +76,8 @@ pub(crate) fn table<'a>(
         .map(|(key, value)| (key.as_str(), value))
 }
 
-/// Returns the program that a variable names, or else the one in `PATH`. Prints a message if there is none.
+/// Returns a command for the program at the path in an environment variable, or for the program in `PATH`. If neither
+/// exists, prints a message and returns `None`.
 pub(crate) fn tool(variable: &str, name: &str) -> Option<Command> {
     let named = std::env::var_os(variable).filter(|path| !path.is_empty());
     let found = named.map(PathBuf::from).or_else(|| {
@@ -107,8 +108,8 @@ pub(crate) fn succeeds(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs checkov on a folder of the repository, asserts that it finds nothing, and returns its JSON report. Returns
-/// `None` without checkov.
+/// Runs checkov on a folder of the repository, asserts that it reports no failures, and returns its JSON report.
+/// Returns `None` if checkov is not installed.
 #[track_caller]
 pub(crate) fn checkov(framework: &str, folder: &str, skipped: &[&str]) -> Option<Value> {
     let mut checkov = tool("HATEBEAM_CHECKOV", "checkov")?;
@@ -117,7 +118,7 @@ pub(crate) fn checkov(framework: &str, folder: &str, skipped: &[&str]) -> Option
     if !skipped.is_empty() {
         checkov.args(["--skip-check", &skipped.join(",")]);
     }
-    // A relative path, because checkov ignores folders whose path contains `..`.
+    // The path is relative, because checkov ignores folders whose path contains `..`.
     checkov.args(["--output", "json", "--directory", folder]);
     let report = succeeds(checkov.current_dir(path(".")));
     let report: Value = serde_json::from_str(&report).unwrap();
@@ -127,7 +128,7 @@ pub(crate) fn checkov(framework: &str, folder: &str, skipped: &[&str]) -> Option
     Some(report)
 }
 
-/// Returns the program, with an empty environment.
+/// Returns a command that runs the program with an empty environment.
 pub(crate) fn hatebeam() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hatebeam-under-test"));
     command.env_clear();
@@ -137,7 +138,7 @@ pub(crate) fn hatebeam() -> Command {
 /// Command line and environment with which a deployed file starts the program.
 #[derive(Debug)]
 pub(crate) struct Start {
-    /// Name of the file or service, for messages.
+    /// Name of the file or service, for error messages.
     pub(crate) place: String,
     pub(crate) args: Vec<String>,
     pub(crate) variables: Vec<(String, String)>,
@@ -173,7 +174,7 @@ impl Start {
             .collect()
     }
 
-    /// Runs the command line with a final `--help`: the program parses everything before it and does nothing.
+    /// Runs the command line with a final `--help`, so that the program parses all options but does nothing.
     fn parsed(&self) -> Output {
         let mut command = hatebeam();
         command.args(&self.args).arg("--help");
@@ -220,7 +221,7 @@ pub(crate) fn port_of(address: &str) -> u16 {
         .unwrap()
 }
 
-/// A URI, taken apart.
+/// Parts of a URI.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Uri<'a> {
     pub(crate) scheme: &'a str,

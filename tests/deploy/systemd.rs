@@ -1,11 +1,11 @@
-//! Services: deploy/systemd.
+//! Tests of the services in deploy/systemd.
 
 use crate::support::{Start, port_of, read, succeeds, tool};
 use std::path::Path;
 use std::process::Command;
 
 const PROGRAM: &str = "/usr/local/bin/hatebeam";
-/// Maximum exposure by `systemd-analyze security`, in tenths: from 0 (no access to the machine) to 100.
+/// Maximum exposure that `systemd-analyze security` may report, in tenths, from 0 (no access to the machine) to 100.
 const EXPOSURE: &str = "15";
 
 struct Unit {
@@ -21,7 +21,7 @@ impl Unit {
         })
     }
 
-    /// Value of a key, which must occur once.
+    /// Returns the value of a key, which must occur exactly once.
     #[track_caller]
     fn value(&self, key: &str) -> &str {
         let lines = self.text.lines().filter_map(|line| line.split_once('='));
@@ -35,8 +35,8 @@ impl Unit {
         }
     }
 
-    /// Starts of the program with the example environment file: one for each line with OPTIONS, commented out or not,
-    /// each with all variables of the file.
+    /// Returns the command lines and environments that result from the example environment file: one for each line with
+    /// OPTIONS, including lines that are commented out. Each environment contains all variables of the file.
     fn starts(&self) -> Vec<Start> {
         let file = self.value("EnvironmentFile");
         assert_eq!(file, format!("/etc/hatebeam/{}.env", self.name));
@@ -67,7 +67,7 @@ impl Unit {
         options.iter().map(start).collect()
     }
 
-    /// Writes the unit, with the path of the tested program, and the drop-in poweroff.conf into a folder.
+    /// Writes the unit and the drop-in poweroff.conf to a folder. The unit contains the path of the tested program.
     fn install(&self, dir: &Path) -> std::path::PathBuf {
         let file = dir.join(format!("hatebeam-{}.service", self.name));
         let text = self
@@ -89,7 +89,7 @@ fn systemd_analyze() -> Option<Command> {
 }
 
 #[test]
-fn program_accepts_the_options_and_variables_of_the_units() {
+fn program_accepts_options_and_variables_of_units() {
     let mut ports = Vec::new();
     for unit in Unit::all() {
         for start in unit.starts() {
@@ -105,14 +105,14 @@ fn program_accepts_the_options_and_variables_of_the_units() {
 }
 
 #[test]
-fn units_match_the_exit_codes_and_folders_of_the_program() {
+fn units_match_exit_codes_and_folders_of_program() {
     let sysusers = read("deploy/systemd/hatebeam.sysusers");
     assert!(sysusers.lines().any(|line| line.starts_with("u hatebeam ")));
     for unit in Unit::all() {
         assert_eq!(unit.value("User"), "hatebeam");
-        // Both signals make the program stop in order; SIGINT is what the documentation names.
+        // SIGINT and SIGTERM stop the program gracefully. The documentation names SIGINT.
         assert_eq!(unit.value("KillSignal"), "SIGINT");
-        // Exit code of a wrong command line.
+        // 2 is the exit code for a wrong command line.
         assert_eq!(unit.value("RestartPreventExitStatus"), "2");
         // The program writes only below the unit's writable folder.
         let folder = format!("/var/lib/{}", unit.value("StateDirectory"));
@@ -134,7 +134,7 @@ fn units_pass_systemd_analyze_verify() {
         let unit_file = unit.install(dir.path());
         let output = verify.arg("verify").arg(unit_file).output().unwrap();
         let messages = String::from_utf8_lossy(&output.stderr);
-        // Ignores messages about other units of the machine.
+        // Ignores messages about other units on the machine.
         let is_clean = !messages.lines().any(|line| line.contains("hatebeam"));
         assert!(
             output.status.success() && is_clean,

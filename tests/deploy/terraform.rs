@@ -1,4 +1,4 @@
-//! Machines of AWS: terraform/. Uses Terraform with a mock provider, and checkov.
+//! Tests of the modules in terraform/, with checkov and with Terraform's mock provider.
 
 mod machine;
 
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 const MODULES: [&str; 2] = ["bucket", "cluster"];
 
-/// An initialized copy of the modules. Terraform writes its files there instead of into the checkout.
+/// An initialized copy of the modules, in which Terraform writes its files instead of in the checkout.
 struct Workshop {
     dir: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Whether Terraform has a configuration file, which may name a mirror of providers.
+/// Returns whether Terraform has a configuration file, which may name a mirror of providers.
 fn is_configured() -> bool {
     let named = std::env::var_os("TF_CLI_CONFIG_FILE").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".terraformrc"));
@@ -42,7 +42,7 @@ fn is_configured() -> bool {
 }
 
 impl Workshop {
-    /// Returns `None`, and prints a message, without Terraform or its provider.
+    /// Creates the copy. If Terraform or its AWS provider is not installed, prints a message and returns `None`.
     fn open() -> Option<Workshop> {
         tool("HATEBEAM_TERRAFORM", "terraform")?;
         let plugins = std::env::var_os("HATEBEAM_TERRAFORM_PLUGINS")
@@ -83,7 +83,7 @@ impl Workshop {
         if config.exists() {
             command.env("TF_CLI_CONFIG_FILE", config);
         }
-        // Without credentials, in case that a test contacts AWS by mistake.
+        // Removes credentials, in case a test contacts AWS by mistake.
         command
             .current_dir(self.path(&format!("terraform/{module}")))
             .env("AWS_EC2_METADATA_DISABLED", "true")
@@ -97,7 +97,7 @@ impl Workshop {
     }
 }
 
-/// Shared by all tests, because it takes seconds to set up.
+/// Copy of the modules that all tests share, because its initialization takes seconds.
 static WORKSHOP: LazyLock<Option<Workshop>> = LazyLock::new(Workshop::open);
 
 #[test]
@@ -125,7 +125,7 @@ fn modules_pass_their_own_tests() {
 }
 
 #[test]
-fn modules_pass_checkov_and_need_all_their_exceptions() {
+fn modules_pass_checkov_and_skip_only_rules_that_they_violate() {
     let mut used = BTreeSet::new();
     for module in MODULES {
         let Some(report) = checkov("terraform", &format!("terraform/{module}"), &[]) else {
@@ -137,7 +137,7 @@ fn modules_pass_checkov_and_need_all_their_exceptions() {
     assert_eq!(used, exceptions());
 }
 
-/// Ids of the checkov rules that the modules except with a comment.
+/// Returns the ids of the checkov rules that comments in the modules skip.
 fn exceptions() -> BTreeSet<String> {
     let files = MODULES.map(|module| files_below(&format!("terraform/{module}"), ".tf"));
     let mut ids = BTreeSet::new();
@@ -153,9 +153,9 @@ fn exceptions() -> BTreeSet<String> {
 
 /// Results of the run `user_data` in the cluster's tests.
 struct Rendered {
-    /// Files of each machine by path, by the address of its resource.
+    /// Files of each machine, by the address of its Terraform resource and by path.
     machines: BTreeMap<String, BTreeMap<String, String>>,
-    /// The output `next`.
+    /// Text of the output `next`.
     next: String,
 }
 
@@ -172,7 +172,7 @@ fn unpacked(base64: &str) -> String {
     String::from_utf8(unpack.wait_with_output().unwrap().stdout).unwrap()
 }
 
-/// Files of a cloud-config, by path. Its YAML is also JSON.
+/// Returns the files in a cloud-config by path. The cloud-config's YAML is also valid JSON.
 fn files_of(user_data: &str) -> BTreeMap<String, String> {
     assert!(user_data.starts_with("#cloud-config\n"), "{user_data}");
     let lines = user_data.lines().filter(|line| !line.starts_with('#'));
@@ -219,13 +219,14 @@ impl Rendered {
 
 static RENDERED: LazyLock<Option<Rendered>> = LazyLock::new(Rendered::read);
 
-/// Start of the program by the unit of a role, on a machine with these files.
+/// Returns the command line and environment with which the unit of a role starts the program on a machine with the
+/// given files.
 fn start(files: &BTreeMap<String, String>, role: &str) -> Start {
     let unit = &files[&format!("/etc/systemd/system/hatebeam-{role}.service")];
     let env = &files[&format!("/etc/hatebeam/{role}.env")];
     let assigns = |line: &str| {
         let (name, value) = line.split_once('=').unwrap();
-        // The machine replaces this by its own address.
+        // The machine replaces @ADDRESS@ with its own address.
         (name.to_owned(), value.replace("@ADDRESS@", "10.77.0.9"))
     };
     let (options, variables): (Vec<_>, Vec<_>) = env
@@ -244,7 +245,7 @@ fn start(files: &BTreeMap<String, String>, role: &str) -> Start {
 }
 
 #[test]
-fn program_accepts_the_command_lines_of_machines() {
+fn program_accepts_command_lines_of_machines() {
     let Some(rendered) = &*RENDERED else { return };
     for (machine, files) in &rendered.machines {
         let is_worker = machine.contains("worker");
@@ -273,14 +274,14 @@ fn program_accepts_the_command_lines_of_machines() {
 }
 
 #[test]
-fn machines_have_the_scripts_that_they_start() {
+fn machines_have_the_scripts_that_they_run() {
     let Some(rendered) = &*RENDERED else { return };
     for (machine, files) in &rendered.machines {
         for (name, content) in files {
             let words =
                 content.split(|letter: char| letter.is_whitespace() || "='+".contains(letter));
             for script in words.filter(|word| word.starts_with("/usr/local/lib/hatebeam/")) {
-                // `boot` runs on both kinds of machine, but starts `disks` on workers only.
+                // `boot` runs on both kinds of machine, but runs `disks` only on workers.
                 let is_for_workers = name.ends_with("/boot") && script.ends_with("/disks");
                 let is_there = files.contains_key(script) || is_for_workers;
                 assert!(is_there, "{machine}: {name}: {script}");
@@ -299,7 +300,7 @@ fn machines_have_the_scripts_that_they_start() {
     }
 }
 
-/// Command lines of the program in documentation.
+/// Returns the command lines of the program in a document.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let whole = text.replace("\\\n", " ");
     let lines = whole.lines().map(str::trim);
@@ -325,7 +326,7 @@ fn check_commands(place: &str, text: &str) {
 }
 
 #[test]
-fn program_accepts_the_documented_commands() {
+fn program_accepts_documented_commands() {
     let readme = read("terraform/README.md");
     let blocks: Vec<&str> = readme.split("```").skip(1).step_by(2).collect();
     check_commands("terraform/README.md", &blocks.concat());
@@ -334,7 +335,7 @@ fn program_accepts_the_documented_commands() {
 }
 
 #[test]
-fn the_readme_names_every_variable() {
+fn readme_lists_every_variable() {
     let readme = read("terraform/README.md");
     for module in MODULES {
         let text = read(&format!("terraform/{module}/variables.tf"));

@@ -99,8 +99,8 @@ impl Mt19937 {
         y ^ (y >> 18)
     }
 
-    /// Returns a number below `bound`, which must be at least 2, in the same way as Boost's `uniform_int`. It divides the
-    /// range of 32-bit numbers into `bound` equal parts, and redraws numbers beyond the last part.
+    /// Returns a number below `bound`, which must be at least 2, in the same way as Boost's `uniform_int`. It divides
+    /// the range of 32-bit numbers into `bound` equal parts, and redraws numbers beyond the last part.
     pub fn boost_below(&mut self, bound: u32) -> u32 {
         let part = (1u64 << 32) / u64::from(bound);
         loop {

@@ -224,8 +224,8 @@ fn scores_and_levels_equal_vectors() {
     assert_eq!(u64::from(MAXOUT), vectors["maxout"].as_u64().unwrap());
 }
 
-/// Returns the highest possible score of a game that stops when at least 230 rows have been cleared. Dynamic programming
-/// over the number of rows cleared computes it.
+/// Returns the highest possible score of a game that stops when at least 230 rows have been cleared. Dynamic
+/// programming over the number of rows cleared computes it.
 fn best_score(start_level: u32) -> u32 {
     let mut best = vec![0; 235];
     for lines in (0..230usize).rev() {

@@ -4,9 +4,9 @@ use super::{Agent, Controller, ControllerWeights, View};
 use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};
 
-/// Agent that follows the best placements of the current and the next piece. To the values of these two moves it adds the
-/// best value of a third move, averaged over all third pieces. The values are added because each includes the rows cleared
-/// and the landing height of its own move only.
+/// Agent that follows the best placements of the current and the next piece. To the values of these two moves it adds
+/// the best value of a third move, averaged over all third pieces. The values are added because each includes the rows
+/// cleared and the landing height of its own move only.
 #[derive(Clone, Debug)]
 pub struct Expectimax {
     controller: Controller,

@@ -30,8 +30,8 @@ pub struct DropRun {
 }
 
 impl DropRun {
-    /// Plays the game with the given number. The pieces depend only on the seed and the number, so different agents can be
-    /// compared on the same pieces. The agent's random numbers come from a separate stream.
+    /// Plays the game with the given number. The pieces depend only on the seed and the number, so different agents can
+    /// be compared on the same pieces. The agent's random numbers come from a separate stream.
     pub fn play(&self, agent: &mut dyn Agent, number: u64) -> DropResult {
         let pieces = self.game.set().len();
         let mut generator =

@@ -23,8 +23,8 @@ pub enum Form {
     Program,
 }
 
-/// Agent that chooses the action with the greatest value. It breaks ties uniformly at random over all actions, including
-/// rotations with equal shapes.
+/// Agent that chooses the action with the greatest value. It breaks ties uniformly at random over all actions,
+/// including rotations with equal shapes.
 #[derive(Clone, Debug)]
 pub struct Heuristic {
     weights: PaperWeights,

@@ -4,8 +4,8 @@ use super::{Agent, Choice, Heuristic, View};
 use hatebeam_tetris::drop::{Action, FieldCounts, PaperFeatures};
 use hatebeam_tetris::{Field, Rng};
 
-/// Agent that tries every placement of the current piece, followed by every placement of the next piece. It evaluates the
-/// change from the field before these two moves to the field after them. It ignores first moves that lose.
+/// Agent that tries every placement of the current piece, followed by every placement of the next piece. It evaluates
+/// the change from the field before these two moves to the field after them. It ignores first moves that lose.
 #[derive(Clone, Debug)]
 pub struct TwoPiece {
     heuristic: Heuristic,

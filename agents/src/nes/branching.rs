@@ -1,5 +1,5 @@
-//! The published search with branching. It follows the best placements of the known pieces, and then the best placements
-//! of every possible following piece.
+//! The published search with branching. It follows the best placements of the known pieces, and then the best
+//! placements of every possible following piece.
 
 use super::bfs::{LOST, TETRIS};
 use super::{Search, View};
@@ -41,8 +41,8 @@ const SUM_ORDER: [Piece; 7] = [
 ];
 
 /// Search that first selects the best placements of the current piece by value. If one of them clears four rows (a
-/// tetris), the search chooses it immediately. Otherwise it evaluates each of them with an expectimax over the next piece
-/// and the unknown pieces, and chooses the placement with the lowest result.
+/// tetris), the search chooses it immediately. Otherwise it evaluates each of them with an expectimax over the next
+/// piece and the unknown pieces, and chooses the placement with the lowest result.
 #[derive(Clone, Debug)]
 pub struct Branching {
     weights: Weights,

@@ -32,7 +32,8 @@ pub struct GameResult {
     pub score: Score,
     /// Number of pieces placed.
     pub moves: u32,
-    /// Whether the game cleared [`GameRules::stop_lines`] rows. Otherwise a piece could not spawn, or no pieces were left.
+    /// Whether the game cleared [`GameRules::stop_lines`] rows. Otherwise a piece could not spawn, or no pieces were
+    /// left.
     pub complete: bool,
 }
 

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use thiserror::Error;
 
-/// The placements of a perfect clear in order. Each placement refers to the field at that time, from which full rows have
-/// been removed.
+/// The placements of a perfect clear in order. Each placement refers to the field at that time, from which full rows
+/// have been removed.
 pub type Solution = Vec<SrsPlacement>;
 
 /// Error for a queue that cannot be searched.
@@ -60,9 +60,9 @@ impl Solver {
         }
     }
 
-    /// Searches for a perfect clear of all rows of the field. Returns `None` if there is none. The first piece of the queue
-    /// is the held piece if there is one, otherwise the current piece. With hold, the search uses one more piece than it
-    /// places, if the queue has one.
+    /// Searches for a perfect clear of all rows of the field. Returns `None` if there is none. The first piece of the
+    /// queue is the held piece if there is one, otherwise the current piece. With hold, the search uses one more piece
+    /// than it places, if the queue has one.
     pub fn solve(
         &mut self,
         field: &LowField,

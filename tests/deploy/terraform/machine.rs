@@ -1,4 +1,4 @@
-//! Scripts of the machines on AWS, with stand-ins for AWS, the clock and the system.
+//! Tests of the scripts that run on the AWS machines. Stand-ins replace AWS, the clock and the system's commands.
 
 use crate::support::{files_below, hatebeam, read, succeeds, tool};
 use std::io::{BufRead, BufReader};
@@ -22,7 +22,7 @@ fn units_pass_systemd_analyze_verify() {
     ] {
         for name in files_below(folder, ending) {
             let (_, unit) = name.rsplit_once('/').unwrap();
-            // The programs are not installed on this machine.
+            // Replaces programs that are not installed on this machine.
             let text = read(&name)
                 .replace("/usr/local/bin/hatebeam", "/bin/true")
                 .replace("/usr/local/lib/hatebeam/watchdog", "/bin/true")
@@ -53,7 +53,7 @@ fn units_pass_systemd_analyze_verify() {
     assert!(is_clean, "{messages}");
 }
 
-/// A folder that is the root of the file system for a script, with stand-ins for the commands that the script calls.
+/// A folder that serves as the root of a script's file system, with stand-ins for the commands that the script calls.
 struct Machine {
     dir: tempfile::TempDir,
 }
@@ -92,7 +92,7 @@ impl Machine {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Writes a command that logs its arguments and then runs `script` in the machine's folder.
+    /// Writes a command that logs its arguments and then executes `script` in the machine's folder.
     fn command(&self, file: &str, script: &str) {
         let name = file.rsplit_once('/').map_or(file, |(_, name)| name);
         let dir = self.dir.path().display();
@@ -108,7 +108,7 @@ impl Machine {
         self.command(&format!("bin/{name}"), script);
     }
 
-    /// Runs a script, with its absolute paths changed to paths below the machine's folder.
+    /// Runs a script after replacing its absolute paths with paths below the machine's folder.
     fn run(&self, script: &str) -> Output {
         let mut text = read(&format!("{FOLDER}/{script}"));
         for place in [
@@ -129,7 +129,7 @@ impl Machine {
             .unwrap()
     }
 
-    /// Returns the calls since the last time, and clears the log.
+    /// Returns the logged calls and clears the log.
     fn calls(&self) -> Vec<String> {
         let calls = self.read("log").lines().map(str::to_owned).collect();
         self.write("log", "");
@@ -137,11 +137,11 @@ impl Machine {
     }
 }
 
-/// The coordinator's machine, with a clock that each run of the watchdog advances.
+/// A coordinator's machine with a clock that advances at each run of the watchdog.
 struct Watchdog {
     machine: Machine,
     now: u64,
-    /// Time between two runs.
+    /// Seconds between two runs of the watchdog.
     seconds: u64,
 }
 
@@ -163,7 +163,7 @@ impl Effects {
         }
     }
 
-    /// A run that fails and does nothing, because the status is unknown.
+    /// Returns the effects of a run that fails without doing anything, because a value is unknown.
     fn failure() -> Effects {
         Effects {
             failed: true,
@@ -173,7 +173,7 @@ impl Effects {
 }
 
 impl Watchdog {
-    /// Returns `None`, and prints a message, without `jq`.
+    /// Creates the machine. If `jq` is not installed, prints a message and returns `None`.
     fn new() -> Option<Watchdog> {
         tool("HATEBEAM_JQ", "jq")?;
         let machine = Machine::new(
@@ -197,7 +197,7 @@ impl Watchdog {
         })
     }
 
-    /// Runs the watchdog with a number of connected workers, and one run in each of these states.
+    /// Runs the watchdog with the given number of connected workers, and with one run in each of the given states.
     fn with(&mut self, workers: usize, runs: &[&str]) -> Effects {
         let run = |state| serde_json::json!({"run": "r", "state": state});
         let runs: Vec<_> = runs.iter().map(run).collect();
@@ -206,13 +206,13 @@ impl Watchdog {
         self.with_answer(&status.to_string())
     }
 
-    /// Runs the watchdog with this answer of the coordinator.
+    /// Runs the watchdog while the coordinator answers `status`.
     fn with_answer(&mut self, status: &str) -> Effects {
         self.machine.write("status", status);
         self.run()
     }
 
-    /// Runs the watchdog without an answer of the coordinator.
+    /// Runs the watchdog while the coordinator does not answer.
     fn without_answer(&mut self) -> Effects {
         let _ = std::fs::remove_file(self.machine.path("status"));
         self.run()
@@ -254,7 +254,7 @@ fn workers_start_with_a_run_and_stop_after_it() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
-    // The alarm needs some time to receive the first heartbeats.
+    // No workers start at first, because the alarm needs some time to receive the first heartbeats.
     for _ in 0..4 {
         let effects = watchdog.with(0, &["queued", "finished"]);
         assert_eq!(effects, Effects::success(None));
@@ -270,7 +270,7 @@ fn workers_start_with_a_run_and_stop_after_it() {
         let effects = watchdog.with(8, &["finished"]);
         assert_eq!(effects, Effects::success(None));
     }
-    // A new run within QUIET_MINUTES: the workers continue.
+    // A new run within QUIET_MINUTES keeps the workers.
     let effects = watchdog.with(8, &["queued", "finished"]);
     assert_eq!(effects, Effects::success(Some("8")));
     for _ in 0..4 {
@@ -284,7 +284,7 @@ fn workers_start_with_a_run_and_stop_after_it() {
     assert_eq!(watchdog.with(0, &[]), Effects::success(Some("0")));
 }
 
-/// A watchdog that runs every five minutes, for shorter tests: each run takes a while.
+/// Returns a watchdog that runs every five minutes instead of every minute. Its tests need fewer runs, which are slow.
 fn slow_watchdog() -> Option<Watchdog> {
     let mut watchdog = Watchdog::new()?;
     watchdog.seconds = 300;
@@ -292,7 +292,7 @@ fn slow_watchdog() -> Option<Watchdog> {
 }
 
 #[test]
-fn without_an_answer_everything_stops() {
+fn workers_and_machine_stop_if_coordinator_does_not_answer() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -302,7 +302,7 @@ fn without_an_answer_everything_stops() {
     for _ in 0..5 {
         assert_eq!(watchdog.without_answer(), Effects::failure());
     }
-    // An invalid answer counts as none.
+    // An invalid answer counts as no answer.
     for status in ["", "no", "[]", "{\"runs\":[]}", "{\"workers\":[]}"] {
         let effects = watchdog.with_answer(status);
         assert!(
@@ -317,7 +317,7 @@ fn without_an_answer_everything_stops() {
 }
 
 #[test]
-fn one_answer_restarts_the_waiting_time() {
+fn answer_restarts_blind_time() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -334,11 +334,11 @@ fn one_answer_restarts_the_waiting_time() {
 }
 
 #[test]
-fn machines_without_a_connected_worker_stop_for_an_hour() {
+fn workers_stop_for_an_hour_if_none_connects() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
-    // The capacities that consecutive runs set, without repetitions.
+    // Returns the capacities that consecutive runs set, without repetitions.
     let mut capacities = |runs: usize, workers| -> Vec<String> {
         let capacity = |_| {
             let effects = watchdog.with(workers, &["running"]);
@@ -353,19 +353,19 @@ fn machines_without_a_connected_worker_stop_for_an_hour() {
     assert_eq!(capacities(12, 0), ["0"]);
     assert_eq!(capacities(4, 0), ["3"]);
     assert_eq!(capacities(2, 0), ["0"]);
-    // A late worker has connected.
+    // A worker connects late.
     assert_eq!(capacities(6, 1), ["3"]);
 }
 
 #[test]
-fn failures_send_no_heartbeat() {
+fn failed_run_sends_no_heartbeat() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
     for _ in 0..6 {
         watchdog.with(3, &["running"]);
     }
-    // Without the tag the number of workers is unknown.
+    // If the tag is missing, the number of workers is unknown.
     std::fs::remove_file(watchdog.machine.path("tag")).unwrap();
     assert_eq!(watchdog.with(3, &["running"]), Effects::failure());
     watchdog.machine.write("tag", "3");
@@ -380,7 +380,7 @@ fn failures_send_no_heartbeat() {
 }
 
 #[test]
-fn damaged_marks_are_replaced() {
+fn unreadable_timestamps_are_replaced() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
@@ -405,7 +405,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn watchdog_reads_the_status_of_a_real_coordinator() {
+fn watchdog_reads_status_of_real_coordinator() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
@@ -444,7 +444,7 @@ fn watchdog_reads_the_status_of_a_real_coordinator() {
 }
 
 #[test]
-fn fetched_secrets_are_private_and_replaced_as_a_whole() {
+fn fetched_secrets_are_private_and_never_partially_replaced() {
     let files = ["ca.pem", "worker.pem", "worker-key.pem", "token"];
     let machine = Machine::new(&format!(
         "SECRET=x/worker\nSECRET_FILES=\"{}\"\n",
@@ -458,7 +458,7 @@ fn fetched_secrets_are_private_and_replaced_as_a_whole() {
         for name in names {
             std::fs::write(tls.join(name), format!("{name} {salt}")).unwrap();
         }
-        // The command of the output `next`.
+        // The same command as in the output `next`.
         let mut tar = Command::new("tar");
         tar.arg("-C")
             .arg(tls)
@@ -501,7 +501,7 @@ fn fetched_secrets_are_private_and_replaced_as_a_whole() {
     }
     assert!(!place("ca-key.pem").exists());
 
-    // A renewed secret replaces the old files. An incomplete one changes nothing.
+    // A renewed secret replaces the old files. An incomplete secret changes nothing.
     offer(&files, "2");
     assert!(machine.run("fetch-secrets").status.success());
     offer(&files[..3], "3");
@@ -519,7 +519,7 @@ fn fetched_secrets_are_private_and_replaced_as_a_whole() {
 }
 
 #[test]
-fn machine_powers_off_after_its_worker() {
+fn machine_powers_off_after_worker_stops() {
     let machine = Machine::new("");
     for (state, powers_off) in [
         ("active", false),
@@ -571,7 +571,7 @@ fn all_disks_of_the_instance_store_are_used() {
     }
 }
 
-/// A new machine for a role, whose program has this checksum in its name.
+/// Returns a new machine for a role. The name of its program in the bucket is the checksum `sum`.
 fn new_machine(role: &str, sum: &str) -> Machine {
     let machine = Machine::new(&format!("ROLE={role}\nPROGRAM=s3://bucket/bin/{sum}\n"));
     machine.write("program", "#!/bin/sh\necho hatebeam 1\n");
@@ -622,7 +622,7 @@ fn boot_starts_guard_first_and_service_last() {
 }
 
 #[test]
-fn boot_rejects_a_program_with_another_checksum() {
+fn boot_rejects_program_with_wrong_checksum() {
     let machine = new_machine("worker", &"0".repeat(64));
     assert!(!machine.run("boot").status.success());
     assert!(!machine.path("usr/local/bin/hatebeam").exists());
@@ -633,6 +633,6 @@ fn boot_rejects_a_program_with_another_checksum() {
             .all(|call| !call.contains("hatebeam-worker.service")),
         "{calls:?}"
     );
-    // The timer that powers the machine off is active.
+    // The timer that powers off the machine is active.
     assert!(calls.contains(&"systemctl enable --now hatebeam-power-off.timer".to_owned()));
 }

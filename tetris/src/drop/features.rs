@@ -200,8 +200,8 @@ pub struct ControllerFeatures {
     pub eroded_piece_cells: i32,
     /// Number of changes between filled and empty along the rows that have a filled cell. The walls count as filled.
     pub row_transitions: i32,
-    /// Number of changes between filled and empty along the columns. The floor counts as filled, and the space above the
-    /// field as empty.
+    /// Number of changes between filled and empty along the columns. The floor counts as filled, and the space above
+    /// the field as empty.
     pub column_transitions: i32,
     /// Number of empty cells with a filled cell above them in the same column.
     pub holes: i32,
@@ -278,8 +278,8 @@ impl ControllerFeatures {
     }
 }
 
-/// Returns the sum, over all holes, of the number of consecutive filled cells directly above the hole. In a run of holes
-/// only the highest one has a filled cell above it.
+/// Returns the sum, over all holes, of the number of consecutive filled cells directly above the hole. In a run of
+/// holes only the highest one has a filled cell above it.
 fn hole_depths(holes: u64, column: u64) -> i32 {
     let mut lowest_filled = (holes << 1) & column;
     let mut sum = 0;

@@ -139,8 +139,8 @@ impl DropGame {
         &self.distinct[piece]
     }
 
-    /// Returns the number of actions with the same result as one of [`DropGame::distinct_actions`]. Ties between the best
-    /// actions are broken uniformly over all actions, so a distinct action counts this many times.
+    /// Returns the number of actions with the same result as one of [`DropGame::distinct_actions`]. Ties between the
+    /// best actions are broken uniformly over all actions, so a distinct action counts this many times.
     pub fn multiplicity(&self, piece: usize, action: Action) -> usize {
         let piece = self.set.piece(piece);
         (0..ROTATIONS as u8)

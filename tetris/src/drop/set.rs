@@ -167,7 +167,8 @@ impl PieceSet {
         .expect("the standard set is valid")
     }
 
-    /// Returns the five pieces of Melax's benchmark, which have one to four cells: square, diagonal, corner, domino, dot.
+    /// Returns the five pieces of Melax's benchmark, which have one to four cells: square, diagonal, corner, domino,
+    /// dot.
     pub fn small() -> PieceSet {
         PieceSet::parse(
             "square\n##\n##\n\ndiagonal\n#.\n.#\n\ncorner\n.#\n##\n\ndomino\n#\n#\n\ndot\n#\n",
@@ -176,8 +177,8 @@ impl PieceSet {
     }
 
     /// Parses a set from text. Each piece consists of rows of `#` (filled) and `.` (empty), with an empty line between
-    /// pieces. If the first line of a piece contains any other character, it is the piece's name. A line that begins with
-    /// `//` is a comment.
+    /// pieces. If the first line of a piece contains any other character, it is the piece's name. A line that begins
+    /// with `//` is a comment.
     pub fn parse(text: &str) -> Result<PieceSet, SetError> {
         let mut pieces: Vec<DropPiece> = Vec::new();
         let mut block: Vec<(usize, &str)> = Vec::new();

@@ -17,8 +17,8 @@ pub(crate) const VISIBLE: usize = 20;
 pub enum Rows {
     /// 20 rows. No cell of a piece may be above them.
     Twenty,
-    /// 20 visible rows and two more rows above them, which behave like the visible rows. Pieces spawn at the same visible
-    /// place.
+    /// 20 visible rows and two more rows above them, which behave like the visible rows. Pieces spawn at the same
+    /// visible place.
     TwentyTwo,
     /// The cartridge's rule: pieces may move in two rows above the visible ones, but cells that lock there disappear.
     TwentyPlusTwo,

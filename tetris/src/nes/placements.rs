@@ -35,9 +35,9 @@ impl Placements {
         Placements::default()
     }
 
-    /// Finds every resting position that a piece can reach from its spawn position by steps to the left, to the right and
-    /// down, and by turns in both directions. After each step all four cells must be inside the board and empty. Returns
-    /// the placements sorted by orientation, column and row. Returns no placements if the piece cannot spawn.
+    /// Finds every resting position that a piece can reach from its spawn position by steps to the left, to the right
+    /// and down, and by turns in both directions. After each step all four cells must be inside the board and empty.
+    /// Returns the placements sorted by orientation, column and row. Returns no placements if the piece cannot spawn.
     pub fn find(&mut self, board: &Board, piece: Piece) -> &[Placement] {
         self.find_inline(board, piece);
         &self.list
@@ -156,9 +156,9 @@ fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize)
     new
 }
 
-/// Extends seeds downwards, which is towards higher bits, along runs of free positions. In each run, the addition carries
-/// from the lowest seed to the end of the run. The carry clears all bits that it passes except seeds, so the cleared bits
-/// and the seeds together are the result.
+/// Extends seeds downwards, which is towards higher bits, along runs of free positions. In each run, the addition
+/// carries from the lowest seed to the end of the run. The carry clears all bits that it passes except seeds, so the
+/// cleared bits and the seeds together are the result.
 #[inline(always)]
 fn fall(seeds: u32, free: u32) -> u32 {
     (free & !((free + seeds) ^ seeds)) | seeds

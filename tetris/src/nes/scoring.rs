@@ -20,7 +20,8 @@ pub const fn level_at(start_level: u32, lines: u32) -> u32 {
     start_level + 1 + (lines - first) / 10
 }
 
-/// Returns the points for clearing `lines` rows with one piece. `level` is the level after these rows have been counted.
+/// Returns the points for clearing `lines` rows with one piece. `level` is the level after these rows have been
+/// counted.
 pub const fn points(lines: u8, level: u32) -> u32 {
     let base = match lines {
         1 => 40,

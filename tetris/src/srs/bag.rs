@@ -55,8 +55,8 @@ impl Bag {
         Ok(bag)
     }
 
-    /// Returns the bag after a piece has been drawn, or `None` if the bag does not contain the piece. A full bag replaces
-    /// an empty one.
+    /// Returns the bag after a piece has been drawn, or `None` if the bag does not contain the piece. A full bag
+    /// replaces an empty one.
     pub const fn take(self, piece: Piece) -> Option<Bag> {
         let bit = 1 << piece.index();
         if self.0 & bit == 0 {

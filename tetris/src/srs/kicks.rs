@@ -1,6 +1,6 @@
-//! Kick tables, which list the shifts that a turn tries in order until the piece fits. There are built-in tables for SRS,
-//! SRS+, and the half turns of Jstris and TETR.IO. Other tables are parsed from text in the format of solution-finder's
-//! kick files.
+//! Kick tables, which list the shifts that a turn tries in order until the piece fits. There are built-in tables for
+//! SRS, SRS+, and the half turns of Jstris and TETR.IO. Other tables are parsed from text in the format of
+//! solution-finder's kick files.
 
 use super::shapes::{Orientation, box_corner};
 use crate::Piece;
@@ -272,8 +272,8 @@ impl KickTable {
         self.half_turns
     }
 
-    /// Returns the shifts of a turn, which apply to the lower left corner of the piece's cells. Returns an empty slice if
-    /// there is no such turn.
+    /// Returns the shifts of a turn, which apply to the lower left corner of the piece's cells. Returns an empty slice
+    /// if there is no such turn.
     pub(crate) fn shifts(&self, piece: Piece, from: Orientation, to: Orientation) -> &[(i8, i8)] {
         &self.shifts[turn_index(piece, from, to)]
     }
@@ -293,8 +293,8 @@ fn turn_index(piece: Piece, from: Orientation, to: Orientation) -> usize {
     (piece.index() * 4 + from.index()) * 4 + to.index()
 }
 
-/// Returns the cell of the box that kick files use as the pivot: the middle of a 3 × 3 box, or a cell of the piece for I
-/// and O.
+/// Returns the cell of the box that kick files use as the pivot: the middle of a 3 × 3 box, or a cell of the piece for
+/// I and O.
 fn pivot(piece: Piece, orientation: Orientation) -> (i8, i8) {
     match (piece, orientation) {
         (Piece::I, N) => (1, 2),

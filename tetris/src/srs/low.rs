@@ -1,7 +1,7 @@
 //! Fields of at most four rows, stored in one word, and their placements. Searches for perfect clears use these fields.
 //!
-//! A column has six bits, of which the lowest is the floor row. Positions of pieces use all six bits. The space above the
-//! field is unlimited, but six rows of positions are enough to find every placement.
+//! A column has six bits, of which the lowest is the floor row. Positions of pieces use all six bits. The space above
+//! the field is unlimited, but six rows of positions are enough to find every placement.
 
 use super::kicks::KickTable;
 use super::placements::DropMode;
@@ -149,8 +149,8 @@ impl LowField {
     }
 
     /// Returns whether a border between two columns splits the empty cells into parts that whole pieces cannot fill. No
-    /// piece can cross the border if no row is empty on both sides of it, and this does not change, because rows are only
-    /// removed.
+    /// piece can cross the border if no row is empty on both sides of it, and this does not change, because rows are
+    /// only removed.
     #[inline]
     pub fn is_split(&self) -> bool {
         let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));

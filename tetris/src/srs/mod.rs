@@ -1,7 +1,8 @@
-//! The parts of guideline Tetris that a search for perfect clears needs: turns with kicks, hold, previews and bags. There
-//! is no gravity.
+//! The parts of guideline Tetris that a search for perfect clears needs: turns with kicks, hold, previews and bags.
+//! There is no gravity.
 //!
-//! Rows are numbered from the floor. The field has 10 columns and 40 rows. Pieces spawn with their lowest cell in row 20.
+//! Rows are numbered from the floor. The field has 10 columns and 40 rows. Pieces spawn with their lowest cell in row
+//! 20.
 
 mod bag;
 mod kicks;

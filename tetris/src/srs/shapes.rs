@@ -31,7 +31,8 @@ impl Orientation {
     }
 }
 
-/// Cells (column, row) of a piece in its box. Columns increase to the right and rows upwards, from the lower left corner.
+/// Cells (column, row) of a piece in its box. Columns increase to the right and rows upwards, from the lower left
+/// corner.
 pub(crate) type BoxCells = [(i8, i8); 4];
 
 const I: [BoxCells; 4] = [
