@@ -1,4 +1,4 @@
-// Routes by the fragment of the URL, and sign-in.
+// Selection of the page by the fragment of the URL, and the sign-in page.
 
 import { h, show, toast } from "./dom.js";
 import { gamePage } from "./game.js";
@@ -13,7 +13,7 @@ const signOut = document.getElementById("sign-out");
 let leave = () => {};
 let isSignedIn = false;
 
-/** Returns the title and the constructor of the page for a fragment. */
+/** Returns the title of the page for a fragment, and a function that shows the page. */
 function pageOf(hash) {
   const parts = hash.replace(/^#\/?/, "").split("/").map(decode);
   const [first, name, view, depth = "0"] = parts;
@@ -80,7 +80,7 @@ function signInPage(session) {
     },
   },
   h("h1", {}, "Sign in"),
-  h("p", {}, "Enter the coordinator's token: the content of its token file, or the value of HATEBEAM_TOKEN."),
+  h("p", {}, "Enter the coordinator's token: the contents of its token file, or the value of HATEBEAM_TOKEN."),
   h("label", { for: "token" }, "Token"), token, problem, button,
   session && h("p", { className: "hint" }, `hatebeam ${session.version}`));
   main.replaceChildren(form);
@@ -92,7 +92,7 @@ async function start() {
   try {
     session = await call("session");
   } catch {
-    // The coordinator is unreachable. The page reports that, and reconnects.
+    // The coordinator is unreachable. The page reports this and reconnects.
   }
   if (session && !session.signed_in) {
     signInPage(session);
@@ -116,7 +116,7 @@ whenSignedOut(() => {
   if (isSignedIn) signInPage(null);
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
-  // The fragment of the URL names the page, so the link cannot change it.
+  // The default action would change the fragment of the URL, which selects the page.
   event.preventDefault();
   main.focus();
 });

@@ -1,15 +1,15 @@
-// Plots of values by depth. The pointer marks the same depth in all plots.
+// Plots of values against depth. The pointer marks the same depth in all plots.
 
 import { css, h, setText } from "./dom.js";
 
 const HEIGHT = 190;
 const SYNC = "depth";
-/** Scale of a line that has its own axis, on the right. */
+/** Name of the scale for lines that use the axis on the right. */
 export const RIGHT = "right";
 
 /**
- * A plot. `lines` are { label, ink, dash, scale }, where `ink` names a colour of the style sheet. `set` takes the depths and
- * the values of each line. `onPick` is called with the depth that was clicked.
+ * A plot. Each element of `lines` is { label, ink, dash, scale }; `ink` names a colour of the style sheet. `set` replaces the
+ * depths and the values of each line. When the user clicks on a depth, `onPick` is called with it.
  */
 export class Chart {
   constructor({ title, lines, format, onPick }) {
@@ -107,7 +107,7 @@ export class Chart {
     else if (this.plot.width !== width) this.plot.setSize({ width, height: HEIGHT });
   }
 
-  /** Shows the values at an index, or the last values. */
+  /** Shows the values at an index in the legend, or the last values if the index is null. */
   showValues(index) {
     if (!this.data) return;
     const shown = index ?? this.data[0].length - 1;

@@ -1,14 +1,14 @@
-// The records of a run's depths, as one list for each field. Plots need the lists.
+// The depth records of a run, stored as one list per field, because plots need lists.
 
 import { rowsOf, stackHeight, surfaceHeight } from "./well.js";
 
-/** Fields of a record. Each has a list of this name. */
+/** Fields of a record. Each field has a list with the same name. */
 const FIELDS = ["depth", "count", "best_eval", "median_eval", "worst_eval", "best_lines", "best_well", "children", "seconds",
   "bytes", "kept", "dollars"];
-/** Lists of computed values: surface and stack height of the best well, total dollars. */
+/** Lists of computed values: surface height and stack height of the best well, and the total cost in dollars. */
 const COMPUTED = ["surface", "stack", "total_dollars"];
 const LISTS = [...FIELDS, ...COMPUTED];
-/** Number of depths over which the speed is measured. */
+/** Maximum number of recent depths over which the speed is measured. */
 const RECENT = 10;
 
 export class Depths {
@@ -16,7 +16,7 @@ export class Depths {
     for (const name of LISTS) this[name] = [];
     /** Number of columns of the well. */
     this.width = 10;
-    /** Number of wells of all depths. */
+    /** Number of wells at all depths. */
     this.wells = 0;
   }
 
@@ -24,7 +24,7 @@ export class Depths {
     return this.depth.length;
   }
 
-  /** The first depth without a record. */
+  /** Returns the first depth without a record. */
   get next() {
     return this.length === 0 ? 0 : this.depth.at(-1) + 1;
   }
@@ -32,7 +32,7 @@ export class Depths {
   add(records, run) {
     this.width = run?.spec?.well?.columns ?? this.width;
     for (const record of records) {
-      // A run that went back to an earlier depth searches the later depths again.
+      // After a run returns to an earlier depth, it searches the later depths again and sends new records.
       if (record.depth < this.next) this.removeFrom(record.depth);
       for (const name of FIELDS) this[name].push(record[name]);
       const rows = rowsOf(record.best_well, this.width);
@@ -50,7 +50,7 @@ export class Depths {
     }
   }
 
-  /** Returns the index of a depth, or -1. */
+  /** Returns the index of a depth, or -1 if the depth has no record. */
   indexOf(depth) {
     if (this.length === 0) return -1;
     const index = depth - this.depth[0];
@@ -62,7 +62,7 @@ export class Depths {
     return Math.min(RECENT, this.length);
   }
 
-  /** Returns the children per second over the recent depths; null before the first depth. */
+  /** Returns the number of children per second over the recent depths, or null before the first depth. */
   speed() {
     let [children, seconds] = [0, 0];
     for (let index = Math.max(0, this.length - RECENT); index < this.length; index += 1) {

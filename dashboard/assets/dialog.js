@@ -3,8 +3,8 @@
 import { h, toast } from "./dom.js";
 
 /**
- * Asks for confirmation, then calls `work`. The dialog stays open while the work is in progress, and shows its error if it
- * fails. Resolves to true if the work succeeded, and to false if the user closed the dialog.
+ * Asks for confirmation, then calls `work`. The dialog stays open while the work is in progress, and shows an error if the
+ * work fails. Resolves to true if the work succeeded, or to false if the user closed the dialog.
  */
 export function confirmAction({ title, text, label, danger = false, work }) {
   return new Promise((resolve) => {

@@ -1,6 +1,9 @@
 // Helpers for elements, announcements, downloads and the clipboard.
 
-/** Creates an element. `props` are properties, attributes (names with a dash, or `role`, `for` …) and listeners (`onclick`). */
+/**
+ * Creates an element. `props` contains properties, attributes (names with a dash, and names such as `role` or `for`) and
+ * listeners (names such as `onclick`).
+ */
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
@@ -13,12 +16,12 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
-/** Replaces the children of an element; ignores null, undefined and false. */
+/** Replaces the children of an element. Ignores null, undefined and false. */
 export function setChildren(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }
 
-/** Sets the text of an element if it differs. Unchanged text causes no repaint. */
+/** Sets the text of an element, unless it already has this text, to avoid a repaint. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -30,7 +33,7 @@ export function show(element, isVisible) {
 
 let lastAnnouncement = 0;
 
-/** Announces text to screen readers. With `seldom`, at most every 20 seconds, for values that change every second. */
+/** Announces text to screen readers. With `seldom`, skips the text if the last announcement is less than 20 seconds old. */
 export function announce(text, { seldom = false } = {}) {
   const now = Date.now();
   if (seldom && now - lastAnnouncement < 20_000) return;
@@ -38,7 +41,7 @@ export function announce(text, { seldom = false } = {}) {
   document.getElementById("announcer").textContent = text;
 }
 
-/** Shows a message at the edge of the window for some seconds. */
+/** Shows a message at the edge of the window for a few seconds. */
 export function toast(text, kind = "fine") {
   const line = h("p", { className: `toast ${kind}` }, text);
   document.getElementById("toasts").append(line);
@@ -58,7 +61,10 @@ export function oncePerFrame(work) {
   };
 }
 
-/** Copies text. Without the clipboard API (over plain HTTP from another machine) it copies from a selected text area. */
+/**
+ * Copies text to the clipboard. Over plain HTTP from another machine, browsers have no clipboard API; then this function
+ * copies from a selected text area.
+ */
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -86,7 +92,7 @@ export function download(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** Returns a custom property of the style sheet. */
+/** Returns the value of a custom property of the style sheet. */
 export function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -38,7 +38,7 @@ export class Fields {
     return this.all[key].input.value.trim();
   }
 
-  /** Shows an error at a field, or removes it if `text` is null. */
+  /** Shows an error below a field, or removes the error if `text` is null. */
   setError(key, text) {
     const { input, error } = this.all[key];
     setText(error, text ?? "");
@@ -47,7 +47,7 @@ export class Fields {
     if (text) this.invalid.push(key);
   }
 
-  /** Returns the whole number in a field; `fallback` if it is empty, 0 if it is invalid. */
+  /** Returns the whole number in a field, or `fallback` if the field is empty, or 0 if it is invalid. */
   whole(key, low, high, fallback) {
     const text = this.value(key);
     const value = text === "" ? fallback : Number(text);
@@ -56,7 +56,7 @@ export class Fields {
     return isValid ? value : 0;
   }
 
-  /** Returns the positive number in a field; 0 if it is empty or invalid. */
+  /** Returns the positive number in a field, or 0 if the field is empty or invalid. */
   positive(key, high) {
     const text = this.value(key);
     const value = text === "" ? 0 : Number(text.replace(",", "."));
@@ -73,12 +73,12 @@ export class Fields {
   }
 }
 
-/** Adds the fields for the limits of a run. `run` has the current limits. */
+/** Adds the fields for the limits of a run. `run` contains the current limits. */
 export function limitFields(fields, run = {}) {
   const value = (limit) => limit ? String(limit) : "";
   return [
-    fields.text("maxDollars", "Cost limit in dollars", value(run.max_dollars), "The run stops before it costs more. All depths are committed, and the best game is read back. Empty: no limit.", { inputMode: "decimal" }),
-    fields.text("maxHours", "Time limit in hours", value(run.max_hours), "Maximum search time. Empty: no limit.", { inputMode: "decimal" }),
+    fields.text("maxDollars", "Cost limit in dollars", value(run.max_dollars), "The run stops before a depth that would exceed this cost. All depths are committed, and the best game is read back. Empty: no limit.", { inputMode: "decimal" }),
+    fields.text("maxHours", "Time limit in hours", value(run.max_hours), "Maximum time of searching and waiting for workers. Empty: no limit.", { inputMode: "decimal" }),
     fields.text("maxDepth", "Depth limit in pieces", value(run.max_depth), "Number of pieces after which the run stops. Empty: the run continues until all games are over.", { inputMode: "numeric" }),
   ];
 }

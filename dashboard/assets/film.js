@@ -1,4 +1,4 @@
-// A game as the coordinator sends it, and its state after any number of keys.
+// A game in the format that the coordinator sends, and its state after any number of keys.
 
 import { rowsOf, valueOf } from "./well.js";
 
@@ -17,11 +17,11 @@ export class Film {
     this.boards = this.makeBoards();
   }
 
-  /** Returns the board before each piece and the last board. The value of a cell is its piece. */
+  /** Returns the board before each piece, and the last board. The value of a filled cell is the number of its piece. */
   makeBoards() {
     const { width, above, turns } = this;
     let board = new Uint8Array(this.rows * width);
-    // The pieces of the initial cells are unknown.
+    // 8 is the value of the initial cells, whose pieces are unknown.
     rowsOf(turns[0].well, width)?.forEach((row, y) => {
       for (let x = 0; x < width; x += 1) if (row >> x & 1) board[(y + above) * width + x] = 8;
     });
@@ -49,7 +49,7 @@ export class Film {
     }
   }
 
-  /** Returns the index of the turn in progress after this many keys. */
+  /** Returns the index of the turn that is in progress after this many keys. */
   turnAt(keys) {
     let [low, high] = [0, this.turns.length - 1];
     while (low < high) {
@@ -72,7 +72,7 @@ export class Film {
     return { turn, index, pressed, score: turn.score, cells: this.boards[index], falling, isOver: false };
   }
 
-  /** Returns all keys as letters. */
+  /** Returns the letters of all keys. */
   letters() {
     return this.turns.map((turn) => turn.keys).join("");
   }

@@ -1,4 +1,4 @@
-// Numbers, times and sizes as text.
+// Formats numbers, times and sizes.
 
 const DASH = "–";
 
@@ -7,7 +7,7 @@ export function number(value) {
   return value === null || value === undefined ? DASH : Math.round(value).toLocaleString("en-US");
 }
 
-/** Formats a number with three significant digits and k, M, G or T. */
+/** Formats a number with three significant digits and, if it is large, the unit k, M, G or T. */
 export function short(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return DASH;
   const units = ["", "k", "M", "G", "T"];
@@ -37,7 +37,7 @@ export function bytes(value) {
   return `${digits(value)} ${units[unit]}`;
 }
 
-/** Formats dollars with cents; small amounts with two significant digits. */
+/** Formats dollars with cents, or a small amount with two significant digits. */
 export function dollars(value) {
   if (value === null || value === undefined) return DASH;
   if (value === 0) return "$0";
@@ -68,13 +68,13 @@ export function rough(seconds) {
   return `${value < 9.95 ? Number(value.toFixed(1)) : Math.round(value)} ${unit[1]}`;
 }
 
-/** Formats a range as "a to b", or as one value if both have the same text. */
+/** Formats a range as "a to b", or as one value if both ends have the same text. */
 export function range([low, high], format) {
   const [from, to] = [format(low), format(high)];
   return from === to ? from : `${from} to ${to}`;
 }
 
-/** Formats a point in time: the time of day, and the date unless it is today. */
+/** Formats a point in time as the time of day, with the date unless it is today. */
 export function clock(ms) {
   if (!ms) return DASH;
   const date = new Date(ms);
@@ -94,7 +94,7 @@ export function percent(part) {
 
 const LIMITS = { "max-depth": "depth limit", "max-cost": "cost limit", "max-hours": "time limit" };
 
-/** Says which limit stopped a run; empty if none did. */
+/** Describes the limit that stopped a run. Returns an empty text if no limit stopped it. */
 export function stoppedBy(limit) {
   return limit ? `stopped at its ${LIMITS[limit] ?? limit}` : "";
 }
@@ -103,7 +103,7 @@ const FACTORS = { "": 1, k: 1e3, m: 1e6, g: 1e9 };
 /** Maximum width of a beam. */
 const MAX_WIDTH = 2 ** 30;
 
-/** Parses a width such as "10000", "10k" or "2.5M", like the command line; null if it is invalid. */
+/** Parses a width such as "10000", "10k" or "2.5M", like the command line. Returns null if the text is invalid. */
 export function wells(text) {
   const match = /^([0-9_]*\.?[0-9_]+|[0-9_]+\.)\s*([kmg]?)$/i.exec(text.trim());
   if (!match) return null;

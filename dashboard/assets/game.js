@@ -1,4 +1,4 @@
-// The page of a game.
+// The page that plays a game.
 
 import { h, show } from "./dom.js";
 import { count } from "./format.js";
@@ -34,8 +34,8 @@ export function gamePage(main, name, depth) {
       problem.replaceChildren(
         h("p", { className: "problem", role: "alert" }, `The game cannot be shown: ${error.message}`),
         h("p", { className: "hint" }, error.status === 501
-          ? "The best game is available when the run has ended. Until then, the page of the run shows the best well of each depth."
-          : "The run may not keep the wells that lead to it (see “Keep wells of” in the form for a new run), or the object store may be unavailable."),
+          ? "The best game is available when the run has ended. Until then, the page of the run shows the best well at each depth."
+          : "The run may not keep the wells that lead to this game (see “Keep wells of” in the form for a new run), or the object store may be unavailable."),
         h("button", { type: "button", onclick: load }, "Try again"));
       show(problem, true);
     }

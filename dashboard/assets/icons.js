@@ -1,8 +1,8 @@
-// Icons of buttons, as SVG, because not all fonts have these symbols.
+// Icons for buttons. They are SVG, because not all fonts contain these symbols.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Paths in a square of 16 × 16. */
+/** SVG paths in a square of 16 × 16. */
 const PATHS = {
   play: "M4 2.5v11l9.5-5.5z",
   pause: "M3.5 2.5h3.2v11H3.5zM9.3 2.5h3.2v11H9.3z",
@@ -25,7 +25,7 @@ export function icon(name) {
   return svg;
 }
 
-/** Creates a button with an icon. The label is the tooltip, and the text for screen readers. */
+/** Creates a button with an icon. The label is both the tooltip and the text for screen readers. */
 export function iconButton(label, name, work, className = "") {
   const button = document.createElement("button");
   button.type = "button";

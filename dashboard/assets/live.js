@@ -2,15 +2,15 @@
 
 import { show } from "./dom.js";
 
-/** First and maximum delay before a reconnection, in milliseconds. */
+/** Minimum and maximum delay before a reconnection, in milliseconds. */
 const MIN_BACKOFF = 500;
 const MAX_BACKOFF = 15_000;
 /** Maximum duration of a connection attempt, in milliseconds. */
 const CONNECT_TIMEOUT = 25_000;
-/** A lost connection is reported only after this long, in milliseconds. */
+/** Time after which the page reports a lost connection, in milliseconds. */
 const OFFLINE_DELAY = 700;
 
-/** A failed call. Its status is 0 if there was no response. */
+/** The error of a failed call. `status` is 0 if there was no response. */
 export class CallError extends Error {
   constructor(status, text) {
     super(text);
@@ -20,12 +20,12 @@ export class CallError extends Error {
 
 let onSignedOut = () => {};
 
-/** Sets what to do when the server requires the token. */
+/** Sets the function to call when the server requires the user to sign in. */
 export function whenSignedOut(work) {
   onSignedOut = work;
 }
 
-/** Calls the API: with a body by POST, otherwise by GET. */
+/** Calls the API by POST if there is a body, otherwise by GET. */
 export async function call(path, body, { signal } = {}) {
   const options = body === undefined ? { signal } : {
     method: "POST",
@@ -58,9 +58,10 @@ export function runPath(run) {
 }
 
 /**
- * The event stream of a page. `path` is called for every connection, so that a page can continue after the last event it
- * received. `handlers` are called with the data of the events. A browser does not tell why a stream fails: the call of the
- * path `check` finds out, and `notFound` is called if its object does not exist.
+ * The event stream of a page. `path` is called for every connection and returns its API path, so that a page can continue
+ * after the last event that it received. The functions in `handlers` are called with the data of the events. A browser does
+ * not report why a stream fails. To find the reason, this class calls the API path `check`, and calls `notFound` if that
+ * returns status 404.
  */
 export class Live {
   constructor(path, handlers, { check = "workers", notFound = () => {} } = {}) {
@@ -115,14 +116,14 @@ export class Live {
     this.source = null;
     if (this.isEnded || this.retryAt) return;
     this.offlineSince ??= Date.now();
-    // The random part spreads the reconnections of many browsers.
+    // The random factor spreads the reconnections of many browsers over time.
     this.retryAt = Date.now() + this.backoff * (0.75 + Math.random() / 2);
     this.backoff = Math.min(this.backoff * 2, MAX_BACKOFF);
     this.findReason();
     this.showState();
   }
 
-  /** The stream may fail for lack of the token, or because its run does not exist. */
+  /** Finds the reason why the stream failed: the user may not be signed in, or the run may not exist. */
   async findReason() {
     try {
       await call(this.check);
@@ -135,7 +136,7 @@ export class Live {
     }
   }
 
-  /** Closes the stream after its last event. */
+  /** Closes the stream permanently, after its last event or because its run does not exist. */
   end() {
     this.isEnded = true;
     this.source?.close();
@@ -153,7 +154,7 @@ export class Live {
     this.showState();
   }
 
-  /** Disconnects a hidden page, and reconnects it when it is visible again. */
+  /** Disconnects the stream of a hidden page, and reconnects it when the page is visible again. */
   updateVisibility() {
     if (this.isEnded) return;
     if (document.hidden) {
@@ -181,7 +182,7 @@ export class Live {
     const seconds = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
     const since = new Date(this.offlineSince).toLocaleTimeString();
     const retry = !this.retryAt ? "Connecting …" : seconds > 0 ? `Next attempt in ${seconds} s.` : "Connecting …";
-    return `${this.reason ?? "The coordinator is unreachable."} This page shows the state of ${since}. ` +
+    return `${this.reason ?? "The coordinator is unreachable."} This page shows the state at ${since}. ` +
       `Committed depths are safe: runs resume when a coordinator is running again. ${retry}`;
   }
 

@@ -1,4 +1,4 @@
-// The replay player, which shows a film key by key.
+// The replay player, which plays a film key by key.
 
 import { announce, copy, download, h, oncePerFrame, setText } from "./dom.js";
 import { Film } from "./film.js";
@@ -13,7 +13,7 @@ const DEFAULT_SPEED = 4;
 const ARROWS = { L: "←", R: "→", D: "↓", U: "↻" };
 const NAMES = { L: "left", R: "right", D: "down", U: "rotate" };
 
-/** A player of a game. `name` is the name of its downloads. */
+/** A player for one game. `name` is the name of downloaded files, without the extension. */
 export class Player {
   constructor(film, name) {
     this.film = new Film(film);
@@ -142,7 +142,7 @@ export class Player {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const { target } = event;
     const isIn = (selector) => target.closest?.(selector);
-    // Buttons handle the space bar themselves, and sliders the arrow keys.
+    // Buttons handle the space bar, and sliders handle the arrow keys.
     if (isIn("input:not([type=range]), select, textarea")) return;
     if (isIn("button, a, summary") && event.key === " ") return;
     if (isIn("input") && event.key !== " ") return;
@@ -184,7 +184,7 @@ export class Player {
     this.keys.replaceChildren(...shown);
   }
 
-  /** Describes the position for screen readers, except during playback. */
+  /** Announces the position to screen readers, except during playback. */
   announceState() {
     if (this.animation !== null) return;
     const frame = this.film.frame(this.position);

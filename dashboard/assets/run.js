@@ -1,4 +1,4 @@
-// The page of one run, updated live.
+// The page of one run, which event streams update.
 
 import { Chart, RIGHT } from "./charts.js";
 import { Depths } from "./depths.js";
@@ -12,7 +12,7 @@ import { stateChip } from "./runs.js";
 import { cellsOf, describe, draw, rowsOf } from "./well.js";
 import { WorkerTable, noWorkers } from "./workers.js";
 
-/** Share of a limit above which it is highlighted. */
+/** Used share of a limit above which the limit is highlighted. */
 const WARN = 0.8;
 
 export function runPage(main, name) {
@@ -61,7 +61,7 @@ class RunPage {
     this.spec = h("pre", { className: "command", tabIndex: 0 });
     const loading = h("p", { className: "hint", role: "status" }, "Waiting for the coordinator …");
     this.loading = loading;
-    // Hidden before the first depth.
+    // This element is hidden before the first depth is committed.
     this.drawn = h("div", { className: "columns", hidden: true },
       this.wells.element,
       h("section", { className: "plots", "aria-label": "Plots over depth" },
@@ -172,7 +172,7 @@ class RunPage {
     this.schedulePlots();
   }
 
-  /** Returns the work of an update in pieces, one for each plot, so that no piece blocks the page for long. */
+  /** Returns the steps of an update as functions, one for each plot, so that no step blocks the page for long. */
   plotWork() {
     const { depths, charts: all } = this;
     return [
@@ -198,7 +198,7 @@ class RunPage {
 
   setAlerts(allAlerts) {
     this.allAlerts = allAlerts;
-    // The note already shows this alert.
+    // An alert whose text equals the note is already visible there.
     const alerts = allAlerts.filter((alert) => alert.text !== this.run?.note);
     const key = JSON.stringify(alerts);
     if (key === this.alertsKey) return;
@@ -224,7 +224,7 @@ class RunPage {
   editLimits() {
     return this.confirmWithLimits({
       title: "Change the limits of this run?",
-      text: "The current depth is finished in any case.",
+      text: "The new limits apply after the current depth.",
       label: "Change",
       work: async (limits) => {
         await call(`${runPath(this.name)}/limits`, limits);
@@ -246,7 +246,7 @@ class RunPage {
         return "The run is queued again";
       },
     });
-    // The event stream ended with the run: open a new one.
+    // The event stream ended with the run, so the page must open a new stream.
     if (isDone) dispatchEvent(new Event("reload"));
   }
 
@@ -275,13 +275,13 @@ class RunPage {
 }
 
 /**
- * Returns a function that schedules work: one piece in each frame, followed by a pause. Plots of ten thousand depths take a
- * noticeable time, so the pause grows with the time that the work took.
+ * Returns a function that schedules the work which `pieces` returns: one piece in each frame, followed by a pause. Plots of
+ * ten thousand depths take a noticeable time, so the pause grows with the time that the work took.
  */
 function inPieces(pieces) {
   /** Minimum pause, in milliseconds. */
   const PAUSE = 500;
-  /** Ratio of the pause to the time of the work. */
+  /** Ratio of the pause to the time that the work took. */
   const RATIO = 6;
   let timer = null;
   let isRequested = false;
@@ -324,7 +324,7 @@ function charts(onPick) {
   };
 }
 
-/** The key figures. */
+/** The key figures of a run, as cards. */
 class Figures {
   constructor() {
     this.values = {};
@@ -373,12 +373,12 @@ class Figures {
   }
 }
 
-/** Shows the best well of each depth. */
+/** A browser for the best well at each depth. */
 class WellBrowser {
   constructor(depths, name) {
     this.depths = depths;
     this.name = name;
-    /** Index of the shown depth; null follows the last depth. */
+    /** Index of the depth to show; null to follow the last depth. */
     this.selected = null;
     this.canvas = h("canvas", { role: "img", "aria-label": "No well yet", "data-most": 280 });
     this.scrub = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Depth", oninput: () => this.choose(Number(this.scrub.value)) });
@@ -446,7 +446,7 @@ class WellBrowser {
   }
 }
 
-/** Shows the values of the plots as a table in pages. */
+/** A table with the values of the plots, divided into pages. */
 class DepthTable {
   constructor(depths) {
     this.depths = depths;
@@ -478,7 +478,7 @@ class DepthTable {
   }
 
   update(force = false) {
-    // Only the last page changes.
+    // New depths change only the last page.
     if (!this.element.open || !force && this.page !== null) return;
     const { depths } = this;
     const from = this.current() * DepthTable.ROWS;

@@ -1,4 +1,4 @@
-// The list of runs.
+// The page with the list of runs.
 
 import { h, setText, show } from "./dom.js";
 import { bytes, clock, count, dollars, duration, number, short, stoppedBy } from "./format.js";
@@ -9,7 +9,7 @@ export function stateChip(state) {
   return h("span", { className: `chip ${state}` }, state);
 }
 
-/** Shows a shell command. */
+/** Returns an element that shows a shell command. */
 function command(text) {
   return h("pre", { className: "command", tabIndex: 0 }, text);
 }
@@ -64,7 +64,7 @@ export function runsPage(main) {
   return () => live.close();
 }
 
-/** Updates the rows in place, so that the focus stays where it is. */
+/** Updates the rows in place, so that the focused element keeps the focus. */
 function update(body, rows, runs) {
   const names = new Set(runs.map((run) => run.run));
   for (const [name, row] of rows) {

@@ -1,4 +1,4 @@
-// The form for a new run, with an estimate.
+// The page with the form for a new run and an estimate of its time and cost.
 
 import { confirmAction } from "./dialog.js";
 import { h, show } from "./dom.js";
@@ -39,18 +39,18 @@ class SubmitPage {
     this.problem = h("p", { className: "problem", role: "alert", hidden: true });
     this.form.append(
       group("Search",
-        this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Twice the width takes twice the time and money, and gains a few lines.", { inputMode: "text", required: true }),
+        this.fields.text("width", "Width", "100k", "Number of wells kept at each depth; k, M and G stand for thousand, million and billion. Twice the width costs twice the time and money, and gains a few lines.", { inputMode: "text", required: true }),
         this.fields.select("evaluator", "Evaluator", EVALUATORS, "Scores the wells. Each depth keeps the wells with the highest scores."),
         this.fields.select("quiescence", "Quiescence", QUIESCENCES, "Scores a well by the best well it can reach with successive line clears. Takes twice the time.")),
       group("Limits",
         ...limitFields(this.fields)),
       group("Storage",
-        this.fields.select("keep", "Keep wells of", KEEPS, "Depths whose wells stay in the object store. Fewer depths cost less storage, but make it slower to read a game back."),
+        this.fields.select("keep", "Keep wells of", KEEPS, "Depths whose wells are kept in the object store. Keeping fewer depths costs less storage, but makes it slower to read back a game."),
         this.fields.text("shards", "Shards", "", "Number of parts into which a depth is divided, 1 to 4096. Choose many more shards than workers. Empty: one per million wells, at least 64.", { inputMode: "numeric" })),
       h("details", { className: "group" }, h("summary", {}, "Well and starting position"),
         this.fields.text("columns", "Columns", "10", "Columns of the well, 4 to 16. The game has 10.", { inputMode: "numeric" }),
         this.fields.text("rows", "Rows", "16", "Rows below the bar, 1 to 16. The game has 16. Columns × rows must be at most 160.", { inputMode: "numeric" }),
-        this.fields.check("clearAboveBar", "Clear full rows even if the piece reaches above the bar", "An emulator of 2022 did this; the game does not."),
+        this.fields.check("clearAboveBar", "Clear full rows even if the piece reaches above the bar", "A HATETRIS emulator from 2022 does this; the game does not."),
         ...starts),
       this.problem,
       h("div", { className: "buttons" }, h("button", { type: "submit", className: "main" }, "Submit …")));
@@ -69,7 +69,7 @@ class SubmitPage {
     ], "A run from a replay finds games that start like the replay.");
     const hex = this.fields.text("startWell", "The well", "", "In hex, top row first, as `hatebeam well` prints it.");
     const replay = this.fields.text("startReplay", "The replay", "", "In Base2048, as the game prints it.");
-    const piece = this.fields.text("startPiece", "The piece", "1", "Number of the piece, from 1. The search starts with the well before this piece.", { inputMode: "numeric" });
+    const piece = this.fields.text("startPiece", "The piece", "1", "Number of the piece, counted from 1. The search starts with the well before this piece.", { inputMode: "numeric" });
     return [start, hex, replay, piece];
   }
 
@@ -80,7 +80,7 @@ class SubmitPage {
     show(this.fields.all.startPiece.element, start === "replay");
   }
 
-  /** Returns the request for the run; null if a field is invalid. */
+  /** Returns the body of the request for the run, or null if a field is invalid. */
   read() {
     this.fields.invalid = [];
     const width = wells(this.fields.value("width"));

@@ -1,4 +1,5 @@
-// The colour theme: light, dark, or the system's. Loaded before the page is drawn, so that the colours do not flash.
+// The colour theme: light, dark, or the system's theme. The browser runs this script before it draws the page, so that the
+// page does not appear in the wrong colours first.
 (() => {
   const KEY = "hatebeam-theme";
   const NAMES = { auto: "Auto", light: "Light", dark: "Dark" };
@@ -36,7 +37,7 @@
     apply();
   }
 
-  /** Applies the theme, and repaints plots and wells, which the style sheet does not reach. */
+  /** Applies the theme, and repaints plots and wells, whose colours the style sheet does not set. */
   function apply() {
     show();
     dispatchEvent(new Event("theme"));

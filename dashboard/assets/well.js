@@ -1,15 +1,18 @@
-// Parses, measures and draws wells. Rows are counted from the top.
+// Parses, measures and draws wells. Row 0 is the topmost row.
 
 import { css } from "./dom.js";
 
 const PIECES = "SZOILJT";
-/** Maximum height of a well, as a share of the window's height. In a narrow window the controls are below the well. */
+/**
+ * Maximum height of a well as a share of the window's height, in a wide and in a narrow window. In a narrow window, the
+ * controls are below the well.
+ */
 const MAX_HEIGHT = 0.66;
 const MAX_HEIGHT_NARROW = 0.5;
-/** Width below which a window is narrow, in pixels. */
+/** Width in pixels below which a window is narrow. */
 const NARROW = 768;
 
-/** Parses the rows of a well in hex. The lowest bit is the leftmost column. Returns null if the text is invalid. */
+/** Parses the rows of a well in hex. The lowest bit of a row is the leftmost column. Returns null if the text is invalid. */
 export function rowsOf(hex, width) {
   const digits = Math.ceil(width / 4);
   if (!hex || hex.length % digits !== 0 || /[^0-9a-f]/i.test(hex)) return null;
@@ -24,7 +27,10 @@ export function stackHeight(rows) {
   return top < 0 ? 0 : rows.length - top;
 }
 
-/** Returns the height of the surface: the lowest row, counted from 0 at the bottom, that empty cells connect to the top. */
+/**
+ * Returns the height of the surface: the lowest row with an empty cell that other empty cells connect to the top. Rows are
+ * counted from 0 at the bottom.
+ */
 export function surfaceHeight(rows, width) {
   const full = 2 ** width - 1;
   const open = new Array(rows.length).fill(0);
@@ -54,7 +60,7 @@ export function surfaceHeight(rows, width) {
   return lowest;
 }
 
-/** Spreads cells to the left and right within the free cells of a row. */
+/** Returns the free cells of a row that are connected to `cells` within the row. */
 function spread(cells, free) {
   for (;;) {
     const more = (cells | cells << 1 | cells >> 1) & free;
@@ -63,7 +69,7 @@ function spread(cells, free) {
   }
 }
 
-/** Converts rows to cells, row by row from the top: 0 is empty, 8 is filled by an unknown piece. */
+/** Converts rows to a list of cells, row by row from the top: 0 is empty, and 8 is filled by an unknown piece. */
 export function cellsOf(rows, width) {
   const cells = new Uint8Array(rows.length * width);
   rows.forEach((row, y) => {
@@ -72,7 +78,7 @@ export function cellsOf(rows, width) {
   return cells;
 }
 
-/** Returns the value of the cells of a piece. */
+/** Returns the value of cells that a piece fills. */
 export function valueOf(piece) {
   return PIECES.indexOf(piece) + 1;
 }
@@ -82,8 +88,8 @@ function colour(value) {
 }
 
 /**
- * Draws cells on a canvas. The top `above` rows are above the bar. `falling` are the cells [column, row] of the falling
- * piece, and `piece` is their value. A cell is a whole number of screen pixels, so that edges are sharp.
+ * Draws cells on a canvas. The first `above` rows are above the bar. `falling` contains the cells [column, row] of the
+ * falling piece, and `piece` is their value. The size of a cell is a whole number of screen pixels, so that edges are sharp.
  */
 export function draw(canvas, { cells, width, above = 0, falling = [], piece = 8 }) {
   const height = cells.length / width;
@@ -131,7 +137,7 @@ export function draw(canvas, { cells, width, above = 0, falling = [], piece = 8 
   }
 }
 
-/** Outlines the falling piece, so that more than its colour distinguishes it from the other cells. */
+/** Outlines the falling piece, so that users can distinguish it without seeing its colour. */
 function outline(pen, cells, size, thick) {
   pen.fillStyle = css("--ink");
   const has = (x, y) => cells.some(([cx, cy]) => cx === x && cy === y);
@@ -144,7 +150,7 @@ function outline(pen, cells, size, thick) {
   }
 }
 
-/** Describes a well for screen readers. */
+/** Returns a description of a well for screen readers. */
 export function describe(rows, width) {
   const filled = rows.reduce((sum, row) => sum + row.toString(2).replaceAll("0", "").length, 0);
   return `${width} by ${rows.length} cells, ${filled} filled, stack ${stackHeight(rows)} high, ` +

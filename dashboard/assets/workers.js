@@ -1,11 +1,11 @@
-// The table of workers and its page.
+// The table of workers, and the page that shows it.
 
 import { confirmAction } from "./dialog.js";
 import { h, setText, show } from "./dom.js";
 import { bytes, count, dollars, duration, percent } from "./format.js";
 import { Live, call } from "./live.js";
 
-/** Returns instructions to start a worker. */
+/** Returns an element with instructions to start a worker. */
 export function noWorkers() {
   return h("section", { className: "empty" },
     h("h2", {}, "No workers"),
@@ -15,7 +15,7 @@ export function noWorkers() {
 
 const COLUMNS = ["Worker", "State", "Progress", "Threads", "Shards", "Memory", "Disk", "Uploads", "Machine", ""];
 
-/** The table of workers. `set` takes all of them. */
+/** The table of workers. `set` replaces the list of all workers. */
 export class WorkerTable {
   constructor() {
     this.rows = new Map();
@@ -45,7 +45,7 @@ export class WorkerTable {
   }
 }
 
-/** Creates a bar with a text. */
+/** Creates a bar with a text next to it. */
 export function meter(label) {
   const bar = h("meter", { min: 0, max: 1, low: 0.8, high: 0.95, optimum: 0, "aria-label": label });
   const text = h("span");
@@ -128,7 +128,7 @@ export function workersPage(main) {
       show(none, workers.length === 0);
       show(table.element, workers.length > 0);
       const threads = workers.reduce((sum, worker) => sum + worker.threads, 0);
-      // Count a machine once, even if it has two workers.
+      // Two workers can share a machine, whose price counts only once.
       const ids = new Set();
       const rented = workers.filter(({ machine }) => !machine?.id || !ids.has(machine.id) && ids.add(machine.id));
       const prices = rented.map((worker) => worker.machine?.dollars_per_hour ?? null);

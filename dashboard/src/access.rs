@@ -1,11 +1,13 @@
 //! Access control.
 //!
-//! The dashboard rejects two kinds of requests. The first comes from a client that can reach the port but does not have
-//! the token: the token must be in a header (`Authorization: Bearer`), or exchanged once for a cookie. The second comes
-//! from a page of another site in the browser of a user who is signed in. Browsers send the origin of a request, and
-//! foreign origins are rejected, as are host names that another site could point at this server (DNS rebinding). In
-//! addition, every request that changes something must have a JSON body, because a browser sends JSON to another site
-//! only after a preflight request, which this server does not grant.
+//! The dashboard rejects two kinds of requests:
+//!
+//! - Requests from a client that does not have the token. A client must send the token in a header
+//!   (`Authorization: Bearer`), or exchange it once for a cookie.
+//! - Requests that a page of another site makes in the browser of a signed-in user. Browsers send the origin of a
+//!   request, and the dashboard rejects foreign origins. It also rejects host names that another site could point at this
+//!   server (DNS rebinding). In addition, every request that changes something must have a JSON body: a browser sends JSON
+//!   to another site only after a preflight request, which this server does not grant.
 
 use crate::error::ApiError;
 use crate::sessions::{SESSION_LIFETIME, Sessions};
@@ -31,8 +33,8 @@ pub(crate) struct Access {
     sessions: Sessions,
     scheme: &'static str,
     is_local: bool,
-    /// Name of the cookie. It contains the port, because browsers share cookies between ports and two coordinators may
-    /// run on one machine.
+    /// Name of the cookie. It contains the port, because browsers share cookies between the ports of a machine and two
+    /// coordinators may run on one machine.
     cookie: String,
 }
 
@@ -51,7 +53,8 @@ impl Access {
         self.guard.requires_token()
     }
 
-    /// Checks that a request has a session or the token, if the server has one. The error is the reason.
+    /// Checks that a request belongs to a session or contains the token, if the server requires a token. The error is the
+    /// reason for rejecting the request.
     pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), &'static str> {
         if let Some(name) = self.session(headers)
             && self.sessions.contains(name, Instant::now())
@@ -62,7 +65,7 @@ impl Access {
         self.guard.admits(header.map(HeaderValue::as_bytes))
     }
 
-    /// Starts a session and returns its cookie; `None` if the token is wrong.
+    /// Starts a session and returns its cookie, or `None` if the token is wrong.
     pub(crate) fn sign_in(&self, token: &str) -> Option<HeaderValue> {
         if !self.guard.accepts(token.trim().as_bytes()) {
             return None;
@@ -104,10 +107,10 @@ impl Access {
             .map(|(_, value)| value)
     }
 
-    /// Whether the `Host` header may name this server. Another site can point its own domain at this address, but it
-    /// cannot use an IP address or a name without a dot. If there is a token, any name is safe, because requests under
-    /// another site's name do not carry the cookie. On the loopback only loopback names are allowed; others are not
-    /// needed there.
+    /// Returns whether the `Host` header is allowed. Another site can point its own domain at this server, but it cannot
+    /// use an IP address or a name without a dot. If the server requires a token, any name is safe, because requests for
+    /// another site's name do not contain the cookie. A server on a loopback address allows only loopback names, because it
+    /// needs no other names.
     fn is_allowed_host(&self, host: &str) -> bool {
         let Some(name) = host_name(host) else {
             return false;
@@ -151,7 +154,7 @@ impl Access {
     }
 }
 
-/// Returns a host without its port.
+/// Returns the host name without the port, or `None` if `host` is invalid.
 fn host_name(host: &str) -> Option<&str> {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn name_with_dot_requires_token_off_loopback() {
+    fn server_without_token_rejects_host_names_with_dots() {
         let open = access("0.0.0.0:7880", None);
         let closed = access("0.0.0.0:7880", Some("correct-horse-battery"));
         for host in [
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn session_cookie_is_found_among_others() {
+    fn session_cookie_is_found_among_other_cookies() {
         let access = access("127.0.0.1:7880", Some("correct-horse-battery"));
         assert!(access.sign_in("correct-horse-batter").is_none());
         let set = access.sign_in(" correct-horse-battery\n").unwrap();

@@ -1,4 +1,4 @@
-//! The JSON API under `/api/v1`. Each call is forwarded to the service that clients call over gRPC.
+//! The JSON API under `/api/v1`. It forwards each call to the service that gRPC clients also call.
 
 use crate::access::Access;
 use crate::error::ApiError;
@@ -29,15 +29,16 @@ use tonic::{Code, Status};
 const MAX_BODY: usize = 128 << 10;
 /// Timeout of a call, including its body.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Timeout for reading a game back. It takes long for a wide run that keeps only some of its depths.
+/// Timeout for reading back a game, which is slow for a wide run that keeps only some of its depths.
 const GAME_TIMEOUT: Duration = Duration::from_secs(300);
-/// Maximum number of games that are read back at the same time.
+/// Maximum number of games that are read back concurrently.
 const MAX_GAMES: usize = 2;
-/// Maximum number of event streams. It is below the limit of connections, so that other calls are still served.
+/// Maximum number of event streams. It is less than the maximum number of connections, so that the server can still
+/// answer other calls.
 pub(crate) const MAX_STREAMS: usize = 64;
 /// Maximum number of depth records in a response. The service has the same limit.
 const MAX_RECORDS: usize = 1000;
-/// Delay of the response to a wrong token, which slows down guessing.
+/// Delay before the response to a wrong token, which slows down guessing.
 const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
 
 /// State shared by all calls.
@@ -63,7 +64,7 @@ impl<R> App<R> {
 
 type Shared<R> = State<Arc<App<R>>>;
 
-/// Returns the routes that need no token.
+/// Returns the routes that do not require the token.
 pub(crate) fn public<R: Runs>(app: &Arc<App<R>>) -> Router {
     Router::new()
         .route("/api/v1/session", get(session::<R>))
@@ -76,7 +77,7 @@ pub(crate) fn public<R: Runs>(app: &Arc<App<R>>) -> Router {
         .with_state(Arc::clone(app))
 }
 
-/// Returns the routes that need the token, if there is one.
+/// Returns the routes that require the token, if the server has one.
 pub(crate) fn private<R: Runs>(app: &Arc<App<R>>) -> Router {
     let games = Router::new()
         .route("/api/v1/runs/{run}/game", get(game::<R>))
@@ -107,7 +108,7 @@ async fn with_timeout(limit: Duration, request: Request, next: Next) -> Response
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
-            let text = format!("no answer within {} seconds", limit.as_secs());
+            let text = format!("timed out after {} seconds", limit.as_secs());
             ApiError::new(StatusCode::GATEWAY_TIMEOUT, text).into_response()
         }
     }
@@ -118,7 +119,7 @@ pub(crate) async fn not_found() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "unknown path")
 }
 
-/// Extractor for a JSON body whose errors are JSON too.
+/// Extractor for a JSON body. Its errors are also JSON.
 pub(crate) struct Body<T>(T);
 
 impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequest<S> for Body<T> {
@@ -205,7 +206,8 @@ async fn login<R: Runs>(
     }
 }
 
-/// Requires a JSON body like all requests that change something, so that other sites cannot sign users out.
+/// Ends the session of a browser. Like all calls that change something, requires a JSON body, so that other sites cannot
+/// sign users out.
 async fn logout<R: Runs>(
     State(app): Shared<R>,
     headers: HeaderMap,
@@ -222,12 +224,12 @@ fn with_cookie(cookie: Option<HeaderValue>) -> Response {
     response
 }
 
-/// The body `{}`.
+/// An empty JSON object as the body of a request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EmptyBody {}
 
-/// Returns all runs, last submitted first.
+/// Returns all runs, the last submitted first.
 pub(crate) async fn all_runs<R: Runs>(app: &App<R>) -> Result<Vec<v1::RunStatus>, Status> {
     let listed = app.runs.list(tonic::Request::new(v1::ListRequest {}));
     Ok(listed.await?.into_inner().runs)
@@ -278,7 +280,7 @@ fn run_of<'a>(snapshot: &'a v1::WatchResponse, name: &str) -> Result<&'a v1::Run
 }
 
 fn run_not_found(run: &str) -> ApiError {
-    let text = format!("the service has no run {run:?}");
+    let text = format!("there is no run {run:?}");
     ApiError::new(StatusCode::NOT_FOUND, text)
 }
 
@@ -304,7 +306,7 @@ async fn depths<R: Runs>(
     let limit = page.limit.unwrap_or(MAX_RECORDS);
     if !(1..=MAX_RECORDS).contains(&limit) {
         return Err(ApiError::bad(format!(
-            "limit {limit} is out of range: give 1 to {MAX_RECORDS}"
+            "limit {limit} is out of range: give a number from 1 to {MAX_RECORDS}"
         )));
     }
     let snapshot = watch_once(&app, &name, page.from).await?;
@@ -363,7 +365,7 @@ async fn estimate<R: Runs>(
     State(app): Shared<R>,
     Body(form): Body<RunForm>,
 ) -> Result<Json<Estimate>, ApiError> {
-    // Reject limits that could not be submitted.
+    // Rejects limits that could not be submitted.
     form.request()?;
     let request = EstimateRequest {
         form,
@@ -377,13 +379,13 @@ async fn estimate<R: Runs>(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GameQuery {
-    /// Depth whose best well ends the game; 0 means the best game of all depths.
+    /// Depth at whose best well the game ends; 0 means the best game of the run.
     #[serde(default)]
     depth: u32,
 }
 
-/// Returns the film of a run's best game, or of the game to the best well of a depth. The result of an ended run has its
-/// best game; any other game is read back.
+/// Returns the film of a run's best game, or of the game that leads to the best well at a depth. The result of an ended
+/// run contains the best game; any other game is read back.
 async fn game<R: Runs>(
     State(app): Shared<R>,
     PathParam(name): PathParam,
@@ -401,7 +403,7 @@ async fn game<R: Runs>(
 
 async fn read_back<R: Runs>(app: &App<R>, run: &str, depth: u32) -> Result<String, ApiError> {
     let Ok(_permit) = app.games.try_acquire() else {
-        let text = format!("{MAX_GAMES} games are already being read back: try again in a moment");
+        let text = format!("{MAX_GAMES} games are already being read back: try again later");
         return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, text));
     };
     let request = v1::GameRequest {

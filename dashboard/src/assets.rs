@@ -1,4 +1,4 @@
-//! The files of the pages, compiled into the binary.
+//! The files of the web pages, which are compiled into the binary.
 
 use axum::Router;
 use axum::http::header;
@@ -18,7 +18,7 @@ macro_rules! asset {
     };
 }
 
-/// A file that is served at a path.
+/// A file and the path at which it is served.
 struct Asset {
     path: &'static str,
     content_type: &'static str,
@@ -67,7 +67,7 @@ pub(crate) fn router() -> Router {
 mod tests {
     use super::*;
 
-    /// Without this test, a file that is missing in the table would be noticed only in a browser.
+    /// A file that is missing from the table would otherwise be noticed only in a browser.
     #[test]
     fn every_asset_is_served_and_loads_nothing_from_other_hosts() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");

@@ -1,4 +1,4 @@
-//! Errors of the API.
+//! Error responses of the API.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -7,7 +7,7 @@ use hatebeam_net::explain;
 use serde_json::json;
 use tonic::{Code, Status};
 
-/// An error response: its HTTP status and a message.
+/// An error response, with its HTTP status and a message.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: StatusCode,

@@ -1,7 +1,7 @@
-//! Server-sent events: the state of one run, or of all runs, followed by every change.
+//! Server-sent events: the state of one run, or of all runs and workers, followed by every change.
 //!
-//! The queue of events for a browser is short. While a slow browser's queue is full, its stream reads no further changes
-//! from the service, so nothing accumulates.
+//! Each browser has a short event queue. While the queue of a slow browser is full, its stream reads no further changes
+//! from the service, so changes do not accumulate.
 
 use crate::api::{App, MAX_STREAMS, PathParam, Query, all_runs, all_workers};
 use crate::error::ApiError;
@@ -19,17 +19,17 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-/// Maximum number of queued events for a slow browser.
+/// Maximum number of events in the queue of a browser.
 const QUEUE: usize = 8;
-/// Interval between two lists of all runs.
+/// Interval between two reads of the list of all runs.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum time between two messages to a browser, so that it notices a lost connection.
+/// Maximum time between two messages to a browser. Without messages, it would not notice a lost connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// Sends events to one browser until it disconnects.
+/// The sender of events to one browser.
 struct EventSender {
     events: mpsc::Sender<Result<Event, axum::Error>>,
-    /// One of the limited number of streams.
+    /// Permit for one of at most [`MAX_STREAMS`] streams.
     _permit: OwnedSemaphorePermit,
 }
 
@@ -37,7 +37,8 @@ impl EventSender {
     /// Creates a sender and the response that streams its events.
     fn new<R>(app: &App<R>) -> Result<(EventSender, Response), ApiError> {
         let Ok(permit) = Arc::clone(&app.streams).try_acquire_owned() else {
-            let text = format!("{MAX_STREAMS} browser tabs are already connected: close some");
+            let text =
+                format!("{MAX_STREAMS} browser tabs are already connected: close some of them");
             return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, text));
         };
         let (events, stream) = mpsc::channel(QUEUE);
@@ -50,13 +51,13 @@ impl EventSender {
         Ok((sender, response.into_response()))
     }
 
-    /// Sends an event; returns false if the browser has disconnected.
+    /// Sends an event. Returns `false` if the browser has disconnected.
     async fn send(&self, name: &str, data: &(impl Serialize + ?Sized)) -> bool {
         let event = Event::default().event(name).json_data(data);
         self.events.send(event).await.is_ok()
     }
 
-    /// Sends an event unless its data equals `last`; returns false if the browser has disconnected.
+    /// Sends an event unless its data equals `last`, and updates `last`. Returns `false` if the browser has disconnected.
     async fn send_if_changed(&self, name: &str, data: &impl Serialize, last: &mut String) -> bool {
         let Ok(text) = serde_json::to_string(data) else {
             return false;
@@ -78,8 +79,8 @@ pub(crate) struct EventsQuery {
     from: u32,
 }
 
-/// Streams the events of a run: `run`, `depths`, `workers` and `alerts`, then `end` when the run has ended, or `failed`
-/// with an error message.
+/// Streams the events of a run: `run`, `depths`, `workers` and `alerts`. The last event is `end` if the run has ended, or
+/// `failed` with an error message.
 pub(crate) async fn of_run<R: Runs>(
     State(app): State<Arc<App<R>>>,
     PathParam(run): PathParam,
@@ -119,7 +120,7 @@ pub(crate) async fn of_run<R: Runs>(
     Ok(response)
 }
 
-/// Data of the last events of a run, as JSON.
+/// JSON data of the last events that were sent for a run.
 #[derive(Default)]
 struct LastSent {
     run: String,
@@ -128,7 +129,7 @@ struct LastSent {
 }
 
 impl LastSent {
-    /// Sends the parts of an update that have changed; returns false if the browser has disconnected.
+    /// Sends the parts of an update that have changed. Returns `false` if the browser has disconnected.
     async fn send_changes(&mut self, sender: &EventSender, update: &v1::WatchResponse) -> bool {
         let run = update.run.as_ref().map(RunView::of);
         let depths: Vec<DepthView<'_>> = update.depths.iter().map(DepthView::of).collect();
@@ -145,7 +146,7 @@ impl LastSent {
     }
 }
 
-/// Streams the events of all runs and workers: `runs` and `workers`, or `failed` with an error message.
+/// Streams the events `runs` and `workers`, with lists of all runs and workers, until an error, which is sent as `failed`.
 pub(crate) async fn of_all<R: Runs>(State(app): State<Arc<App<R>>>) -> Result<Response, ApiError> {
     let (sender, response) = EventSender::new(&app)?;
     tokio::spawn(async move {

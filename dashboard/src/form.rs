@@ -19,7 +19,8 @@ pub struct RunForm {
     /// Number of shards; 0 lets the coordinator choose.
     #[serde(default)]
     pub shards: u32,
-    /// Depths whose wells stay in the object store: "all", "last", or a number N for every Nth. Empty means all.
+    /// Depths whose wells are kept in the object store: "all", "last", or a number N for every Nth depth. An empty text
+    /// means all depths.
     #[serde(default)]
     pub keep: String,
     /// Depth limit; 0 means no limit.
@@ -48,7 +49,7 @@ impl RunForm {
     }
 }
 
-/// New limits for an open run. Absent limits do not change, and 0 removes a limit.
+/// New limits for an open run. An absent limit does not change, and 0 removes a limit.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LimitsForm {
@@ -74,7 +75,7 @@ fn micros(dollars: f64) -> Result<u64, ApiError> {
     Ok(Micros::from_dollars(dollars).0)
 }
 
-/// Rounds up, because 0 means that there is no limit.
+/// Converts hours to seconds. Rounds up, because 0 seconds would mean that there is no limit.
 fn seconds(hours: f64) -> Result<u64, ApiError> {
     check_limit(hours, MAX_HOURS, "max_hours")?;
     Ok((hours * 3600.0).ceil() as u64)
@@ -89,18 +90,18 @@ fn check_limit(value: f64, most: f64, name: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Input of an estimate.
+/// Input for an estimate.
 #[derive(Clone, Debug)]
 pub struct EstimateRequest {
     /// The run to estimate.
     pub form: RunForm,
     /// Connected workers.
     pub workers: Vec<v1::WorkerStatus>,
-    /// All runs, last submitted first.
+    /// All runs, the last submitted first.
     pub runs: Vec<v1::RunStatus>,
 }
 
-/// Estimates a run, or returns the reason why it cannot.
+/// A function that estimates the time and cost of a run, or returns the reason why no estimate is possible.
 pub type Estimator = Arc<dyn Fn(&EstimateRequest) -> Result<Estimate, String> + Send + Sync>;
 
 #[cfg(test)]
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_rounded_up() {
+    fn limits_are_rounded_up_to_protocol_units() {
         let request = form(json!({ "max_dollars": 0.000_000_1, "max_hours": 1.5 }))
             .request()
             .unwrap();
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_out_of_range_are_rejected_by_name() {
+    fn error_for_limit_out_of_range_names_the_limit() {
         for (more, name) in [
             (json!({ "max_dollars": -1 }), "max_dollars -1"),
             (json!({ "max_dollars": 1e10 }), "max_dollars 10000000000"),

@@ -1,4 +1,4 @@
-//! The game of a replay, as a film.
+//! Conversion of a run's replay to a film.
 
 use crate::error::ApiError;
 use axum::http::StatusCode;
@@ -6,7 +6,7 @@ use hatebeam_game::Encoding;
 use hatebeam_report::Film;
 use hatebeam_runs::RunSpec;
 
-/// Plays a replay of a run with this specification.
+/// Plays a replay in Base2048 in the well of the run specification `spec`.
 pub(crate) fn film(spec: &str, replay: &str) -> Result<Film, ApiError> {
     let invalid = |what: &str, error: &dyn std::fmt::Display| {
         ApiError::new(
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn film_starts_with_the_well_of_its_run() {
+    fn film_starts_with_the_starting_well_of_the_run() {
         let replay = encode(&[Key::Down; 40], Encoding::Base2048);
         let of = |start: serde_json::Value| film(&spec(start), &replay);
         let empty = of(json!("empty")).unwrap();

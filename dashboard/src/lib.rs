@@ -1,12 +1,12 @@
-//! The coordinator's dashboard for browsers: runs, cost, plots, workers, replays.
+//! The coordinator's web dashboard: runs, cost, plots, workers and replays.
 //!
-//! This is a small HTTP server in the coordinator's process, in front of the service that clients call over gRPC. The
-//! service validates all requests; [`Server::serve`] accepts any implementation of
+//! The dashboard is a small HTTP server in the coordinator's process. It calls the same service as gRPC clients, which
+//! validates all requests. [`Server::serve`] accepts any implementation of
 //! [`Runs`](hatebeam_proto::v1::runs_server::Runs). The pages are compiled into the binary (`assets`) and load nothing
-//! from other hosts. Their data comes as JSON (`api`, `view`) and as server-sent events (`events`).
+//! from other hosts. They receive their data as JSON (`api`, `view`) and as server-sent events (`events`).
 //!
-//! A client of the dashboard can submit and stop runs. The server therefore requires the token, if there is one, and
-//! rejects requests that other sites cause in the same browser (`access`).
+//! A client of the dashboard can submit and stop runs. Therefore, the server requires the token, if there is one, and
+//! rejects requests that other sites make in the same browser (`access`).
 
 mod access;
 mod api;

@@ -19,11 +19,11 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// A browser opens at most six connections, and keeps one of them for events.
+/// Limits of the HTTP server. A browser opens at most six connections, and uses one of them for an event stream.
 const LIMITS: Limits = Limits {
     connections: 128,
     header_timeout: Duration::from_secs(20),
-    // Event streams end too; browsers reconnect at once.
+    // This timeout also ends event streams, after which browsers reconnect immediately.
     connection_timeout: Duration::from_secs(900),
     buffer: 32 << 10,
     keep_alive: true,
@@ -32,41 +32,41 @@ const LIMITS: Limits = Limits {
 /// Address and access control of the dashboard.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Address to listen at; port 0 means any free port.
+    /// Address to listen on. Port 0 picks any free port.
     pub listen: SocketAddr,
-    /// Certificate for HTTPS. Browsers do not need a certificate.
+    /// Certificate of the server for HTTPS; `None` for plain HTTP. Browsers do not need a client certificate.
     pub tls: Option<Tls>,
-    /// Token that clients must know.
+    /// Token that clients must send.
     pub token: Option<Token>,
-    /// Allow an address that other machines can reach without TLS or without a token.
+    /// Whether an address that other machines can reach is allowed without TLS or without a token.
     pub insecure_bind: bool,
 }
 
-/// Error of starting the dashboard.
+/// Error that occurs when starting the dashboard.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DashboardError {
     /// The address is not allowed without TLS, or the certificate is invalid.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// Anyone on the network could submit and stop runs.
+    /// Without a token, anyone on the network could submit and stop runs.
     #[error(
-        "the dashboard at {0} can be reached from other machines, but there is no token: give --token-file, set \
-         HATEBEAM_TOKEN, or allow it with --insecure-bind"
+        "other machines can reach the dashboard at {0}, but there is no token: pass --token-file, set \
+         HATEBEAM_TOKEN, or allow this with --insecure-bind"
     )]
     NoToken(SocketAddr),
     /// The server cannot listen.
     #[error("the dashboard cannot listen on {address}: {reason}")]
     Listen {
-        /// Address to listen at.
+        /// Address to listen on.
         address: SocketAddr,
-        /// Error of the operating system.
+        /// Error from the operating system.
         reason: io::Error,
     },
 }
 
 impl DashboardError {
-    /// Whether another server already uses the address.
+    /// Returns whether another process already uses the address.
     pub fn is_taken(&self) -> bool {
         matches!(self, Self::Listen { reason, .. } if reason.kind() == io::ErrorKind::AddrInUse)
     }
@@ -81,10 +81,10 @@ pub struct Server {
     access: Access,
 }
 
-/// Starts to listen. Must be called within a runtime.
+/// Starts to listen. Must be called within a tokio runtime.
 ///
 /// # Errors
-/// [`DashboardError`].
+/// Returns an error if the address is not allowed with these settings or is in use, or if the certificate is invalid.
 pub async fn bind(settings: Settings) -> Result<Server, DashboardError> {
     let address = settings.listen;
     let tls = settings.tls.as_ref().map(Tls::https).transpose()?;
@@ -111,8 +111,8 @@ impl Server {
         format!("{scheme}://{}/", self.address)
     }
 
-    /// Serves requests until the future is dropped. `runs` answers all calls; `estimator` estimates the time and cost of a
-    /// run.
+    /// Serves requests until the future is dropped. `runs` is the service that answers all calls; `estimator` estimates the
+    /// time and cost of a new run.
     pub async fn serve<R: Runs>(self, runs: R, estimator: Estimator) {
         let app = Arc::new(App::new(runs, estimator, self.access));
         let (for_token, for_origin) = (Arc::clone(&app), Arc::clone(&app));

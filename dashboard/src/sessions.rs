@@ -1,4 +1,4 @@
-//! Sessions of signed-in browsers.
+//! The sessions of signed-in browsers.
 
 use rustls::crypto::ring;
 use std::collections::VecDeque;
@@ -11,10 +11,10 @@ use subtle::ConstantTimeEq;
 const MAX_SESSIONS: usize = 64;
 /// Duration of a session.
 pub(crate) const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Number of random bytes in a session's name, enough that it cannot be guessed.
+/// Number of random bytes in a session's name, which makes the name impossible to guess.
 const RANDOM_BYTES: usize = 32;
 
-/// The sessions, oldest first. They are only in memory, so all users sign in again after a restart.
+/// The sessions, the oldest first. They are only in memory, so users must sign in again after a restart.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 
@@ -31,7 +31,7 @@ impl std::fmt::Debug for Session {
 }
 
 impl Sessions {
-    /// Starts a session and returns its name; `None` if the system has no random numbers.
+    /// Starts a session and returns its name, or `None` if the operating system provides no random numbers.
     pub(crate) fn start(&self, now: Instant) -> Option<String> {
         let mut bytes = [0; RANDOM_BYTES];
         ring::default_provider()
@@ -54,7 +54,7 @@ impl Sessions {
         Some(name)
     }
 
-    /// Whether there is a session with this name. Removes expired sessions.
+    /// Returns whether there is a session with this name. Removes expired sessions.
     pub(crate) fn contains(&self, name: &str, now: Instant) -> bool {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|session| now.duration_since(session.started) < SESSION_LIFETIME);
@@ -69,7 +69,7 @@ impl Sessions {
 }
 
 impl Session {
-    /// Compares names in constant time, so that the duration does not reveal how many characters are right.
+    /// Compares names in constant time, so that the duration does not reveal how many characters are correct.
     fn is(&self, name: &str) -> bool {
         self.name.as_bytes().ct_eq(name.as_bytes()).into()
     }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn oldest_session_ends_when_there_are_too_many() {
+    fn sign_in_beyond_the_limit_ends_oldest_session() {
         let (sessions, now) = (Sessions::default(), Instant::now());
         let names: Vec<_> = (0..=MAX_SESSIONS)
             .map(|_| sessions.start(now).unwrap())

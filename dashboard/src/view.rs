@@ -1,5 +1,5 @@
-//! The service's messages as JSON. `hatebeam status --json` uses the same names, and the same views of costs, projections
-//! and machines. Money is in dollars, and unknown values are null.
+//! JSON representations of the service's messages. `hatebeam status --json` uses the same names, and the same types for
+//! costs, projections and machines. Money is in dollars, and unknown values are null.
 
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
@@ -15,7 +15,7 @@ fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A run in the list of runs.
+/// An entry in the list of runs.
 #[derive(Serialize)]
 pub(crate) struct RunLine<'a> {
     run: &'a str,
@@ -23,7 +23,7 @@ pub(crate) struct RunLine<'a> {
     width: u64,
     depth: u32,
     max_depth: u32,
-    /// Lines cleared by the best game: the one that was read back, or else the best well so far.
+    /// Number of rows cleared in the best game: the game that was read back, or else the best well so far.
     best_lines: u32,
     pieces: Option<u32>,
     seconds: f64,
@@ -57,7 +57,7 @@ impl<'a> RunLine<'a> {
     }
 }
 
-/// A run in detail, without its depths.
+/// The details of a run, without its depth records.
 #[derive(Serialize)]
 pub(crate) struct RunView<'a> {
     #[serde(flatten)]
@@ -91,7 +91,7 @@ impl<'a> RunView<'a> {
     }
 }
 
-/// Cost of a run.
+/// The cost of a run.
 #[derive(Debug, Serialize)]
 pub struct CostView<'a> {
     dollars: f64,
@@ -100,13 +100,13 @@ pub struct CostView<'a> {
     storage_dollars: f64,
     dollars_per_hour: f64,
     storage_dollars_per_month: f64,
-    /// Number of workers of unknown price.
+    /// Number of workers whose price is unknown.
     unpriced: u32,
     machines: Vec<MachineCostView<'a>>,
 }
 
 impl<'a> CostView<'a> {
-    /// Converts the message.
+    /// Converts the protocol message.
     pub fn of(cost: &'a v1::Cost) -> CostView<'a> {
         CostView {
             dollars: dollars(cost.micros),
@@ -121,7 +121,7 @@ impl<'a> CostView<'a> {
     }
 }
 
-/// Cost of one machine.
+/// The cost of one machine.
 #[derive(Debug, Serialize)]
 struct MachineCostView<'a> {
     name: &'a str,
@@ -156,7 +156,7 @@ pub struct MachineView<'a> {
 }
 
 impl<'a> MachineView<'a> {
-    /// Converts the message.
+    /// Converts the protocol message.
     pub fn of(machine: &'a v1::Machine) -> MachineView<'a> {
         MachineView {
             kind: non_empty(&machine.kind),
@@ -170,7 +170,7 @@ impl<'a> MachineView<'a> {
     }
 }
 
-/// Projected end of a run. Ranges go from the lowest to the highest likely value.
+/// The projected end of a run. Each range contains the lowest and the highest likely value.
 #[derive(Debug, Serialize)]
 pub struct ProjectionView<'a> {
     depths: [u32; 2],
@@ -180,7 +180,7 @@ pub struct ProjectionView<'a> {
 }
 
 impl<'a> ProjectionView<'a> {
-    /// Converts the message.
+    /// Converts the protocol message.
     pub fn of(projection: &'a v1::Projection) -> ProjectionView<'a> {
         ProjectionView {
             depths: [projection.depth_low, projection.depth_high],
@@ -191,7 +191,7 @@ impl<'a> ProjectionView<'a> {
     }
 }
 
-/// A committed depth.
+/// The record of a committed depth.
 #[derive(Serialize)]
 pub(crate) struct DepthView<'a> {
     depth: u32,
@@ -231,7 +231,7 @@ impl<'a> DepthView<'a> {
     }
 }
 
-/// A worker.
+/// The status of a worker.
 #[derive(Serialize)]
 pub struct WorkerView<'a> {
     worker: &'a str,
@@ -253,7 +253,7 @@ pub struct WorkerView<'a> {
 }
 
 impl<'a> WorkerView<'a> {
-    /// Converts the message.
+    /// Converts the protocol message.
     pub fn of(worker: &'a v1::WorkerStatus) -> WorkerView<'a> {
         WorkerView {
             worker: &worker.name,

@@ -207,7 +207,8 @@ fn initial_grid(film: &Film) -> Grid {
         .collect()
 }
 
-/// Fills the cells of a locked piece with its colour and removes full rows. Then corrects the grid by the film's next well.
+/// Fills the cells of a locked piece with its colour and removes full rows. Then corrects the grid if it differs from the
+/// film's next well.
 fn place_piece(film: &Film, turn: &FilmTurn, grid: &mut Grid, next: Option<&FilmTurn>) {
     let colour = LETTERS.find(turn.piece).map_or(GREY, |at| at as u8);
     let is_locked = next.is_some() || film.over;

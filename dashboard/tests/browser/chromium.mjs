@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Timeout of a wait, in milliseconds. */
+/** Maximum time to wait for a condition, in milliseconds. */
 const TIMEOUT = 60_000;
 
 export class Chromium {
@@ -14,7 +14,7 @@ export class Chromium {
     this.process = spawn(program, [
       "--headless=new", "--remote-debugging-pipe", `--user-data-dir=${this.profile}`, "--no-first-run", "--disable-gpu",
       "--hide-scrollbars", "--force-color-profile=srgb", "--disable-dev-shm-usage",
-      // The sandbox does not work for root. Only pages of this project are opened.
+      // Chromium's sandbox does not work for root. The tests open only pages of this project.
       ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
     ], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
     this.number = 0;
@@ -50,7 +50,7 @@ export class Chromium {
   }
 
   async open() {
-    // Do not write downloads to the disk.
+    // Deny downloads, so that they are not written to the disk.
     await this.send("Browser.setDownloadBehavior", { behavior: "deny" });
     const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
@@ -76,7 +76,7 @@ class Page {
   constructor(chromium, session) {
     this.chromium = chromium;
     this.session = session;
-    /** Errors and warnings of the page. */
+    /** Errors and warnings that the page reported. */
     this.errors = [];
     /** Hosts that received a request. */
     this.hosts = new Set();
@@ -100,7 +100,7 @@ class Page {
     }
   }
 
-  /** Clears the errors and returns their number. Throws if an error matches none of the patterns. */
+  /** Clears the errors and returns their count. Throws if an error matches none of the patterns. */
   expectErrors(...patterns) {
     const { errors } = this;
     this.errors = [];
@@ -140,14 +140,14 @@ class Page {
     await this.until("document.readyState === 'complete'");
   }
 
-  /** Returns an expression for the first visible element of a selector; with `text`, it must have this text or label. */
+  /** Returns an expression for the first visible element that matches a selector and, if given, has this text or label. */
   static find(selector, text) {
     const has = text === undefined ? "true"
       : `[e.textContent.trim(), e.getAttribute("aria-label")].includes(${JSON.stringify(text)})`;
     return `[...document.querySelectorAll(${JSON.stringify(selector)})].find((e) => e.checkVisibility() && ${has})`;
   }
 
-  /** Clicks on the centre of an element. */
+  /** Scrolls an element into view and clicks on its centre. */
   async click(selector, text) {
     const element = Page.find(selector, text);
     await this.until(`${element} && !${element}.disabled`, `an enabled ${selector} ${text ?? ""}`);
@@ -182,7 +182,7 @@ class Page {
     return this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: mobile ? 2 : 1, mobile });
   }
 
-  /** Emulates preferences of the system. */
+  /** Emulates media preferences of the system, such as a dark theme. */
   prefer(features) {
     const list = Object.entries(features).map(([name, value]) => ({ name, value }));
     return this.send("Emulation.setEmulatedMedia", { features: list });

@@ -6,16 +6,16 @@ import { Session } from "./session.mjs";
 
 const session = await Session.open();
 const { page, url, send, picture, step } = session;
-/** Browser errors that an unreachable server causes. */
+/** Errors that the browser reports if the server is unreachable. */
 const OFFLINE_ERRORS = [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/];
 
 const chip = (state) => `document.querySelector("h1 .chip").textContent === ${JSON.stringify(state)}`;
-/** Returns the last depth on the page. */
+/** Returns the last depth that the page shows. */
 const depth = async () => {
   const title = await page.until("/^Depth [0-9,]+,.* last depth$/.exec(document.querySelector('.well-title').textContent)?.[0]");
   return Number(/[0-9,]+/.exec(title)[0].replaceAll(",", ""));
 };
-/** Waits for a depth beyond this one. */
+/** Waits until the page shows a later depth. */
 const deeper = async (than) => {
   const end = Date.now() + 60_000;
   for (;;) {

@@ -1,5 +1,5 @@
-// Tests every page and button of the dashboard: `pages.mjs CHROMIUM URL [FOLDER FOR SCREENSHOTS]`. The test that starts
-// this script runs a fake coordinator, and executes the commands that the script sends (see session.mjs).
+// Tests every page and button of the dashboard. Usage: `pages.mjs CHROMIUM URL [FOLDER FOR SCREENSHOTS]`. The test that
+// starts this script runs a fake coordinator and executes the commands that the script sends (see session.mjs).
 
 import assert from "node:assert/strict";
 import { Session } from "./session.mjs";
@@ -9,10 +9,10 @@ const { url, send, picture } = session;
 const RUNNING = "patterns-1000000-5f3a9c1e";
 const FINISHED = "patterns-10000-0f1e2d3c";
 const TOKEN = "correct-horse-battery";
-/** Browser errors that an unreachable server causes. */
+/** Errors that the browser reports if the server is unreachable. */
 const OFFLINE_ERRORS = [/ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/];
 
-/** Restarts the coordinator. The page is blank meanwhile, because an interrupted event stream would report errors. */
+/** Restarts the coordinator while the page is blank, because an interrupted event stream would report errors. */
 async function restart(page, command) {
   await page.goto("about:blank");
   await send(command);
@@ -51,14 +51,14 @@ const steps = {
   async "page of ten thousand depths stays responsive"(page) {
     await page.goto(`${url}#/`);
     await page.shows(FINISHED);
-    // Record the longest task of the page.
+    // Record the duration of the page's longest task.
     await page.evaluate(`
       window.longest = 0;
       window.observer = new PerformanceObserver((list) => {
         for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
       });
       window.observer.observe({ type: "longtask" }); true`);
-    // Number of frames of an idle page on this machine, for comparison.
+    // For comparison, count the frames that an idle page draws on this machine.
     const idle = await page.evaluate(framesIn(1500)) * 2;
     const started = Date.now();
     await page.click("tbody a", RUNNING);
@@ -97,12 +97,12 @@ const steps = {
       "c5d.18xlarge, spot", "of $2.00", "Evaluator score", "Height of the best well", "Bytes stored per depth", "The price of 1 worker is unknown"]) {
       await page.shows(text);
     }
-    // The speed over the last ten depths equals that of the records.
+    // The shown speed equals the speed of the last ten records.
     const [children, seconds] = (await send("speed")).split(" ").map(Number);
     const shown = await page.until("document.querySelector('.card.speed dd').textContent");
     const digits = Number(shown.replace("M", ""));
     assert(Math.abs(digits * 1e6 - children / seconds) < 0.02 * children / seconds, `shown: ${shown}, expected: ${children / seconds}`);
-    // Nearly used limits are highlighted.
+    // Limits that are nearly reached are highlighted.
     assert.equal(await page.evaluate("document.querySelectorAll('.budget.warn').length"), 2);
     await picture("run");
     await picture("run-whole", { whole: true });
@@ -114,7 +114,7 @@ const steps = {
     await page.until("document.querySelector('.well-title').textContent.startsWith('Depth 1,')");
     await page.click(".wells button", "Next depth");
     await page.until("document.querySelector('.well-title').textContent.startsWith('Depth 2,')");
-    // The selected depth stays while new depths arrive.
+    // The same depth remains selected while new depths arrive.
     await send("grow 2");
     await page.shows("Depth 2,");
     // Move the slider with the keyboard.
@@ -160,7 +160,7 @@ const steps = {
     await page.until("!document.getElementById('offline').hidden");
     await page.shows("The coordinator is unreachable.");
     await page.shows("Next attempt in");
-    // The banner is visible at any scroll position.
+    // The banner is visible at every scroll position.
     const [top, bottom] = await page.evaluate("(() => { const b = document.getElementById('offline').getBoundingClientRect(); return [b.top, b.bottom]; })()");
     assert(top >= 0 && bottom < 200, `the banner is from ${top} to ${bottom}`);
     await picture("offline");
@@ -197,7 +197,7 @@ const steps = {
     await page.click("a", "Best game");
     await page.shows("148 lines in");
     const facts = () => page.evaluate("[...document.querySelectorAll('.player .facts dd')].map((e) => e.textContent)");
-    // The player exists a moment before its first frame.
+    // The player draws its first frame shortly after it appears.
     const pieces = await page.until("document.querySelectorAll('.player .facts dd')[1].textContent.split(' of ')[1]");
     assert.equal((await facts())[0], "S");
     await page.press("ArrowRight");
@@ -244,7 +244,7 @@ const steps = {
     assert.equal(file.trim(), replay);
     assert.match(letters.trim(), /^[LRDU]+$/);
     assert.equal(JSON.parse(json).turns.length, JSON.parse(json).pieces);
-    // The game to a depth of a running run.
+    // Play the game to one depth of a running run.
     await page.goto(`${url}#/run/${RUNNING}/game/7`);
     await page.shows("Game to depth 7");
     await page.shows("148 lines in");
@@ -297,7 +297,7 @@ const steps = {
     // The server adds the default weights.
     assert.deepEqual([evaluator.kind, evaluator.quiescence], ["patterns", "off"]);
     assert.deepEqual([keep, micros, seconds], ["4", 12_500_000, 7200]);
-    // Start from a position of a replay.
+    // Start a run from a position of a replay.
     await page.goto(`${url}#/submit`);
     await page.click("details summary");
     await page.choose("#start", "replay");
@@ -377,7 +377,7 @@ const steps = {
       })()`);
       assert.deepEqual(faults, [], path);
     }
-    // From the top of the page: the skip link has a visible focus, and leads to the content.
+    // The first Tab focuses the skip link visibly, and the link moves the focus to the content.
     await page.goto(url);
     await page.shows(FINISHED);
     await page.evaluate("document.activeElement.blur()");
@@ -402,7 +402,7 @@ const steps = {
         assert.deepEqual(faults, [], `${scheme} ${path}`);
       }
     }
-    // Screenshots for the documentation, with a usual number of depths.
+    // Take the screenshots for the documentation with a realistic number of depths.
     await restart(page, "busy 160");
     await page.goto(url);
     for (const scheme of ["light", "dark"]) {
@@ -412,7 +412,7 @@ const steps = {
       await page.until("document.querySelectorAll('.u-wrap canvas').length === 6");
       await picture(`run-${scheme}`);
     }
-    // The switch overrides the system's theme, and its setting persists.
+    // The theme button overrides the system's theme, and its setting persists.
     await page.prefer({ "prefers-color-scheme": "light" });
     await page.until("document.documentElement.dataset.theme === 'light'");
     const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
@@ -475,7 +475,7 @@ const steps = {
   },
 };
 
-/** Returns an expression that counts the frames drawn in this time. */
+/** Returns an expression that counts the frames that the page draws in this time. */
 function framesIn(ms) {
   return `new Promise((resolve) => {
     let frames = 0;
@@ -485,10 +485,10 @@ function framesIn(ms) {
   })`;
 }
 
-/** Holds when the page has loaded its data. */
+/** Expression that is true when the page has loaded its data. */
 const settled = `document.querySelector("main").innerText.length > 150 && !/Reading the game back|Waiting for the/.test(document.querySelector("main").innerText)`;
 
-/** Collects the text of all further downloads in `saved`. */
+/** Collects the contents of all further downloads in `saved`. */
 const collectDownloads = `(() => {
   window.saved = [];
   if (window.collects) return;

@@ -1,7 +1,9 @@
-// A page of Chromium for a script. The arguments are the browser, a URL, and optionally a folder for screenshots.
+// A page in Chromium for a test script. The arguments of the script are the browser, a URL, and optionally a folder for
+// screenshots.
 //
-// The test that starts the script runs the servers. The script sends it commands on standard output (`@stop`, `@start`, …);
-// the test answers each with a line on standard input. HATEBEAM_STEPS selects the steps whose name contains its value.
+// The test that starts the script runs the servers. The script sends commands such as `@stop` and `@start` to the test on
+// standard output, and the test answers each command with one line on the script's standard input. If HATEBEAM_STEPS is set,
+// the script runs only steps whose name contains its value.
 
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -37,7 +39,7 @@ export class Session {
       mkdirSync(folder, { recursive: true });
       await page.picture(join(folder, `${name}.png`), options);
     };
-    /** Runs a step, and checks that the page has no unexpected errors and shows no undefined value. */
+    /** Runs a step. Checks that the page reports no unexpected errors and shows no undefined value. */
     this.step = async (name, work) => {
       const only = process.env.HATEBEAM_STEPS;
       if (only && !name.includes(only)) return;
@@ -56,12 +58,12 @@ export class Session {
     };
   }
 
-  /** Ends a successful session. */
+  /** Ends a session after all its steps have succeeded. */
   async close() {
     await this.chromium.close();
     assert.deepEqual([...this.page.hosts], [new URL(this.url).host], "the page loads nothing from other hosts");
     console.log("@done");
-    // No further answers are expected.
+    // The script expects no further answers.
     process.stdin.destroy();
   }
 }

@@ -1,4 +1,4 @@
-//! Tests which requests the server admits, with and without a token and TLS.
+//! Tests which requests the server admits with and without a token and TLS.
 
 use crate::client::{Client, exchange};
 use crate::fake::{FakeCoordinator, serve, settings};
@@ -47,7 +47,7 @@ async fn foreign_origins_and_host_names_are_rejected() {
     for site in ["cross-site", "same-site"] {
         let foreign = client.with("Sec-Fetch-Site", site);
         assert_eq!(foreign.get("/api/v1/runs").await.status, 403);
-        // Other sites may link to the page.
+        // Links from other sites to the pages are allowed.
         assert_eq!(foreign.get("/").await.status, 200);
     }
     assert!(fake.world().drained.is_empty());
@@ -106,7 +106,7 @@ async fn every_call_except_sign_in_requires_the_token() {
 }
 
 #[tokio::test]
-async fn sign_in_exchanges_token_for_cookie() {
+async fn login_exchanges_token_for_cookie() {
     let fake = FakeCoordinator::busy(1);
     let with_token = Settings {
         token: Some(TOKEN.parse().unwrap()),
@@ -139,7 +139,7 @@ async fn sign_in_exchanges_token_for_cookie() {
         signed_in_client.get("/api/v1/session").await.json()["signed_in"],
         true
     );
-    // Another site cannot use the cookie.
+    // A request from another site is rejected even with the cookie.
     let foreign = signed_in_client.with("Origin", "http://evil.example");
     assert_eq!(
         foreign
@@ -242,7 +242,7 @@ async fn https_server_requires_no_client_certificate() {
             exchange(stream, &client.request("GET", path, b"")).await
         }
     };
-    // The certificate is also valid for the loopback names of an SSH tunnel.
+    // The certificate is also valid for loopback names, which users of an SSH tunnel need.
     for name in ["hatebeam", "localhost", "127.0.0.1", "::1"] {
         let response = call(name, client.clone(), "/api/v1/runs").await;
         assert_eq!(response.status, 200, "{name}");
@@ -257,7 +257,7 @@ async fn https_server_requires_no_client_certificate() {
     serving.abort();
 }
 
-/// Writer that collects log lines.
+/// A writer that collects log lines.
 #[derive(Clone, Default)]
 struct Lines(Arc<std::sync::Mutex<Vec<u8>>>);
 

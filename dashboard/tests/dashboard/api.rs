@@ -68,7 +68,7 @@ async fn pages_are_served_with_security_headers() {
 }
 
 #[tokio::test]
-async fn api_returns_runs_workers_and_depths() {
+async fn api_lists_runs_workers_and_depths() {
     let fake = FakeCoordinator::busy(2500);
     let (address, serving) = serve(&fake, settings()).await;
     let client = Client::of(address);
@@ -77,7 +77,7 @@ async fn api_returns_runs_workers_and_depths() {
     assert_eq!(runs["runs"][0]["run"], RUNNING);
     assert_eq!(runs["runs"][0]["state"], "running");
     assert_eq!(runs["runs"][2]["best_lines"], 148);
-    // The list of runs has no specifications.
+    // The entries in the list of runs contain no specification.
     assert!(runs["runs"][0].get("spec").is_none());
     let run = client.get(&format!("/api/v1/runs/{RUNNING}")).await.json();
     assert_eq!(
@@ -136,7 +136,7 @@ async fn api_returns_runs_workers_and_depths() {
 }
 
 #[tokio::test]
-async fn run_is_estimated_submitted_and_cancelled_and_worker_is_drained() {
+async fn api_estimates_submits_and_cancels_runs_and_drains_workers() {
     let fake = FakeCoordinator::busy(3);
     let (address, serving) = serve(&fake, settings()).await;
     let client = Client::of(address);
@@ -164,7 +164,7 @@ async fn run_is_estimated_submitted_and_cancelled_and_worker_is_drained() {
         (request.max_cost_micros, request.max_seconds),
         (12_500_000, 7200)
     );
-    // Errors of the service keep their text.
+    // The response contains the text of the service's error.
     let refused = client.post("/api/v1/runs", &form(0)).await;
     assert_eq!(
         (refused.status, refused.error().as_str()),
@@ -213,7 +213,7 @@ async fn invalid_and_oversized_bodies_are_rejected() {
         assert_eq!(response.status, status, "{} {}", body.len(), response.body);
         assert!(!response.error().is_empty());
     }
-    // Types that a form on another site could send.
+    // A form on another site could send these content types.
     for kind in [
         "text/plain",
         "application/x-www-form-urlencoded",
@@ -234,7 +234,7 @@ async fn invalid_and_oversized_bodies_are_rejected() {
 }
 
 #[tokio::test]
-async fn film_comes_from_result_or_is_read_back() {
+async fn game_is_taken_from_result_or_read_back() {
     let fake = FakeCoordinator::busy(3);
     let (address, serving) = serve(&fake, settings()).await;
     let client = Client::of(address);
@@ -249,7 +249,7 @@ async fn film_comes_from_result_or_is_read_back() {
     assert_eq!(film(RUNNING, "?depth=2").await.json()["score"], 148);
     assert_eq!(film("unknown", "").await.status, 404);
     assert_eq!(film(RUNNING, "?depth=-2").await.status, 400);
-    // A coordinator that cannot read games back still has the game of an ended run.
+    // A coordinator that cannot read back games still serves the best game of an ended run.
     fake.world().has_games = false;
     let cannot = film(RUNNING, "").await;
     assert_eq!(cannot.status, 501);
@@ -263,7 +263,7 @@ async fn film_comes_from_result_or_is_read_back() {
 }
 
 #[tokio::test]
-async fn changes_are_streamed() {
+async fn event_stream_contains_only_changes() {
     let fake = FakeCoordinator::busy(1500);
     let (address, serving) = serve(&fake, settings()).await;
     let client = Client::of(address);
@@ -276,7 +276,7 @@ async fn changes_are_streamed() {
     let received = events(&client, &path, 6).await;
     grower.await.unwrap();
     let names: Vec<&str> = received.iter().map(|(name, _)| name.as_str()).collect();
-    // Unchanged workers and alerts are not sent again.
+    // The stream does not repeat unchanged workers and alerts.
     assert_eq!(
         names,
         ["run", "depths", "workers", "alerts", "run", "depths"]
@@ -286,7 +286,7 @@ async fn changes_are_streamed() {
     assert_eq!(received[3].1[0]["worker"], "c5d-2");
     assert_eq!(received[5].1[0]["depth"], 1501);
 
-    // The stream of an ended run has all its data and then `end`.
+    // The stream of an ended run contains all its data, followed by `end`.
     let received = events(&client, &format!("/api/v1/runs/{FINISHED}/events"), 9).await;
     assert_eq!(received.last().unwrap().0, "end");
     assert_eq!(received[0].1["stopped_by"], "max-cost");
@@ -301,7 +301,7 @@ async fn changes_are_streamed() {
 }
 
 #[tokio::test]
-async fn number_of_streams_is_limited_and_closed_streams_free_their_place() {
+async fn number_of_open_event_streams_is_limited() {
     let (address, serving) = serve(&FakeCoordinator::busy(1), settings()).await;
     let client = Client::of(address);
     let mut streams = Vec::new();

@@ -1,4 +1,4 @@
-//! Tests the dashboard in Chromium. The script `tests/browser/pages.mjs` clicks; this file runs the server.
+//! Tests the dashboard in Chromium. The script `tests/browser/pages.mjs` controls the browser; this file runs the server.
 
 use crate::fake::{FakeCoordinator, RECORD, estimator, settings};
 use crate::support::Browser;
@@ -28,7 +28,7 @@ impl TestServer {
             token: self.token.map(|token| token.parse().unwrap()),
             ..settings()
         };
-        // Closed connections may hold the port for a moment.
+        // Closed connections may keep the port in use for a moment.
         let mut tries = 0;
         let server = loop {
             match bind(settings.clone()).await {
@@ -59,7 +59,7 @@ impl TestServer {
         self.start().await;
     }
 
-    /// Executes a command of the script and returns the answer.
+    /// Executes a command from the script and returns the answer.
     async fn execute(&mut self, command: &str) -> String {
         let (command, number) = command.split_once(' ').unwrap_or((command, "0"));
         match command {
@@ -113,7 +113,7 @@ impl TestServer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_works_in_chromium() {
+async fn all_pages_work_in_chromium() {
     let Some(browser) = Browser::find() else {
         return;
     };

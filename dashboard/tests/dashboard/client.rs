@@ -1,4 +1,4 @@
-//! An HTTP client over plain sockets.
+//! A simple HTTP client over plain sockets.
 
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A response. The names of its headers are in lower case.
+/// A response. Header names are in lower case.
 pub(crate) struct Response {
     pub(crate) status: u16,
     head: String,
@@ -30,7 +30,7 @@ impl Response {
     }
 }
 
-/// A client with an address and headers.
+/// A client that sends requests with these headers to one address.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
@@ -46,7 +46,7 @@ impl Client {
         }
     }
 
-    /// Returns a client with an added or replaced header.
+    /// Returns a copy of the client with an added or replaced header.
     pub(crate) fn with(&self, name: &str, value: impl Into<String>) -> Client {
         let mut client = self.clone();
         client.headers.retain(|(other, _)| other != name);
@@ -86,7 +86,7 @@ pub(crate) async fn exchange(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     request: &[u8],
 ) -> Response {
-    // The server may respond and close the connection before it has read the whole request.
+    // Writing may fail, because the server may respond and close the connection before it reads the whole request.
     let _ = stream.write_all(request).await;
     let mut response = Vec::new();
     let _ = stream.read_to_end(&mut response).await;
@@ -150,7 +150,7 @@ pub(crate) async fn events(client: &Client, path: &str, count: usize) -> Vec<(St
         }
     };
     let read = tokio::time::timeout(Duration::from_secs(20), read).await;
-    read.expect("the events arrive in time")
+    read.expect("the events arrive before the timeout")
 }
 
 /// Parses the complete events of a chunked response.

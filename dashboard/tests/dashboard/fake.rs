@@ -1,4 +1,4 @@
-//! A fake coordinator whose runs, depths and workers are set by the tests.
+//! A fake coordinator. Tests set its runs, depths and workers.
 
 use hatebeam_dashboard::{Estimate, Estimator, Server, Settings, bind};
 use hatebeam_game::{Enemy, Geometry};
@@ -15,31 +15,31 @@ use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-/// The best game in the repository.
+/// Replay of the best game in the repository.
 pub(crate) const RECORD: &str = include_str!("../../../examples/david-and-felipe-148.txt");
 pub(crate) const RUNNING: &str = "patterns-1000000-5f3a9c1e";
 pub(crate) const FINISHED: &str = "patterns-10000-0f1e2d3c";
 pub(crate) const QUEUED: &str = "knewjade-250000-00c0ffee";
-/// Maximum number of records in a message, as in the coordinator.
+/// Maximum number of records in a message. The coordinator has the same limit.
 const MAX_RECORDS: usize = 1000;
 
 /// State of the fake coordinator.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) runs: Vec<v1::RunStatus>,
-    /// Depths of the running run.
+    /// Depth records of the running run.
     pub(crate) depths: Vec<v1::DepthRecord>,
     pub(crate) workers: Vec<v1::WorkerStatus>,
     pub(crate) alerts: Vec<v1::Alert>,
     pub(crate) submitted: Vec<v1::SubmitRequest>,
     pub(crate) drained: Vec<String>,
-    /// Whether games can be read back.
+    /// Whether the coordinator can read back games.
     pub(crate) has_games: bool,
-    /// Wells of a real game, used in a cycle as the best wells of the depths.
+    /// Wells of a real game. They are reused cyclically as the best wells of the depths.
     wells: Vec<String>,
 }
 
-/// A fake coordinator. Clones share the state.
+/// A fake coordinator. Its clones share one state.
 #[derive(Clone)]
 pub(crate) struct FakeCoordinator {
     world: Arc<Mutex<World>>,
@@ -47,7 +47,7 @@ pub(crate) struct FakeCoordinator {
 }
 
 impl FakeCoordinator {
-    /// Returns a coordinator without runs and workers.
+    /// Returns a coordinator that has no runs and no workers.
     pub(crate) fn empty() -> FakeCoordinator {
         FakeCoordinator {
             world: Arc::default(),
@@ -55,7 +55,7 @@ impl FakeCoordinator {
         }
     }
 
-    /// Returns a coordinator with workers, a running run with this many depths, and queued and ended runs.
+    /// Returns a coordinator that has workers, a running run with `depths` depths, and queued and ended runs.
     pub(crate) fn busy(depths: u32) -> FakeCoordinator {
         let fake = FakeCoordinator::empty();
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();
@@ -396,7 +396,7 @@ impl Runs for FakeCoordinator {
     }
 }
 
-/// Returns an estimator that fails for a width of a million and otherwise returns fixed numbers.
+/// Returns an estimator that fails for a width of one million and returns fixed numbers for all other runs.
 pub(crate) fn estimator() -> Estimator {
     Arc::new(|request| {
         let width = request.form.spec.width;
@@ -417,7 +417,7 @@ pub(crate) fn estimator() -> Estimator {
     })
 }
 
-/// Returns settings for any free port of the loopback, without TLS and token.
+/// Returns settings for any free loopback port, without TLS and without a token.
 pub(crate) fn settings() -> Settings {
     Settings {
         listen: "127.0.0.1:0".parse().unwrap(),
@@ -427,7 +427,7 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// Serves the dashboard, and returns its address and task.
+/// Starts a dashboard, and returns its address and its task.
 pub(crate) async fn serve(
     fake: &FakeCoordinator,
     settings: Settings,

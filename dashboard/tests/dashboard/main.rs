@@ -1,6 +1,6 @@
-//! Tests the dashboard over real sockets and in a real browser, in front of a fake coordinator.
+//! Tests the dashboard of a fake coordinator over real sockets and in a real browser.
 
-#![allow(clippy::unwrap_used)] // also in helpers of tests
+#![allow(clippy::unwrap_used)] // test helpers also unwrap
 
 mod access;
 mod api;

@@ -1,4 +1,4 @@
-//! Runs a script of `tests/browser` with Node and Chromium. The script sends commands to the test that started it.
+//! Runs a script from `tests/browser` with Node and Chromium. The script sends commands to the test that starts it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Timeout of a script.
+/// Maximum duration of a script.
 const TIMEOUT: Duration = Duration::from_secs(420);
 
 /// The programs that run a script.
@@ -27,7 +27,7 @@ fn program(names: &[&str]) -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Finds the programs. If one is missing, prints that the test is skipped, and returns `None`.
+    /// Finds the programs. If one of them is missing, prints that the test is skipped, and returns `None`.
     pub(crate) fn find() -> Option<Browser> {
         let chromium = std::env::var_os("HATEBEAM_CHROMIUM").map(PathBuf::from);
         let chromium =
@@ -41,15 +41,15 @@ impl Browser {
         Some(Browser { chromium, node })
     }
 
-    /// Runs a script for a URL until it ends. A line that starts with `@` is a command; the answer is one line on the
-    /// script's standard input.
+    /// Runs a script for a URL until it ends. When the script prints a line that starts with `@`, executes the line as a
+    /// command and writes the answer as one line to the script's standard input.
     #[track_caller]
     pub(crate) fn run(&self, script: &Path, url: &str, mut execute: impl FnMut(&str) -> String) {
         let mut child = Command::new(&self.node)
             .arg(script)
             .arg(&self.chromium)
             .arg(url)
-            // Folder for screenshots, if one is wanted.
+            // The optional argument is a folder for screenshots.
             .args(std::env::var_os("HATEBEAM_PICTURES"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -57,7 +57,7 @@ impl Browser {
             .unwrap();
         let mut answers = child.stdin.take().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // The watchdog kills a script that exceeds the timeout; its browser ends with it.
+        // The watchdog kills a script that exceeds the timeout, which also ends its browser.
         let (done, is_done) = mpsc::channel::<()>();
         let pid = child.id().to_string();
         let watchdog = thread::spawn(move || {
@@ -71,7 +71,7 @@ impl Browser {
                 Some("done") => has_ended = true,
                 Some(command) => {
                     let answer = execute(command);
-                    // If the script has ended, its exit status tells the error.
+                    // Writing fails if the script has ended; then its exit status reports the error.
                     let _ = writeln!(answers, "{answer}");
                 }
                 None => println!("{line}"),
