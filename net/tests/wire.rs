@@ -396,7 +396,7 @@ fn errors_name_the_invalid_file() {
     let at = |dir: &TempDir, name: &str| dir.path().join(name);
     let good = Tls::in_dir(ours.path(), "worker");
     let text = ours.path().join("text");
-    fs::write(&text, "no PEM at all").unwrap();
+    fs::write(&text, "not PEM").unwrap();
     let nowhere = ours.path().join("nowhere");
     let cut = ours.path().join("cut.pem");
     let pem = fs::read_to_string(&good.cert).unwrap();

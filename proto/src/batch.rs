@@ -50,8 +50,8 @@ pub enum BatchError {
     /// The LZ4 data cannot be decompressed.
     #[error("the batch cannot be decompressed")]
     Damaged,
-    /// The well at this index is invalid, or its child has an impossible number of rows cleared.
-    #[error("child {0} of the batch is not a well of the geometry")]
+    /// The child at this index has an invalid well, or an impossible number of rows cleared.
+    #[error("child {0} of the batch has an invalid well")]
     Well(usize),
 }
 

@@ -89,7 +89,7 @@ impl EndReason {
         }
     }
 
-    /// Returns the reason with this name, or `None` if there is none.
+    /// Returns the reason with this name, or `None` if no reason has it.
     pub fn from_name(name: &str) -> Option<EndReason> {
         EndReason::ALL.into_iter().find(|end| end.name() == name)
     }

@@ -99,7 +99,7 @@ pub fn best_game(run: &impl ReadableRun) -> Result<BestGame, GameError> {
 }
 
 /// Reads back the game through the best well at a depth and continues it to its end. If HATETRIS changes a
-/// piece on the way to that well, the game follows the search only up to that piece.
+/// piece before that well, the game follows the search only up to that piece.
 ///
 /// # Errors
 /// Returns [`StoreError::NoDepth`] in [`GameError::Store`] if the run has no such depth, and other variants

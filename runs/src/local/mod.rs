@@ -97,7 +97,7 @@ struct PersistedSpec {
 }
 
 impl Run {
-    /// Opens the run in `dir`, or creates it if there is none. `keep` overrides the retention rule with which
+    /// Opens the run in `dir`, or creates one if the folder has no run. `keep` overrides the retention rule with which
     /// the run was created; the default for a new run is [`Retention::All`].
     ///
     /// # Errors

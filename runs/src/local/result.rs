@@ -32,7 +32,7 @@ pub struct SearchResult {
     pub digest: String,
     /// The best game, if it was read back.
     pub game: Option<GameResult>,
-    /// Total number of children at all depths.
+    /// Number of children, summed over the depths.
     pub children: u64,
     /// Time spent searching, in seconds.
     pub seconds: f64,
