@@ -1,4 +1,4 @@
-//! `cargo run -p hatebeam-sim --example sim -- --seed N`: repeats a seed of the simulation and prints its log.
+//! Command line tool that simulates seeds: `cargo run --release -p hatebeam-sim --example sim -- --seed N`.
 
 use hatebeam_sim::{Class, Detail, Mix, Options, Report, Summary, run_seed, run_seeds};
 use std::ops::Range;
@@ -6,17 +6,18 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 const HELP: &str = "\
-Simulate coordinators and workers under seeds.
+Simulate a cluster of coordinators and workers.
 
 Usage: sim [--seed N | --seeds A..B] [--trace] [--only CLASS,..] [--with CLASS,..] [--threads N]
 
   --seed N         Simulate one seed and print its log.
-  --seeds A..B     Simulate these seeds and print those that fail [default: 0..1000].
-  --trace          Log messages, requests to the object store, and what the programs log, too.
-  --only CLASS,..  Let only these classes of events happen, in every seed.
-  --with CLASS,..  Let these classes of events happen in every seed, among others.
-  --threads N      Threads that simulate [default: 2].
-  --classes        List the classes of events.";
+  --seeds A..B     Simulate a range of seeds and print the ones that fail [default: 0..1000].
+  --trace          Also log messages, object store requests, and the processes' own log messages.
+  --only CLASS,..  Use exactly these classes of events in every seed.
+  --with CLASS,..  Use these classes of events in every seed, in addition to random ones.
+  --threads N      Number of simulation threads [default: 2].
+  --classes        List the classes of events and exit.
+  --help           Print this help and exit.";
 
 struct Args {
     seeds: Range<u64>,
@@ -25,7 +26,7 @@ struct Args {
     options: Options,
 }
 
-/// What the command line asks for.
+/// The action that the command line requests.
 enum Asked {
     Run(Args),
     Help,
@@ -40,7 +41,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
         options: Options::default(),
     };
     while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
+        let mut value = || args.next().ok_or_else(|| format!("{arg} requires a value"));
         match arg.as_str() {
             "--seed" => {
                 let seed = number(&value()?)?;
@@ -49,7 +50,9 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
             }
             "--seeds" => {
                 let text = value()?;
-                let (from, to) = text.split_once("..").ok_or("--seeds needs A..B")?;
+                let (from, to) = text
+                    .split_once("..")
+                    .ok_or("--seeds requires a range A..B")?;
                 parsed.seeds = number(from)?..number(to)?;
             }
             "--trace" => parsed.options.detail = Detail::Everything,
@@ -76,7 +79,7 @@ fn classes(text: &str) -> Result<Vec<Class>, String> {
 fn list_classes() {
     for class in Class::ALL {
         match Class::OPEN.contains(&class) {
-            true => println!("{} (only if asked for)", class.name()),
+            true => println!("{} (only with --only or --with)", class.name()),
             false => println!("{}", class.name()),
         }
     }

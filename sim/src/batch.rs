@@ -1,4 +1,4 @@
-//! Many seeds, on several threads.
+//! Simulation of many seeds on several threads.
 
 use crate::world::{Options, Report};
 use crate::{Class, run_seed};
@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What many seeds came to.
+/// Totals over all simulated seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Number of seeds.
     pub seeds: u64,
-    /// Virtual time that passed.
+    /// Total virtual time of the simulations.
     pub elapsed: Duration,
-    /// Depths that were committed.
+    /// Number of committed depths.
     pub depths: u64,
-    /// Epochs that were begun.
+    /// Number of epochs that began.
     pub epochs: u64,
-    /// Number of seeds that had each class of events.
+    /// Number of seeds that used each class of events.
     pub classes: BTreeMap<Class, u64>,
-    /// The seeds that failed.
+    /// Seeds that violated an invariant, in ascending order.
     pub failed: Vec<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Summary {
     }
 }
 
-/// Simulates seeds on this many threads. `on_failure` gets each report that has violations.
+/// Simulates a range of seeds on `threads` threads. Calls `on_failure` with each report that contains violations.
 pub fn run_seeds(
     seeds: Range<u64>,
     threads: usize,

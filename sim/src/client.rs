@@ -1,4 +1,5 @@
-//! The clients: they submit runs, change limits, stop runs, and in the end want every run searched to its end.
+//! The simulated clients. They submit runs, change limits and stop runs. After the faults have ended, they make sure
+//! that every run is searched until it is complete.
 
 use crate::coordinator::Serving;
 use crate::network::spawn;
@@ -12,13 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Time limit of a call.
+/// Timeout of a call.
 const CALL: Duration = Duration::from_secs(30);
-/// Pause before a call is repeated.
+/// Pause before an unanswered call is repeated.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How often a call is repeated.
+/// Maximum number of attempts to make a call.
 const TRIES: u32 = 8;
-/// Interval between looks at the runs while they reach their ends.
+/// Interval between checks of the runs after the faults have ended.
 const LOOK: Duration = Duration::from_secs(5);
 
 type Answer = Result<Option<RunStatus>, RequestError>;
@@ -33,19 +34,20 @@ enum Request {
     Drain(usize),
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Done,
-    /// It need not be repeated.
+    /// The coordinator refused the request. A retry would be refused too.
     Refused,
+    /// There was no answer, or an error after which a retry may succeed.
     Unanswered,
 }
 
-/// All clients.
+/// The clients of the simulated cluster.
 pub(crate) struct Client {
     world: Arc<World>,
-    /// Whether the events of the plan are over.
+    /// Whether all events of the plan have occurred.
     is_settling: AtomicBool,
 }
 
@@ -80,7 +82,8 @@ impl Client {
         self.start(Request::Drain(worker));
     }
 
-    /// Makes a request until a coordinator answers it, or the events are over.
+    /// Starts a task that makes a request and retries it until a coordinator answers, at most [`TRIES`] times. The
+    /// retries stop when the events of the plan are over.
     fn start(self: &Arc<Self>, request: Request) {
         let client = Arc::clone(self);
         spawn(async move {
@@ -94,7 +97,7 @@ impl Client {
         });
     }
 
-    /// Makes a request.
+    /// Makes a request once.
     async fn ask(&self, request: Request) -> Asked {
         let Some(serving) = self.choose() else {
             return Asked::Unanswered;
@@ -114,7 +117,7 @@ impl Client {
                     _ => Asked::Refused,
                 }
             }
-            // The coordinator has crashed, or is stalled.
+            // The coordinator has crashed or is stalled.
             Ok(Err(_)) | Err(_) => {
                 trace.event("client", format_args!("{request:?}: no answer"));
                 Asked::Unanswered
@@ -122,7 +125,8 @@ impl Client {
         }
     }
 
-    /// Returns the coordinator that clients reach: the one that holds the lease.
+    /// Returns the coordinator that clients use: the one that holds the lease, if it is serving. With
+    /// [`Class::StaleSubmission`], returns any serving coordinator.
     fn choose(&self) -> Option<Serving> {
         let serving = self.world.serving.all();
         if self.world.plan.classes.contains(&Class::StaleSubmission) {
@@ -164,7 +168,8 @@ impl Client {
         }
     }
 
-    /// The runs that have been submitted and not been damaged.
+    /// Returns the index and the last manifest of each run whose manifest the plan has not damaged. The manifest is
+    /// `None` if the run does not exist yet.
     fn expected(&self) -> Vec<(usize, Option<Manifest>)> {
         let checker = &self.world.checker;
         let runs = self.world.plan.runs.iter().enumerate();
@@ -175,7 +180,8 @@ impl Client {
             .collect()
     }
 
-    /// Wants every run searched to its end, and waits until it is.
+    /// Requests that every run be searched until it is complete, and waits until it is. Runs that are still open after
+    /// `within` are violations.
     pub(crate) async fn settle(&self, within: Duration) {
         self.is_settling.store(true, Relaxed);
         let deadline = Instant::now() + within;
@@ -199,8 +205,8 @@ impl Client {
         }
     }
 
-    /// Makes a request, and submits the run again if it is refused: the coordinator may know an earlier state of the run
-    /// (C13).
+    /// Makes a request. If it is refused, submits the run again, since the coordinator may have an outdated state of
+    /// the run.
     async fn insist(&self, run: usize, request: Request) {
         let max_depth = None;
         if self.ask(request).await == Asked::Refused && self.looks() {
@@ -208,13 +214,13 @@ impl Client {
         }
     }
 
-    /// Whether clients look at what has become of their requests.
+    /// Whether clients check the effect of their requests.
     fn looks(&self) -> bool {
         !self.world.plan.classes.contains(&Class::StaleSubmission)
     }
 
-    /// Submits a run again that its coordinator does not list: it was submitted to a coordinator that had lost the lease.
-    /// Clients that never look do not do so (C13).
+    /// Submits a run again if its coordinator does not list it, because it was submitted to a coordinator that had
+    /// lost the lease. Does nothing with [`Class::StaleSubmission`].
     async fn submit_if_unknown(&self, run: usize) {
         let name = self.world.plan.runs[run].spec.name();
         let serving = self.choose().filter(|_| self.looks());
@@ -235,14 +241,14 @@ impl Client {
             let serving = self.choose();
             let status = serving.and_then(|serving| serving.coordinator.run(&name));
             let note = status.map_or(String::new(), |status| status.note);
-            let what = format!("{name} is stuck: {state}; {note}");
+            let what = format!("{name} did not finish: {state}; {note}");
             self.world.checker.violate(what);
         }
     }
 
-    /// Checks the runs that have reached their ends.
+    /// Checks the results of the finished runs, and that their end events were delivered.
     pub(crate) async fn check(&self) {
-        // Events are on their way, or come with the next start of a coordinator.
+        // Wait for the delivery of events. Staged events are delivered only at the next start of a coordinator.
         sleep(LOOK).await;
         let has_store_faults = self.world.plan.classes.contains(&Class::Store);
         for (_, manifest) in self.expected() {
@@ -250,23 +256,23 @@ impl Client {
                 continue;
             };
             self.world.checker.check_end(&manifest).await;
-            // An event that cannot be staged is lost with its coordinator.
+            // If the store was unavailable, an event may not have been staged, and was then lost with its coordinator.
             let is_known = has_store_faults || self.world.inbox.has_end_of(&manifest.name);
             let is_staged = self.is_staged(&manifest.name).await;
             if !is_known && !is_staged {
-                let what = format!("no hook knows that {} has ended", manifest.name);
+                let what = format!("no hook received the end event of {}", manifest.name);
                 self.world.checker.violate(what);
             }
         }
     }
 
-    /// Whether the outbox has the end of a run, because a hook has failed.
+    /// Whether the end event of a run is still in the outbox, because a hook failed.
     async fn is_staged(&self, run: &str) -> bool {
         let key = format!("events/{run}.json");
         self.world.checker.direct().get(&key).await.is_ok()
     }
 
-    /// Deletes the manifest of a run, or replaces it by bytes that are no manifest.
+    /// Deletes the manifest of a run or overwrites it with invalid data. Does nothing if the run is not queued.
     pub(crate) fn damage_manifest(&self, run: usize, is_gone: bool) {
         let name = self.world.plan.runs[run].spec.name();
         let key = format!("{RUNS}/{name}/manifest.json");
@@ -307,12 +313,13 @@ impl Client {
     }
 }
 
-/// What a run needs to reach its end.
+/// The next step of the clients to get a run finished.
 enum Next {
-    /// It has reached its end.
+    /// None: the run is finished.
     Nothing,
-    /// It is on its way.
+    /// Wait, since the run makes progress.
     Wait,
+    /// Make a request.
     Ask(Request),
 }
 

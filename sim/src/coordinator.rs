@@ -1,4 +1,4 @@
-//! The coordinator's process.
+//! The simulated coordinator process.
 
 use crate::inbox::Sink;
 use crate::machine::{Exit, Machine, Program};
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// Interval between two heartbeats of a worker.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// A worker that is silent for this long is lost.
+/// Time without a message after which a worker is lost.
 const LOST_AFTER: Duration = Duration::from_secs(3);
 
 /// A coordinator that accepts workers and clients.
@@ -48,10 +48,10 @@ impl Coordinators {
     }
 }
 
-/// Runs the coordinator on a machine.
+/// The program of a coordinator's machine.
 pub(crate) struct CoordinatorProgram(pub(crate) Arc<World>);
 
-/// Takes a coordinator off the list when its process ends, however it ends.
+/// Guard that removes a coordinator from [`World::serving`] when its process ends for any reason.
 struct Listed {
     world: Arc<World>,
     node: NodeId,
@@ -136,7 +136,7 @@ impl Program for CoordinatorProgram {
 }
 
 impl CoordinatorProgram {
-    /// Checks why a coordinator exits.
+    /// Checks whether a coordinator had a valid reason to exit, and returns the kind of the exit.
     fn judge(
         &self,
         process: &Process,
@@ -147,7 +147,10 @@ impl CoordinatorProgram {
         let error = match ended {
             Ok(Ok(())) if was_stopped => return Exit::Stopped,
             Ok(Ok(())) => {
-                checker.violate(format!("{} exits with success unasked", process.name));
+                checker.violate(format!(
+                    "{} exited with success without being stopped",
+                    process.name
+                ));
                 return Exit::Success;
             }
             Ok(Err(error)) => error,
@@ -159,7 +162,7 @@ impl CoordinatorProgram {
         );
         if is_superseded && checker.holder().as_ref() == Some(&process.name) {
             checker.violate(format!(
-                "{} exits and holds the lease: {error}",
+                "{} exited although it holds the lease: {error}",
                 process.name
             ));
         }

@@ -1,4 +1,4 @@
-//! The hooks of users: which ends of runs they have received.
+//! The simulated hooks, which receive the events of runs.
 
 use crate::process::Process;
 use hatebeam_coordinator::EventSink;
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often a hook fails, per mille.
+/// Probability that a hook fails, per mille.
 const FAILS: u64 = 100;
 
-/// What all hooks have received from all coordinators.
+/// Names of the finished runs whose end event a hook has received from any coordinator.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox(Mutex<BTreeSet<String>>);
 
@@ -23,13 +23,14 @@ impl Inbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the hooks know that this run has been searched to its end.
+    /// Whether a hook has received the event that the search of this run is complete.
     pub(crate) fn has_end_of(&self, run: &str) -> bool {
         self.lock().contains(run)
     }
 }
 
-/// The way from one coordinator to the hooks. What is on its way when the process ends is lost.
+/// The event sink of one coordinator process. It delivers events with a delay, so events in flight are lost when the
+/// process ends.
 pub(crate) struct Sink {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) process: Arc<Process>,

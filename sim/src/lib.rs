@@ -1,14 +1,18 @@
-//! Coordinators and workers simulated in one process.
+//! A deterministic simulation of coordinators and workers in one process.
 //!
-//! [`run_seed`] runs one to three real coordinators and one to eight real workers on one thread, under tokio's paused
-//! clock. Everything outside them is simulated: the network, the object store, the disks, the clocks. A seed determines
-//! the cluster, the runs and every fault, so a failing seed repeats exactly.
+//! [`run_seed`] runs one to three real coordinators and one to eight real workers on one thread, with tokio's clock
+//! paused. The network, the object store, the disks and the clocks are simulated. A seed determines the cluster, the
+//! runs and every fault, so a failing seed can be repeated exactly.
 //!
-//! At every write to the object store, and when the faults have ended, the invariants are checked: the digests are those
-//! of one machine, manifests only grow, no epoch commits twice, nothing that a manifest references is missing, every run
-//! reaches its end with its best game, and no time is charged that did not pass.
+//! The simulation checks invariants at every write to the object store, and again after all faults have ended:
 //!
-//! `docs/simulation.md` says what is simulated and how to repeat a seed.
+//! - each committed depth has the digest that a single-threaded search finds,
+//! - manifests (the records of the runs) only grow, and no depth is committed twice,
+//! - every object that a manifest references exists,
+//! - every run finishes with its best game,
+//! - no run is charged for more time than has passed.
+//!
+//! `docs/simulation.md` describes what is simulated and how to repeat a seed.
 //!
 //! # Examples
 //!
@@ -49,7 +53,7 @@ pub use world::{Options, Report, Sabotage};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Simulates one seed on this thread.
+/// Simulates one seed on the current thread.
 pub fn run_seed(seed: u64, options: &Options) -> Report {
     panics::watch();
     let simulated = catch_unwind(AssertUnwindSafe(|| {
@@ -59,7 +63,7 @@ pub fn run_seed(seed: u64, options: &Options) -> Report {
             .build();
         match runtime {
             Ok(runtime) => runtime.block_on(world::simulate(seed, options)),
-            Err(error) => panic!("cannot start a runtime: {error}"),
+            Err(error) => panic!("cannot start a tokio runtime: {error}"),
         }
     }));
     let mut report = simulated.unwrap_or_else(|_| Report {

@@ -1,4 +1,4 @@
-//! The workers' links to their coordinator and to each other, over the simulated network.
+//! The workers' connections to their coordinator and to each other, over the simulated network.
 
 use crate::coordinator::Serving;
 use crate::machine::Machine;
@@ -18,15 +18,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::{Stream, StreamExt};
 
-/// How long a worker tries to connect to its coordinator.
+/// Timeout for connecting to the coordinator.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a worker hears nothing from its coordinator before it gives the connection up: a ping after 5 seconds, and
-/// 5 seconds for its answer, as over gRPC.
+/// Time without data from the coordinator after which a worker closes the connection. As over gRPC, a ping is sent
+/// after 5 seconds, and must be answered within 5 seconds.
 const KEEPALIVE: Duration = Duration::from_secs(10);
-/// The same for a server.
+/// Time without data from a client after which a server closes the connection.
 const SERVER_KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// A worker that accepts streams of other workers.
+/// A worker that accepts streams from other workers.
 #[derive(Clone)]
 pub(crate) struct Listening {
     pub(crate) process: Arc<Process>,
@@ -58,7 +58,7 @@ fn lost(broken: Broken) -> LinkError {
     LinkError::transient(broken.to_string())
 }
 
-/// Messages that arrive through the network.
+/// A stream of messages received over the network.
 struct Incoming<T>(mpsc::Receiver<Result<T, Broken>>);
 
 impl<T> Stream for Incoming<T> {
@@ -70,7 +70,7 @@ impl<T> Stream for Incoming<T> {
     }
 }
 
-/// A worker's process, as the links know it.
+/// The worker process at the local end of a connection.
 #[derive(Clone)]
 pub(crate) struct Here {
     pub(crate) world: Arc<World>,
@@ -81,7 +81,7 @@ pub(crate) struct Here {
 }
 
 impl Here {
-    /// Connects to a process that has been found listening.
+    /// Opens a connection to a process that is listening.
     fn connect(
         &self,
         node: NodeId,
@@ -106,7 +106,8 @@ impl Here {
     }
 }
 
-/// A worker's link to whichever coordinator answers under their common name.
+/// A worker's connector to the coordinators, which share one host name. Each connection goes to a random one that is
+/// serving.
 pub(crate) struct ToCoordinator(pub(crate) Here);
 
 #[tonic::async_trait]
@@ -115,7 +116,7 @@ impl CoordinatorLink for ToCoordinator {
         let here = &self.0;
         let serving = here.world.serving.all();
         let Some(serving) = here.world.rng.pick(&serving).cloned() else {
-            // The address of none of them accepts connections.
+            // No coordinator accepts connections.
             tokio::time::sleep(Duration::from_millis(5)).await;
             return Err(LinkError::transient("connection refused"));
         };
@@ -144,7 +145,7 @@ fn flatten<T>(message: Result<Result<T, LinkError>, LinkError>) -> Result<T, Lin
     message.flatten()
 }
 
-/// Lets a worker join, in the coordinator's process.
+/// Has a worker join, within the coordinator's process.
 fn accept(
     serving: &Serving,
     hello: Hello,
@@ -167,7 +168,7 @@ fn accept(
     });
 }
 
-/// Passes a worker's messages on, after they are logged and tampered with.
+/// Returns a sender whose messages are logged, altered as the plan requires, and forwarded to `outbound`.
 fn record(here: &Here, outbound: mpsc::Sender<FromWorker>) -> mpsc::Sender<FromWorker> {
     let (sender, mut receiver) = mpsc::channel(64);
     let of = here.clone();
@@ -181,10 +182,10 @@ fn record(here: &Here, outbound: mpsc::Sender<FromWorker>) -> mpsc::Sender<FromW
     sender
 }
 
-/// A worker's links to other workers.
+/// A worker's connector to other workers.
 pub(crate) struct ToPeers {
     pub(crate) here: Here,
-    /// How long a silent peer is waited for.
+    /// Time without data after which a peer counts as lost.
     pub(crate) lost_after: Mutex<Duration>,
 }
 
@@ -210,7 +211,8 @@ impl PeerLink for ToPeers {
             .lost_after
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let node = node_of(&peer.address).ok_or_else(|| LinkError::bad_message("no address"))?;
+        let node = node_of(&peer.address)
+            .ok_or_else(|| LinkError::bad_message("the address is invalid"))?;
         let reached = here
             .world
             .network

@@ -1,4 +1,4 @@
-//! What the coordinator and the workers log, as lines of the trace.
+//! Redirection of the coordinators' and workers' log messages to the trace.
 
 use crate::trace::{Detail, Trace};
 use std::cell::RefCell;
@@ -10,11 +10,11 @@ use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 thread_local! {
-    /// The process whose task is being polled.
+    /// Name of the process whose task is being polled.
     static CURRENT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Notes whose task is polled next.
+/// Sets the name of the process whose task is polled next.
 pub(crate) fn set_current(process: &str) {
     CURRENT.with_borrow_mut(|current| {
         if current != process {
@@ -24,10 +24,11 @@ pub(crate) fn set_current(process: &str) {
     });
 }
 
-/// Writes events into a trace, without their spans.
+/// A subscriber that writes log messages to a trace, without their spans.
 struct Logger(Arc<Trace>);
 
-/// Sends what is logged on this thread to a trace, if it wants everything.
+/// Redirects log messages of the current thread to a trace, until the returned guard is dropped. Does nothing unless
+/// the trace has [`Detail::Everything`].
 pub(crate) fn install(trace: &Arc<Trace>) -> Option<DefaultGuard> {
     let wanted = trace.has(Detail::Everything);
     wanted.then(|| tracing::subscriber::set_default(Logger(Arc::clone(trace))))

@@ -1,4 +1,4 @@
-//! A simulated machine: it starts its process, restarts it after a crash, and keeps its clock.
+//! A simulated machine, which supervises one process and has a wall clock.
 
 use crate::checks::Checker;
 use crate::network::{Network, NodeId};
@@ -13,21 +13,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// How the process of a machine ends.
+/// Reason why a process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It was asked to, and did.
+    /// The process exited because it was asked to.
     Stopped,
-    /// With exit code 0, unasked.
+    /// The process exited with code 0 without being asked to.
     Success,
-    /// With an error.
+    /// The process exited with an error.
     Failure(String),
+    /// The process crashed.
     Crashed,
 }
 
-/// What the machine runs. Dropping the future does not end the process: a crash does.
+/// The program that a machine runs.
 pub(crate) trait Program: Send + Sync {
-    /// Runs a process until it exits. `stop` asks it to exit in order.
+    /// Runs a process until it exits. If `stop` becomes true, it must exit gracefully. Dropping the future does not
+    /// end the tasks of the process; [`Process::crash`] does.
     fn run(
         &self,
         machine: &Arc<Machine>,
@@ -40,12 +42,13 @@ struct State {
     process: Option<Arc<Process>>,
     stop: watch::Sender<bool>,
     starts: u32,
-    /// The process does not start before.
+    /// Earliest time of the next start of the process.
     down_until: Instant,
+    /// Whether the machine has lost its power.
     is_silent: bool,
 }
 
-/// A machine, whether its process runs or not.
+/// A machine. Its process may be running or not.
 pub(crate) struct Machine {
     pub(crate) node: NodeId,
     pub(crate) name: String,
@@ -61,18 +64,18 @@ pub(crate) struct Machine {
     wanted: watch::Sender<bool>,
 }
 
-/// What all machines have in common.
+/// Parameters that all machines share.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) trace: Arc<Trace>,
     pub(crate) network: Arc<Network>,
     pub(crate) checker: Arc<Checker>,
     pub(crate) began: Instant,
-    /// Milliseconds that blocking work takes.
+    /// Range of the time that blocking work takes, in milliseconds.
     pub(crate) blocking_ms: (u64, u64),
 }
 
-/// How long a supervisor waits before it restarts a process.
+/// Range of the time before a process that exited with an error is restarted, in milliseconds.
 const RESTART: RangeInclusive<u64> = 200..=5_000;
 
 impl Machine {
@@ -114,17 +117,17 @@ impl Machine {
         self.state().process.clone()
     }
 
-    /// Whether the machine runs its process, or will again.
+    /// Whether the machine is switched on: it runs its process and restarts it when it ends.
     pub(crate) fn is_wanted(&self) -> bool {
         *self.wanted.borrow()
     }
 
-    /// Has the machine run its process from now on.
+    /// Switches the machine on, so that it runs its process.
     pub(crate) fn start(&self) {
         self.wanted.send_replace(true);
     }
 
-    /// Asks the process to exit in order; it restarts after this time, or not at all.
+    /// Asks the process to exit gracefully. It restarts after the time `down`, or not at all if `down` is `None`.
     pub(crate) fn stop(&self, down: Option<Duration>) {
         let mut state = self.state();
         state.down_until = Instant::now() + down.unwrap_or_default();
@@ -136,7 +139,8 @@ impl Machine {
         stop.send_replace(true);
     }
 
-    /// Ends the process at once; it restarts after this time.
+    /// Crashes the process. It restarts after the time `down`. If `is_silent`, the machine loses its power until
+    /// then, so that connections are not reset.
     pub(crate) fn crash(&self, is_silent: bool, down: Duration) {
         let mut state = self.state();
         let Some(process) = state.process.clone() else {
@@ -152,7 +156,7 @@ impl Machine {
         self.network.changed();
     }
 
-    /// Stalls the process, and resumes it after this time.
+    /// Stalls the process for this time.
     pub(crate) fn stall(self: &Arc<Self>, time: Duration) {
         if let Some(process) = self.process() {
             self.checker.disturb(&self.name);
@@ -162,7 +166,7 @@ impl Machine {
         }
     }
 
-    /// Resumes a stalled process.
+    /// Starts a task that resumes a stalled process after this time.
     pub(crate) fn resume_after(self: &Arc<Self>, process: Arc<Process>, time: Duration) {
         let machine = Arc::clone(self);
         crate::network::spawn(async move {
@@ -176,7 +180,7 @@ impl Machine {
         });
     }
 
-    /// Ends what disturbs the machine.
+    /// Ends all faults that affect the machine.
     pub(crate) fn calm(&self) {
         crate::store::set_weather(&self.sky, Weather::Calm);
         if let Some(process) = self.process() {
@@ -186,7 +190,7 @@ impl Machine {
         self.state().down_until = Instant::now();
     }
 
-    /// Runs the machine's processes, one after the other.
+    /// Runs the machine's process, and restarts it whenever it ends while the machine is switched on.
     pub(crate) async fn supervise(self: Arc<Self>, program: impl Program) {
         let mut wanted = self.wanted.subscribe();
         loop {
@@ -196,7 +200,7 @@ impl Machine {
             let until = self.state().down_until;
             if until > Instant::now() {
                 sleep_until(until).await;
-                // It may have moved.
+                // The time may have changed in the meantime.
                 continue;
             }
             let (process, stop) = self.boot();
@@ -208,7 +212,7 @@ impl Machine {
             };
             self.trace
                 .event(&process.name, format_args!("exits: {exit:?}"));
-            // Its other tasks end with it.
+            // End all remaining tasks of the process.
             self.checker.disturb(&self.name);
             process.crash();
             self.network.changed();

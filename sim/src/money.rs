@@ -1,14 +1,15 @@
-//! How long machines were there, for the check of what is charged.
+//! Upper bounds of the time that may be charged for machines and runs.
 
 use crate::process::Clock;
 use hatebeam_cost::UsageLedger;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The greatest part of a charge that presence does not explain: a ledger counts whole milliseconds.
+/// Tolerance in milliseconds, because a ledger counts whole milliseconds.
 const SLACK_MS: u64 = 5;
 
-/// Bounds of what may be charged, by the wall clocks of the coordinators, which charge by them.
+/// Upper bounds of the time that may be charged. They follow from the coordinators' wall clocks, by which time is
+/// charged.
 #[derive(Debug)]
 pub(crate) struct Presence {
     clocks: Vec<Arc<Clock>>,
@@ -17,11 +18,11 @@ pub(crate) struct Presence {
 
 #[derive(Debug, Default)]
 struct State {
-    /// By name of the worker and start of its process: the least reading of any clock since then.
+    /// For each worker process, by name and start time: the lowest reading of any clock since the process started.
     since: BTreeMap<(String, u64), u64>,
-    /// The least reading of all.
+    /// The lowest reading of any clock.
     first_ms: u64,
-    /// The greatest reading of all.
+    /// The highest reading of any clock.
     last_ms: u64,
 }
 
@@ -42,7 +43,7 @@ impl Presence {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the clocks. Must be called before and after a clock jumps.
+    /// Reads the clocks, and returns the lowest reading. Must be called before and after a clock jumps.
     pub(crate) fn read(&self) -> u64 {
         let readings: Vec<u64> = self.clocks.iter().map(|clock| clock.read_ms()).collect();
         let least = readings.iter().copied().min().unwrap_or_default();
@@ -56,15 +57,15 @@ impl Presence {
         least
     }
 
-    /// Notes the start of a worker's process.
+    /// Records the start of a worker process.
     pub(crate) fn started(&self, name: &str, started_ms: u64) {
         let least = self.read();
         let key = (name.to_owned(), started_ms);
         self.state().since.entry(key).or_insert(least);
     }
 
-    /// Returns what a ledger charges although nothing was there. The ledger has been closed this many times: after that
-    /// it starts again at whatever the clock says.
+    /// Checks a ledger, and returns a description if it charges too much time. `closed` is the number of times that the
+    /// ledger was closed. Each time, charging may restart at any clock reading, so the bounds apply to each period.
     pub(crate) fn excess(&self, ledger: &UsageLedger, closed: u64) -> Option<String> {
         self.read();
         let state = self.state();
@@ -73,15 +74,16 @@ impl Presence {
         if ledger.milliseconds > of_run {
             let charged = ledger.milliseconds;
             return Some(format!(
-                "{charged} ms are charged, and {of_run} ms have passed"
+                "the run is charged for {charged} ms, but only {of_run} ms have passed"
             ));
         }
         ledger.machines.iter().find_map(|usage| {
             let key = (usage.name.clone(), usage.started_ms);
             let most = most(state.since.get(&key).copied().unwrap_or(state.first_ms));
             let (name, charged) = (&usage.name, usage.milliseconds);
-            (charged > most)
-                .then(|| format!("{charged} ms are charged for {name}, which was there {most} ms"))
+            (charged > most).then(|| {
+                format!("{name} is charged for {charged} ms, but was running for {most} ms")
+            })
         })
     }
 }

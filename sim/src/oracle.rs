@@ -1,4 +1,4 @@
-//! What one machine finds: the digests and the best game of a specification, by the plain search.
+//! The expected results of a run: its digests and its best game, from a single-threaded search.
 
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_runs::{
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Depths after which a search is ended; the simulated runs end long before.
+/// Maximum number of depths that are searched. The simulated runs end long before it.
 const MAX_DEPTHS: usize = 40;
 
-/// A search on one machine.
+/// A completed single-threaded search.
 pub(crate) struct Oracle {
     emulator: Emulator,
     start: StartingPosition,
@@ -22,14 +22,15 @@ pub(crate) struct Oracle {
     games: Mutex<BTreeMap<u32, Option<Arc<BestGame>>>>,
 }
 
-/// Searches of specifications that several seeds have. None depends on a seed.
+/// Cache of searches by name of the specification. Several seeds use the same specifications, and a search does not
+/// depend on the seed.
 static SEARCHED: LazyLock<Mutex<BTreeMap<String, Arc<Oracle>>>> = LazyLock::new(Mutex::default);
 
 impl Oracle {
-    /// Returns the search of a specification.
+    /// Returns the search of a specification. The result is cached.
     ///
     /// # Errors
-    /// [`SpecError`] if it cannot be searched.
+    /// Returns a [`SpecError`] if the specification is invalid.
     pub(crate) fn of(spec: &RunSpec) -> Result<Arc<Oracle>, SpecError> {
         let mut searched = SEARCHED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(oracle) = searched.get(&spec.name()) {
@@ -74,12 +75,12 @@ impl Oracle {
         })
     }
 
-    /// Returns the record of a depth, or `None` if the search ends before it.
+    /// Returns the record of a depth, or `None` if the search ends at an earlier depth.
     pub(crate) fn record(&self, depth: u32) -> Option<&DepthRecord> {
         self.records.iter().find(|record| record.depth == depth)
     }
 
-    /// Returns the depth at which no well has a child that is alive.
+    /// Returns the last depth, at which no well has a child.
     pub(crate) fn last_depth(&self) -> u32 {
         self.records.last().map_or(0, |record| record.depth)
     }
@@ -99,7 +100,7 @@ impl Oracle {
     }
 }
 
-/// The search up to a depth, for reading its best game back.
+/// A search that is cut off after a depth, for reading back its best game.
 struct Until<'a> {
     oracle: &'a Oracle,
     records: Vec<DepthRecord>,

@@ -1,4 +1,4 @@
-//! Panics of simulated tasks, which tokio catches.
+//! Detection of panics in simulated tasks, which tokio would otherwise hide.
 
 use crate::store::INJECTED;
 use std::cell::RefCell;
@@ -6,11 +6,12 @@ use std::panic::PanicHookInfo;
 use std::sync::Once;
 
 thread_local! {
-    /// The panics on this thread that no plan has injected.
+    /// Descriptions of the panics on this thread, except injected ones.
     static PANICS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Watches for panics from now on. Those of threads that simulate nothing are printed as before.
+/// Starts to record the panics on the current thread. Installs a panic hook at the first call. The previous hook is
+/// still called for every panic that is not injected.
 pub(crate) fn watch() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {
@@ -25,7 +26,7 @@ pub(crate) fn watch() {
     take();
 }
 
-/// Returns the panics on this thread since [`watch`].
+/// Returns the panics on the current thread since the last call of [`watch`] or [`take`].
 pub(crate) fn take() -> Vec<String> {
     PANICS.with_borrow_mut(std::mem::take)
 }

@@ -1,4 +1,4 @@
-//! A simulated process: its tasks, clock and random numbers.
+//! A simulated process, which has tasks, a wall clock and a random number generator.
 
 use crate::logging::set_current;
 use crate::rng::Rng;
@@ -12,14 +12,14 @@ use std::task::Waker;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Milliseconds since 1970 at the start of every simulation: 1 January 2025.
+/// Wall clock time at the start of every simulation, in milliseconds since the Unix epoch: 1 January 2025.
 const EPOCH_MS: i64 = 1_735_689_600_000;
 
-/// The wall clock of a machine. It survives the machine's processes.
+/// The wall clock of a machine. All successive processes of the machine use it.
 #[derive(Debug)]
 pub(crate) struct Clock {
     began: Instant,
-    /// Milliseconds ahead of the true time.
+    /// Difference from the true time in milliseconds.
     ahead: AtomicI64,
 }
 
@@ -49,13 +49,13 @@ struct Tasks {
     wakers: BTreeMap<u64, Option<Waker>>,
 }
 
-/// One process from its start to its end. A restart makes a new one.
+/// A process, from its start to its end. A restart creates a new process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) name: String,
     clock: Arc<Clock>,
     rng: Rng,
-    /// How long blocking work takes, in milliseconds.
+    /// Range of the time that blocking work takes, in milliseconds.
     blocking: RangeInclusive<u64>,
     tasks: Mutex<Tasks>,
     state: watch::Sender<Admission>,
@@ -86,7 +86,7 @@ impl Process {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state; a crash is final.
+    /// Changes the state of all tasks. Does nothing after a crash.
     fn set(&self, admission: Admission) {
         let mut tasks = self.tasks();
         if tasks.admission == Admission::Drop || tasks.admission == admission {
@@ -109,7 +109,7 @@ impl Process {
         self.set(Admission::Run);
     }
 
-    /// Drops the process's tasks and all they hold.
+    /// Drops all tasks of the process.
     pub(crate) fn crash(&self) {
         self.set(Admission::Drop);
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn process_resumes_after_a_stall_and_not_after_a_crash() {
+    async fn process_can_resume_after_a_stall_but_not_after_a_crash() {
         let (process, env) = process();
         let mut task = env.spawn(sleep(SECOND));
         process.stall();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn wall_clock_runs_and_jumps() {
+    async fn wall_clock_follows_virtual_time_and_jumps() {
         let clock = Clock::new(Instant::now());
         let before = clock.read_ms();
         sleep(SECOND).await;

@@ -1,13 +1,13 @@
-//! Random numbers that depend on a seed alone.
+//! A random number generator that depends only on its seed.
 
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The step of SplitMix64: 2⁶⁴ divided by the golden ratio.
+/// Increment of SplitMix64: 2⁶⁴ divided by the golden ratio.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix64. Processes on one thread may share it.
+/// The generator SplitMix64. Several processes can share one generator.
 #[derive(Debug)]
 pub(crate) struct Rng(Mutex<u64>);
 
@@ -25,7 +25,7 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a generator of its own, whose numbers do not depend on how many are drawn from this one later.
+    /// Returns a new, independent generator. Its numbers do not depend on later draws from this generator.
     pub(crate) fn fork(&self) -> Rng {
         Rng::seeded(self.next())
     }
@@ -43,7 +43,7 @@ impl Rng {
         Duration::from_millis(self.range(range))
     }
 
-    /// Returns one of the items, or `None` if there is none.
+    /// Returns a random item, or `None` if there are no items.
     pub(crate) fn pick<'a, T>(&self, items: &'a [T]) -> Option<&'a T> {
         match items.len() {
             0 => None,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seed_determines_the_numbers() {
+    fn equal_seeds_give_equal_numbers() {
         let draw = |seed| {
             let rng = Rng::seeded(seed);
             let own = rng.fork();

@@ -1,4 +1,4 @@
-//! The object store as one process sees it: latency, failures, lost answers, late writes, stale lists.
+//! The simulated object store, with latency, failures, lost responses, late writes and stale lists.
 
 use crate::checks::Checker;
 use crate::machine::Machine;
@@ -15,23 +15,24 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// How the store behaves for a while.
+/// Behavior of the object store for one machine during some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weather {
+    /// No faults and a low latency.
     Calm,
-    /// Seconds of latency.
+    /// A latency of up to 2 seconds in each direction.
     Slow,
     /// Every operation fails with a transient error.
     Down,
-    /// A part of the operations fails with a transient error.
+    /// Some operations fail with a transient error.
     Failing,
-    /// A part of the answers is lost after the store has done its part.
+    /// Some responses are lost after the store has executed the operation.
     LosingAnswers,
-    /// A part of the writes is applied after the client has given up.
+    /// Some writes are applied after the client has timed out.
     Late,
-    /// A part of the operations gets no answer until the timeout.
+    /// Some operations get no response before the client's timeout.
     Hanging,
-    /// Lists miss the last changes.
+    /// Lists do not contain the most recent changes.
     StaleLists,
 }
 
@@ -42,7 +43,7 @@ impl fmt::Display for Weather {
 }
 
 impl Weather {
-    /// Latency of one direction in milliseconds.
+    /// Returns the range of the latency in each direction, in milliseconds.
     fn latency(self) -> RangeInclusive<u64> {
         match self {
             Weather::Slow => 100..=2000,
@@ -58,7 +59,7 @@ impl Weather {
     }
 }
 
-/// What happens to a process at a certain request.
+/// The effect of a [`Trigger`] on a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// The process stalls for this time.
@@ -69,17 +70,17 @@ pub(crate) enum Effect {
     Panic,
 }
 
-/// An effect that waits for a request.
+/// A fault that occurs once, at a certain request to the object store.
 #[derive(Clone, Debug)]
 pub(crate) struct Trigger {
-    /// What the name of the process begins with.
+    /// Prefix of the names of matching processes.
     pub(crate) process: &'static str,
     pub(crate) operation: Operation,
-    /// What the key contains.
+    /// Substring of matching keys.
     pub(crate) key: &'static str,
-    /// Requests that match and pass before it strikes.
+    /// Number of matching requests that are skipped before the fault occurs.
     pub(crate) skip: u32,
-    /// Whether it strikes after the store has done its part.
+    /// Whether the fault occurs after the store has executed the operation, rather than before.
     pub(crate) is_after: bool,
     pub(crate) effect: Effect,
 }
@@ -95,13 +96,13 @@ impl fmt::Display for Trigger {
     }
 }
 
-/// The weather of each process's machine, and the triggers that wait.
+/// Faults of the object store that are not specific to a machine: the pending triggers.
 #[derive(Debug)]
 pub(crate) struct StoreFaults {
     trace: Arc<Trace>,
     ignores_conditions: bool,
     triggers: Mutex<Vec<Trigger>>,
-    /// Processes that a trigger has stalled, with the time after which they resume.
+    /// Channel for processes that a trigger has stalled, and the time after which they resume.
     stalled: mpsc::UnboundedSender<(Arc<Process>, Duration)>,
 }
 
@@ -131,7 +132,7 @@ impl StoreFaults {
         self.triggers().clear();
     }
 
-    /// Returns the effect of the first trigger that this request meets.
+    /// Removes the first trigger that fires at this request, and returns its effect.
     fn strikes(&self, process: &Process, call: &Call<'_>, is_after: bool) -> Option<Effect> {
         let mut triggers = self.triggers();
         let at = triggers.iter_mut().position(|trigger| {
@@ -162,22 +163,22 @@ impl StoreFaults {
             Effect::Crash => process.crash(),
             Effect::Panic => std::panic::panic_any(INJECTED),
         }
-        // The task is polled again when the process resumes.
+        // If the process was stalled, this task is polled again when the process resumes.
         sleep(Duration::from_millis(1)).await;
     }
 }
 
-/// The message of an injected panic.
+/// Payload of an injected panic.
 pub(crate) const INJECTED: &str = "injected panic";
 
-/// The weather on one machine.
+/// The shared [`Weather`] of one machine.
 pub(crate) type Sky = Arc<Mutex<Weather>>;
 
 pub(crate) fn set_weather(sky: &Sky, weather: Weather) {
     *sky.lock().unwrap_or_else(PoisonError::into_inner) = weather;
 }
 
-/// The store as one process sees it.
+/// The fault plan for the store requests of one process.
 struct Plan {
     machine: String,
     process: Arc<Process>,
@@ -239,7 +240,7 @@ impl Plan {
         if call.operation == Operation::List && chance(Weather::StaleLists, 700) {
             return Before::Stale(self.rng.range(1..=20) as usize);
         }
-        // The probe of a coordinator that starts finds nothing wrong.
+        // A coordinator's startup probe must not detect that the store ignores conditions.
         match self.faults.ignores_conditions && !call.key.starts_with("probe") {
             true => Before::Unconditional,
             false => Before::Proceed,

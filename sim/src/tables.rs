@@ -1,4 +1,4 @@
-//! Tables in memory: those on a worker's disk, and those of a game that is read back.
+//! Tables in memory: for a worker's local disk, and for reading back a game.
 
 use bytes::Bytes;
 use hatebeam_game::Geometry;
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Size of a node in a table.
+/// Size of an encoded node in bytes.
 const NODE: usize = 7 + WELL_BYTES;
 
-/// Writes nodes as bytes.
+/// Encodes the nodes of a table.
 fn encode(nodes: &[Node]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(nodes.len() * NODE);
     for node in nodes {
@@ -26,7 +26,7 @@ fn encode(nodes: &[Node]) -> Vec<u8> {
     bytes
 }
 
-/// Reads the nodes of a table; `None` if the bytes are no table.
+/// Decodes the nodes of a table. Returns `None` if the length is invalid.
 fn decode(bytes: &[u8]) -> Option<Vec<Node>> {
     let chunks = bytes.chunks_exact(NODE);
     if !chunks.remainder().is_empty() {
@@ -47,11 +47,11 @@ fn damaged(depth: u32) -> StoreError {
     StoreError::DamagedDepth {
         depth,
         file: None,
-        reason: "the table is cut off".to_owned(),
+        reason: "the table is truncated".to_owned(),
     }
 }
 
-/// The disk of one worker's process. It is empty after a restart, as a worker's scratch directory is.
+/// The local disk of a worker process. It is empty after a restart, like a worker's scratch directory.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryStorage;
 
@@ -75,7 +75,7 @@ struct Tables {
     depths: BTreeMap<u32, BTreeMap<NodeWell, Node>>,
 }
 
-/// The tables of one run.
+/// The tables of one run on a worker's disk.
 #[derive(Debug, Default)]
 struct MemoryTables(Mutex<Tables>);
 
@@ -157,7 +157,7 @@ impl LocalTables for MemoryTables {
     }
 }
 
-/// The tables of a game that is read back.
+/// Temporary tables for reading back a game.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryArchive(BTreeMap<u32, BTreeMap<NodeWell, Node>>);
 

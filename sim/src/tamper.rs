@@ -1,4 +1,4 @@
-//! Messages that are altered on their way, for faults that no network or store has.
+//! Alteration of messages in transit, for faults that neither the network nor the store can cause.
 
 use crate::links::Here;
 use crate::network::spawn;
@@ -9,12 +9,12 @@ use hatebeam_search::EvaluatorKind;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Depth from which on memory does not suffice.
+/// First depth for which a worker has too little memory with [`Class::OutOfMemory`].
 const TOO_DEEP: u32 = 5;
-/// How often the first attempt at a depth finds its tables too small, per mille and worker.
+/// Probability that a worker reports too small tables at the first attempt at a depth, per mille.
 const TOO_SMALL: u64 = 150;
 
-/// The depth and the attempt that a worker's process was last told to expand.
+/// The depth and the attempt number of the last `expand` order that a worker process received.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attempt(Arc<Mutex<(u32, u32)>>);
 
@@ -32,7 +32,7 @@ fn has(world: &World, class: Class) -> bool {
     world.plan.classes.contains(&class)
 }
 
-/// Alters what the coordinator tells a worker.
+/// Alters a message from the coordinator to a worker.
 pub(crate) fn order(here: &Here, mut message: ToWorker) -> ToWorker {
     here.log(|| format!("<- {message:?}"));
     let is_first = here.machine.target == Target::Worker(0);
@@ -48,7 +48,7 @@ pub(crate) fn order(here: &Here, mut message: ToWorker) -> ToWorker {
             let is_too_deep = is_first && expand.depth >= TOO_DEEP;
             if is_too_deep && has(&here.world, Class::OutOfMemory) {
                 let machine = Arc::clone(&here.machine);
-                // In a moment: what runs now would be dropped while it runs.
+                // Crash in a separate task: this code runs in a task of the process that the crash drops.
                 spawn(async move { machine.crash(false, Duration::from_secs(1)) });
             }
         }
@@ -57,7 +57,7 @@ pub(crate) fn order(here: &Here, mut message: ToWorker) -> ToWorker {
     message
 }
 
-/// Alters what a worker tells its coordinator.
+/// Alters a message from a worker to its coordinator.
 pub(crate) fn answer(here: &Here, mut message: FromWorker) -> FromWorker {
     if let FromWorker::Answer(answer) = &mut message
         && let AnswerKind::CutVerdict(verdict) = &mut answer.kind
@@ -70,7 +70,7 @@ pub(crate) fn answer(here: &Here, mut message: FromWorker) -> FromWorker {
     message
 }
 
-/// Alters what a worker receives from another one.
+/// Alters a message from one worker to another.
 pub(crate) fn request(world: &World, attempt: &Attempt, mut request: PeerRequest) -> PeerRequest {
     if world.options.sabotage == Some(Sabotage::ForgottenAttempts)
         && let PeerRequest::Header(header) = &mut request

@@ -4,17 +4,17 @@ use std::fmt::{Display, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
-/// How much is logged.
+/// Level of detail of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Events of the plan, starts and ends of processes, states of runs.
+    /// Events of the plan, starts and ends of processes, and changes of manifests.
     #[default]
     Events,
-    /// Also messages, requests to the object store, and what the coordinator and the workers log.
+    /// Also messages, object store requests, and the log messages of coordinators and workers.
     Everything,
 }
 
-/// The log of one simulation: lines with the virtual time and the node.
+/// The log of one simulation. Each line contains the virtual time in milliseconds and the name of a process.
 #[derive(Debug)]
 pub(crate) struct Trace {
     detail: Detail,
@@ -46,7 +46,7 @@ impl Trace {
         let _ = writeln!(self.text(), "{millis:>8} {node:<6} {what}");
     }
 
-    /// Logs a detail, whose text is only made if it is wanted.
+    /// Logs a line with [`Detail::Everything`]. Otherwise, `what` is not called.
     pub(crate) fn detail<D: Display>(&self, node: &str, what: impl FnOnce() -> D) {
         if self.has(Detail::Everything) {
             self.event(node, what());

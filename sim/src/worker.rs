@@ -1,4 +1,4 @@
-//! The worker's process.
+//! The simulated worker process.
 
 use crate::links::{Here, Listening, ToCoordinator, ToPeers, address};
 use crate::machine::{Exit, Machine, Program};
@@ -15,10 +15,10 @@ use hatebeam_worker::{Parts, Settings, Worker};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Runs the worker on a machine.
+/// The program of a worker's machine.
 pub(crate) struct WorkerProgram(pub(crate) Arc<World>);
 
-/// Takes a worker off the list when its process ends, however it ends.
+/// Guard that removes a worker from [`World::joined`] when its process ends for any reason.
 struct Listed {
     world: Arc<World>,
     node: NodeId,
@@ -34,11 +34,11 @@ fn settings(machine: &Machine, started_ms: u64) -> Settings {
     Settings {
         name: machine.name.clone(),
         address: address(machine.node),
-        // More would make the order of children depend on the operating system.
+        // With more threads, the order of children would depend on the operating system.
         threads: 1,
         memory_bytes: 1 << 30,
         compress: true,
-        // More than any depth of the simulated wells sends: a full queue would block the only thread.
+        // No depth of the simulated runs fills this queue. A full queue would block the only thread.
         queued_batches: 1024,
         machine: Rented {
             kind: "c6id.large".to_owned(),

@@ -21,8 +21,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Virtual time after the last fault in which every run must reach its end. A worker may be quarantined for ten minutes,
-/// and an operation of the object store that hangs ends after six.
+/// Virtual time after the last fault in which every run must reach its end. A worker may be quarantined for ten
+/// minutes, and an operation of the object store that hangs ends after six.
 const SETTLE: Duration = Duration::from_secs(3600);
 
 /// How a simulation is run.

@@ -1,11 +1,11 @@
-//! The simulation under many seeds, that it repeats, and that it can fail.
+//! Tests of many seeds, of the determinism of the simulation, and of its ability to detect faults.
 
 use hatebeam_sim::{Class, Detail, Mix, Options, Report, Sabotage, run_seed, run_seeds};
 
-/// Seeds of the test suite.
+/// Number of seeds in the test suite.
 const SEEDS: u64 = 1000;
 
-/// Says why a seed failed and how to repeat it.
+/// Formats why a seed failed and how to repeat it.
 fn explain(report: &Report) -> String {
     format!(
         "{}\nseed {} failed: {:?}\nrepeat it with: cargo run --release -p hatebeam-sim --example sim -- --seed {}",
@@ -33,7 +33,7 @@ fn invariants_hold_under_a_thousand_seeds() {
 }
 
 #[test]
-fn seed_repeats_byte_by_byte() {
+fn equal_seeds_give_equal_traces() {
     let options = Options {
         detail: Detail::Everything,
         ..Options::default()
@@ -42,7 +42,7 @@ fn seed_repeats_byte_by_byte() {
         let (one, other) = (run_seed(seed, &options), run_seed(seed, &options));
         assert!(
             one.trace.lines().count() > 100,
-            "seed {seed} logs next to nothing"
+            "the log of seed {seed} is too short"
         );
         let (one, other) = (behaviour(&one.trace), behaviour(&other.trace));
         let differs = one.iter().zip(&other).find(|(one, other)| one != other);
@@ -51,25 +51,25 @@ fn seed_repeats_byte_by_byte() {
     }
 }
 
-/// Returns the lines of a trace without log messages and task numbers. Whether a message is logged depends on the other threads of the
-/// test process as well: tracing caches which call sites are enabled for all threads together.
+/// Returns the lines of a trace, without log messages and task numbers. Whether a message is logged also depends on the
+/// other threads of the test process, because tracing caches for all threads together which call sites are enabled.
 fn behaviour(trace: &str) -> Vec<&str> {
     let levels = [" INFO ", " WARN ", " ERROR ", " DEBUG "];
     let is_log = |line: &&str| levels.iter().any(|level| line.contains(level));
     let lines = trace.lines().filter(|line| !is_log(line));
-    // tokio numbers tasks for all runtimes of the process together.
+    // Task numbers are removed, because tokio assigns them across all runtimes of the process.
     lines
         .map(|line| line.split(": task ").next().unwrap_or(line))
         .collect()
 }
 
-/// Simulates seeds until one fails. Returns whether one does.
+/// Simulates up to this many seeds, until one fails. Returns `true` if one fails.
 fn is_noticed(seeds: u64, options: &Options) -> bool {
     (0..seeds).any(|seed| !run_seed(seed, options).violations.is_empty())
 }
 
 #[test]
-fn store_that_ignores_conditions_is_noticed() {
+fn simulation_detects_a_store_that_ignores_conditions() {
     let options = Options {
         mix: Mix::Only(vec![Class::CoordinatorStall, Class::Request]),
         sabotage: Some(Sabotage::UnconditionalStore),
@@ -79,7 +79,7 @@ fn store_that_ignores_conditions_is_noticed() {
 }
 
 #[test]
-fn children_of_an_earlier_attempt_are_noticed() {
+fn simulation_detects_children_of_an_earlier_attempt() {
     let options = Options {
         mix: Mix::Only(vec![Class::SmallTables]),
         sabotage: Some(Sabotage::ForgottenAttempts),
@@ -88,9 +88,10 @@ fn children_of_an_earlier_attempt_are_noticed() {
     assert!(is_noticed(100, &options));
 }
 
-/// Faults that are known and open: the simulation shows each of them.
+/// The classes in [`Class::OPEN`] cause faults that are known but not fixed. Once one is fixed, its class must be
+/// removed from the list.
 #[test]
-fn open_faults_are_shown() {
+fn simulation_detects_each_open_fault() {
     for class in Class::OPEN {
         let options = Options {
             mix: Mix::With(vec![class]),
@@ -98,7 +99,7 @@ fn open_faults_are_shown() {
         };
         assert!(
             is_noticed(100, &options),
-            "{class:?} is mended: take it off the list"
+            "no seed with {class:?} fails: remove it from Class::OPEN"
         );
     }
 }

@@ -1,8 +1,9 @@
-//! The network between simulated machines: delays, cuts in one or both directions, lost connections, silent machines.
+//! The network between simulated machines, with delays, partitions, resets and machines that lose power.
 //!
-//! A connection behaves as HTTP/2 over TCP does. A message waits while its direction is cut, and arrives in order. Each
-//! end gives the connection up when it has heard nothing for its keepalive time; the other end learns of that if the
-//! network lets it. A process that crashes resets its connections; a machine that loses power says nothing.
+//! A connection behaves like HTTP/2 over TCP. Messages arrive in order. While a direction is cut, its messages wait.
+//! Each end closes the connection when no data has arrived for its keepalive time, and the other end then gets a
+//! reset, unless its direction is cut. A process that crashes resets its connections. A machine that loses power
+//! sends no resets.
 
 mod pipe;
 #[cfg(test)]
@@ -17,10 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// One message in this many takes much longer than the others, per mille.
+/// Share of messages that take up to 20 times as long as usual, per mille.
 const SLOW_PER_MILLE: u64 = 10;
 
-/// A machine.
+/// Identifier of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub(crate) usize);
 
@@ -40,12 +41,12 @@ impl Side {
     }
 }
 
-/// A connection that is lost.
+/// Reason why a connection was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
-    /// An end gave it up.
+    /// No data arrived for the keepalive time, or connecting timed out.
     Timeout,
-    /// The other process is gone, or something on the way reset it.
+    /// The other end closed the connection, its process ended, or the network reset the connection.
     Reset,
 }
 
@@ -63,7 +64,7 @@ impl std::fmt::Display for Broken {
 pub(crate) struct End {
     pub(crate) node: NodeId,
     pub(crate) process: Arc<Process>,
-    /// How long this end waits in silence before it gives the connection up.
+    /// Time without data after which this end closes the connection.
     pub(crate) keepalive: Duration,
 }
 
@@ -75,19 +76,21 @@ pub(crate) struct Connection {
     server: End,
     client_broken: watch::Sender<Option<Broken>>,
     server_broken: watch::Sender<Option<Broken>>,
-    /// Counts the times at which the connection was blocked or not any more.
+    /// Whether the connection is blocked, and how often this has changed.
     blocks: Mutex<Blocks>,
 }
 
 #[derive(Debug, Default)]
 struct Blocks {
+    /// Number of changes of `is_blocked`.
     number: u64,
+    /// Whether a cut, a power loss or a stalled process keeps data from arriving.
     is_blocked: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Directions in which nothing arrives.
+    /// Pairs of machines, sender first, between which no message arrives.
     cuts: BTreeSet<(NodeId, NodeId)>,
     /// Machines without power.
     silent: BTreeSet<NodeId>,
@@ -100,7 +103,7 @@ struct State {
 pub(crate) struct Network {
     rng: Rng,
     trace: Arc<Trace>,
-    /// The slowest usual message, in milliseconds.
+    /// Maximum delay of a usual message in milliseconds.
     slowest_ms: u64,
     state: Mutex<State>,
     changes: watch::Sender<u64>,
@@ -129,7 +132,7 @@ impl Network {
         }
     }
 
-    /// Lets nothing through in this direction.
+    /// Holds back all messages in this direction.
     pub(crate) fn cut(&self, from: NodeId, to: NodeId) {
         self.state().cuts.insert((from, to));
         self.changed();
@@ -145,7 +148,7 @@ impl Network {
         self.changed();
     }
 
-    /// A machine loses its power, or has it again.
+    /// Sets whether a machine has lost its power.
     pub(crate) fn set_silent(&self, node: NodeId, is_silent: bool) {
         match is_silent {
             true => self.state().silent.insert(node),
@@ -160,7 +163,7 @@ impl Network {
         !is_silent && !state.cuts.contains(&(from, to))
     }
 
-    /// Looks at all connections again: something that blocks them has come or gone.
+    /// Updates all connections. Must be called when a cause that blocks connections begins or ends.
     pub(crate) fn changed(&self) {
         self.changes.send_modify(|changes| *changes += 1);
         let connections: Vec<Arc<Connection>> = {
@@ -174,7 +177,7 @@ impl Network {
         connections.iter().for_each(Connection::look);
     }
 
-    /// Waits until a message gets through in this direction.
+    /// Waits until messages can pass in this direction.
     async fn passable(&self, from: NodeId, to: NodeId) {
         let mut changes = self.changes.subscribe();
         while !self.is_open(from, to) {
@@ -185,16 +188,16 @@ impl Network {
         }
     }
 
-    /// A message on its way.
+    /// Waits for the time that a message takes in this direction.
     async fn travel(&self, from: NodeId, to: NodeId) {
         sleep(self.delay()).await;
         self.passable(from, to).await;
     }
 
-    /// A round trip to a machine and back.
+    /// Waits for the time that a round trip to a machine takes.
     ///
     /// # Errors
-    /// [`Broken::Timeout`] after the time to connect.
+    /// Returns [`Broken::Timeout`] if it takes longer than `within`.
     pub(crate) async fn reach(
         &self,
         from: NodeId,
@@ -210,7 +213,7 @@ impl Network {
             .map_err(|_| Broken::Timeout)
     }
 
-    /// Opens a connection between processes that have reached each other.
+    /// Opens a connection between two processes. The caller must have [reached](Network::reach) the server.
     pub(crate) fn connect(self: &Arc<Self>, client: End, server: End) -> Arc<Connection> {
         let connection = Arc::new(Connection {
             network: Arc::clone(self),
@@ -231,7 +234,7 @@ impl Network {
         connection
     }
 
-    /// Resets one of the connections, as a router that forgets it does.
+    /// Resets a random connection.
     pub(crate) fn reset_one(&self, rng: &Rng) {
         let open: Vec<Arc<Connection>> = {
             let state = self.state();
@@ -278,7 +281,7 @@ impl Connection {
         });
     }
 
-    /// Waits until this end has lost the connection.
+    /// Waits until this end has lost the connection, and returns the reason.
     async fn lost_at(&self, side: Side) -> Broken {
         let mut broken = self.broken_at(side).subscribe();
         let broken = broken.wait_for(Option::is_some).await;
@@ -297,7 +300,7 @@ impl Connection {
             || server.process.is_stalled()
     }
 
-    /// Starts the keepalive timers when the connection is blocked.
+    /// Updates whether the connection is blocked. If it has become blocked, starts the keepalive timers of its ends.
     fn look(self: &Arc<Self>) {
         let is_blocked = self.is_blocked();
         let mut blocks = self.blocks();
@@ -322,10 +325,10 @@ impl Connection {
         }
     }
 
-    /// Gives the connection up at one end, if it has been blocked since.
+    /// Closes the connection at one end, if it has been blocked without interruption since the change with this number.
     async fn give_up(&self, side: Side, number: u64) {
         let is_same = self.blocks().number == number;
-        // A stalled process gives nothing up.
+        // A stalled process does not run, so it cannot close a connection.
         if !is_same || self.end(side).process.is_stalled() {
             return;
         }
@@ -336,7 +339,7 @@ impl Connection {
     }
 }
 
-/// Spawns a task of the network, which belongs to no process.
+/// Spawns a task of the simulation itself, which is not part of any process.
 pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) {
     drop(tokio::spawn(task));
 }

@@ -4,14 +4,14 @@ use super::{Broken, Connection, Side, spawn};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Messages that fit into the windows of one direction.
+/// Maximum number of messages in the send window and in the receive window of one direction.
 const WINDOW: usize = 64;
 
-/// Why a direction ends.
+/// Reason why a direction of a connection ended.
 enum Ended {
-    /// The sender is done, or gone.
+    /// The sender was dropped.
     Sender,
-    /// The receiver is gone.
+    /// The receiver was dropped.
     Receiver,
     /// The receiving end has lost the connection.
     Lost(Broken),
@@ -20,7 +20,8 @@ enum Ended {
 }
 
 impl Connection {
-    /// Opens the direction that begins at `from`. The message after the last one is an error if the connection is lost.
+    /// Opens the direction of the connection from `from` to the other end. If the connection is lost, the last received
+    /// item is an error.
     pub(crate) fn pipe<T: Send + 'static>(
         self: &Arc<Self>,
         from: Side,
@@ -59,7 +60,7 @@ impl Connection {
                     let _ = deliver.send(Err(why)).await;
                 }
             }
-            // The sender learns of it when its next message is refused.
+            // After this delay the channel closes, so that the sender's next message fails.
             Ended::Receiver => self.network.travel(there, here).await,
             Ended::Lost(why) => {
                 let _ = deliver.send(Err(why)).await;

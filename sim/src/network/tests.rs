@@ -1,4 +1,4 @@
-//! Connections through delays, cuts, stalls and crashes.
+//! Tests of connections with delays, cuts, stalls and crashes.
 
 use super::{Broken, Connection, End, Network, NodeId, Side};
 use crate::process::{Clock, Process};
@@ -56,7 +56,7 @@ async fn next(received: &mut Received, within: u64) -> Option<Option<Result<u32,
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_arrive_in_order_and_the_end_after_them() {
+async fn messages_arrive_in_order_before_the_end_of_the_stream() {
     let mut pair = pair();
     for number in 0..20 {
         pair.up.0.send(number).await.unwrap();
@@ -81,7 +81,7 @@ async fn short_cut_delays_messages_in_its_direction() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_end_gives_up_after_its_keepalive() {
+async fn each_end_closes_a_cut_connection_after_its_keepalive_time() {
     let mut pair = pair();
     pair.network.cut(CLIENT, SERVER);
     let began = Instant::now();
@@ -100,9 +100,9 @@ async fn each_end_gives_up_after_its_keepalive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn end_that_gives_up_resets_the_other_if_it_can() {
+async fn end_that_times_out_resets_the_other_end_if_its_messages_arrive() {
     let mut pair = pair();
-    // The server's answers do not arrive; the client's reset does.
+    // Messages from the server do not arrive, but the client's reset does.
     pair.network.cut(SERVER, CLIENT);
     let began = Instant::now();
     assert_eq!(
@@ -113,9 +113,9 @@ async fn end_that_gives_up_resets_the_other_if_it_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn crash_resets_and_power_loss_is_silent() {
+async fn crash_resets_connections_and_power_loss_does_not() {
     let mut crashed = pair();
-    // The process's tasks hold its ends and are dropped.
+    // The crash drops the tasks that own the client's channels.
     drop((crashed.up.0, crashed.down.1));
     crashed.client.crash();
     assert_eq!(
@@ -137,7 +137,7 @@ async fn crash_resets_and_power_loss_is_silent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn client_gives_a_stalled_server_up() {
+async fn client_closes_the_connection_to_a_stalled_server() {
     let mut pair = pair();
     pair.server.stall();
     pair.network.changed();
@@ -149,7 +149,7 @@ async fn client_gives_a_stalled_server_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn machine_that_is_cut_off_cannot_be_reached() {
+async fn partitioned_machine_cannot_be_reached() {
     let pair = pair();
     assert_eq!(pair.network.reach(CLIENT, SERVER, SECOND).await, Ok(()));
     pair.network.cut(SERVER, CLIENT);
