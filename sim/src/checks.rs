@@ -1,4 +1,4 @@
-//! The invariants, checked at every write to the object store and at the end.
+//! Checks of the invariants at every write to the object store and at the end of a simulation.
 
 use crate::money::Presence;
 use crate::oracle::Oracle;
@@ -16,39 +16,40 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The key of the lease.
+/// Key of the lease object.
 const LEASE: &str = "coordinator.json";
 
-/// How long a disturbance explains that a lease is not renewed. A request that hangs lasts up to six minutes.
+/// Time after a fault during which a coordinator may fail to renew its lease. A request that hangs lasts up to six
+/// minutes.
 const DISTURBANCE: Duration = Duration::from_secs(400);
 
-/// More epochs than the faults of any seed explain.
+/// Maximum number of epochs of a run. The faults of a seed cause far fewer.
 const MAX_EPOCHS: usize = 300;
 
-/// What is known of one run.
+/// Observed state of one run.
 #[derive(Clone)]
 struct Known {
     manifest: Manifest,
-    /// The processes that may have begun each epoch: several if the write was late.
+    /// Names of the processes that may have begun each epoch. Several are possible if the manifest was written late.
     begun: BTreeMap<u64, Vec<String>>,
-    /// Keys that the manifest leads to, by depth.
+    /// Keys of the objects that the manifest references, by depth.
     referenced: BTreeMap<u32, BTreeSet<String>>,
-    /// How often the ledger was closed.
+    /// Number of times that the ledger was closed.
     closed: u64,
 }
 
 #[derive(Default)]
 struct Seen {
     runs: BTreeMap<String, Known>,
-    /// Runs whose manifest the plan has damaged.
+    /// Names of the runs whose manifest the plan has damaged.
     damaged: BTreeSet<String>,
-    /// The processes that have held the lease, in order.
+    /// Names of the processes that have held the lease, in order.
     holders: Vec<String>,
-    /// Writes that are applied after their callers have given up: key and process.
+    /// Key and process of each write that is applied after its caller has timed out.
     late: Vec<(String, String)>,
-    /// The lease as it was seen last.
+    /// The last observed content of the lease object.
     lease: Option<Bytes>,
-    /// When something last kept the process of a machine, by its name, from renewing its lease.
+    /// For each machine, the last time at which a fault may have kept its process from renewing the lease.
     disturbed: BTreeMap<String, Instant>,
     violations: Vec<String>,
     /// Whether all faults have ended.
@@ -56,16 +57,16 @@ struct Seen {
     totals: Totals,
 }
 
-/// What all runs came to.
+/// Totals over all runs of a simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) depths: u64,
     pub(crate) epochs: u64,
 }
 
-/// Watches the store and collects violations.
+/// Observer of the store, which checks the invariants and collects violations.
 pub(crate) struct Checker {
-    /// The store without faults.
+    /// Access to the store without faults.
     direct: Objects,
     trace: Arc<Trace>,
     presence: OnceLock<Arc<Presence>>,
@@ -84,7 +85,7 @@ impl Checker {
         }))
     }
 
-    /// Checks what is charged by these clocks from now on.
+    /// Starts to check charged time against these clocks, and returns the bounds.
     pub(crate) fn presence(&self, clocks: Vec<Arc<Clock>>) -> Arc<Presence> {
         let presence = || Arc::new(Presence::new(clocks));
         Arc::clone(self.presence.get_or_init(presence))
@@ -94,7 +95,7 @@ impl Checker {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that an invariant does not hold.
+    /// Records the violation of an invariant.
     pub(crate) fn violate(&self, what: String) {
         self.trace.event("check", format_args!("VIOLATION: {what}"));
         self.seen().violations.push(what);
@@ -114,18 +115,18 @@ impl Checker {
         self.seen().totals
     }
 
-    /// The store without faults.
+    /// Returns access to the store without faults.
     pub(crate) fn direct(&self) -> &Objects {
         &self.direct
     }
 
-    /// Returns the manifest of a run as it was written last.
+    /// Returns the last observed manifest of a run.
     pub(crate) fn manifest(&self, run: &str) -> Option<Manifest> {
         let seen = self.seen();
         seen.runs.get(run).map(|known| known.manifest.clone())
     }
 
-    /// Notes that the plan damages the manifest of a run, so that nothing is expected of the run any more.
+    /// Records that the plan damages the manifest of a run. The run is not checked any more.
     pub(crate) fn damage(&self, run: &str) {
         let mut seen = self.seen();
         seen.runs.remove(run);
@@ -136,18 +137,18 @@ impl Checker {
         self.seen().damaged.contains(run)
     }
 
-    /// The process that holds the lease.
+    /// Returns the name of the process that holds the lease, or held it last.
     pub(crate) fn holder(&self) -> Option<String> {
         self.seen().holders.last().cloned()
     }
 
-    /// Notes that a write of a process will be applied later.
+    /// Records that a write of a process will be applied later.
     pub(crate) fn expect_late(&self, process: &Process, key: &str) {
         let late = (key.to_owned(), process.name.clone());
         self.seen().late.push(late);
     }
 
-    /// Looks at the store after a request of a process.
+    /// Checks the store after a process has made a request. `is_done` is whether the request succeeded.
     pub(crate) async fn saw(&self, process: &Process, call: &Call<'_>, is_done: bool) {
         let is_write = is_done && call.operation.is_write();
         self.see_late(is_write.then_some(call.key)).await;
@@ -164,7 +165,7 @@ impl Checker {
         }
     }
 
-    /// Looks at the objects that late writes may have changed, but for the one that was written now.
+    /// Checks the objects that late writes may have changed, except the one at the key `written`.
     async fn see_late(&self, written: Option<&str>) {
         let late = self.seen().late.clone();
         let keys: BTreeSet<&String> = late.iter().map(|(key, _)| key).collect();
@@ -181,7 +182,8 @@ impl Checker {
         }
     }
 
-    /// Finds out who has written the lease late: the record names the machine.
+    /// Checks whether one of these processes has written the lease late. The writer is found by the machine's name in
+    /// the lease.
     async fn see_late_lease(&self, writers: &[String]) {
         let Ok((bytes, _)) = self.direct.get(LEASE).await else {
             return;
@@ -198,7 +200,7 @@ impl Checker {
         }
     }
 
-    /// Notes that something keeps the process of a machine from renewing its lease, or did until now.
+    /// Records that a fault may be keeping the process of a machine from renewing its lease, or was until now.
     pub(crate) fn disturb(&self, machine: &str) {
         self.seen()
             .disturbed
@@ -226,7 +228,7 @@ impl Checker {
         drop(seen);
         if !is_explained {
             self.violate(format!(
-                "{process} took the lease from {holder}, which nothing disturbs"
+                "{process} took the lease from {holder}, although no fault affects that process"
             ));
         }
     }
@@ -247,14 +249,14 @@ impl Checker {
         }
     }
 
-    /// Looks at a manifest that one of these processes has written.
+    /// Checks a manifest that one of these processes has written.
     async fn saw_manifest(&self, writers: &[String], run: &str) {
         if self.is_damaged(run) {
             return;
         }
         let wrong = match self.read_manifest(run).await {
             Ok(manifest) => self.compare(writers, run, manifest).await,
-            // It has never been written.
+            // The manifest has never been written.
             Err(_) if self.manifest(run).is_none() => return,
             Err(reason) => vec![format!("the manifest cannot be read: {reason}")],
         };
@@ -263,7 +265,7 @@ impl Checker {
             .for_each(|what| self.violate(format!("{run}: {what}")));
     }
 
-    /// Compares a manifest with the one before, and returns what is wrong.
+    /// Compares a manifest with the previous one of the run, and returns the violations.
     async fn compare(&self, writers: &[String], run: &str, manifest: Manifest) -> Vec<String> {
         let before = self.seen().runs.get(run).cloned();
         if before
@@ -306,7 +308,7 @@ impl Checker {
             |presence: &Arc<Presence>| presence.excess(&known.manifest.ledger, known.closed);
         wrong.extend(presence.and_then(excess));
         if is_new && known.begun.len() > MAX_EPOCHS {
-            wrong.push(format!("{MAX_EPOCHS} epochs have begun, and it goes on"));
+            wrong.push(format!("more than {MAX_EPOCHS} epochs have begun"));
         }
         let mut seen = self.seen();
         seen.totals.epochs += u64::from(is_new);
@@ -315,14 +317,15 @@ impl Checker {
         wrong
     }
 
-    /// A run may fail only while faults last, and only because workers could not do a depth again and again.
+    /// Checks a run that has failed. A run may fail only while faults occur, and only because a depth failed several
+    /// times.
     fn unjustified_failure(&self, before: &Manifest, after: &Manifest) -> Option<String> {
         let has_failed = after.state == RunState::Failed && before.state != RunState::Failed;
         let is_justified = !self.seen().is_quiet && after.note.starts_with("depth ");
         (has_failed && !is_justified).then(|| format!("the run failed: {}", after.note))
     }
 
-    /// Notes that no fault is left.
+    /// Records that all faults have ended.
     pub(crate) fn set_quiet(&self) {
         self.seen().is_quiet = true;
     }
@@ -337,7 +340,7 @@ impl Checker {
         serde_json::from_slice(&bytes).map_err(|error| error.to_string())
     }
 
-    /// Checks the depths after the first `before`, and what is referenced now.
+    /// Checks all depths except the first `before` ones, and updates the referenced keys. Returns the violations.
     async fn saw_depths(
         &self,
         known: &mut Known,
@@ -371,7 +374,8 @@ impl Checker {
         wrong
     }
 
-    /// Returns the keys of a depth's tables, after checking that they are there.
+    /// Returns the keys of a depth's table list and tables. Returns an error if one of these objects is missing or
+    /// wrong.
     async fn referenced(&self, prefix: &str, list: &TableList) -> Result<BTreeSet<String>, String> {
         let key = format!("{prefix}/{}", list.key);
         let (bytes, _) = self
@@ -381,7 +385,9 @@ impl Checker {
             .map_err(|error| error.to_string())?;
         let found = Stored::of(&bytes);
         if found.bytes != list.bytes || found.checksum.to_string() != list.checksum {
-            return Err(format!("{key} is not what the manifest expects: {found}"));
+            return Err(format!(
+                "{key} does not match its entry in the manifest: {found}"
+            ));
         }
         let tables: Vec<Table> = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
         let mut keys = BTreeSet::from([key]);
@@ -394,14 +400,16 @@ impl Checker {
                 .map_err(|error| error.to_string())?;
             if size < table.offset + table.bytes {
                 let shard = table.shard;
-                return Err(format!("{key} ends before the table of shard {shard}"));
+                return Err(format!(
+                    "{key} ends before the end of the table of shard {shard}"
+                ));
             }
             keys.insert(key);
         }
         Ok(keys)
     }
 
-    /// Checks a run whose search has come to its end.
+    /// Checks the result of a finished run.
     pub(crate) async fn check_end(&self, manifest: &Manifest) {
         let run = &manifest.name;
         let oracle = match Oracle::of(&manifest.spec) {
@@ -417,13 +425,13 @@ impl Checker {
             (Some(found), Some(game)) if found.lines != game.score => {
                 let (found, expected) = (found.lines, game.score);
                 self.violate(format!(
-                    "{run} has a game of {found} lines, not of {expected}"
+                    "the best game of {run} has {found} lines instead of {expected}"
                 ));
             }
             (None, Some(game)) if manifest.keep == Retention::All => {
                 let (lines, note) = (game.score, &manifest.note);
                 self.violate(format!(
-                    "{run} ended without its game of {lines} lines: {note}"
+                    "{run} ended without its best game of {lines} lines: {note}"
                 ));
             }
             _ => {}
@@ -431,7 +439,7 @@ impl Checker {
         self.check_tables(manifest).await;
     }
 
-    /// Reads every table that a manifest leads to and compares it with its checksum.
+    /// Checks the checksum of every table that a manifest references.
     async fn check_tables(&self, manifest: &Manifest) {
         for depth in manifest.depths.iter().filter(|depth| depth.record.kept) {
             let tables = match manifest.tables(&self.direct, depth).await {
@@ -447,26 +455,26 @@ impl Checker {
     }
 }
 
-/// Whether the holder of the lease has released it.
+/// Whether a lease object is marked as released.
 fn is_released(lease: &[u8]) -> bool {
     let record: serde_json::Value = serde_json::from_slice(lease).unwrap_or_default();
     record["is_gone"].as_bool().unwrap_or_default()
 }
 
-/// Returns the run of `runs/<name>/manifest.json`.
+/// Returns the name of the run if the key is that of a manifest, `runs/<name>/manifest.json`.
 fn run_of_manifest(key: &str) -> Option<&str> {
     let rest = key.strip_prefix(RUNS)?.strip_prefix('/')?;
     rest.strip_suffix("/manifest.json")
 }
 
-/// Returns the epoch that committed a depth, by the key of its list of tables.
+/// Returns the epoch in which a depth was committed, from the key of its table list.
 fn epoch_of(depth: &CommittedDepth) -> Option<u64> {
     let key = &depth.tables.as_ref()?.key;
     let (_, epoch) = key.strip_suffix(".json")?.rsplit_once('-')?;
     epoch.parse().ok()
 }
 
-/// Checks that a process which began an epoch commits its depths.
+/// Checks that a depth is committed by a process that began its epoch.
 fn check_owner(
     depth: &CommittedDepth,
     begun: &BTreeMap<u64, Vec<String>>,
@@ -477,7 +485,7 @@ fn check_owner(
     let is_own = writers.iter().any(|writer| owners.contains(writer));
     let (number, writers, owners) = (depth.record.depth, writers.join(", "), owners.join(", "));
     (!is_own).then(|| {
-        format!("{writers} committed depth {number} in epoch {epoch}, which {owners} began")
+        format!("{writers} committed depth {number} in epoch {epoch}, which was begun by {owners}")
     })
 }
 
@@ -486,7 +494,7 @@ fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<String> {
     let Some(expected) = oracle.record(found.depth) else {
         let (depth, last) = (found.depth, oracle.last_depth());
         return Some(format!(
-            "depth {depth} is committed, and the search ends at {last}"
+            "depth {depth} is committed, but the search ends at depth {last}"
         ));
     };
     let same = found.digest == expected.digest
@@ -507,7 +515,7 @@ fn changes(before: &Manifest, after: &Manifest) -> Vec<String> {
     let mut wrong = Vec::new();
     if after.epoch < before.epoch {
         wrong.push(format!(
-            "the epoch fell from {} to {}",
+            "the epoch decreased from {} to {}",
             before.epoch, after.epoch
         ));
     }
@@ -530,15 +538,19 @@ fn changes(before: &Manifest, after: &Manifest) -> Vec<String> {
         wrong.push("the specification changed".to_owned());
     }
     if !may_follow(before.state, after.state) {
-        wrong.push(format!("{} became {}", before.state, after.state));
+        wrong.push(format!(
+            "the state changed from {} to {}",
+            before.state, after.state
+        ));
     }
     if after.ledger.milliseconds < before.ledger.milliseconds {
-        wrong.push("the ledger lost time".to_owned());
+        wrong.push("the charged time decreased".to_owned());
     }
     wrong
 }
 
-/// Whether a run may be in this state after that one. An ended run becomes queued when it is submitted again.
+/// Whether the state of a run may change from `before` to `after`. An ended run becomes queued when it is submitted
+/// again.
 fn may_follow(before: RunState, after: RunState) -> bool {
     before == after
         || match (before, after) {

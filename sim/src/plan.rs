@@ -1,4 +1,4 @@
-//! What happens in a simulation: everything follows from the seed.
+//! The plan of a simulation: the cluster, the runs and all events, which follow from the seed.
 
 use crate::rng::Rng;
 use crate::store::{Effect, Trigger, Weather};
@@ -9,50 +9,51 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A class of events. Each seed has some of the classes, so that faults that need many events of one class come up too.
+/// A class of events. Each seed uses a random subset of the classes, so that faults that require many events of one class
+/// occur too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Workers crash and restart.
     WorkerCrash,
     /// Workers join, are drained, and leave.
     WorkerChurn,
-    /// Workers stall: their tasks are not polled for a while.
+    /// Workers stall: their tasks are not polled for some time.
     WorkerStall,
-    /// A second process of a worker's name runs from here on (C2).
+    /// A second process with the name of a worker starts.
     TwinWorker,
     /// Coordinators crash and restart.
     CoordinatorCrash,
-    /// Coordinators are stopped in order and restarted.
+    /// Coordinators shut down gracefully and restart.
     CoordinatorStop,
     /// Coordinators stall.
     CoordinatorStall,
-    /// A task of a coordinator panics (C8).
+    /// A task of a coordinator panics.
     CoordinatorPanic,
-    /// Directions between machines are cut.
+    /// The network between machines is cut, in one direction or both.
     Partition,
     /// Connections are reset.
     Reset,
-    /// The object store is slow, unavailable, loses answers, applies writes late, or lists the past (C4, C12).
+    /// The object store is slow or unavailable, loses responses, applies writes late, or returns stale lists.
     Store,
-    /// A coordinator stalls or crashes at a certain request to the store (C6).
+    /// A coordinator stalls or crashes at a certain request to the object store.
     Request,
     /// Wall clocks jump.
     Clock,
     /// Clients change limits, stop runs and submit them again.
     Client,
-    /// The manifest of a queued run disappears or is damaged (C11).
+    /// The manifest of a queued run is deleted or damaged.
     DamagedManifest,
-    /// Many ended runs are in the store, and a standby waits (C10).
+    /// The object store contains many ended runs, and a standby coordinator waits.
     ManyRuns,
-    /// Candidate tables are too small at first, so that depths are repeated (C5).
+    /// Candidate tables are too small at the first attempt, so that depths are repeated.
     SmallTables,
-    /// A worker crashes at every depth from one on, as if memory ran out (C1).
+    /// A worker crashes at every depth from a certain depth on, as if it ran out of memory.
     OutOfMemory,
-    /// A worker has other weights (C3).
+    /// A worker uses a different evaluator.
     VersionSkew,
-    /// A committed table disappears (C7).
+    /// A committed table is deleted.
     DamagedTable,
-    /// Clients submit to coordinators that have lost the lease (C13).
+    /// Clients submit runs to coordinators that have lost the lease.
     StaleSubmission,
 }
 
@@ -94,7 +95,7 @@ impl Class {
         Class::StaleSubmission,
     ];
 
-    /// Returns the name on the command line.
+    /// Returns the name used on the command line.
     pub fn name(self) -> String {
         let mut name = String::new();
         for letter in format!("{self:?}").chars() {
@@ -120,19 +121,19 @@ impl FromStr for Class {
     }
 }
 
-/// Which classes a seed may have.
+/// Selection of the classes that a seed may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mix {
-    /// All but [`Class::OPEN`], each with a probability.
+    /// Random classes, without [`Class::OPEN`].
     #[default]
     Default,
-    /// The same, and always these.
+    /// These classes in every seed, in addition to random ones.
     With(Vec<Class>),
-    /// These alone, always.
+    /// Exactly these classes in every seed.
     Only(Vec<Class>),
 }
 
-/// What one seed has of the classes: the probability in per mille.
+/// Returns the probability that a seed uses a class, per mille.
 fn probability(class: Class) -> u64 {
     match class {
         Class::CoordinatorPanic | Class::TwinWorker | Class::DamagedManifest => 60,
@@ -143,67 +144,59 @@ fn probability(class: Class) -> u64 {
     }
 }
 
-/// A machine in an event: the coordinators come first.
+/// A machine that is affected by an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Coordinator(usize),
     Worker(usize),
 }
 
-/// An event.
+/// The effect of an event.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// The process crashes and restarts after a while. Without power the machine says nothing meanwhile.
+    /// The process crashes and restarts after the time `down`. If `is_silent`, its machine loses power until then.
     Crash {
         target: Target,
         is_silent: bool,
         down: Duration,
     },
-    Stall {
-        target: Target,
-        time: Duration,
-    },
-    /// The process is stopped in order and restarts after a while.
-    Stop {
-        target: Target,
-        down: Duration,
-    },
+    /// The process stalls for this time.
+    Stall { target: Target, time: Duration },
+    /// The process shuts down gracefully and restarts after the time `down`.
+    Stop { target: Target, down: Duration },
+    /// The machine starts its process, if it is not running.
     Start(Target),
+    /// A client drains this worker.
     Drain(usize),
-    /// Nothing arrives in one direction, or in both, for a while.
+    /// Messages from one machine to another are held back for this time. If `is_mutual`, so are those in the other
+    /// direction.
     Cut {
         from: Target,
         to: Target,
         is_mutual: bool,
         time: Duration,
     },
+    /// A random connection is reset.
     Reset,
-    /// On one machine, or on all.
+    /// The object store behaves differently for this time, for one machine or for all.
     Weather {
         target: Option<Target>,
         weather: Weather,
         time: Duration,
     },
-    Jump {
-        target: Target,
-        millis: i64,
-    },
+    /// The wall clock of a machine jumps.
+    Jump { target: Target, millis: i64 },
+    /// A fault is prepared for a certain request to the object store.
     Trigger(Trigger),
-    Submit {
-        run: usize,
-        max_depth: Option<u32>,
-    },
-    Limit {
-        run: usize,
-        max_depth: Option<u32>,
-    },
+    /// A client submits a run.
+    Submit { run: usize, max_depth: Option<u32> },
+    /// A client changes the depth limit of a run.
+    Limit { run: usize, max_depth: Option<u32> },
+    /// A client stops a run.
     StopRun(usize),
-    /// The manifest of a run disappears, or is damaged.
-    DamageManifest {
-        run: usize,
-        is_gone: bool,
-    },
-    /// A table of the last committed depth disappears.
+    /// The manifest of a queued run is deleted if `is_gone`, and damaged otherwise.
+    DamageManifest { run: usize, is_gone: bool },
+    /// A table of the last committed depth of this run is deleted.
     DamageTable(usize),
 }
 
@@ -213,14 +206,14 @@ impl fmt::Display for Action {
     }
 }
 
-/// An event and its time since the start.
+/// An event at a time after the start of the simulation.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) at: Duration,
     pub(crate) action: Action,
 }
 
-/// A run that clients want searched to its end.
+/// A run that clients submit.
 #[derive(Clone, Debug)]
 pub(crate) struct RunPlan {
     pub(crate) spec: RunSpec,
@@ -233,19 +226,19 @@ pub(crate) struct RunPlan {
 pub(crate) struct Plan {
     pub(crate) classes: Vec<Class>,
     pub(crate) coordinators: usize,
-    /// Workers that run from the start.
+    /// Number of workers that run from the start.
     pub(crate) workers: usize,
-    /// Workers that the simulation has in all.
+    /// Total number of workers, except a twin.
     pub(crate) all_workers: usize,
-    /// The worker whose name another process has, too.
+    /// Index of the worker whose name a second process, the twin, uses too.
     pub(crate) twin_of: Option<usize>,
     pub(crate) min_workers: usize,
     pub(crate) runs: Vec<RunPlan>,
-    /// Ended runs that are in the store already.
+    /// Number of ended runs that are in the store at the start.
     pub(crate) old_runs: usize,
-    /// Milliseconds that blocking work takes.
+    /// Range of the time that blocking work takes, in milliseconds.
     pub(crate) blocking_ms: (u64, u64),
-    /// The faults end here.
+    /// Time at which all faults end.
     pub(crate) horizon: Duration,
     pub(crate) events: Vec<Event>,
 }
@@ -297,7 +290,7 @@ impl Plan {
         rng.range(0..=self.all_workers as u64 - 1) as usize
     }
 
-    fn anybody(&self, rng: &Rng) -> Target {
+    fn any_machine(&self, rng: &Rng) -> Target {
         match rng.chance(400) {
             true => self.coordinator(rng),
             false => Target::Worker(self.worker(rng)),
@@ -350,11 +343,11 @@ impl Plan {
             Class::Partition => self.cut(rng),
             Class::Reset => Action::Reset,
             Class::Store => Action::Weather {
-                target: rng.chance(500).then(|| self.anybody(rng)),
+                target: rng.chance(500).then(|| self.any_machine(rng)),
                 weather: *rng.pick(&FAULTS).unwrap_or(&Weather::Down),
                 time: long_or_short(rng),
             },
-            Class::Clock => jump(rng, self.anybody(rng)),
+            Class::Clock => jump(rng, self.any_machine(rng)),
             Class::Request | Class::CoordinatorPanic => Action::Trigger(trigger(rng, class)),
             Class::DamagedManifest => Action::DamageManifest {
                 run: self.runs.len() - 1,
@@ -366,11 +359,11 @@ impl Plan {
     }
 
     fn cut(&self, rng: &Rng) -> Action {
-        let from = self.anybody(rng);
+        let from = self.any_machine(rng);
         let to = match from {
-            // Coordinators do not speak to each other.
+            // Coordinators do not communicate with each other.
             Target::Coordinator(_) => Target::Worker(self.worker(rng)),
-            Target::Worker(at) => match self.anybody(rng) {
+            Target::Worker(at) => match self.any_machine(rng) {
                 to if to == Target::Worker(at) => self.coordinator(rng),
                 to => to,
             },
@@ -383,7 +376,7 @@ impl Plan {
         }
     }
 
-    /// Returns a client's request.
+    /// Returns a random client request.
     fn request(&self, rng: &Rng) -> Action {
         let run = self.run(rng);
         let max_depth = rng.chance(700).then(|| rng.range(2..=14) as u32);
@@ -436,7 +429,7 @@ fn distinct_runs(rng: &Rng, at_least_two: bool) -> Vec<RunPlan> {
     runs
 }
 
-/// Wells in which no game lasts: the search ends by itself after 10 to 15 depths.
+/// Columns and rows of wells in which every game is short: the search is complete after 10 to 15 depths.
 const WELLS: [(usize, usize); 3] = [(5, 6), (5, 8), (6, 6)];
 
 fn run_plan(rng: &Rng) -> RunPlan {
@@ -510,7 +503,8 @@ fn jump(rng: &Rng, target: Target) -> Action {
     Action::Jump { target, millis }
 }
 
-/// Requests of a coordinator after which its store is in a state of its own.
+/// Requests of a coordinator around which a crash or stall is interesting, because the store is in an intermediate
+/// state.
 const REQUESTS: [(Operation, &str); 7] = [
     (Operation::PutIf, "manifest.json"),
     (Operation::PutIf, "coordinator.json"),

@@ -219,7 +219,7 @@ impl Plan {
         weather
     }
 
-    async fn go(&self, call: &Call<'_>) -> Before {
+    async fn before_call(&self, call: &Call<'_>) -> Before {
         self.faults.strike(&self.process, call, false).await;
         let weather = self.weather();
         sleep(self.rng.millis(weather.latency())).await;
@@ -247,7 +247,7 @@ impl Plan {
         }
     }
 
-    async fn come_back(&self, call: &Call<'_>, is_done: bool) -> After {
+    async fn after_call(&self, call: &Call<'_>, is_done: bool) -> After {
         self.faults.strike(&self.process, call, true).await;
         let weather = self.weather();
         sleep(self.rng.millis(weather.latency())).await;
@@ -261,7 +261,7 @@ impl Plan {
 
 impl FaultPlan for Plan {
     fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
-        Box::pin(self.go(call))
+        Box::pin(self.before_call(call))
     }
 
     fn after<'a>(
@@ -277,7 +277,7 @@ impl FaultPlan for Plan {
                 let result = answer.map_or_else(ToString::to_string, |()| "ok".to_owned());
                 format!("store {:?} {} {result}", call.operation, call.key)
             });
-            self.come_back(call, answer.is_ok()).await
+            self.after_call(call, answer.is_ok()).await
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The simulated world: machines, network, store, clients, and the events of the plan.
+//! The simulated world: machines, network, object store and clients, and the execution of the plan's events.
 
 use crate::checks::Checker;
 use crate::client::Client;
@@ -21,50 +21,50 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Virtual time after the last fault in which every run must reach its end. A worker may be quarantined for ten
-/// minutes, and an operation of the object store that hangs ends after six.
+/// Virtual time after the end of all faults within which every run must finish. A worker may be quarantined for ten
+/// minutes, and a hanging object store request ends after six.
 const SETTLE: Duration = Duration::from_secs(3600);
 
-/// How a simulation is run.
+/// Options of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Which classes of events it may have.
+    /// Selection of the classes of events.
     pub mix: Mix,
-    /// How much it logs.
+    /// Level of detail of the log.
     pub detail: Detail,
-    /// What is broken on purpose.
+    /// A deliberate fault, to test whether the simulation detects it.
     pub sabotage: Option<Sabotage>,
 }
 
-/// A fault of the program or of its surroundings that the simulation must notice.
+/// A deliberate fault that the simulation must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sabotage {
-    /// The store ignores the conditions of writes once a coordinator has probed it.
+    /// The object store ignores the conditions of writes, except of a coordinator's startup probe.
     UnconditionalStore,
-    /// Workers do not tell the attempts at a depth apart.
+    /// Workers accept children from any attempt at a depth.
     ForgottenAttempts,
 }
 
-/// What a simulation came to.
+/// Result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The seed.
     pub seed: u64,
-    /// The invariants that do not hold.
+    /// Descriptions of all violated invariants; empty if the seed passed.
     pub violations: Vec<String>,
-    /// The classes of events that it had.
+    /// The classes of events that the seed used.
     pub classes: Vec<Class>,
-    /// Virtual time that passed.
+    /// Virtual time of the simulation.
     pub elapsed: Duration,
-    /// Depths that were committed.
+    /// Number of committed depths.
     pub depths: u64,
-    /// Epochs that were begun.
+    /// Number of epochs that began.
     pub epochs: u64,
     /// The log.
     pub trace: String,
 }
 
-/// Everything that the tasks of a simulation share.
+/// State that all tasks of a simulation share.
 pub(crate) struct World {
     pub(crate) trace: Arc<Trace>,
     pub(crate) network: Arc<Network>,
@@ -103,7 +103,7 @@ pub(crate) async fn simulate(seed: u64, options: &Options) -> Report {
     let (stalled, stalls) = mpsc::unbounded_channel();
     let world = match build(seed, options, &trace, stalled) {
         Ok(world) => Arc::new(world),
-        Err(error) => panic!("the simulation cannot be set up: {error}"),
+        Err(error) => panic!("cannot set up the simulation: {error}"),
     };
     trace.event("plan", format_args!("{:?}", world.plan));
     add_old_runs(&world).await;
@@ -183,7 +183,7 @@ fn build(
     })
 }
 
-/// Puts runs into the store that have ended.
+/// Adds the manifests of ended runs to the store.
 async fn add_old_runs(world: &World) {
     let like = &world.plan.runs[0];
     for number in 0..world.plan.old_runs {
@@ -200,7 +200,7 @@ async fn add_old_runs(world: &World) {
     }
 }
 
-/// Starts the machines that run from the start.
+/// Starts the supervisors of all machines, and switches on the machines that run from the start.
 fn boot(world: &Arc<World>) {
     for machine in &world.coordinators {
         let program = CoordinatorProgram(Arc::clone(world));
@@ -215,7 +215,7 @@ fn boot(world: &Arc<World>) {
     from_the_start.for_each(|machine| machine.start());
 }
 
-/// Resumes the processes that a trigger has stalled.
+/// Receives the processes that a trigger has stalled, and resumes each after its time.
 async fn resume(world: Arc<World>, mut stalls: mpsc::UnboundedReceiver<(Arc<Process>, Duration)>) {
     while let Some((process, time)) = stalls.recv().await {
         world.network.changed();
@@ -231,7 +231,7 @@ async fn resume(world: Arc<World>, mut stalls: mpsc::UnboundedReceiver<(Arc<Proc
     }
 }
 
-/// Lets the events of the plan happen.
+/// Executes the events of the plan at their times, and waits until the faults end.
 async fn play(world: &Arc<World>, client: &Arc<Client>) {
     let began = Instant::now();
     for event in &world.plan.events {
@@ -312,7 +312,7 @@ fn change_weather(world: &Arc<World>, target: Option<Target>, weather: Weather, 
     });
 }
 
-/// Ends all faults and starts all machines, so that every run can reach its end.
+/// Ends all faults and starts all machines, so that every run can finish.
 fn quiet(world: &World) {
     world.trace.event("plan", "all faults end");
     world.checker.set_quiet();
@@ -320,7 +320,7 @@ fn quiet(world: &World) {
     world.network.heal_all();
     for machine in world.machines() {
         machine.calm();
-        // A second process of a name remains if there was one.
+        // A twin process is started only if it was running before.
         let is_twin = machine.target == Target::Worker(world.plan.all_workers);
         if !is_twin || machine.is_wanted() {
             machine.start();
