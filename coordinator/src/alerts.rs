@@ -7,10 +7,10 @@ use hatebeam_runs::Limits;
 
 /// Used share of a limit from which a budget warning is shown.
 pub(crate) const WARN_AT: f64 = 0.8;
-/// Free share of a disk below which the disk counts as almost full, within [`FREE_BYTES`].
+/// Share of free space below which a disk counts as almost full, if its free space is within [`FREE_BYTES`].
 const MIN_FREE_SHARE: f64 = 0.05;
-/// Free space in bytes at which [`MIN_FREE_SHARE`] applies. Less free space always causes an alert, and more never
-/// does.
+/// Range of free space in bytes within which [`MIN_FREE_SHARE`] decides. Below the range, a disk always counts as
+/// almost full. Above it, a disk never does.
 const FREE_BYTES: std::ops::Range<u64> = 2 << 30..20 << 30;
 
 /// A problem that needs attention.
@@ -29,7 +29,7 @@ pub struct Alert {
 pub enum AlertKind {
     /// The run makes no progress.
     HeldUp,
-    /// Most of the budget is spent, or the cost is not known.
+    /// Most of a limit is used, or the price of a machine is unknown.
     Budget,
     /// A worker was lost recently.
     LostWorker,

@@ -27,7 +27,7 @@ const SAVE_LIMIT: Duration = Duration::from_secs(25);
 pub struct Submission {
     /// Specification of the search.
     pub spec: RunSpec,
-    /// Which depths keep their tables.
+    /// Rule that selects the depths whose tables are kept.
     pub keep: Retention,
     /// Number of shards. If `None`, the coordinator derives it from the width.
     pub shards: Option<u32>,
@@ -304,7 +304,8 @@ fn shards(submission: &Submission) -> Result<u32, RequestError> {
     }
 }
 
-/// Whether an ended run continues when it is submitted again with these limits.
+/// Whether a run must be reopened when it is submitted again with these limits: it was cancelled, it failed, or it
+/// finished at a limit that is higher now.
 fn continues(existing: &Manifest, limits: Limits) -> bool {
     match (existing.state, existing.end) {
         (RunState::Cancelled | RunState::Failed, _) => true,

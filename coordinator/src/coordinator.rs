@@ -76,7 +76,7 @@ impl Coordinator {
         &self.0.env
     }
 
-    /// Returns the registry, in which workers join.
+    /// Returns the registry, through which workers join.
     pub fn registry(&self) -> &Arc<WorkerRegistry> {
         &self.0.registry
     }

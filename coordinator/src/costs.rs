@@ -1,5 +1,5 @@
-//! The cost of the current run. The usage ledger (machine time, requests, storage) is advanced every second and saved
-//! in the run's manifest.
+//! The cost of the current run, which is the one that is being searched. Its usage ledger (machine time, requests,
+//! storage) is advanced every second and saved in the run's manifest.
 
 use crate::registry::{RequestCounts, WorkerRegistry};
 use hatebeam_cost::{
@@ -24,7 +24,7 @@ struct Current {
     counted: RequestCounts,
 }
 
-/// Maintains the ledger of the current run.
+/// Tracker of the current run's usage and cost.
 pub(crate) struct CostTracker {
     env: Env,
     registry: Arc<WorkerRegistry>,

@@ -43,7 +43,7 @@ struct GameKey {
     last: u32,
 }
 
-/// Reads games back, and caches the most recent ones.
+/// Reader of games, with a cache of the most recent ones.
 pub(crate) struct Games {
     reader: GameReader,
     /// The cached games, oldest first.
@@ -158,7 +158,7 @@ impl Games {
     }
 }
 
-/// Converts an error of reading a game back to an error for the client.
+/// Converts a read error to an error for the client.
 fn describe(manifest: &Manifest, error: &ReadError) -> RequestError {
     let reason = with_causes(error);
     if error.is_dropped() {

@@ -56,7 +56,7 @@ pub struct NotifierSettings {
     pub every: u32,
 }
 
-/// Sends the events of runs.
+/// Sender of run events.
 pub(crate) struct Notifier {
     env: Env,
     events: Option<Arc<dyn EventSink>>,
@@ -127,7 +127,7 @@ impl Notifier {
         }
     }
 
-    /// Sends the event that the search of a run starts or resumes.
+    /// Sends the event for the start of a run's search. A search also starts when it resumes.
     pub(crate) fn started(&self, manifest: &Manifest) {
         let milestones = Milestones::new(self.every, progress(manifest));
         lock(&self.milestones).insert(manifest.name.clone(), milestones);

@@ -24,7 +24,7 @@ pub enum RequestError {
     /// There are too many requests or runs.
     #[error("{0}")]
     Busy(String),
-    /// The object store is unavailable, or other data is temporarily missing. A retry may succeed.
+    /// The object store, a table or the local disk is temporarily unavailable. A retry may succeed.
     #[error("{0}")]
     Unavailable(String),
     /// The request timed out.

@@ -9,8 +9,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A class of events. Each seed uses a random subset of the classes, so that faults that require many events of one class
-/// occur too.
+/// A class of events. Each seed uses a random subset of the classes, so that faults that require many events of one
+/// class occur too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Workers crash and restart.

@@ -12,8 +12,8 @@ pub(super) struct FoundCut {
     pub(super) median: i32,
 }
 
-/// Searches for the cut and for the median at the same time. Both searches start with the same query. Its answer also
-/// gives the total number of candidates, which determines the rank of the median.
+/// The searches for the cut and for the median, which run at the same time. Both start with the same query. Its answer
+/// also gives the total number of candidates, which determines the position of the median.
 struct Searches {
     width: usize,
     cut: CutSearch,

@@ -30,7 +30,7 @@ impl RunDriver {
         let mut changes = registry.changes();
         let mut updates = self.parts.queue.updates();
         let wanted = self.parts.settings.min_workers.max(1);
-        // The time since which there have been enough workers.
+        // Time at which there were first enough workers.
         let mut enough_since = None;
         loop {
             changes.mark_unchanged();

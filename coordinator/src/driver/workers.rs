@@ -112,8 +112,8 @@ impl EpochWorkers {
         self.ask_all(order, prepared).await
     }
 
-    /// Tells the workers to stop searching. Errors are ignored: a worker that misses the order is stopped by the first
-    /// order of a later epoch.
+    /// Tells the workers to stop searching. Errors are ignored: a worker that misses the order stops when the next
+    /// epoch begins.
     pub(super) async fn halt(&self) {
         let _ = self.ask_all(|_| OrderKind::Halt, Some).await;
     }

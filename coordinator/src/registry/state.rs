@@ -219,9 +219,8 @@ impl WorkerRegistry {
         });
     }
 
-    /// Sets each worker's number of shards. `owners` contains the index in `members` of each shard's owner. Workers
-    /// outside
-    /// `members` get the number 0.
+    /// Sets the number of shards of each worker. `owners` contains the index in `members` of each shard's owner.
+    /// Workers outside `members` get the number 0.
     pub(crate) fn set_shards(&self, members: &[Member], owners: &[u32]) {
         let mut sessions = self.sessions();
         let workers = sessions.workers.values_mut();

@@ -43,7 +43,7 @@ pub(crate) enum Reaction {
     Ignore,
 }
 
-/// Decides what a worker does with each order.
+/// A function that decides how a worker reacts to each order.
 pub(crate) type Script = Box<dyn FnMut(&OrderKind) -> Reaction + Send>;
 
 /// Returns a script that carries out every order.
@@ -62,7 +62,10 @@ pub(crate) struct Hooks {
 impl EventSink for Hooks {
     fn send(&self, event: Event, done: Option<Box<dyn FnOnce(bool) + Send>>) {
         let panic_at = *self.panic_at.lock().unwrap();
-        assert!(panic_at != Some(event.kind.name()), "a fault of the hook");
+        assert!(
+            panic_at != Some(event.kind.name()),
+            "injected panic in a hook"
+        );
         self.received.lock().unwrap().push(event);
         if let Some(done) = done {
             done(true);

@@ -48,25 +48,25 @@ impl Faults {
         Arc::default()
     }
 
-    /// From now on, writes are applied but return an error. So does `Head`, with which a client would check whether a
-    /// write was applied.
+    /// Makes writes return an error although they are applied. Also makes `Head` fail, with which a client would check
+    /// whether a write was applied.
     pub(crate) fn lose_answers(&self) {
         let select =
             |call: &Call<'_>| call.operation.is_write() || call.operation == Operation::Head;
         *self.lost.lock().unwrap() = Some(Box::new(select));
     }
 
-    /// From now on, all operations fail without effect.
+    /// Makes all operations fail without effect.
     pub(crate) fn fail_all(&self) {
         self.fail(|_| true);
     }
 
-    /// From now on, the selected operations fail without effect.
+    /// Makes the selected operations fail without effect.
     pub(crate) fn fail(&self, select: impl Fn(&Call<'_>) -> bool + Send + Sync + 'static) {
         *self.failing.lock().unwrap() = Some(Box::new(select));
     }
 
-    /// From now on, all operations are delayed.
+    /// Delays all operations.
     pub(crate) fn delay(&self, delay: Duration) {
         *self.delay.lock().unwrap() = delay;
     }

@@ -1,4 +1,4 @@
-//! The exchange of children between workers.
+//! The exchange of children (candidate wells for the next depth) between workers.
 //!
 //! While a depth is expanded, each worker has a stream to every other worker, on which it sends the children whose
 //! shards the other worker owns. The data buffered for a stream is bounded: a buffer of one batch, a queue of

@@ -41,8 +41,8 @@ impl std::fmt::Debug for Session {
 /// Connector to other workers.
 #[tonic::async_trait]
 pub trait PeerLink: Send + Sync + 'static {
-    /// Prepares for streams to a peer, without connecting to it. If no data arrives from the peer for `lost_after`, its
-    /// streams fail.
+    /// Prepares for streams to a peer, without connecting to it. If the peer stops responding, its streams fail after a
+    /// timeout that is derived from `lost_after`.
     ///
     /// # Errors
     /// Returns a [`LinkError`] if the address is invalid.
