@@ -100,8 +100,8 @@ impl PathFinder {
     }
 
     /// Appends a shortest key sequence that plays `piece` from `parent` to the live well `child`,
-    /// including the `D` that locks the piece. If there is none, returns `false` and leaves `keys`
-    /// unchanged.
+    /// including the `D` that locks the piece. If no such sequence exists, returns `false` and
+    /// leaves `keys` unchanged.
     pub fn find(&mut self, parent: &Well, piece: Piece, child: &Well, keys: &mut Vec<Key>) -> bool {
         self.search(
             parent,
@@ -111,8 +111,8 @@ impl PathFinder {
         )
     }
 
-    /// Appends a shortest key sequence that locks `piece` in a position that ends the game. If
-    /// there is none, returns `false` and leaves `keys` unchanged.
+    /// Appends a shortest key sequence that locks `piece` in a position that ends the game. If no
+    /// such sequence exists, returns `false` and leaves `keys` unchanged.
     pub fn find_end(&mut self, parent: &Well, piece: Piece, keys: &mut Vec<Key>) -> bool {
         self.search(parent, piece, |lock| lock.over, keys)
     }

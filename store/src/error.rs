@@ -74,7 +74,7 @@ pub enum StoreError {
         /// The newest supported format.
         known: u64,
     },
-    /// The contents of a file are not what was written.
+    /// A file is damaged: its contents differ from the data that was written.
     #[error("{} is damaged: {reason}", path.display())]
     Damaged {
         /// The file.
@@ -82,7 +82,7 @@ pub enum StoreError {
         /// The reason.
         reason: String,
     },
-    /// The tables of a depth are missing, or their contents are not what was written.
+    /// The tables of a depth are missing or damaged.
     #[error("depth {depth} is damaged{}: {reason}", in_file(file.as_deref()))]
     DamagedDepth {
         /// The depth.

@@ -17,10 +17,10 @@
 //! stack within `stack + 1` rows and those that can keep it within `stack` rows. The worst piece is
 //! then:
 //!
-//! 1. the first piece that cannot stay within `stack + 1` rows;
-//! 2. if there is none, the first piece that cannot stay within `stack` rows;
-//! 3. if there is none, the first piece that cannot lower the stack;
-//! 4. if there is none, the first of the pieces that lower the stack by the fewest rows.
+//! 1. if there is one, the first piece that cannot stay within `stack + 1` rows;
+//! 2. otherwise, if there is one, the first piece that cannot stay within `stack` rows;
+//! 3. otherwise, if there is one, the first piece that cannot lower the stack;
+//! 4. otherwise, the first of the pieces that lower the stack by the fewest rows.
 //!
 //! **Tests** compare everything with the oracle, piece by piece and child by child.
 
