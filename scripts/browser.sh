@@ -1,6 +1,5 @@
-# Sourced before the dashboard's browser tests. Finds Chromium, and Node to control it; installs the Debian packages
-# where they are missing. Where that fails, prints a message, and the tests skip the browser.
-# HATEBEAM_CHROMIUM names another Chromium.
+# Sourced before the dashboard's browser tests. Finds Chromium, and Node to control it, or installs their Debian packages.
+# If that fails, prints a message, and the tests skip the browser. HATEBEAM_CHROMIUM can name another Chromium.
 
 absent=()
 [ -n "${HATEBEAM_CHROMIUM:-}" ] || command -v chromium >/dev/null || command -v chromium-browser >/dev/null ||

@@ -1,16 +1,16 @@
-# Sourced, or run, before the tests of the deployed files. Finds shellcheck, promtool, hadolint, and a Python with the
-# schemas of Compose files and Kubernetes manifests; downloads the missing tools into the folder HATEBEAM_TOOLS outside
-# the checkout, without installing anything on the system. Sets HATEBEAM_SHELLCHECK, HATEBEAM_PROMTOOL,
-# HATEBEAM_HADOLINT and HATEBEAM_SCHEMAS to the programs. Prints a message for each tool that is unavailable; the tests
-# then skip its checks.
+# Sourced or run before the tests of the deployed files. Finds shellcheck, promtool, hadolint, and a Python with the
+# schemas of Compose files and Kubernetes manifests. Downloads missing tools to the folder HATEBEAM_TOOLS outside the
+# checkout, and installs nothing on the system. Sets HATEBEAM_SHELLCHECK, HATEBEAM_PROMTOOL, HATEBEAM_HADOLINT and
+# HATEBEAM_SCHEMAS to the paths of the programs. Prints a message for each unavailable tool; the tests then skip its
+# checks.
 
 deploy_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 deploy_compose_spec_version=0.2
 deploy_kubernetes_validate_version=1.37
 deploy_hadolint_version=2.15
 
-# Prints the path of a program: the one in PATH, or the one in a Debian package, which is unpacked but not installed.
-# Prometheus with its dependencies takes 100 MB; promtool needs none of them.
+# Prints the path of a program in PATH or in a Debian package, which is unpacked but not installed. Installing Prometheus
+# with its dependencies would take 100 MB, and promtool does not need the dependencies.
 deploy_find_program() {
     local program=$1 package=$2 root=$deploy_tools/$2 log=$deploy_tools/$2.log
     if command -v "$program"; then
@@ -35,7 +35,7 @@ deploy_find_program() {
     echo "$root/usr/bin/$program"
 }
 
-# Prints the path of the programs in a separate Python environment, and creates it where it is missing.
+# Prints the folder of the programs in a separate Python environment. Creates the environment if it does not exist.
 deploy_find_python() {
     local versions=$deploy_compose_spec_version-$deploy_kubernetes_validate_version-$deploy_hadolint_version
     local root=$deploy_tools/deploy-$versions log=$deploy_tools/deploy.log

@@ -1,6 +1,6 @@
-# Sourced before the tests that need several hosts. These are network namespaces: `ip` creates them, `tc` makes their
-# links slow and `nft` makes them lossy. Prints a message for everything that this machine lacks or forbids; the tests
-# then skip it.
+# Sourced before the tests that need several hosts. The hosts are network namespaces: `ip` creates them, `tc` makes their
+# links slow, and `nft` makes the links lossy. Prints a message for everything that this machine lacks or forbids; the
+# tests then skip it.
 
 if [ "$(id -u)" -ne 0 ]; then
     echo "skipped: tests with several hosts (network namespaces need root)"

@@ -1,7 +1,6 @@
-# Sourced, or run, before the tests that need S3 servers. Finds Garage, a real server, and moto, a mock that supports
-# conditional writes; installs the missing ones into the folder HATEBEAM_TOOLS outside the checkout, and sets
-# HATEBEAM_GARAGE and HATEBEAM_MOTO to the programs. Prints a message for each one that is unavailable; the tests then
-# skip it.
+# Sourced or run before the tests that need S3 servers. Finds Garage, a real server, and moto, a mock that supports
+# conditional writes. Installs missing servers in the folder HATEBEAM_TOOLS outside the checkout, and sets HATEBEAM_GARAGE
+# and HATEBEAM_MOTO to the paths of the programs. Prints a message for each unavailable server; the tests then skip it.
 
 s3_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 s3_garage_version=2.5.0
@@ -16,12 +15,12 @@ s3_find_garage() {
             return
         fi
         if ! command -v cargo >/dev/null; then
-            echo "skipped: the tests with Garage (no cargo to compile it with)"
+            echo "skipped: the tests with Garage (no cargo to compile it)"
             return
         fi
         echo "Compiling Garage $s3_garage_version into $root: about ten minutes, once"
-        # Cargo moves the program into its place last, so an interrupted build leaves none. The build folder is
-        # not needed afterwards.
+        # Cargo installs the program in its last step, so an interrupted build leaves no incomplete program. The build
+        # folder is not needed afterwards.
         if ! CARGO_TARGET_DIR=$root/build cargo install garage --version "$s3_garage_version" --locked \
             --no-default-features --features bundled-libs,sqlite --root "$root" >"$log" 2>&1; then
             tail -n 5 "$log"

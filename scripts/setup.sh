@@ -1,5 +1,5 @@
-# Sourced by ./run and ./test. Finds the programs that they need and installs the missing ones; where that is not
-# possible, prints the command to type.
+# Sourced by ./run and ./test. Finds the programs that they need and installs missing ones. If that is not possible, prints
+# the command to type.
 
 need_rust="1.89"
 
@@ -8,7 +8,7 @@ fail() {
     exit 1
 }
 
-# Installs Debian packages. Only root can; for other users it prints the command and exits.
+# Installs Debian packages if the user is root. Otherwise prints the command that installs them, and exits.
 install_packages() {
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
         echo "Installing Debian packages: $*"
@@ -23,7 +23,7 @@ command -v cc >/dev/null || missing+=(gcc libc6-dev)
 # RocksDB is written in C++, and libclang generates its bindings.
 if [ -n "${needs_rocksdb-yes}" ]; then
     command -v c++ >/dev/null || missing+=(g++)
-    # The patterns exclude libclang-cpp: it is a different library, and Debian ships it separately.
+    # The patterns exclude libclang-cpp, which is a different library that Debian ships separately.
     [ -n "${LIBCLANG_PATH:-}" ] ||
         compgen -G '/usr/lib/llvm*/lib/libclang.so*' >/dev/null ||
         compgen -G '/usr/lib/llvm*/lib/libclang-[0-9]*.so*' >/dev/null ||

@@ -1,14 +1,14 @@
-# Sourced, or run, before the tests of terraform/. Finds Terraform, a mirror with its AWS provider, and checkov, which
-# it installs into the folder HATEBEAM_TOOLS outside the checkout where it is missing. Sets HATEBEAM_TERRAFORM,
-# HATEBEAM_TERRAFORM_PLUGINS and HATEBEAM_CHECKOV. Prints a message for each one that is unavailable; the tests then
-# skip its checks.
+# Sourced or run before the tests of terraform/. Finds Terraform, a mirror with its AWS provider, and checkov. Installs
+# checkov in the folder HATEBEAM_TOOLS outside the checkout if it is missing. Sets HATEBEAM_TERRAFORM,
+# HATEBEAM_TERRAFORM_PLUGINS and HATEBEAM_CHECKOV. Prints a message for each unavailable tool; the tests then skip its
+# checks.
 
 terraform_tools=${HATEBEAM_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/hatebeam/tools}
 terraform_checkov_version=3.3
 terraform_provider=registry.terraform.io/hashicorp/aws
 
 # Prints the folder of a mirror with the provider, which is too large to download for a test. Terraform itself searches
-# the first three folders; the others are common places for a mirror.
+# the first three folders; the others are common locations of a mirror.
 terraform_find_plugins() {
     local folder
     for folder in "$HOME/.terraform.d/plugins" /usr/local/share/terraform/plugins /usr/share/terraform/plugins /opt/*; do
@@ -20,7 +20,7 @@ terraform_find_plugins() {
     return 1
 }
 
-# Prints the path of checkov: the one in PATH, or one in a separate Python environment.
+# Prints the path of checkov in PATH or in a separate Python environment, which it creates if necessary.
 terraform_find_checkov() {
     local root=$terraform_tools/checkov-$terraform_checkov_version log=$terraform_tools/checkov.log
     if command -v checkov; then

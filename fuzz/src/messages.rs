@@ -1,11 +1,12 @@
-//! Properties of the messages of a cluster, for any bytes received. The fuzz targets and the
-//! bounded run in the test suite (`proto/tests/fuzz.rs`) share them.
+//! Properties of a cluster's messages that must hold for any received bytes. The fuzz targets and
+//! the bounded run in the test suite (`proto/tests/fuzz.rs`) share these properties.
 
 use hatebeam_game::Geometry;
 use hatebeam_proto::{batch, v1};
 use prost::Message;
 
-/// A batch of children: unpacking returns an error, or nodes that survive packing and unpacking.
+/// Checks that unpacking a batch of children returns an error, or nodes that survive packing and
+/// unpacking.
 pub(crate) fn batch(data: &[u8]) {
     let [height, data @ ..] = data else {
         return;
@@ -29,8 +30,8 @@ pub(crate) fn batch(data: &[u8]) {
     }
 }
 
-/// The messages that contain wells: decoding returns an error, or a message that survives encoding
-/// and decoding.
+/// Checks that decoding a message that can contain wells returns an error, or a message that
+/// survives encoding and decoding.
 pub(crate) fn message(data: &[u8]) {
     let [kind, data @ ..] = data else {
         return;

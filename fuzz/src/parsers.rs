@@ -1,11 +1,11 @@
-//! Properties of every parser, for any input. The fuzz targets and the bounded run in the test
-//! suite (`game/tests/fuzz.rs`) share them.
+//! Properties of the parsers that must hold for any input. The fuzz targets and the bounded run in
+//! the test suite (`game/tests/fuzz.rs`) share these properties.
 
 use hatebeam_game::{
     Encoding, Enemy, Geometry, Key, MAX_HEIGHT, MAX_WIDTH, Rules, Well, decode, encode,
 };
 
-/// The geometry that the first two bytes select, and the rest of the bytes.
+/// Returns the geometry that the first two bytes select, and the remaining bytes.
 fn geometry(data: &[u8]) -> Option<(Geometry, &[u8])> {
     let [width, height, rest @ ..] = data else {
         return None;
@@ -15,17 +15,17 @@ fn geometry(data: &[u8]) -> Option<(Geometry, &[u8])> {
     Some((Geometry::new(width, height).ok()?, rest))
 }
 
-/// Whether `keys` survive encoding and decoding, except for padding.
+/// Returns whether `keys` survive encoding and decoding, except for padding.
 fn encoding_keeps(keys: &[Key], encoding: Encoding) -> bool {
     let again = encoding
         .decode(&encode(keys, encoding))
         .expect("an encoded replay can be decoded");
-    // Hex pads an odd number of keys with one D. The run-length code pads an odd number of runs
+    // Hex pads an odd number of keys with one D. The run-length encoding pads an odd number of runs
     // with one L.
     again.starts_with(keys) && again.len() <= keys.len() + 1
 }
 
-/// A replay in any encoding: decoding returns an error, or keys that survive every encoding.
+/// Checks that decoding a replay returns an error, or keys that survive every encoding.
 pub(crate) fn replay(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -40,8 +40,8 @@ pub(crate) fn replay(data: &[u8]) {
     }
 }
 
-/// A game in any geometry, with any rules, enemy and keys: nothing panics, and the record is
-/// consistent.
+/// Checks that playing a game with any geometry, rules, enemy and keys does not panic, and returns a
+/// consistent record.
 pub(crate) fn play(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
@@ -68,7 +68,7 @@ pub(crate) fn play(data: &[u8]) {
     );
 }
 
-/// A well as hex digits: parsing returns an error, or a well with the same text.
+/// Checks that parsing a well from hex digits returns an error, or a well with the same text.
 pub(crate) fn well_hex(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
@@ -82,7 +82,8 @@ pub(crate) fn well_hex(data: &[u8]) {
     }
 }
 
-/// A well as a picture: parsing returns an error, or a well that survives drawing and parsing.
+/// Checks that parsing a well from a picture returns an error, or a well that survives drawing and
+/// parsing.
 pub(crate) fn well_picture(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
@@ -98,7 +99,7 @@ pub(crate) fn well_picture(data: &[u8]) {
     }
 }
 
-/// A packed well: unpacking returns an error, or a well that packs into the same bytes.
+/// Checks that unpacking a well returns an error, or a well that packs into the same bytes.
 pub(crate) fn well_packed(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;
