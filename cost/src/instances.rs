@@ -89,7 +89,7 @@ pub enum Market {
 }
 
 impl Market {
-    /// All markets.
+    /// All variants.
     pub const ALL: [Market; 2] = [Market::OnDemand, Market::Spot];
 
     /// Returns the name.
@@ -148,7 +148,7 @@ pub struct PriceTable {
     pub region: String,
     /// Prices of S3.
     pub s3: S3Prices,
-    /// Types of machines.
+    /// Machine types.
     #[serde(rename = "instance")]
     pub instances: Vec<InstanceType>,
 }

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn cost_is_exact_through_joins_leaves_and_a_restart() {
+    fn cost_is_exact_when_workers_join_and_leave_and_coordinator_restarts() {
         let (a, b) = (worker("a", 3.456), worker("b", 1.38));
         let mut ledger = UsageLedger::default();
         // a works from 0:00 to 2:00 and b from 0:30 to 1:15, recorded every second. In the last hour 500 GB are stored.

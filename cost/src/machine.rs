@@ -16,7 +16,7 @@ pub struct Machine {
     pub kind: String,
     /// `spot` or `on-demand`.
     pub market: String,
-    /// Region.
+    /// Region of the provider, such as `us-east-1`.
     pub region: String,
     /// Availability zone.
     pub zone: String,

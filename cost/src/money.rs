@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn dollars_are_parsed_and_shown() {
+    fn dollars_are_parsed_and_formatted() {
         assert_eq!("20".parse(), Ok(Micros(20_000_000)));
         assert_eq!("0.0000001".parse(), Ok(Micros(1)));
         for text in ["", "-1", "nan", "inf", "1e10", "$5", "five"] {

@@ -22,7 +22,7 @@ pub struct PlannedRun {
     pub market: Market,
 }
 
-/// Plans of a run.
+/// Plans for a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plans {
     /// Price of a machine in dollars per hour.

@@ -243,7 +243,7 @@ fn directory_missing_file_and_huge_input_are_refused() {
 }
 
 #[test]
-fn file_name_instead_of_replay_suggests_file_option() {
+fn error_for_file_name_instead_of_replay_suggests_file_option() {
     let path = file("hint.txt", b"DD");
     let error = run(&["replay", "verify", &path]).error(1);
     assert!(error.starts_with("REPLAY (it is the name of a file: pass it with --file): "));

@@ -57,7 +57,7 @@ fn text_shows_well_children_and_parents() {
 fn well_of_another_size_is_read_with_and_without_rows_above_bar() {
     let text = run(&["well", "--width", "4", "--height", "2", "07"]).silent_results();
     assert!(text.starts_with("07\n....\n###.\n"), "{text}");
-    // The rows above the bar are accepted if they are empty.
+    // The text may also contain the rows above the bar if they are empty.
     let whole = run(&["well", "--width", "4", "--height", "2", "000007"]).silent_results();
     assert_eq!(whole, text);
 }
@@ -119,7 +119,7 @@ fn with_bad_lines(bad: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn invalid_lines_are_error_objects_and_the_rest_is_processed() {
+fn invalid_lines_give_error_objects_and_other_lines_are_processed() {
     let good = run(&["well", "--json", EMPTY]).silent_results();
     for (bad, expected) in BAD_LINES {
         let result = run_with_input(&["well", "--json"], &with_bad_lines(bad));
@@ -131,7 +131,7 @@ fn invalid_lines_are_error_objects_and_the_rest_is_processed() {
 }
 
 #[test]
-fn without_json_invalid_lines_are_reported_and_the_rest_is_described() {
+fn without_json_invalid_lines_are_reported_and_other_wells_are_described() {
     let good = run(&["well", EMPTY]).silent_results();
     for (bad, expected) in BAD_LINES {
         let (out, error) = run_with_input(&["well"], &with_bad_lines(bad)).late_error();

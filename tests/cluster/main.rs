@@ -2,7 +2,7 @@
 //! a single process, bit for bit.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 mod browser;
 mod chaos;

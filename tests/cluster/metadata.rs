@@ -100,7 +100,7 @@ struct Request {
 }
 
 impl Request {
-    /// Reads a request without a body. Returns `None` at the end of the connection.
+    /// Reads a request without a body. Returns `None` if the connection has ended.
     fn read(reader: &mut impl BufRead) -> Option<Request> {
         let mut lines = reader.lines().map_while(Result::ok);
         let first = lines.next()?;

@@ -37,9 +37,9 @@ fn url_of(process: &Process) -> String {
 /// Metrics of a process at one time.
 #[derive(Default)]
 struct Scrape {
-    /// Kinds by family.
+    /// Kind of each family by the family's name.
     kinds: BTreeMap<String, String>,
-    /// Values by series.
+    /// Value of each series by the series' name and labels.
     values: BTreeMap<String, f64>,
 }
 

@@ -5,7 +5,7 @@
 //! a message and passes.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)] // also in helper functions
+#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 mod compose;
 mod image;

@@ -22,7 +22,7 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name();
-        // Skips the files of a user's own `terraform init`.
+        // Skips files that `terraform init` has created in the checkout.
         if name.to_str().unwrap().starts_with(".terraform") {
             continue;
         }

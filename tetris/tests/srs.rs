@@ -152,7 +152,8 @@ mod slow {
             ["02 11 12 21", "10 11 21 22", "01 10 11 20", "00 01 11 12"],
         ),
     ];
-    /// Turns and shifts of J L S T Z, I in SRS, I in SRS+.
+    /// Quarter turns: the orientations before and after the turn, and the shifts for J, L, S, T and Z, for I in SRS, and
+    /// for I in SRS+.
     const QUARTERS: [(usize, usize, &str, &str, &str); 8] = [
         (
             0,
@@ -211,7 +212,7 @@ mod slow {
             "0,0 -1,0 2,0 2,-1 -1,2",
         ),
     ];
-    /// Half turns and shifts of Jstris and of TETR.IO.
+    /// Half turns: the orientations before and after the turn, and the shifts in Jstris and in TETR.IO.
     const HALVES: [(usize, usize, &str, &str); 4] = [
         (0, 2, "0,0 0,1", "0,0 0,1 1,1 -1,1 1,0 -1,0"),
         (2, 0, "0,0 0,-1", "0,0 0,-1 -1,-1 1,-1 -1,0 1,0"),
@@ -219,7 +220,7 @@ mod slow {
         (3, 1, "0,0 -1,0", "0,0 -1,0 -1,2 -1,1 0,2 0,1"),
     ];
 
-    /// Orientation before, orientation after, shifts of the box.
+    /// A turn: the orientations before and after it, and the shifts of the piece's box.
     type Turn = (usize, usize, Vec<(i32, i32)>);
 
     fn shifts(text: &str) -> Vec<(i32, i32)> {

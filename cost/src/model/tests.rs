@@ -34,7 +34,7 @@ fn machine() -> MachineProfile {
 }
 
 #[test]
-fn more_machines_are_faster_while_cores_limit() {
+fn more_machines_are_faster_if_cores_are_the_bottleneck() {
     for width in [100_000, 1_000_000, 25_000_000, 1_000_000_000] {
         let mut before = depth(&inputs(), &machine(), width, 1);
         for workers in [2, 4, 8, 16, 32, 64, 128] {
@@ -48,7 +48,7 @@ fn more_machines_are_faster_while_cores_limit() {
 }
 
 #[test]
-fn time_is_linear_in_width_while_cores_limit() {
+fn time_is_linear_in_width_if_cores_are_the_bottleneck() {
     let narrow = depth(&inputs(), &machine(), 250_000_000, 2);
     let wide = depth(&inputs(), &machine(), 1_000_000_000, 2);
     assert_eq!(narrow.limit, Bottleneck::Cores);
