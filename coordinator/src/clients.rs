@@ -2,6 +2,7 @@
 
 use crate::alerts::Alert;
 use crate::coordinator::Coordinator;
+use crate::driver::missing_memory;
 use crate::games::Game;
 use crate::registry::WorkerStatus;
 use crate::request::RequestError;
@@ -130,6 +131,14 @@ impl Coordinator {
         let (name, spec) = (name.to_owned(), submission.spec.clone());
         let now_ms = parts.env.wall_ms();
         let mut manifest = Manifest::new(name.clone(), spec, submission.keep, shards, now_ms);
+        let workers = parts.registry.members();
+        if workers.len() >= parts.settings.min_workers.max(1)
+            && let Some(missing) = missing_memory(&workers, manifest.layout())
+        {
+            return Err(RequestError::State(format!(
+                "{missing}: connect more workers first, or choose a smaller width"
+            )));
+        }
         manifest.limits = submission.limits;
         let created = VersionedManifest::create(&parts.objects, manifest, parts.conditional).await;
         match created {

@@ -86,6 +86,14 @@ pub enum ReadError {
     /// The object store failed, or an object is damaged. [`ReadError::is_transient`] distinguishes the two.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// The tables of a depth cannot be fetched.
+    #[error("cannot fetch the tables of depth {depth}")]
+    Tables {
+        /// The depth.
+        depth: u32,
+        /// The reason.
+        source: ManifestError,
+    },
     /// The tables contain no such game, or do not lead to it.
     #[error(transparent)]
     Game(#[from] GameError),
@@ -115,9 +123,20 @@ impl ReadError {
     /// Returns whether a retry may succeed because the object store was slow or unavailable.
     pub fn is_transient(&self) -> bool {
         match self {
-            ReadError::Manifest(error) => error.is_transient(),
+            ReadError::Manifest(error) | ReadError::Tables { source: error, .. } => {
+                error.is_transient()
+            }
             ReadError::Game(GameError::Store(error)) => error.is_transient(),
             _ => false,
+        }
+    }
+
+    /// Returns the depth whose tables are missing or damaged, if that is the reason. A game can be read back across a
+    /// depth whose tables are not stored.
+    pub fn damaged_depth(&self) -> Option<u32> {
+        match self {
+            ReadError::Tables { depth, source } if source.is_damage() => Some(*depth),
+            _ => None,
         }
     }
 
@@ -218,7 +237,10 @@ impl Archive {
                 Err(ReadError::Game(GameError::Store(StoreError::MissingTables {
                     depth,
                     shards,
-                }))) => archive.fetch(depth, &shards).await?,
+                }))) => {
+                    let fetched = archive.fetch(depth, &shards).await;
+                    fetched.map_err(|source| ReadError::Tables { depth, source })?;
+                }
                 found => return Ok((archive, found?)),
             }
         }

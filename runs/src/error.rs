@@ -43,6 +43,20 @@ impl ManifestError {
         }
     }
 
+    /// Returns whether an object is missing or differs from what was written, so that no retry can help.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            ManifestError::Damaged(_) => true,
+            ManifestError::Object(error) => matches!(
+                error,
+                ObjectError::NotFound { .. }
+                    | ObjectError::Damaged { .. }
+                    | ObjectError::OutOfRange { .. }
+            ),
+            _ => false,
+        }
+    }
+
     /// Returns whether the run does not exist in the object store.
     pub fn is_not_found(&self) -> bool {
         match self {

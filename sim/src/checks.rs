@@ -43,6 +43,12 @@ struct Seen {
     runs: BTreeMap<String, Known>,
     /// Names of the runs whose manifest the plan has damaged.
     damaged: BTreeSet<String>,
+    /// Keys of the tables that the plan has deleted.
+    deleted_tables: BTreeSet<String>,
+    /// Runs and depths of these tables.
+    damaged_depths: BTreeSet<(String, u32)>,
+    /// Whether runs may fail because fewer workers are sound than they need.
+    may_fail: bool,
     /// Names of the processes that have held the lease, in order.
     holders: Vec<String>,
     /// Key and process of each write that is applied after its caller has timed out.
@@ -55,6 +61,14 @@ struct Seen {
     /// Whether all faults have ended.
     is_quiet: bool,
     totals: Totals,
+}
+
+impl Seen {
+    /// Whether the plan has damaged a depth of a run after this one.
+    fn has_damage_after(&self, run: &str, depth: u32) -> bool {
+        let mut damaged = self.damaged_depths.iter();
+        damaged.any(|(of, at)| of == run && *at > depth)
+    }
 }
 
 /// Totals over all runs of a simulation.
@@ -131,6 +145,18 @@ impl Checker {
         let mut seen = self.seen();
         seen.runs.remove(run);
         seen.damaged.insert(run.to_owned());
+    }
+
+    /// Notes that the plan deletes a table.
+    pub(crate) fn delete_table(&self, run: &str, depth: u32, key: &str) {
+        let mut seen = self.seen();
+        seen.deleted_tables.insert(key.to_owned());
+        seen.damaged_depths.insert((run.to_owned(), depth));
+    }
+
+    /// Notes that runs may fail although no fault comes from outside any more.
+    pub(crate) fn allow_failures(&self) {
+        self.seen().may_fail = true;
     }
 
     pub(crate) fn is_damaged(&self, run: &str) -> bool {
@@ -292,7 +318,10 @@ impl Checker {
         let mut depths = 0;
         if let Some(before) = before {
             depths = before.manifest.depths.len();
-            wrong.extend(changes(&before.manifest, &known.manifest));
+            let last = known.manifest.last().map_or(0, |last| last.record.depth);
+            let has_damage = self.seen().has_damage_after(run, last);
+            wrong.extend(changes(&before.manifest, &known.manifest, has_damage));
+            depths = depths.min(known.manifest.depths.len());
             let is_open = before.manifest.ledger.until_ms.is_some();
             let is_closed = is_open && known.manifest.ledger.until_ms.is_none();
             known.closed = before.closed + u64::from(is_closed);
@@ -321,7 +350,8 @@ impl Checker {
     /// times.
     fn unjustified_failure(&self, before: &Manifest, after: &Manifest) -> Option<String> {
         let has_failed = after.state == RunState::Failed && before.state != RunState::Failed;
-        let is_justified = !self.seen().is_quiet && after.note.starts_with("depth ");
+        let seen = self.seen();
+        let is_justified = (!seen.is_quiet || seen.may_fail) && after.note.starts_with("depth ");
         (has_failed && !is_justified).then(|| format!("the run failed: {}", after.note))
     }
 
@@ -353,6 +383,8 @@ impl Checker {
         };
         let mut wrong = Vec::new();
         let prefix = known.manifest.prefix();
+        let last = known.manifest.last().map_or(0, |last| last.record.depth);
+        known.referenced.retain(|depth, _| *depth <= last);
         for (at, depth) in known.manifest.depths.iter().enumerate() {
             let number = depth.record.depth;
             if !depth.record.kept {
@@ -447,6 +479,10 @@ impl Checker {
                 Err(error) => return self.violate(error.to_string()),
             };
             for table in tables {
+                let key = format!("{}/{}", manifest.prefix(), table.key);
+                if self.seen().deleted_tables.contains(&key) {
+                    continue;
+                }
                 if let Err(error) = table.read(&self.direct, &manifest.name).await {
                     self.violate(error.to_string());
                 }
@@ -510,8 +546,8 @@ fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<String> {
     (!same).then(|| format!("depth {} is {found:?} instead of {expected:?}", found.depth))
 }
 
-/// Returns what one manifest may not become from another.
-fn changes(before: &Manifest, after: &Manifest) -> Vec<String> {
+/// Returns what one manifest may not become from another. Depths may be dropped only if tables are damaged.
+fn changes(before: &Manifest, after: &Manifest, has_damage: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     if after.epoch < before.epoch {
         wrong.push(format!(
@@ -519,7 +555,7 @@ fn changes(before: &Manifest, after: &Manifest) -> Vec<String> {
             before.epoch, after.epoch
         ));
     }
-    if after.depths.len() < before.depths.len() {
+    if after.depths.len() < before.depths.len() && !has_damage {
         let (now, then) = (after.depths.len(), before.depths.len());
         wrong.push(format!("{now} depths are left of {then}"));
     }

@@ -188,7 +188,7 @@ impl Client {
         loop {
             let mut open = Vec::new();
             for (run, manifest) in self.expected() {
-                match next_request(run, manifest.as_ref()) {
+                match self.next_request(run, manifest.as_ref()) {
                     Next::Nothing => continue,
                     Next::Ask(request) => self.insist(run, request).await,
                     Next::Wait => self.submit_if_unknown(run).await,
@@ -255,6 +255,9 @@ impl Client {
             let Some(manifest) = manifest else {
                 continue;
             };
+            if self.cannot_finish(&manifest) {
+                continue;
+            }
             self.world.checker.check_end(&manifest).await;
             // If the store was unavailable, an event may not have been staged, and was then lost with its coordinator.
             let is_known = has_store_faults || self.world.inbox.has_end_of(&manifest.name);
@@ -307,6 +310,7 @@ impl Client {
             let tables = manifest.tables(checker.direct(), last).await;
             if let Some(table) = tables.ok().and_then(|tables| tables.into_iter().next()) {
                 let key = format!("{}/{}", manifest.prefix(), table.key);
+                checker.delete_table(&name, last.record.depth, &key);
                 let _ = checker.direct().delete(&key).await;
             }
         });
@@ -323,22 +327,30 @@ enum Next {
     Ask(Request),
 }
 
-fn next_request(run: usize, manifest: Option<&Manifest>) -> Next {
-    let max_depth = None;
-    let submit = Request::Submit { run, max_depth };
-    let Some(manifest) = manifest else {
-        return Next::Ask(submit);
-    };
-    match manifest.state {
-        RunState::Finished if manifest.end == Some(EndReason::Over) => Next::Nothing,
-        RunState::Finished | RunState::Cancelled | RunState::Failed => Next::Ask(submit),
-        RunState::Queued | RunState::Running => {
-            if manifest.limits != Limits::default() {
-                Next::Ask(Request::Limit { run, max_depth })
-            } else if manifest.stop_requested {
-                Next::Ask(submit)
-            } else {
-                Next::Wait
+impl Client {
+    /// Whether a run has failed because the workers whose memory suffices are fewer than a run needs.
+    fn cannot_finish(&self, manifest: &Manifest) -> bool {
+        self.world.lacks_memory() && manifest.note.contains("workers were lost")
+    }
+
+    fn next_request(&self, run: usize, manifest: Option<&Manifest>) -> Next {
+        let max_depth = None;
+        let submit = Request::Submit { run, max_depth };
+        let Some(manifest) = manifest else {
+            return Next::Ask(submit);
+        };
+        match manifest.state {
+            RunState::Finished if manifest.end == Some(EndReason::Over) => Next::Nothing,
+            RunState::Failed if self.cannot_finish(manifest) => Next::Nothing,
+            RunState::Finished | RunState::Cancelled | RunState::Failed => Next::Ask(submit),
+            RunState::Queued | RunState::Running => {
+                if manifest.limits != Limits::default() {
+                    Next::Ask(Request::Limit { run, max_depth })
+                } else if manifest.stop_requested {
+                    Next::Ask(submit)
+                } else {
+                    Next::Wait
+                }
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Assignment of shards to workers.
 
+use hatebeam_runs::max_width;
+use hatebeam_search::ShardLayout;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -7,15 +9,17 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WorkerCapacity {
     pub(super) name: String,
-    /// Number of threads. The worker's share of the shards is proportional to it.
-    pub(super) threads: u32,
+    /// The worker's share of the shards is proportional to this.
+    pub(super) weight: u64,
+    /// Number of shards that fit in its memory.
+    pub(super) max_shards: usize,
 }
 
 /// Assigns each shard to a worker. Returns the owner of each shard as an index into `workers`.
 ///
-/// The number of shards per worker is proportional to its threads, to within one shard. `before` contains the name of
-/// each shard's previous owner. A shard stays with that owner if the owner is in `workers` and its share is not used
-/// up, so few shards move when a worker joins or leaves.
+/// The number of shards per worker is proportional to its weight, to within one shard, unless its memory holds fewer.
+/// `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is in `workers`
+/// and its share is not used up, so few shards move when a worker joins or leaves.
 pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity]) -> Vec<u32> {
     let places = workers.iter().enumerate();
     let places: BTreeMap<&str, usize> = places
@@ -49,26 +53,55 @@ pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity
         .collect()
 }
 
-/// Returns the number of shards for each worker, in proportion to its threads. Shards left over after rounding down go
-/// to the workers with the largest remainders.
+/// Returns the number of shards for each worker, in proportion to its weight and limited by its memory.
 fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
-    let threads = |worker: &WorkerCapacity| u64::from(worker.threads.max(1));
-    let total: u64 = workers.iter().map(threads).sum();
-    let share = |worker: &WorkerCapacity| shards as u64 * threads(worker);
-    let mut quotas: Vec<usize> = workers
-        .iter()
-        .map(|worker| (share(worker) / total.max(1)) as usize)
-        .collect();
-    let mut order: Vec<usize> = (0..workers.len()).collect();
+    let mut quotas = vec![0; workers.len()];
+    // Workers that take no more than their memory holds, and the shards that they leave to the others.
+    let mut full: Vec<bool> = vec![false; workers.len()];
+    loop {
+        let open: Vec<usize> = (0..workers.len()).filter(|&place| !full[place]).collect();
+        let taken = quotas.iter().zip(&full).filter(|(_, full)| **full);
+        let taken: usize = taken.map(|(quota, _)| *quota).sum();
+        share(shards.saturating_sub(taken), &open, workers, &mut quotas);
+        let is_over = |&&place: &&usize| quotas[place] > workers[place].max_shards;
+        let over: Vec<usize> = open.iter().filter(is_over).copied().collect();
+        // If the memory of all does not suffice, the workers are asked for more than they hold.
+        if over.is_empty() || over.len() == open.len() {
+            return quotas;
+        }
+        for place in over {
+            quotas[place] = workers[place].max_shards;
+            full[place] = true;
+        }
+    }
+}
+
+/// Divides shards among some of the workers by weight. The largest remainders get one more.
+fn share(shards: usize, places: &[usize], workers: &[WorkerCapacity], quotas: &mut [usize]) {
+    let weight = |place: usize| u128::from(workers[place].weight.max(1));
+    let total: u128 = places.iter().map(|&place| weight(place)).sum();
+    let share = |place: usize| shards as u128 * weight(place);
+    for &place in places {
+        quotas[place] = (share(place) / total) as usize;
+    }
+    let mut order = places.to_vec();
     order.sort_by_key(|&place| {
-        let remainder = share(&workers[place]) % total.max(1);
+        let remainder = share(place) % total;
         (Reverse(remainder), workers[place].name.clone())
     });
-    let missing = shards.saturating_sub(quotas.iter().sum());
-    for &place in order.iter().cycle().take(missing) {
+    let given: usize = places.iter().map(|&place| quotas[place]).sum();
+    for &place in order.iter().cycle().take(shards.saturating_sub(given)) {
         quotas[place] += 1;
     }
-    quotas
+}
+
+/// Returns the number of shards that fit in the memory of a worker; `memory_bytes` is 0 if it is unknown.
+pub(crate) fn shards_in(memory_bytes: u64, layout: ShardLayout) -> usize {
+    if memory_bytes == 0 {
+        return layout.shards();
+    }
+    let wells = (layout.width() as u64).div_ceil(layout.shards() as u64);
+    usize::try_from(max_width(memory_bytes) / wells.max(1)).unwrap_or(usize::MAX)
 }
 
 /// Hashes a worker's name and a shard with FNV-1a, and mixes the bits.
@@ -89,7 +122,8 @@ mod tests {
     fn workers(threads: &[u32]) -> Vec<WorkerCapacity> {
         let worker = |(at, &threads): (usize, &u32)| WorkerCapacity {
             name: format!("worker-{at}"),
-            threads,
+            weight: u64::from(threads),
+            max_shards: usize::MAX,
         };
         threads.iter().enumerate().map(worker).collect()
     }
@@ -97,6 +131,27 @@ mod tests {
     fn names(owners: &[u32], workers: &[WorkerCapacity]) -> Vec<String> {
         let name = |&owner: &u32| workers[owner as usize].name.clone();
         owners.iter().map(name).collect()
+    }
+
+    #[test]
+    fn workers_get_no_more_shards_than_their_memory_holds() {
+        let mut all = workers(&[72, 72, 2]);
+        all[0].max_shards = 10;
+        assert_eq!(quotas(64, &all), [10, 53, 1]);
+        all[1].max_shards = 50;
+        assert_eq!(quotas(64, &all), [10, 50, 4]);
+        // All together hold too few.
+        all[2].max_shards = 1;
+        assert_eq!(quotas(64, &all).iter().sum::<usize>(), 64);
+    }
+
+    #[test]
+    fn memory_limits_the_number_of_shards() {
+        let layout = ShardLayout::new(100_000_000, 100);
+        assert_eq!(shards_in(0, layout), 100);
+        // 100 bytes a well, and 200 MiB for the process.
+        assert_eq!(shards_in((200 << 20) + 4_099_999_999, layout), 40);
+        assert_eq!(shards_in(1 << 20, layout), 0);
     }
 
     proptest! {

@@ -16,7 +16,8 @@ pub(super) struct Pending {
     sent: u64,
     sent_bytes: u64,
     uploads: Uploads,
-    workers: usize,
+    /// Names of the workers that made the depth.
+    workers: Vec<String>,
     /// Tracing span of this depth. Stored here because the next depth is expanded at the same time, in its own span.
     span: Span,
 }
@@ -57,7 +58,7 @@ impl RunDriver {
             sent: explored.sent,
             sent_bytes: explored.sent_bytes,
             uploads: workers.uploads(depth),
-            workers: workers.members.len(),
+            workers: workers.names().into_iter().map(str::to_owned).collect(),
             span,
         })
     }
@@ -92,11 +93,12 @@ impl RunDriver {
             tables: Some(list),
         });
         // A committed depth shows that the earlier failures are over.
-        self.failures.forget();
+        let workers: Vec<&str> = pending.workers.iter().map(String::as_str).collect();
+        self.failures.forget(&workers);
         self.retries = Retries::default();
         let dropped = self.drop_tables(depth);
         self.save().await?;
-        self.report_committed(pending.workers, began);
+        self.report_committed(workers.len(), began);
         self.delete_tables(dropped).await;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! One epoch: the workers prepare, and then search one depth after another.
 
-use super::assign::{WorkerCapacity, assign};
+use super::assign::{WorkerCapacity, assign, shards_in};
 use super::commit::{Pending, Selected};
 use super::error::EpochError;
 use super::state::{RunDriver, RunEnd};
@@ -109,7 +109,11 @@ impl RunDriver {
             return Err(strange("coordinator", &"the manifest contains no depth").into());
         };
         let (depth, count) = (last.record.depth, last.record.count);
-        let tables = manifest.tables(&self.parts.objects, last).await?;
+        let tables = manifest.tables(&self.parts.objects, last).await;
+        let tables = tables.map_err(|error| match error.is_damage() {
+            true => EpochError::Damaged(error),
+            false => error.into(),
+        })?;
         let peer = |member: &Member| Peer {
             name: member.name.clone(),
             address: member.address.clone(),
@@ -140,9 +144,11 @@ impl RunDriver {
 
     /// Assigns the shards to the workers and returns the index of each shard's owner.
     fn assign_shards(&mut self, members: &[Member]) -> Vec<u32> {
+        let layout = self.manifest().layout();
         let capacity = |member: &Member| WorkerCapacity {
             name: member.name.clone(),
-            threads: member.threads,
+            weight: u64::from(member.threads),
+            max_shards: shards_in(member.memory_bytes, layout),
         };
         let workers: Vec<WorkerCapacity> = members.iter().map(capacity).collect();
         let shards = self.manifest().shards as usize;

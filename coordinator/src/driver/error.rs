@@ -23,6 +23,18 @@ pub(crate) enum DriverError {
         worker: String,
         reason: String,
     },
+    /// Workers are lost again and again.
+    #[error(
+        "depth {depth} failed: workers were lost {losses} times and no depth was committed in between, the last one was \
+         {worker} ({reason}); if memory does not suffice for {width} wells, connect more workers or choose a smaller width"
+    )]
+    Losing {
+        depth: u32,
+        losses: u32,
+        worker: String,
+        reason: String,
+        width: u64,
+    },
     /// The best game cannot be read back.
     #[error("the best game cannot be read back: {0}")]
     Game(String),
@@ -48,6 +60,8 @@ impl DriverError {
 pub(super) enum EpochError {
     /// A worker disconnected or failed. The next epoch resumes after the last committed depth.
     Worker(WorkerError),
+    /// The list of the last committed depth's tables is missing or damaged.
+    Damaged(ManifestError),
     /// The run is interrupted on this coordinator.
     Run(DriverError),
 }

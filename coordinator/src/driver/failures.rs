@@ -1,8 +1,9 @@
 //! Tracking of failed depths: decides which worker to quarantine, and when a run has failed.
 //!
-//! A lost worker is detected by its missing heartbeats. A worker that stays connected may still fail every depth,
-//! because it cannot reach another worker or cannot carry out its orders (for example, its disk is full). Such a
-//! worker is quarantined: it gets no shards for some time, and the other workers continue without it.
+//! A worker that stays connected may still fail every depth, because it cannot reach another worker or cannot carry out
+//! its orders (for example, its disk is full). A worker whose memory does not suffice is lost at every depth. Such a
+//! worker is quarantined: it gets no shards for some time, and the other workers continue without it. A run fails if no
+//! depth can be committed although workers are replaced.
 
 use crate::registry::{WorkerError, WorkerErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,9 @@ const PERMANENT: u32 = 3;
 const FIRST_QUARANTINE: Duration = Duration::from_secs(30);
 /// Maximum duration of a quarantine.
 const MAX_QUARANTINE: Duration = Duration::from_secs(600);
+
+/// Losses of a worker, without a committed depth that it took part in, before it is quarantined.
+const LOSS_LIMIT: u32 = 3;
 
 /// A worker to quarantine.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub(super) struct FailureTracker {
     /// Number of failures of each pair of workers to reach each other. The lesser name comes first.
     pairs: BTreeMap<(String, String), u32>,
     own: BTreeMap<String, OwnFailures>,
+    /// Losses of each worker since it last took part in a committed depth.
+    losses: BTreeMap<String, u32>,
     /// Number of quarantines of each worker so far.
     quarantines: BTreeMap<String, u32>,
 }
@@ -63,25 +69,40 @@ impl FailureTracker {
             let own = self.own.entry(error.worker.clone()).or_default();
             own.weight += match error.kind {
                 WorkerErrorKind::Transient => 1,
-                WorkerErrorKind::Failed | WorkerErrorKind::Gone => PERMANENT,
+                WorkerErrorKind::Failed | WorkerErrorKind::Damaged | WorkerErrorKind::Gone => {
+                    PERMANENT
+                }
             };
             own.reason = error.reason.clone();
         }
     }
 
-    /// Resets all failures, but not the number of quarantines. Called when a depth is committed.
-    pub(super) fn forget(&mut self) {
-        self.pairs.clear();
-        self.own.clear();
+    /// Counts the loss of a worker.
+    pub(super) fn note_lost(&mut self, worker: &str) {
+        *self.losses.entry(worker.to_owned()).or_default() += 1;
     }
 
-    /// Returns a worker that failed too often, and for how long to quarantine it. The only worker of an epoch is never
-    /// quarantined.
-    pub(super) fn exclude(&mut self, workers: &[&str]) -> Option<Exclusion> {
+    /// Resets all failures and the losses of these workers, but not the number of quarantines. Called when the workers
+    /// have committed a depth.
+    pub(super) fn forget(&mut self, workers: &[&str]) {
+        self.pairs.clear();
+        self.own.clear();
+        self.losses
+            .retain(|worker, _| !workers.contains(&worker.as_str()));
+    }
+
+    /// Returns a worker that failed or was lost too often, and for how long to quarantine it. The only worker of an epoch
+    /// is never quarantined. A worker that was lost is quarantined only if `wanted` others are left, because the run
+    /// would wait for it.
+    pub(super) fn exclude(&mut self, workers: &[&str], wanted: usize) -> Option<Exclusion> {
         if workers.len() < 2 {
             return None;
         }
-        let (worker, reason) = self.cut_off(workers).or_else(|| self.failing(workers))?;
+        let found = self.cut_off(workers).or_else(|| self.failing(workers));
+        let (worker, reason) = found.or_else(|| match workers.len() > wanted {
+            true => self.dying(workers),
+            false => None,
+        })?;
         self.pairs
             .retain(|(one, other), _| *one != worker && *other != worker);
         self.own.remove(&worker);
@@ -126,6 +147,17 @@ impl FailureTracker {
         let (name, own) = self.own.iter().find(is_failing)?;
         Some((name.clone(), own.reason.clone()))
     }
+
+    /// Returns a worker that was lost too often. Its losses count on: after the quarantine, one more is enough.
+    fn dying(&mut self, workers: &[&str]) -> Option<(String, String)> {
+        let is_dying = |(name, losses): &(&String, &mut u32)| {
+            **losses >= LOSS_LIMIT && workers.contains(&name.as_str())
+        };
+        let (name, losses) = self.losses.iter_mut().find(is_dying)?;
+        let reason = format!("it was lost {losses} times and committed no depth in between");
+        *losses = LOSS_LIMIT - 1;
+        Some((name.clone(), reason))
+    }
 }
 
 /// Consecutive failures of one depth before the run is marked failed.
@@ -135,6 +167,13 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Maximum pause after consecutive transient failures, as a multiple of [`PAUSE`].
 const MAX_PAUSES: u32 = 20;
 
+/// Number of attempts at a depth that may end with the loss of a worker before the run is marked failed.
+const MAX_LOSSES: u32 = 8;
+/// Number of workers in an epoch that allow one more such attempt, since many workers may leave one after the other.
+const WORKERS_PER_LOSS: u32 = 4;
+/// Maximum pause after such an attempt.
+const MAX_LOSS_PAUSE: Duration = Duration::from_secs(30);
+
 /// Failures of the depth that is being searched.
 #[derive(Debug, Default)]
 pub(super) struct Retries {
@@ -143,6 +182,8 @@ pub(super) struct Retries {
     permanent: u32,
     /// Number of transient failures, up to [`MAX_PAUSES`].
     transient: u32,
+    /// Attempts that ended with the loss of a worker.
+    pub(super) losses: u32,
 }
 
 impl Retries {
@@ -162,6 +203,18 @@ impl Retries {
         }
         self.permanent += 1;
         (self.permanent < MAX_FAILURES).then_some(PAUSE)
+    }
+
+    /// Returns the pause after an attempt of this many workers that ended with the loss of one; `None` if there have been
+    /// too many. A single loss is normal, so the first pauses are zero. Later ones double: a network that fails may recover.
+    pub(super) fn pause_after_loss(&mut self, workers: usize) -> Option<Duration> {
+        self.losses += 1;
+        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+        let pause = match self.losses {
+            ..=2 => Duration::ZERO,
+            losses => Duration::from_secs(1 << (losses - 3).min(16)).min(MAX_LOSS_PAUSE),
+        };
+        (self.losses < MAX_LOSSES + workers / WORKERS_PER_LOSS).then_some(pause)
     }
 }
 
@@ -188,6 +241,42 @@ mod tests {
         assert_eq!(pauses[99], Some(MAX_PAUSES * PAUSE));
     }
 
+    #[test]
+    fn losses_without_a_committed_depth_are_limited() {
+        for (workers, expected) in [(1, 7), (64, 23)] {
+            let mut retries = Retries::default();
+            let pauses: Vec<Duration> =
+                std::iter::from_fn(|| retries.pause_after_loss(workers)).collect();
+            assert_eq!(pauses.len(), expected);
+            let seconds: Vec<u64> = pauses[..7].iter().map(Duration::as_secs).collect();
+            assert_eq!(seconds, [0, 0, 1, 2, 4, 8, 16]);
+            assert!(pauses.iter().all(|pause| *pause <= MAX_LOSS_PAUSE));
+        }
+    }
+
+    #[test]
+    fn worker_that_dies_at_every_depth_is_quarantined_until_it_commits_one() {
+        let mut failures = FailureTracker::default();
+        for _ in 0..LOSS_LIMIT {
+            assert_eq!(failures.exclude(&["a", "b"], 1), None);
+            failures.note_lost("a");
+            // The others commit depths without it.
+            failures.forget(&["b"]);
+        }
+        let exclusion = failures.exclude(&["a", "b"], 1).unwrap();
+        let reason = "it was lost 3 times and committed no depth in between";
+        assert_eq!(exclusion.reason, reason);
+        assert_eq!(exclusion.how_long, FIRST_QUARANTINE);
+        // After the quarantine, one more loss is enough.
+        assert_eq!(failures.exclude(&["a", "b"], 1), None);
+        failures.note_lost("a");
+        let exclusion = failures.exclude(&["a", "b"], 1).unwrap();
+        assert_eq!(exclusion.how_long, 2 * FIRST_QUARANTINE);
+        failures.note_lost("a");
+        failures.forget(&["a", "b"]);
+        assert_eq!(failures.exclude(&["a", "b"], 1), None);
+    }
+
     fn unreachable(pairs: &[(&str, &str)]) -> WorkerError {
         let pair = |(one, other): &(&str, &str)| ((*one).to_owned(), (*other).to_owned());
         WorkerError {
@@ -200,10 +289,10 @@ mod tests {
     fn single_failure_of_a_pair_quarantines_no_worker() {
         let mut failures = FailureTracker::default();
         failures.note(&unreachable(&[("a", "b")]));
-        assert_eq!(failures.exclude(&["a", "b", "c"]), None);
-        failures.forget();
+        assert_eq!(failures.exclude(&["a", "b", "c"], 1), None);
+        failures.forget(&[]);
         failures.note(&unreachable(&[("b", "a")]));
-        assert_eq!(failures.exclude(&["a", "b", "c"]), None);
+        assert_eq!(failures.exclude(&["a", "b", "c"], 1), None);
     }
 
     #[test]
@@ -211,11 +300,11 @@ mod tests {
         let mut failures = FailureTracker::default();
         failures.note(&unreachable(&[("a", "c"), ("b", "a")]));
         failures.note(&unreachable(&[("c", "a")]));
-        let exclusion = failures.exclude(&["a", "b", "c"]).unwrap();
+        let exclusion = failures.exclude(&["a", "b", "c"], 1).unwrap();
         assert_eq!(exclusion.worker, "a");
         assert_eq!(exclusion.how_long, FIRST_QUARANTINE);
         assert_eq!(exclusion.reason, "no connection to b, c");
-        assert_eq!(failures.exclude(&["b", "c"]), None);
+        assert_eq!(failures.exclude(&["b", "c"], 1), None);
     }
 
     #[test]
@@ -223,21 +312,21 @@ mod tests {
         let mut failures = FailureTracker::default();
         failures.note(&unreachable(&[("a", "b")]));
         failures.note(&unreachable(&[("b", "a")]));
-        assert_eq!(failures.exclude(&["a"]), None);
-        assert_eq!(failures.exclude(&["a", "b"]).unwrap().worker, "b");
+        assert_eq!(failures.exclude(&["a"], 1), None);
+        assert_eq!(failures.exclude(&["a", "b"], 1).unwrap().worker, "b");
     }
 
     #[test]
     fn quarantine_takes_more_transient_failures_than_permanent_ones() {
         let mut failures = FailureTracker::default();
         for _ in 0..OWN_LIMIT {
-            assert_eq!(failures.exclude(&["a", "b"]), None);
+            assert_eq!(failures.exclude(&["a", "b"], 1), None);
             failures.note(&WorkerError {
                 kind: WorkerErrorKind::Transient,
                 ..WorkerError::failed("a", "the object store does not answer")
             });
         }
-        assert_eq!(failures.exclude(&["a", "b"]).unwrap().worker, "a");
+        assert_eq!(failures.exclude(&["a", "b"], 1).unwrap().worker, "a");
     }
 
     #[test]
@@ -245,10 +334,10 @@ mod tests {
         let mut failures = FailureTracker::default();
         for times in 0..8 {
             for _ in 0..OWN_LIMIT / PERMANENT {
-                assert_eq!(failures.exclude(&["a", "b"]), None);
+                assert_eq!(failures.exclude(&["a", "b"], 1), None);
                 failures.note(&WorkerError::failed("a", "the disk is full"));
             }
-            let exclusion = failures.exclude(&["a", "b"]).unwrap();
+            let exclusion = failures.exclude(&["a", "b"], 1).unwrap();
             assert_eq!(exclusion.worker, "a");
             assert_eq!(exclusion.reason, "the disk is full");
             let how_long = FIRST_QUARANTINE * (1 << times);

@@ -81,6 +81,12 @@ impl RunDriver {
                 return Ok(None);
             }
             let reason = with_causes(&error);
+            if let Some(depth) = error.damaged_depth() {
+                tracing::warn!(depth, error = reason, "reading back across a damaged depth");
+                self.mark_damaged(depth);
+                self.save().await?;
+                continue;
+            }
             if !error.is_transient() {
                 return Err(DriverError::Game(reason));
             }

@@ -22,11 +22,13 @@
 //! | [`commit`] | committing a depth |
 //! | [`updates`] | limits and stop requests from clients |
 //! | [`recovery`], [`failures`] | failed depths: retries, quarantine, failure of the run |
+//! | [`damage`] | committed depths that cannot be read |
 //! | [`finish`] | the end of a run: reading back the best game, garbage collection |
 
 mod assign;
 mod commit;
 mod cut;
+mod damage;
 mod epoch;
 mod error;
 mod failures;
@@ -35,10 +37,10 @@ mod readiness;
 mod recovery;
 mod run;
 mod state;
-
 mod updates;
 mod workers;
 
 pub(crate) use error::DriverError;
 pub(crate) use finish::{Failed, mark_failed};
+pub(crate) use readiness::missing_memory;
 pub(crate) use state::RunDriver;

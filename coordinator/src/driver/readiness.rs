@@ -1,7 +1,10 @@
 //! Waiting for enough workers before an epoch begins.
 
+use super::assign::shards_in;
 use super::state::{RunDriver, RunEnd};
 use crate::registry::Member;
+use hatebeam_runs::memory_needed;
+use hatebeam_search::ShardLayout;
 use std::time::Duration;
 
 /// Time without a change of the workers after which an epoch begins. Workers often join in groups, and each change
@@ -23,6 +26,26 @@ pub(super) enum Readiness {
     Ended(RunEnd),
 }
 
+/// Says that the workers have too little memory for a beam; `None` if they have enough, or if their memory is unknown.
+pub(crate) fn missing_memory(workers: &[Member], layout: ShardLayout) -> Option<String> {
+    let fitting = workers
+        .iter()
+        .map(|worker| shards_in(worker.memory_bytes, layout));
+    if fitting.fold(0, usize::saturating_add) >= layout.shards() {
+        return None;
+    }
+    let gigabytes = |bytes: u64| bytes as f64 / 1e9;
+    let memory = workers.iter().map(|worker| worker.memory_bytes).sum();
+    Some(format!(
+        "a beam of {} wells in {} shards needs {:.1} GB of memory, and the {} connected workers have {:.1} GB",
+        layout.width(),
+        layout.shards(),
+        gigabytes(memory_needed(layout.width() as u64)),
+        workers.len(),
+        gigabytes(memory),
+    ))
+}
+
 impl RunDriver {
     /// Waits until there are enough workers, a client update is pending, or the run ends.
     pub(super) async fn wait_for_workers(&self) -> Readiness {
@@ -40,12 +63,13 @@ impl RunDriver {
             }
             registry.release(&[]);
             let members = registry.members();
-            if members.len() < wanted {
+            let missing = match members.len() < wanted {
+                true => Some(format!("{} of {wanted}", members.len())),
+                false => missing_memory(&members, self.manifest().layout()),
+            };
+            if let Some(missing) = missing {
                 enough_since = None;
-                self.note(format!(
-                    "waiting for workers: {} of {wanted}",
-                    members.len()
-                ));
+                self.note(format!("waiting for workers: {missing}"));
                 tokio::select! {
                     biased;
                     _ = changes.changed() => {}

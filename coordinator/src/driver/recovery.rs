@@ -11,7 +11,7 @@ impl RunDriver {
     /// Handles a failed depth, and returns the pause before it is retried. Quarantines a worker that failed too often.
     ///
     /// Returns an error if the depth failed too often, so that the run fails.
-    pub(super) fn recover(
+    pub(super) async fn recover(
         &mut self,
         error: WorkerError,
         workers: &EpochWorkers,
@@ -24,39 +24,67 @@ impl RunDriver {
         failures.add(cause, 1);
         tracing::warn!(depth, worker, reason, "restarting failed depth");
         self.note(format!("{worker}: {reason}"));
-        if is_gone {
-            self.send_worker_lost(error.worker, error.reason);
+        if error.kind == WorkerErrorKind::Damaged && self.drop_if_damaged(worker).await? {
             return Ok(Duration::ZERO);
         }
-        self.failures.note(&error);
-        if let Some(exclusion) = self.failures.exclude(&workers.names()) {
-            let (worker, reason) = (&exclusion.worker, &exclusion.reason);
-            let seconds = exclusion.how_long.as_secs();
-            tracing::warn!(worker, reason, seconds, "quarantined worker");
-            let registry = &self.parts.registry;
-            registry.quarantine(worker, exclusion.how_long, reason);
-            return Ok(Duration::ZERO);
+        if !is_gone {
+            self.failures.note(&error);
         }
-        let is_transient = error.kind == WorkerErrorKind::Transient;
-        let pause = self.retries.pause_after(depth, is_transient);
-        pause.ok_or(DriverError::Failing {
-            depth,
-            worker: error.worker,
-            reason: error.reason,
-        })
-    }
-
-    /// Sends an event for each worker of an ended epoch that is no longer connected.
-    pub(super) fn report_lost(&self, workers: &EpochWorkers) {
-        for worker in workers.names() {
-            if !self.parts.registry.is_connected(worker) {
-                self.send_worker_lost(worker.to_owned(), "disconnected".to_owned());
+        self.note_lost(workers);
+        let is_excluded = self.quarantine(workers);
+        let pause = match error.kind {
+            WorkerErrorKind::Gone => {
+                let pause = self.retries.pause_after_loss(workers.members.len());
+                pause.ok_or_else(|| self.too_many_losses(depth, &error))?
             }
+            _ if is_excluded => return Ok(Duration::ZERO),
+            kind => {
+                let is_transient = kind == WorkerErrorKind::Transient;
+                let pause = self.retries.pause_after(depth, is_transient);
+                pause.ok_or(DriverError::Failing {
+                    depth,
+                    worker: error.worker,
+                    reason: error.reason,
+                })?
+            }
+        };
+        Ok(if is_excluded { Duration::ZERO } else { pause })
+    }
+
+    /// Quarantines a worker of the epoch, if one failed too often. Returns whether one did.
+    pub(super) fn quarantine(&mut self, workers: &EpochWorkers) -> bool {
+        let wanted = self.parts.settings.min_workers;
+        let Some(exclusion) = self.failures.exclude(&workers.names(), wanted) else {
+            return false;
+        };
+        let (worker, reason) = (&exclusion.worker, &exclusion.reason);
+        let seconds = exclusion.how_long.as_secs();
+        tracing::warn!(worker, reason, seconds, "quarantined worker");
+        let registry = &self.parts.registry;
+        registry.quarantine(worker, exclusion.how_long, reason);
+        true
+    }
+
+    fn too_many_losses(&self, depth: u32, error: &WorkerError) -> DriverError {
+        DriverError::Losing {
+            depth,
+            losses: self.retries.losses,
+            worker: error.worker.clone(),
+            reason: error.reason.clone(),
+            width: self.manifest().spec.width,
         }
     }
 
-    fn send_worker_lost(&self, worker: String, reason: String) {
-        let event = EventKind::WorkerLost { worker, reason };
-        self.parts.notifier.send(self.manifest(), event);
+    /// Counts the workers of an epoch whose sessions have ended, and sends an event for each of them.
+    pub(super) fn note_lost(&mut self, workers: &EpochWorkers) {
+        for member in &workers.members {
+            let Some(reason) = self.parts.registry.reason_of_loss(member) else {
+                continue;
+            };
+            self.failures.note_lost(&member.name);
+            let worker = member.name.clone();
+            let event = EventKind::WorkerLost { worker, reason };
+            self.parts.notifier.send(self.manifest(), event);
+        }
     }
 }

@@ -37,10 +37,12 @@ impl RunDriver {
                 }
                 Ok(EpochEnd::WorkersChanged) => {
                     tracing::info!(epoch, "ended epoch: the workers changed");
-                    self.report_lost(&workers);
+                    self.note_lost(&workers);
+                    self.quarantine(&workers);
                 }
                 Err(EpochError::Run(error)) => return Err(error),
-                Err(EpochError::Worker(error)) => match self.recover(error, &workers) {
+                Err(EpochError::Damaged(error)) => self.drop_damaged(&error),
+                Err(EpochError::Worker(error)) => match self.recover(error, &workers).await {
                     Ok(pause) => tokio::time::sleep(pause).await,
                     Err(error) => {
                         workers.halt().await;
@@ -64,6 +66,7 @@ impl RunDriver {
                 cost: Micros::ZERO,
             });
         }
+        self.drop_trailing();
         self.manifest_mut().state = RunState::Running;
         self.manifest_mut().note = String::new();
         self.parts.notifier.started(self.manifest());

@@ -26,6 +26,8 @@ pub(crate) enum WorkerErrorKind {
     Gone,
     /// The worker may succeed later, for example when it can reach the object store again.
     Transient,
+    /// A table that the worker needs is missing or damaged.
+    Damaged,
     /// The worker failed, and a retry may fail too.
     Failed,
 }
@@ -57,7 +59,8 @@ impl WorkerError {
             FailureKind::PeerUnreachable { peer } => {
                 error.unreachable.push((worker.to_owned(), peer));
             }
-            FailureKind::BadOrder | FailureKind::Damaged | FailureKind::Worker => {}
+            FailureKind::Damaged => error.kind = WorkerErrorKind::Damaged,
+            FailureKind::BadOrder | FailureKind::Worker => {}
         }
         error
     }

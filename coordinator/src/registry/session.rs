@@ -81,7 +81,6 @@ impl WorkerRegistry {
             uploads: None,
             is_leaving: false,
             shards: 0,
-            quarantine: None,
             waiting: BTreeMap::new(),
             hello,
         };

@@ -21,6 +21,8 @@ pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) address: String,
     pub(crate) threads: u32,
+    /// Memory that the worker may use, in bytes; 0 if unknown.
+    pub(crate) memory_bytes: u64,
     /// ID of the worker's session. A worker that reconnects gets a new one.
     pub(crate) session: u64,
 }
@@ -59,7 +61,6 @@ pub(super) struct Worker {
     pub(super) uploads: Option<Instant>,
     pub(super) is_leaving: bool,
     pub(super) shards: u32,
-    pub(super) quarantine: Option<Quarantine>,
     /// Channels for the answers to outstanding orders, by order ID.
     pub(super) waiting: BTreeMap<u64, oneshot::Sender<AnswerKind>>,
 }
@@ -71,17 +72,12 @@ pub(super) struct Quarantine {
 }
 
 impl Worker {
-    /// Returns the reason why the worker is quarantined, or `None` if it is not.
-    pub(super) fn quarantined(&self, now: Instant) -> Option<&str> {
-        let quarantine = self.quarantine.as_ref()?;
-        (now < quarantine.until).then_some(quarantine.reason.as_str())
-    }
-
     fn member(&self) -> Member {
         Member {
             name: self.hello.name.clone(),
             address: self.hello.address.clone(),
             threads: self.hello.threads,
+            memory_bytes: self.hello.memory_bytes,
             session: self.session,
         }
     }
@@ -90,6 +86,8 @@ impl Worker {
 #[derive(Default)]
 pub(super) struct Sessions {
     pub(super) workers: BTreeMap<String, Worker>,
+    /// Quarantines by name of the worker: a restart does not end them.
+    pub(super) quarantines: BTreeMap<String, Quarantine>,
     /// Number of sessions so far.
     pub(super) sessions: u64,
     /// Number of orders so far.
@@ -98,6 +96,14 @@ pub(super) struct Sessions {
     pub(super) requests: RequestCounts,
     /// Recently lost workers, most recent first.
     pub(super) lost: VecDeque<(Instant, LostWorker)>,
+}
+
+impl Sessions {
+    /// Returns the reason why a worker is quarantined, or `None` if it is not.
+    pub(super) fn quarantined(&self, name: &str, now: Instant) -> Option<&str> {
+        let quarantine = self.quarantines.get(name)?;
+        (now < quarantine.until).then_some(quarantine.reason.as_str())
+    }
 }
 
 /// The registry of connected workers.
@@ -151,7 +157,8 @@ impl WorkerRegistry {
         let sessions = self.sessions();
         let workers = sessions.workers.values();
         workers
-            .filter(|worker| !worker.is_leaving && worker.quarantined(now).is_none())
+            .filter(|worker| !worker.is_leaving)
+            .filter(|worker| sessions.quarantined(&worker.hello.name, now).is_none())
             .map(Worker::member)
             .collect()
     }
@@ -161,9 +168,18 @@ impl WorkerRegistry {
         self.members() == members
     }
 
-    /// Whether a worker with this name is connected.
-    pub(crate) fn is_connected(&self, name: &str) -> bool {
-        self.sessions().workers.contains_key(name)
+    /// Returns the reason why a member's session has ended, or `None` if it has not.
+    pub(crate) fn reason_of_loss(&self, member: &Member) -> Option<String> {
+        let sessions = self.sessions();
+        match sessions.workers.get(&member.name) {
+            Some(worker) if worker.session == member.session => None,
+            Some(_) => Some("reconnected".to_owned()),
+            None => {
+                let mut lost = sessions.lost.iter().map(|(_, lost)| lost);
+                let reason = lost.find(|lost| lost.name == member.name);
+                Some(reason.map_or("disconnected".to_owned(), |lost| lost.reason.clone()))
+            }
+        }
     }
 
     /// Returns the workers' processes and their machines, for charging.
@@ -203,14 +219,17 @@ impl WorkerRegistry {
         true
     }
 
-    /// Excludes a worker from the available workers for this duration, or until it reconnects.
+    /// Excludes the worker of this name from the available workers for this duration, even if it reconnects.
     pub(crate) fn quarantine(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
-        if let Some(worker) = self.sessions().workers.get_mut(name) {
-            worker.quarantine = Some(Quarantine {
-                until: self.env.now() + how_long,
-                reason: reason.to_owned(),
-            });
-        }
+        let now = self.env.now();
+        let quarantine = Quarantine {
+            until: now + how_long,
+            reason: reason.to_owned(),
+        };
+        let mut sessions = self.sessions();
+        sessions.quarantines.retain(|_, other| now < other.until);
+        sessions.quarantines.insert(name.to_owned(), quarantine);
+        drop(sessions);
         self.changed();
         let registry = Arc::clone(self);
         self.env.spawn(async move {

@@ -3,7 +3,6 @@
 use super::state::{Worker, WorkerRegistry};
 use hatebeam_cost::Machine;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// State of a connected worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +69,10 @@ pub struct WorkerStatus {
 }
 
 impl Worker {
-    fn state(&self, epoch: u64, now: Instant) -> WorkerState {
+    fn state(&self, epoch: u64, quarantined: Option<&str>) -> WorkerState {
         if self.is_leaving {
             WorkerState::Draining
-        } else if self.quarantined(now).is_some() {
+        } else if quarantined.is_some() {
             WorkerState::Quarantined
         } else if self.heartbeat.epoch == epoch && epoch > 0 {
             WorkerState::Working
@@ -87,14 +86,16 @@ impl WorkerRegistry {
     /// Returns the status of all workers, given the current epoch.
     pub(crate) fn statuses(&self, epoch: u64) -> Vec<WorkerStatus> {
         let now = self.env.now();
+        let sessions = self.sessions();
         let status = |worker: &Worker| {
             let (hello, beat) = (&worker.hello, &worker.heartbeat);
+            let quarantined = sessions.quarantined(&hello.name, now);
             let silent = worker.heard.elapsed();
             WorkerStatus {
                 name: hello.name.clone(),
                 address: hello.address.clone(),
-                state: worker.state(epoch, now),
-                note: worker.quarantined(now).unwrap_or_default().to_owned(),
+                state: worker.state(epoch, quarantined),
+                note: quarantined.unwrap_or_default().to_owned(),
                 threads: hello.threads,
                 shards: worker.shards,
                 expanded: beat.expanded,
@@ -110,7 +111,7 @@ impl WorkerRegistry {
                 uploads_behind: worker.is_uploading_late(),
             }
         };
-        self.sessions().workers.values().map(status).collect()
+        sessions.workers.values().map(status).collect()
     }
 
     /// Returns the progress of the current depth's expansion, summed over the workers of an epoch.

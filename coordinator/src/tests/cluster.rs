@@ -182,18 +182,50 @@ impl Cluster {
         self.try_worker(process, hello(name), script).unwrap();
     }
 
+    /// Lets a worker join that restarts whenever its process ends. Each process has a script of its own.
+    pub(crate) fn restarting_worker(
+        self: &Arc<Self>,
+        process: &Process,
+        name: &'static str,
+        script: fn() -> Script,
+    ) {
+        let (cluster, coordinator) = (Arc::clone(self), process.coordinator.clone());
+        tokio::spawn(async move {
+            for start in 1.. {
+                let mut hello = hello(name);
+                hello.started_ms = start;
+                if let Ok((_, running)) = cluster.join(&coordinator, hello, script()) {
+                    running.await.unwrap();
+                }
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+    }
+
     pub(crate) fn try_worker(
         &self,
         process: &Process,
         hello: Hello,
         script: Script,
     ) -> Result<mpsc::Sender<FromWorker>, LinkError> {
+        let (tx, _) = self.join(&process.coordinator, hello, script)?;
+        tx.upgrade()
+            .ok_or_else(|| LinkError::transient("it is gone"))
+    }
+
+    fn join(
+        &self,
+        coordinator: &Coordinator,
+        hello: Hello,
+        script: Script,
+    ) -> Result<(mpsc::WeakSender<FromWorker>, JoinHandle<()>), LinkError> {
         let (tx, inbound) = mpsc::channel(16);
         let (outbound, orders) = mpsc::channel(16);
         let inbound = tokio_stream::StreamExt::map(ReceiverStream::new(inbound), Ok);
         let name = hello.name.clone();
-        let registry = process.coordinator.registry();
-        registry.join(hello, Box::pin(inbound), outbound)?;
+        coordinator
+            .registry()
+            .join(hello, Box::pin(inbound), outbound)?;
         let worker = Worker {
             name,
             world: Arc::clone(&self.world),
@@ -202,13 +234,11 @@ impl Cluster {
             tx: tx.clone(),
             script,
         };
-        tokio::spawn(worker.run(orders));
-        Ok(tx)
+        Ok((tx.downgrade(), tokio::spawn(worker.run(orders))))
     }
 
-    /// Submits the run with a depth limit.
-    pub(crate) async fn submit(&self, process: &Process, max_depth: u32) -> RunStatus {
-        let submission = Submission {
+    pub(crate) fn submission(&self, max_depth: u32) -> Submission {
+        Submission {
             spec: self.world.spec.clone(),
             keep: Retention::All,
             shards: Some(SHARDS),
@@ -216,8 +246,23 @@ impl Cluster {
                 max_depth: Some(max_depth),
                 ..Limits::default()
             },
-        };
+        }
+    }
+
+    /// Submits the run with a limit of depth.
+    pub(crate) async fn submit(&self, process: &Process, max_depth: u32) -> RunStatus {
+        let submission = self.submission(max_depth);
         process.coordinator.submit(submission).await.unwrap()
+    }
+
+    /// Deletes a table of a depth that is committed.
+    pub(crate) async fn delete_table(&self, depth: u32) {
+        let (objects, manifest) = (self.objects(), self.saved().await);
+        let mut depths = manifest.depths.iter();
+        let committed = depths.find(|committed| committed.record.depth == depth);
+        let tables = manifest.tables(&objects, committed.unwrap()).await.unwrap();
+        let key = format!("{}/{}", manifest.prefix(), tables[0].key);
+        objects.delete(&key).await.unwrap();
     }
 
     /// Waits until the run satisfies a condition.

@@ -98,26 +98,6 @@ async fn reading_back_is_retried_while_the_store_is_unavailable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_table_fails_the_run_without_a_retry() {
-    let cluster = Cluster::new();
-    let faults = Faults::new();
-    let process = cluster.faulty_coordinator("a", &faults).await;
-    faults.fail(|call| call.operation == Operation::Get && call.key.contains("/frontier/"));
-    cluster.worker(&process, "w0", obedient());
-    cluster.submit(&process, DEPTH).await;
-    cluster.wait(&process, |run| run.depth() == DEPTH).await;
-    let tables = format!("runs/{}/frontier/00002", cluster.run);
-    cluster.objects().delete_prefix(&tables).await.unwrap();
-    faults.end();
-    let run = cluster.wait_for(&process, RunState::Failed).await;
-    assert!(
-        run.note.starts_with("the best game cannot be read back"),
-        "{}",
-        run.note
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn unreferenced_objects_are_removed_except_those_of_later_epochs() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;

@@ -2,8 +2,9 @@
 
 use super::cluster::{Cluster, Reaction, Script, hello, leaving, obedient};
 use crate::registry::WorkerState;
-use hatebeam_proto::messages::{FailureKind, OrderKind};
+use hatebeam_proto::messages::{FailureKind, Hello, OrderKind};
 use hatebeam_runs::RunState;
+use std::sync::Arc;
 use std::time::Duration;
 
 const DEPTH: u32 = 5;
@@ -180,4 +181,165 @@ async fn run_begins_while_workers_keep_joining_and_leaving() {
         () = churn => {}
         () = finish => {}
     }
+}
+
+/// A script whose process ends at every expansion of a depth.
+fn dying() -> Script {
+    Box::new(|order| match order {
+        OrderKind::Expand(expand) if expand.depth == 3 => Reaction::Disconnect,
+        _ => Reaction::Obey,
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_fails_when_its_workers_die_at_a_depth() {
+    let cluster = Arc::new(Cluster::new());
+    let process = cluster.coordinator("a").await;
+    cluster.restarting_worker(&process, "w0", dying);
+    cluster.restarting_worker(&process, "w1", dying);
+    cluster.submit(&process, DEPTH).await;
+    let run = cluster.wait_for(&process, RunState::Failed).await;
+    let expected =
+        "depth 3 failed: workers were lost 8 times and no depth was committed in between";
+    assert!(run.note.starts_with(expected), "{}", run.note);
+    assert!(
+        run.note.contains("closed the connection") || run.note.contains("disconnected"),
+        "{}",
+        run.note
+    );
+    assert!(run.note.contains("memory"), "{}", run.note);
+    cluster.assert_digests(&cluster.saved().await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_that_dies_at_every_depth_is_quarantined_by_name() {
+    let cluster = Arc::new(Cluster::new());
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.restarting_worker(&process, "w1", || {
+        Box::new(|order| match order {
+            OrderKind::Expand(_) => Reaction::Disconnect,
+            _ => Reaction::Obey,
+        })
+    });
+    cluster.submit(&process, 30).await;
+    cluster.wait(&process, |run| run.depth() == 25).await;
+    let run = process.coordinator.run(&cluster.run).unwrap();
+    // Two epochs a loss, and none while the worker is quarantined.
+    assert!(run.manifest.epoch <= 8, "{}", run.manifest.epoch);
+    let worker = &process.coordinator.workers()[1];
+    assert_eq!(worker.state, WorkerState::Quarantined);
+    assert!(worker.note.contains("was lost"), "{}", worker.note);
+}
+
+#[tokio::test(start_paused = true)]
+async fn beam_that_does_not_fit_is_refused() {
+    let mut cluster = Cluster::new();
+    cluster.min_workers = 2;
+    let process = cluster.coordinator("a").await;
+    let small = |name| Hello {
+        memory_bytes: 1 << 20,
+        ..hello(name)
+    };
+    let _first = cluster.try_worker(&process, small("w0"), obedient());
+    // More workers may be on their way.
+    cluster.submit(&process, DEPTH).await;
+    let _second = cluster.try_worker(&process, small("w1"), obedient());
+    let run = cluster
+        .wait(&process, |run| run.note.contains("memory"))
+        .await;
+    let note = "waiting for workers: a beam of 10 wells in 4 shards needs 0.2 GB of memory, and the 2 connected \
+                workers have 0.0 GB";
+    assert_eq!(run.note, note);
+    let mut wider = cluster.submission(DEPTH);
+    wider.spec.width = 1_000_000;
+    let error = process.coordinator.submit(wider).await.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.ends_with("connect more workers first, or choose a smaller width"),
+        "{text}"
+    );
+    // With enough memory the first one begins.
+    cluster.worker(&process, "w2", obedient());
+    cluster.wait_for(&process, RunState::Finished).await;
+}
+
+/// A script that cannot load a depth.
+fn unable_to_load(depth: u32) -> Script {
+    Box::new(move |order| match order {
+        OrderKind::Prepare(prepare) if prepare.depth == depth => {
+            Reaction::Fail(FailureKind::Damaged)
+        }
+        _ => Reaction::Obey,
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn damaged_last_depth_is_searched_again() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 3).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.delete_table(3).await;
+    let mut is_damaged = true;
+    let script = move |order: &OrderKind| match order {
+        OrderKind::Prepare(prepare) if prepare.depth == 3 && is_damaged => {
+            is_damaged = false;
+            Reaction::Fail(FailureKind::Damaged)
+        }
+        _ => Reaction::Obey,
+    };
+    cluster.worker(&process, "w1", Box::new(script));
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+    let depths = cluster.saved().await.depths;
+    assert!(depths[3].tables != depths[2].tables && depths[3].record.kept);
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_list_of_tables_is_made_again() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 3).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    let list = run.manifest.last().unwrap().tables.clone().unwrap();
+    let key = format!("{}/{}", run.manifest.prefix(), list.key);
+    cluster.objects().delete(&key).await.unwrap();
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_that_cannot_load_a_whole_depth_is_quarantined() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 3).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.worker(&process, "w1", unable_to_load(3));
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait_for(&process, RunState::Finished).await;
+    cluster.assert_finished(DEPTH).await;
+    assert_eq!(
+        process.coordinator.workers()[1].state,
+        WorkerState::Quarantined
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn game_is_read_back_across_a_damaged_depth() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.depth() == 3).await;
+    cluster.delete_table(2).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    let depth = &run.manifest.depths[2].record;
+    assert!(!depth.kept && depth.bytes == 0, "{depth:?}");
+    assert!(run.manifest.result.is_some(), "{}", run.note);
 }

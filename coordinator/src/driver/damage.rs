@@ -1,0 +1,76 @@
+//! Committed depths that cannot be read. Everything after the last whole depth can be searched again, and gives the same.
+
+use super::state::RunDriver;
+use hatebeam_runs::{CommittedDepth, ManifestError, Table};
+use std::collections::BTreeMap;
+
+impl RunDriver {
+    /// Checks the last committed depth after a worker has found it damaged, and drops it if it is. Returns whether it is.
+    pub(super) async fn drop_if_damaged(&mut self, worker: &str) -> Result<bool, ManifestError> {
+        let Some(last) = self.manifest().last() else {
+            return Ok(false);
+        };
+        match self.check_depth(last, worker).await {
+            Ok(()) => Ok(false),
+            Err(error) if error.is_damage() => {
+                self.drop_damaged(&error);
+                Ok(true)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks that all objects of a depth are there, and the content of a worker's tables.
+    async fn check_depth(&self, depth: &CommittedDepth, worker: &str) -> Result<(), ManifestError> {
+        let (objects, manifest) = (&self.parts.objects, self.manifest());
+        let tables = manifest.tables(objects, depth).await?;
+        let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
+        for table in &tables {
+            let end = ends.entry(&table.key).or_default();
+            *end = table.offset.saturating_add(table.bytes).max(*end);
+        }
+        for (key, end) in ends {
+            let key = format!("{}/{key}", manifest.prefix());
+            let size = objects.size(&key).await?;
+            if size < end {
+                let reason = format!("{key} has {size} bytes instead of {end}");
+                return Err(ManifestError::Damaged(reason));
+            }
+        }
+        let is_own = |table: &&Table| {
+            let owner = self.owners.get(table.shard as usize);
+            owner.is_some_and(|owner| owner == worker)
+        };
+        for table in tables.iter().filter(is_own) {
+            table.read(objects, &manifest.name).await?;
+        }
+        Ok(())
+    }
+
+    /// Drops the last committed depth, whose tables cannot be read. The search resumes from the last depth before it whose
+    /// tables are stored.
+    pub(super) fn drop_damaged(&mut self, error: &ManifestError) {
+        let depth = self.depth();
+        tracing::warn!(depth, %error, "dropped damaged depth: it is searched again");
+        self.mark_damaged(depth);
+        self.drop_trailing();
+        self.note(format!("searching depth {depth} again: {error}"));
+    }
+
+    /// Marks a depth whose tables cannot be read as not stored.
+    pub(super) fn mark_damaged(&mut self, depth: u32) {
+        let mut depths = self.manifest_mut().depths.iter_mut();
+        if let Some(damaged) = depths.find(|committed| committed.record.depth == depth) {
+            damaged.record.kept = false;
+            damaged.record.bytes = 0;
+        }
+    }
+
+    /// Drops the last depths if their tables are not stored: the search cannot resume from them.
+    pub(super) fn drop_trailing(&mut self) {
+        let depths = &mut self.manifest_mut().depths;
+        while depths.len() > 1 && depths.last().is_some_and(|last| !last.record.kept) {
+            depths.pop();
+        }
+    }
+}
