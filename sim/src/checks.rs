@@ -45,9 +45,9 @@ struct Seen {
     damaged: BTreeSet<String>,
     /// Keys of the tables that the plan has deleted.
     deleted_tables: BTreeSet<String>,
-    /// Runs and depths of these tables.
+    /// Runs and depths whose tables the plan has deleted.
     damaged_depths: BTreeSet<(String, u32)>,
-    /// Whether runs may fail because fewer workers are sound than they need.
+    /// Whether runs may fail even after all faults have ended, because too few workers have enough memory.
     may_fail: bool,
     /// Names of the processes that have held the lease, in order.
     holders: Vec<String>,
@@ -64,7 +64,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether the plan has damaged a depth of a run after this one.
+    /// Whether the plan has deleted a table of a later depth of this run.
     fn has_damage_after(&self, run: &str, depth: u32) -> bool {
         let mut damaged = self.damaged_depths.iter();
         damaged.any(|(of, at)| of == run && *at > depth)
@@ -147,14 +147,14 @@ impl Checker {
         seen.damaged.insert(run.to_owned());
     }
 
-    /// Notes that the plan deletes a table.
+    /// Records that the plan deletes a table.
     pub(crate) fn delete_table(&self, run: &str, depth: u32, key: &str) {
         let mut seen = self.seen();
         seen.deleted_tables.insert(key.to_owned());
         seen.damaged_depths.insert((run.to_owned(), depth));
     }
 
-    /// Notes that runs may fail although no fault comes from outside any more.
+    /// Records that runs may fail even after all faults have ended.
     pub(crate) fn allow_failures(&self) {
         self.seen().may_fail = true;
     }
@@ -546,7 +546,8 @@ fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<String> {
     (!same).then(|| format!("depth {} is {found:?} instead of {expected:?}", found.depth))
 }
 
-/// Returns what one manifest may not become from another. Depths may be dropped only if tables are damaged.
+/// Returns the invalid changes between two successive manifests of a run. Depths may disappear only if `has_damage`: a
+/// table of a dropped depth was deleted.
 fn changes(before: &Manifest, after: &Manifest, has_damage: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     if after.epoch < before.epoch {
@@ -557,7 +558,9 @@ fn changes(before: &Manifest, after: &Manifest, has_damage: bool) -> Vec<String>
     }
     if after.depths.len() < before.depths.len() && !has_damage {
         let (now, then) = (after.depths.len(), before.depths.len());
-        wrong.push(format!("{now} depths are left of {then}"));
+        wrong.push(format!(
+            "the number of depths decreased from {then} to {now}"
+        ));
     }
     for (then, now) in before.depths.iter().zip(&after.depths) {
         let is_same = then.tables == now.tables
@@ -567,7 +570,10 @@ fn changes(before: &Manifest, after: &Manifest, has_damage: bool) -> Vec<String>
             wrong.push(format!("depth {} was committed again", then.record.depth));
         }
         if now.record.kept && !then.record.kept {
-            wrong.push(format!("depth {} is kept again", then.record.depth));
+            wrong.push(format!(
+                "depth {} is kept, although it was dropped before",
+                then.record.depth
+            ));
         }
     }
     if before.spec != after.spec || before.shards != after.shards || before.keep != after.keep {

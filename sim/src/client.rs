@@ -328,7 +328,7 @@ enum Next {
 }
 
 impl Client {
-    /// Whether a run has failed because the workers whose memory suffices are fewer than a run needs.
+    /// Whether a run has failed because too few workers have enough memory.
     fn cannot_finish(&self, manifest: &Manifest) -> bool {
         self.world.lacks_memory() && manifest.note.contains("workers were lost")
     }

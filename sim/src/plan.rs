@@ -83,11 +83,11 @@ impl Class {
         Class::StaleSubmission,
     ];
 
-    /// Classes that show faults which are known and not mended yet. No seed has them unless they are asked for.
+    /// Classes that show known faults that are not fixed yet. A seed uses them only if [`Mix`] names them.
     pub const OPEN: [Class; 2] = [
-        // C3: the version does not tell programs with other weights or tables apart.
+        // The version number does not distinguish programs with different weights or tables.
         Class::VersionSkew,
-        // C13: a run that was submitted to a superseded coordinator is unknown to its successor.
+        // A run that was submitted to a superseded coordinator is unknown to its successor.
         Class::StaleSubmission,
     ];
 

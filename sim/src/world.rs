@@ -90,7 +90,7 @@ impl World {
         }
     }
 
-    /// Whether fewer workers have enough memory than a run needs.
+    /// Whether fewer workers have enough memory than a run requires.
     pub(crate) fn lacks_memory(&self) -> bool {
         let has_small = self.plan.classes.contains(&Class::OutOfMemory);
         has_small && self.plan.all_workers - 1 < self.plan.min_workers

@@ -47,7 +47,11 @@ fn equal_seeds_give_equal_traces() {
         let (one, other) = (behaviour(&one.trace), behaviour(&other.trace));
         let differs = one.iter().zip(&other).find(|(one, other)| one != other);
         assert_eq!(differs, None, "two simulations of seed {seed} differ");
-        assert_eq!(one.len(), other.len(), "two simulations of seed {seed} differ");
+        assert_eq!(
+            one.len(),
+            other.len(),
+            "two simulations of seed {seed} differ"
+        );
     }
 }
 

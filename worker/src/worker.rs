@@ -19,7 +19,7 @@ pub struct Settings {
     pub address: String,
     /// Number of search threads.
     pub threads: usize,
-    /// Maximum memory use of the worker in bytes, for the coordinator's information.
+    /// Maximum memory use of the worker in bytes; 0 if unknown. The coordinator assigns only as many shards as fit.
     pub memory_bytes: u64,
     /// Whether batches of children are compressed.
     pub compress: bool,

@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WorkerCapacity {
     pub(super) name: String,
-    /// The worker's share of the shards is proportional to this.
+    /// Relative speed. The worker's share of the shards is proportional to it.
     pub(super) weight: u64,
-    /// Number of shards that fit in its memory.
+    /// Number of shards that fit into the worker's memory.
     pub(super) max_shards: usize,
 }
 
 /// Assigns each shard to a worker. Returns the owner of each shard as an index into `workers`.
 ///
-/// The number of shards per worker is proportional to its weight, to within one shard, unless its memory holds fewer.
-/// `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is in `workers`
-/// and its share is not used up, so few shards move when a worker joins or leaves.
+/// The number of shards per worker is proportional to its weight, to within one shard, unless fewer fit into its
+/// memory. `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is
+/// in `workers` and its share is not used up, so few shards move when a worker joins or leaves.
 pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity]) -> Vec<u32> {
     let places = workers.iter().enumerate();
     let places: BTreeMap<&str, usize> = places
@@ -53,10 +53,11 @@ pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity
         .collect()
 }
 
-/// Returns the number of shards for each worker, in proportion to its weight and limited by its memory.
+/// Returns the number of shards for each worker, in proportion to its weight and limited by its memory. If the memory
+/// of all workers together is too small, the numbers exceed it.
 fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
     let mut quotas = vec![0; workers.len()];
-    // Workers that take no more than their memory holds, and the shards that they leave to the others.
+    // Workers whose share exceeds their memory. They get as many shards as fit, and the others share the rest.
     let mut full: Vec<bool> = vec![false; workers.len()];
     loop {
         let open: Vec<usize> = (0..workers.len()).filter(|&place| !full[place]).collect();
@@ -65,7 +66,7 @@ fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
         share(shards.saturating_sub(taken), &open, workers, &mut quotas);
         let is_over = |&&place: &&usize| quotas[place] > workers[place].max_shards;
         let over: Vec<usize> = open.iter().filter(is_over).copied().collect();
-        // If the memory of all does not suffice, the workers are asked for more than they hold.
+        // Stop if no share exceeds the memory, or if all do: then the limit cannot be met.
         if over.is_empty() || over.len() == open.len() {
             return quotas;
         }
@@ -76,7 +77,8 @@ fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
     }
 }
 
-/// Divides shards among some of the workers by weight. The largest remainders get one more.
+/// Divides shards among the workers at `places` in proportion to their weights. Shards left over after rounding down
+/// go to the workers with the largest remainders.
 fn share(shards: usize, places: &[usize], workers: &[WorkerCapacity], quotas: &mut [usize]) {
     let weight = |place: usize| u128::from(workers[place].weight.max(1));
     let total: u128 = places.iter().map(|&place| weight(place)).sum();
@@ -95,7 +97,8 @@ fn share(shards: usize, places: &[usize], workers: &[WorkerCapacity], quotas: &m
     }
 }
 
-/// Returns the number of shards that fit in the memory of a worker; `memory_bytes` is 0 if it is unknown.
+/// Returns the number of shards that fit into a worker's memory. Returns the number of all shards if `memory_bytes`
+/// is 0, which means that the memory is unknown.
 pub(crate) fn shards_in(memory_bytes: u64, layout: ShardLayout) -> usize {
     if memory_bytes == 0 {
         return layout.shards();
@@ -140,7 +143,7 @@ mod tests {
         assert_eq!(quotas(64, &all), [10, 53, 1]);
         all[1].max_shards = 50;
         assert_eq!(quotas(64, &all), [10, 50, 4]);
-        // All together hold too few.
+        // If the memory of all workers together is too small, the shares follow the weights.
         all[2].max_shards = 1;
         assert_eq!(quotas(64, &all).iter().sum::<usize>(), 64);
     }
@@ -149,7 +152,7 @@ mod tests {
     fn memory_limits_the_number_of_shards() {
         let layout = ShardLayout::new(100_000_000, 100);
         assert_eq!(shards_in(0, layout), 100);
-        // 100 bytes a well, and 200 MiB for the process.
+        // A well takes 100 bytes, and the process itself takes 200 MiB.
         assert_eq!(shards_in((200 << 20) + 4_099_999_999, layout), 40);
         assert_eq!(shards_in(1 << 20, layout), 0);
     }

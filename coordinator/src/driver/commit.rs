@@ -16,7 +16,7 @@ pub(super) struct Pending {
     sent: u64,
     sent_bytes: u64,
     uploads: Uploads,
-    /// Names of the workers that made the depth.
+    /// Names of the workers that searched the depth.
     workers: Vec<String>,
     /// Tracing span of this depth. Stored here because the next depth is expanded at the same time, in its own span.
     span: Span,

@@ -1,11 +1,13 @@
-//! Committed depths that cannot be read. Everything after the last whole depth can be searched again, and gives the same.
+//! Handling of committed depths whose tables cannot be read. The depths after the last intact one are searched again.
+//! The search is deterministic, so it gives the same frontiers.
 
 use super::state::RunDriver;
 use hatebeam_runs::{CommittedDepth, ManifestError, Table};
 use std::collections::BTreeMap;
 
 impl RunDriver {
-    /// Checks the last committed depth after a worker has found it damaged, and drops it if it is. Returns whether it is.
+    /// Checks the last committed depth after a worker has reported damage, and drops the depth if it is damaged.
+    /// Returns `true` if the depth was dropped.
     pub(super) async fn drop_if_damaged(&mut self, worker: &str) -> Result<bool, ManifestError> {
         let Some(last) = self.manifest().last() else {
             return Ok(false);
@@ -20,7 +22,8 @@ impl RunDriver {
         }
     }
 
-    /// Checks that all objects of a depth are there, and the content of a worker's tables.
+    /// Checks that all objects of a depth exist with their sizes, and that the tables of a worker's shards have their
+    /// committed content.
     async fn check_depth(&self, depth: &CommittedDepth, worker: &str) -> Result<(), ManifestError> {
         let (objects, manifest) = (&self.parts.objects, self.manifest());
         let tables = manifest.tables(objects, depth).await?;
@@ -33,7 +36,7 @@ impl RunDriver {
             let key = format!("{}/{key}", manifest.prefix());
             let size = objects.size(&key).await?;
             if size < end {
-                let reason = format!("{key} has {size} bytes instead of {end}");
+                let reason = format!("{key} has {size} bytes instead of at least {end}");
                 return Err(ManifestError::Damaged(reason));
             }
         }
@@ -47,17 +50,17 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Drops the last committed depth, whose tables cannot be read. The search resumes from the last depth before it whose
-    /// tables are stored.
+    /// Drops the last committed depth, whose tables cannot be read, and all depths before it whose tables are not
+    /// stored. The search resumes from the last remaining depth.
     pub(super) fn drop_damaged(&mut self, error: &ManifestError) {
         let depth = self.depth();
-        tracing::warn!(depth, %error, "dropped damaged depth: it is searched again");
+        tracing::warn!(depth, %error, "dropped damaged depth: searching it again");
         self.mark_damaged(depth);
         self.drop_trailing();
         self.note(format!("searching depth {depth} again: {error}"));
     }
 
-    /// Marks a depth whose tables cannot be read as not stored.
+    /// Marks the tables of a depth as not stored.
     pub(super) fn mark_damaged(&mut self, depth: u32) {
         let mut depths = self.manifest_mut().depths.iter_mut();
         if let Some(damaged) = depths.find(|committed| committed.record.depth == depth) {
@@ -66,7 +69,8 @@ impl RunDriver {
         }
     }
 
-    /// Drops the last depths if their tables are not stored: the search cannot resume from them.
+    /// Drops the last depths while their tables are not stored, since the search cannot resume from them. Never drops
+    /// the first depth.
     pub(super) fn drop_trailing(&mut self) {
         let depths = &mut self.manifest_mut().depths;
         while depths.len() > 1 && depths.last().is_some_and(|last| !last.record.kept) {

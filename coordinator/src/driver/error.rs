@@ -23,10 +23,10 @@ pub(crate) enum DriverError {
         worker: String,
         reason: String,
     },
-    /// Workers are lost again and again.
+    /// Too many workers were lost without a committed depth in between.
     #[error(
-        "depth {depth} failed: workers were lost {losses} times and no depth was committed in between, the last one was \
-         {worker} ({reason}); if memory does not suffice for {width} wells, connect more workers or choose a smaller width"
+        "depth {depth} failed: workers were lost {losses} times without a committed depth in between, most recently \
+         {worker} ({reason}): if {width} wells do not fit into memory, connect more workers or choose a smaller width"
     )]
     Losing {
         depth: u32,
@@ -60,7 +60,7 @@ impl DriverError {
 pub(super) enum EpochError {
     /// A worker disconnected or failed. The next epoch resumes after the last committed depth.
     Worker(WorkerError),
-    /// The list of the last committed depth's tables is missing or damaged.
+    /// The table list of the last committed depth is missing or damaged.
     Damaged(ManifestError),
     /// The run is interrupted on this coordinator.
     Run(DriverError),

@@ -1,9 +1,9 @@
 //! Tracking of failed depths: decides which worker to quarantine, and when a run has failed.
 //!
 //! A worker that stays connected may still fail every depth, because it cannot reach another worker or cannot carry out
-//! its orders (for example, its disk is full). A worker whose memory does not suffice is lost at every depth. Such a
-//! worker is quarantined: it gets no shards for some time, and the other workers continue without it. A run fails if no
-//! depth can be committed although workers are replaced.
+//! its orders (for example, its disk is full). A worker with too little memory is lost at every depth. Such a worker is
+//! quarantined: it gets no shards for some time, and the other workers continue without it. A run fails if many
+//! attempts in a row commit no depth.
 
 use crate::registry::{WorkerError, WorkerErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,8 @@ const FIRST_QUARANTINE: Duration = Duration::from_secs(30);
 /// Maximum duration of a quarantine.
 const MAX_QUARANTINE: Duration = Duration::from_secs(600);
 
-/// Losses of a worker, without a committed depth that it took part in, before it is quarantined.
+/// Number of times that a worker must be lost before it is quarantined. The count restarts when a depth is committed in
+/// which the worker took part.
 const LOSS_LIMIT: u32 = 3;
 
 /// A worker to quarantine.
@@ -47,7 +48,7 @@ pub(super) struct FailureTracker {
     /// Number of failures of each pair of workers to reach each other. The lesser name comes first.
     pairs: BTreeMap<(String, String), u32>,
     own: BTreeMap<String, OwnFailures>,
-    /// Losses of each worker since it last took part in a committed depth.
+    /// Number of losses of each worker since it last took part in a committed depth.
     losses: BTreeMap<String, u32>,
     /// Number of quarantines of each worker so far.
     quarantines: BTreeMap<String, u32>,
@@ -77,13 +78,13 @@ impl FailureTracker {
         }
     }
 
-    /// Counts the loss of a worker.
+    /// Records the loss of a worker.
     pub(super) fn note_lost(&mut self, worker: &str) {
         *self.losses.entry(worker.to_owned()).or_default() += 1;
     }
 
-    /// Resets all failures and the losses of these workers, but not the number of quarantines. Called when the workers
-    /// have committed a depth.
+    /// Resets all failures and the losses of these workers, but not the number of quarantines. Called when a depth is
+    /// committed in which these workers took part.
     pub(super) fn forget(&mut self, workers: &[&str]) {
         self.pairs.clear();
         self.own.clear();
@@ -91,9 +92,9 @@ impl FailureTracker {
             .retain(|worker, _| !workers.contains(&worker.as_str()));
     }
 
-    /// Returns a worker that failed or was lost too often, and for how long to quarantine it. The only worker of an epoch
-    /// is never quarantined. A worker that was lost is quarantined only if `wanted` others are left, because the run
-    /// would wait for it.
+    /// Returns a worker that failed or was lost too often, and for how long to quarantine it. The only worker of an
+    /// epoch is never quarantined. A lost worker is quarantined only if at least `wanted` other workers remain, since
+    /// otherwise the run would have to wait for it.
     pub(super) fn exclude(&mut self, workers: &[&str], wanted: usize) -> Option<Exclusion> {
         if workers.len() < 2 {
             return None;
@@ -148,13 +149,14 @@ impl FailureTracker {
         Some((name.clone(), own.reason.clone()))
     }
 
-    /// Returns a worker that was lost too often. Its losses count on: after the quarantine, one more is enough.
+    /// Returns a worker that was lost too often, and the reason to quarantine it. Sets its losses to one below the
+    /// limit, so that a single loss after the quarantine causes the next quarantine.
     fn dying(&mut self, workers: &[&str]) -> Option<(String, String)> {
         let is_dying = |(name, losses): &(&String, &mut u32)| {
             **losses >= LOSS_LIMIT && workers.contains(&name.as_str())
         };
         let (name, losses) = self.losses.iter_mut().find(is_dying)?;
-        let reason = format!("it was lost {losses} times and committed no depth in between");
+        let reason = format!("it was lost {losses} times without a committed depth in between");
         *losses = LOSS_LIMIT - 1;
         Some((name.clone(), reason))
     }
@@ -167,11 +169,12 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Maximum pause after consecutive transient failures, as a multiple of [`PAUSE`].
 const MAX_PAUSES: u32 = 20;
 
-/// Number of attempts at a depth that may end with the loss of a worker before the run is marked failed.
+/// Number of attempts at a depth that end with the loss of a worker before the run is marked failed, for an epoch with
+/// fewer than [`WORKERS_PER_LOSS`] workers.
 const MAX_LOSSES: u32 = 8;
-/// Number of workers in an epoch that allow one more such attempt, since many workers may leave one after the other.
+/// Number of workers in an epoch for which [`MAX_LOSSES`] is increased by one, since many workers may leave one by one.
 const WORKERS_PER_LOSS: u32 = 4;
-/// Maximum pause after such an attempt.
+/// Maximum pause after an attempt that ended with the loss of a worker.
 const MAX_LOSS_PAUSE: Duration = Duration::from_secs(30);
 
 /// Failures of the depth that is being searched.
@@ -182,7 +185,7 @@ pub(super) struct Retries {
     permanent: u32,
     /// Number of transient failures, up to [`MAX_PAUSES`].
     transient: u32,
-    /// Attempts that ended with the loss of a worker.
+    /// Number of attempts that ended with the loss of a worker.
     pub(super) losses: u32,
 }
 
@@ -205,8 +208,9 @@ impl Retries {
         (self.permanent < MAX_FAILURES).then_some(PAUSE)
     }
 
-    /// Returns the pause after an attempt of this many workers that ended with the loss of one; `None` if there have been
-    /// too many. A single loss is normal, so the first pauses are zero. Later ones double: a network that fails may recover.
+    /// Records the loss of one of `workers` workers, and returns the pause before the next attempt. Returns `None` if
+    /// there were too many losses. The first two pauses are zero, since single losses are normal. The next ones
+    /// double, because a failed network may recover.
     pub(super) fn pause_after_loss(&mut self, workers: usize) -> Option<Duration> {
         self.losses += 1;
         let workers = u32::try_from(workers).unwrap_or(u32::MAX);
@@ -255,16 +259,16 @@ mod tests {
     }
 
     #[test]
-    fn worker_that_dies_at_every_depth_is_quarantined_until_it_commits_one() {
+    fn worker_that_is_lost_at_every_depth_is_quarantined_until_it_commits_one() {
         let mut failures = FailureTracker::default();
         for _ in 0..LOSS_LIMIT {
             assert_eq!(failures.exclude(&["a", "b"], 1), None);
             failures.note_lost("a");
-            // The others commit depths without it.
+            // The other worker commits a depth without it.
             failures.forget(&["b"]);
         }
         let exclusion = failures.exclude(&["a", "b"], 1).unwrap();
-        let reason = "it was lost 3 times and committed no depth in between";
+        let reason = "it was lost 3 times without a committed depth in between";
         assert_eq!(exclusion.reason, reason);
         assert_eq!(exclusion.how_long, FIRST_QUARANTINE);
         // After the quarantine, one more loss is enough.

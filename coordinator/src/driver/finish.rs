@@ -82,7 +82,11 @@ impl RunDriver {
             }
             let reason = with_causes(&error);
             if let Some(depth) = error.damaged_depth() {
-                tracing::warn!(depth, error = reason, "reading back across a damaged depth");
+                tracing::warn!(
+                    depth,
+                    error = reason,
+                    "reading back without the tables of damaged depth"
+                );
                 self.mark_damaged(depth);
                 self.save().await?;
                 continue;

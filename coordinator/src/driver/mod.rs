@@ -22,7 +22,7 @@
 //! | [`commit`] | committing a depth |
 //! | [`updates`] | limits and stop requests from clients |
 //! | [`recovery`], [`failures`] | failed depths: retries, quarantine, failure of the run |
-//! | [`damage`] | committed depths that cannot be read |
+//! | [`damage`] | committed depths whose tables cannot be read |
 //! | [`finish`] | the end of a run: reading back the best game, garbage collection |
 
 mod assign;

@@ -26,7 +26,8 @@ pub(super) enum Readiness {
     Ended(RunEnd),
 }
 
-/// Says that the workers have too little memory for a beam; `None` if they have enough, or if their memory is unknown.
+/// Describes how much memory is missing if a beam does not fit into the memory of these workers. Returns `None` if it
+/// fits, or if the memory of a worker is unknown.
 pub(crate) fn missing_memory(workers: &[Member], layout: ShardLayout) -> Option<String> {
     let fitting = workers
         .iter()

@@ -51,7 +51,8 @@ impl RunDriver {
         Ok(if is_excluded { Duration::ZERO } else { pause })
     }
 
-    /// Quarantines a worker of the epoch, if one failed too often. Returns whether one did.
+    /// Quarantines a worker of the epoch if it failed or was lost too often. Returns `true` if a worker was
+    /// quarantined.
     pub(super) fn quarantine(&mut self, workers: &EpochWorkers) -> bool {
         let wanted = self.parts.settings.min_workers;
         let Some(exclusion) = self.failures.exclude(&workers.names(), wanted) else {
@@ -75,7 +76,7 @@ impl RunDriver {
         }
     }
 
-    /// Counts the workers of an epoch whose sessions have ended, and sends an event for each of them.
+    /// Records the loss of each worker of an epoch whose session has ended, and sends an event for each of them.
     pub(super) fn note_lost(&mut self, workers: &EpochWorkers) {
         for member in &workers.members {
             let Some(reason) = self.parts.registry.reason_of_loss(member) else {

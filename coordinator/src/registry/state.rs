@@ -21,7 +21,7 @@ pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) address: String,
     pub(crate) threads: u32,
-    /// Memory that the worker may use, in bytes; 0 if unknown.
+    /// Memory limit of the worker in bytes; 0 if unknown.
     pub(crate) memory_bytes: u64,
     /// ID of the worker's session. A worker that reconnects gets a new one.
     pub(crate) session: u64,
@@ -86,7 +86,7 @@ impl Worker {
 #[derive(Default)]
 pub(super) struct Sessions {
     pub(super) workers: BTreeMap<String, Worker>,
-    /// Quarantines by name of the worker: a restart does not end them.
+    /// Quarantines by name of the worker, so that a restart of the worker does not end its quarantine.
     pub(super) quarantines: BTreeMap<String, Quarantine>,
     /// Number of sessions so far.
     pub(super) sessions: u64,
@@ -219,7 +219,7 @@ impl WorkerRegistry {
         true
     }
 
-    /// Excludes the worker of this name from the available workers for this duration, even if it reconnects.
+    /// Excludes the worker with this name from the available workers for this duration, even if it reconnects.
     pub(crate) fn quarantine(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
         let now = self.env.now();
         let quarantine = Quarantine {

@@ -182,7 +182,7 @@ impl Cluster {
         self.try_worker(process, hello(name), script).unwrap();
     }
 
-    /// Lets a worker join that restarts whenever its process ends. Each process has a script of its own.
+    /// Adds a worker that restarts whenever it disconnects. Each restart gets a new script.
     pub(crate) fn restarting_worker(
         self: &Arc<Self>,
         process: &Process,
@@ -210,7 +210,7 @@ impl Cluster {
     ) -> Result<mpsc::Sender<FromWorker>, LinkError> {
         let (tx, _) = self.join(&process.coordinator, hello, script)?;
         tx.upgrade()
-            .ok_or_else(|| LinkError::transient("it is gone"))
+            .ok_or_else(|| LinkError::transient("the worker has disconnected"))
     }
 
     fn join(
@@ -249,13 +249,13 @@ impl Cluster {
         }
     }
 
-    /// Submits the run with a limit of depth.
+    /// Submits the run with a depth limit.
     pub(crate) async fn submit(&self, process: &Process, max_depth: u32) -> RunStatus {
         let submission = self.submission(max_depth);
         process.coordinator.submit(submission).await.unwrap()
     }
 
-    /// Deletes a table of a depth that is committed.
+    /// Deletes a table of a committed depth.
     pub(crate) async fn delete_table(&self, depth: u32) {
         let (objects, manifest) = (self.objects(), self.saved().await);
         let mut depths = manifest.depths.iter();

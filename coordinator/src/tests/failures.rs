@@ -183,7 +183,7 @@ async fn run_begins_while_workers_keep_joining_and_leaving() {
     }
 }
 
-/// A script whose process ends at every expansion of a depth.
+/// Returns a script that disconnects at every expansion of depth 3.
 fn dying() -> Script {
     Box::new(|order| match order {
         OrderKind::Expand(expand) if expand.depth == 3 => Reaction::Disconnect,
@@ -192,15 +192,14 @@ fn dying() -> Script {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_fails_when_its_workers_die_at_a_depth() {
+async fn run_fails_when_its_workers_are_always_lost_at_the_same_depth() {
     let cluster = Arc::new(Cluster::new());
     let process = cluster.coordinator("a").await;
     cluster.restarting_worker(&process, "w0", dying);
     cluster.restarting_worker(&process, "w1", dying);
     cluster.submit(&process, DEPTH).await;
     let run = cluster.wait_for(&process, RunState::Failed).await;
-    let expected =
-        "depth 3 failed: workers were lost 8 times and no depth was committed in between";
+    let expected = "depth 3 failed: workers were lost 8 times without a committed depth in between";
     assert!(run.note.starts_with(expected), "{}", run.note);
     assert!(
         run.note.contains("closed the connection") || run.note.contains("disconnected"),
@@ -212,7 +211,7 @@ async fn run_fails_when_its_workers_die_at_a_depth() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn worker_that_dies_at_every_depth_is_quarantined_by_name() {
+async fn worker_that_is_lost_at_every_depth_stays_quarantined_after_a_restart() {
     let cluster = Arc::new(Cluster::new());
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
@@ -225,7 +224,7 @@ async fn worker_that_dies_at_every_depth_is_quarantined_by_name() {
     cluster.submit(&process, 30).await;
     cluster.wait(&process, |run| run.depth() == 25).await;
     let run = process.coordinator.run(&cluster.run).unwrap();
-    // Two epochs a loss, and none while the worker is quarantined.
+    // Each loss takes two epochs. While the worker is quarantined, no epoch ends.
     assert!(run.manifest.epoch <= 8, "{}", run.manifest.epoch);
     let worker = &process.coordinator.workers()[1];
     assert_eq!(worker.state, WorkerState::Quarantined);
@@ -233,7 +232,7 @@ async fn worker_that_dies_at_every_depth_is_quarantined_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beam_that_does_not_fit_is_refused() {
+async fn beam_that_exceeds_the_memory_of_the_workers_waits_or_is_refused() {
     let mut cluster = Cluster::new();
     cluster.min_workers = 2;
     let process = cluster.coordinator("a").await;
@@ -242,7 +241,7 @@ async fn beam_that_does_not_fit_is_refused() {
         ..hello(name)
     };
     let _first = cluster.try_worker(&process, small("w0"), obedient());
-    // More workers may be on their way.
+    // Fewer workers than required are connected, so the run is accepted: more workers may join.
     cluster.submit(&process, DEPTH).await;
     let _second = cluster.try_worker(&process, small("w1"), obedient());
     let run = cluster
@@ -259,12 +258,12 @@ async fn beam_that_does_not_fit_is_refused() {
         text.ends_with("connect more workers first, or choose a smaller width"),
         "{text}"
     );
-    // With enough memory the first one begins.
+    // Once there is enough memory, the accepted run begins.
     cluster.worker(&process, "w2", obedient());
     cluster.wait_for(&process, RunState::Finished).await;
 }
 
-/// A script that cannot load a depth.
+/// Returns a script that reports damage whenever it must load this depth.
 fn unable_to_load(depth: u32) -> Script {
     Box::new(move |order| match order {
         OrderKind::Prepare(prepare) if prepare.depth == depth => {
@@ -299,7 +298,7 @@ async fn damaged_last_depth_is_searched_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_list_of_tables_is_made_again() {
+async fn depth_with_a_missing_table_list_is_searched_again() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
@@ -314,7 +313,7 @@ async fn missing_list_of_tables_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn worker_that_cannot_load_a_whole_depth_is_quarantined() {
+async fn worker_that_cannot_load_an_intact_depth_is_quarantined() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
