@@ -5,13 +5,14 @@
 //! the well. All enemies except Mild and LOVETRIS remember part of the game, so a game owns an
 //! [`EnemyState`] and calls it once per piece.
 //!
-//! **Cost of the loop rule.** HATETRIS orders the pieces by number of loops (how often the most
-//! frequent of the piece's children has occurred), then by rating, then by `S Z O I L J T`, and
-//! gives the first. In nearly all wells, the piece with the lowest rating, which is the piece that
-//! Mild gives, has no loops. No other piece can then precede it, so one expansion and one lookup
-//! per child are enough. Otherwise all pieces are rated and tried in the order of their ratings
-//! until one has no loops. If every piece loops, the first piece with the fewest loops is given, as
-//! the full order requires.
+//! **Cost of the loop rule.** A piece's *loops* are the number of times that its most frequent
+//! child has already occurred in the game. A piece's *rating* is the highest
+//! [`Board::rating`](crate::Board::rating) that the player can reach with it. HATETRIS sorts the
+//! pieces by loops, then by rating, then in the order `S Z O I L J T`, and gives the first piece.
+//! In nearly all wells, the piece with the lowest rating, which Mild gives, has no loops. No other
+//! piece can then precede it, so one expansion and one lookup per child are enough. Otherwise all
+//! pieces are rated and tried in the order of their ratings until one has no loops. If every piece
+//! loops, the first piece with the fewest loops is given, as the full order requires.
 
 use crate::emulator::{Children, Emulator};
 use crate::piece::Piece;
@@ -27,14 +28,14 @@ pub enum Enemy {
     /// HATETRIS with its loop rule, the enemy of the record games.
     #[default]
     Hatetris,
-    /// HATETRIS without the loop rule: the piece whose best lock is the worst for the player.
+    /// HATETRIS without the loop rule: gives the piece whose best lock is the worst for the player.
     Mild,
-    /// LOVETRIS: always `I`.
+    /// LOVETRIS: always gives `I`.
     Lovetris,
-    /// Burgiel (1997): `S` and `Z` alternately.
+    /// Burgiel (1997): gives `S` and `Z` alternately.
     Burgiel,
-    /// Brzustowski (1992): `S` until a well repeats, then `Z` until a well repeats, and so on. Each
-    /// change is shown one piece in advance.
+    /// Brzustowski (1992): gives `S` until a well repeats, then `Z` until a well repeats, and so
+    /// on. The piece given in the repeated well is still the old one.
     Brzustowski,
 }
 
@@ -105,17 +106,18 @@ enum Memory {
 #[derive(Clone, Debug, Default)]
 struct Visits(HashMap<Well, u32>);
 
-/// State of Brzustowski's algorithm. It determines the piece shown to the player, which is the next
-/// piece given.
+/// Step of Brzustowski's algorithm. In the published algorithm, a step sends one piece and displays
+/// the next piece in a preview. This game has no preview, so each step gives the piece that the
+/// published step displays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Step 1: gives `S` and shows `S`.
+    /// Step 1: gives `S` until a well repeats.
     Left,
-    /// Step 2: has shown `Z` once.
+    /// Step 2: gives `Z` once, in any well.
     ToRight,
-    /// Step 3: gives `Z` and shows `Z`.
+    /// Step 3: gives `Z` until a well repeats.
     Right,
-    /// Step 4: has shown `S` once.
+    /// Step 4: gives `S` once, in any well.
     ToLeft,
 }
 
@@ -141,8 +143,8 @@ impl EnemyState {
     }
 
     /// Returns the piece that the enemy gives in `well`. Call this exactly once for each piece of a
-    /// game, including the first, with the well that the piece enters. All calls require an
-    /// emulator with the same geometry and rules.
+    /// game, including the first, with the well that the piece enters. Pass an emulator with the
+    /// same geometry and rules to every call.
     ///
     /// `children` is a scratch buffer. Its contents after the call are unspecified.
     pub fn next_piece(
@@ -194,9 +196,9 @@ impl Visits {
         best
     }
 
-    /// Returns the number of loops of a piece: the largest number of times that any of its children
-    /// has been seen. Placements that end the game do not count, because no piece enters the
-    /// resulting well.
+    /// Returns the number of loops of the piece that produces `children`: the number of times that
+    /// the most frequent child has been seen. Placements that end the game do not count, because no
+    /// piece enters the resulting well.
     fn loops(&self, children: &Children) -> u32 {
         let seen = |child| self.0.get(child).copied().unwrap_or(0);
         children.wells().iter().map(seen).max().unwrap_or(0)
@@ -204,9 +206,9 @@ impl Visits {
 }
 
 impl Step {
-    /// Returns the piece shown to the player and moves to the next step.
+    /// Returns the piece that this step gives in `well`, and moves to the next step.
     fn next_piece(&mut self, list: &mut HashSet<Well>, well: &Well) -> Piece {
-        let shown = match self {
+        let given = match self {
             Step::Left | Step::ToLeft => Piece::S,
             Step::Right | Step::ToRight => Piece::Z,
         };
@@ -226,7 +228,7 @@ impl Step {
                 Step::Left
             }
         };
-        shown
+        given
     }
 }
 
@@ -303,13 +305,13 @@ mod tests {
     fn brzustowski_switches_one_piece_after_a_well_repeats() {
         let [a, b, c] = abc();
         assert_eq!(pieces(Enemy::Brzustowski, &[a, b, c]), "SSS");
-        // The second `a` still gets S. Then Z is shown and given in any well, and the list is
-        // empty. The change from Z back to S works the same way.
+        // In the second `a`, the player still gets S. Step 2 then gives Z in any well and clears
+        // the list. The change from Z back to S works the same way.
         assert_eq!(
             pieces(Enemy::Brzustowski, &[a, b, a, b, a, b, a, c, a, b, a]),
             "SSSZZZZSSSS"
         );
-        // In steps 2 and 4, the well is neither looked up in the list nor added to it.
+        // Steps 2 and 4 neither look up the well in the list nor add it.
         assert_eq!(
             pieces(Enemy::Brzustowski, &[a, a, b, b, c, c, a]),
             "SSZZZZS"

@@ -5,8 +5,8 @@
 //! records a [`Turn`] for each piece.
 //!
 //! A replay contains neither its pieces nor its enemy. Against another enemy, the same keys result
-//! in a different game, which is usually short and pointless. [`better_enemy`] guesses the enemy of
-//! a replay.
+//! in a different game, which usually ends early or has a low score. [`better_enemy`] guesses the
+//! enemy of a replay.
 
 use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};
@@ -34,16 +34,16 @@ pub struct Game {
 pub enum Pressed {
     /// The piece moved or turned.
     Moved,
-    /// No effect: a wall or a filled cell is in the way.
+    /// The key had no effect because a wall or a filled cell is in the way.
     Blocked,
     /// The piece was locked in its position.
     Locked {
-        /// Lines cleared, each worth one point.
+        /// Number of lines cleared, each worth one point.
         lines: u8,
         /// Whether the lock ended the game. If not, the next piece has entered the well.
         over: bool,
     },
-    /// No effect: the game was already over.
+    /// The key had no effect because the game was already over.
     Over,
 }
 
@@ -133,7 +133,7 @@ impl Game {
         &self.board
     }
 
-    /// The locked cells below the bar. Unless the game is over, these are all locked cells.
+    /// The locked cells below the bar. Unless the game is over, no other cells are locked.
     pub fn well(&self) -> Well {
         self.board.well()
     }
@@ -183,9 +183,9 @@ pub struct Turn {
 pub struct Record {
     /// The enemy that chose the pieces.
     pub enemy: Enemy,
-    /// All pieces given, in order. Unless the game is over, the last piece was not locked.
+    /// All pieces given, in order. Unless the game is over, the last piece has not been locked.
     pub turns: Vec<Turn>,
-    /// The board at the end. If the game is over, it has cells above the bar.
+    /// The board after the last key used. If the game is over, it has filled cells above the bar.
     pub board: Board,
     /// Lines cleared.
     pub score: u32,
@@ -217,7 +217,7 @@ impl Record {
     }
 
     /// Returns the 1-based index of the first piece that differs from the corresponding piece of
-    /// `other`.
+    /// `other`, or `None` if no piece differs up to the end of the shorter game.
     pub fn first_difference(&self, other: &Record) -> Option<usize> {
         self.pieces()
             .zip(other.pieces())
@@ -226,8 +226,8 @@ impl Record {
     }
 }
 
-/// Plays `keys` starting with the empty well until the keys or the game end. The record takes 64
-/// bytes per piece.
+/// Plays `keys`, starting with the empty well, until the keys run out or the game is over. The
+/// returned record uses 64 bytes per piece.
 pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Record {
     let mut game = Game::new(geometry, rules, enemy);
     let turn = |game: &Game, first_key| Turn {
@@ -258,14 +258,14 @@ pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Rec
     }
 }
 
-/// Finds an enemy against which `keys` result in a more plausible game than `record`, which was
-/// played with the same keys. A finished game (see [`Record::is_finished`]) is more plausible than
-/// an unfinished one. Otherwise, the game that clears more lines is more plausible. Returns the
-/// most plausible game, or the first of several equally plausible games.
-/// [`Record::first_difference`] finds the first piece that differs from `record`.
+/// Plays `keys` against every other enemy and returns the most plausible game, if it is more
+/// plausible than `record`. `record` must be the result of playing the same keys. A finished game
+/// (see [`Record::is_finished`]) is more plausible than an unfinished one. Otherwise, the game with
+/// the higher score is more plausible. If several games are equally plausible, the first in the
+/// order of [`Enemy::ALL`] is returned.
 ///
-/// The result is a guess, and it is unreliable if there are few keys. Returns `None` if `record` is
-/// finished.
+/// Returns `None` if `record` is finished or if no other game is more plausible. The result is a
+/// guess, which is unreliable if there are few keys.
 pub fn better_enemy(
     geometry: Geometry,
     rules: Rules,
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn record_has_turns_keys_and_end() {
+    fn record_contains_turns_keys_and_result() {
         let record = play(
             STANDARD,
             Rules::default(),
@@ -437,8 +437,8 @@ mod tests {
 
     #[test]
     fn better_enemy_finds_the_enemy_of_a_finished_game() {
-        // Nine S pieces on top of each other end the game after 90 keys. The I pieces that LOVETRIS
-        // gives do not.
+        // Nine S pieces on top of each other end the game after 90 keys. The same keys do not end a
+        // game against LOVETRIS, which gives I pieces.
         let keys = keys(&"D".repeat(90));
         let claimed = play(STANDARD, Rules::default(), Enemy::Lovetris, &keys);
         assert!(!claimed.is_finished());

@@ -27,7 +27,7 @@ use thiserror::Error;
 
 /// Maximum number of rows of a well, including those above the bar.
 const MAX_DEPTH: usize = MAX_HEIGHT + ROWS_ABOVE_BAR;
-/// The box column for which bit 0 of a word stands. Boxes extend at most two columns to the left of
+/// The box column that bit 0 of a word represents. Boxes extend at most two columns to the left of
 /// the well, so at least one column of wall remains to their left.
 const FIRST_COLUMN: i8 = -3;
 /// The increment of a [`Place`] that leads to the next orientation.
@@ -117,7 +117,8 @@ impl PathFinder {
         self.search(parent, piece, |lock| lock.over, keys)
     }
 
-    /// Appends the shortest key sequence to a lock that `is_goal` accepts.
+    /// Appends the shortest key sequence that leads to a lock for which `is_goal` returns true.
+    /// Returns whether there is such a lock.
     fn search(
         &mut self,
         parent: &Well,

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// One of the seven pieces. The discriminant is the index in the enemy's order of preference
-/// (`S Z O I L J T`), which breaks ties between equally bad pieces.
+/// One of the seven pieces. The discriminant is the index in the enemy's order of preference (`S Z
+/// O I L J T`), which breaks ties between pieces that are equally bad for the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Piece {
-    /// `S`, which the enemy gives if no other piece is worse.
+    /// `S`, the piece that the enemy prefers to all equally bad pieces.
     S,
     /// `Z`.
     Z,

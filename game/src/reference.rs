@@ -120,8 +120,8 @@ impl Reference {
         }
     }
 
-    /// Returns all parents of a well for which `offered` returns true, given the parent and the
-    /// piece. They are in the same order as those that [`Backward`](crate::Backward) returns.
+    /// Returns all parents of `well` for which `offered(parent, piece)` returns true. The order is
+    /// the same as that of [`Backward::parents_by`](crate::Backward::parents_by).
     pub fn parents(&self, well: &Well, offered: impl Fn(&Well, Piece) -> bool) -> Vec<Parent> {
         let mut parents = Vec::new();
         self.for_each_removal(well, |parent| {

@@ -230,8 +230,8 @@ fn trim(text: &str) -> (&str, usize) {
     (tail.trim_end_matches(is_space), dropped + 1)
 }
 
-/// Returns the encodings to try. If the text looks like raw or hex (lower-case letters included),
-/// these are raw and hex, otherwise all encodings.
+/// Returns the encodings to try: only raw and hex if the text looks like one of them (in upper or
+/// lower case), and otherwise all encodings.
 fn likely(text: &str) -> &'static [Encoding] {
     let (ascii, all) = (&Encoding::ALL[..2], &Encoding::ALL[..]);
     if ascii.iter().any(|e| e.fitting_bytes(text) == text.len()) {
@@ -511,7 +511,7 @@ mod tests {
     }
 
     fn any_keys() -> impl Strategy<Value = Vec<Key>> {
-        // Generate long runs, as they occur in games, and short ones.
+        // Games contain both short and long runs.
         let run = (0u8..4, prop_oneof![1usize..4, 1usize..20]);
         prop::collection::vec(run, 1..60).prop_map(|runs| {
             runs.into_iter()

@@ -15,7 +15,7 @@ const PADDING: usize = 2;
 pub enum ReplayFault {
     /// The keys were meant for another enemy.
     #[error(
-        "the replay does not fit {}: that game {}, with a score of {}; it seems to be a game against \
+        "the replay does not fit {}: the game {}, with a score of {}; it seems to be a game against \
          {}, with a score of {}{}",
         record.enemy,
         end(record),
@@ -30,7 +30,7 @@ pub enum ReplayFault {
         /// The game against the other enemy.
         other: Box<Record>,
     },
-    /// The keys end in the middle of a piece.
+    /// The last key leaves a piece in the middle of its fall.
     #[error(
         "the replay is truncated: it ends {keys} keys into piece {piece}, and the game is not over"
     )]
@@ -61,9 +61,9 @@ fn difference(record: &Record, other: &Record) -> String {
 impl Record {
     /// Checks that this game is a plausible result of playing `keys`.
     ///
-    /// A finished game (see [`Record::is_finished`]) is always accepted. For any other game, the
-    /// same keys are played against the other enemies. The game is rejected if they clearly result
-    /// in a better game there, or if they end in the middle of a piece.
+    /// A finished game (see [`Record::is_finished`]) is always accepted. Any other game is rejected
+    /// in two cases: the same keys clearly result in a better game against another enemy, or the
+    /// last key leaves a piece in the middle of its fall.
     ///
     /// # Errors
     /// Returns a [`ReplayFault`] if the game is not plausible.
@@ -96,15 +96,15 @@ impl Record {
     /// Returns whether the keys were meant for the enemy of `other`. `other` must be a better game
     /// with the same keys: it scores more or is finished.
     ///
-    /// This is the case if `other` is finished, if `other` uses all keys while this game ends
-    /// earlier, or if only `other` stops between two pieces.
+    /// The keys were meant for that enemy if `other` is finished, if `other` uses all keys but this
+    /// game ends earlier, or if only `other` stops between two pieces.
     fn is_meant_for(&self, other: &Record) -> bool {
         other.is_finished()
             || self.keys_unused > PADDING && !other.over
             || !self.stops_cleanly() && other.stops_cleanly()
     }
 
-    /// Returns whether the keys end together with the game or between two pieces.
+    /// Returns whether the last key that is not padding ends the game or locks a piece.
     fn stops_cleanly(&self) -> bool {
         self.keys_unused <= PADDING && self.keys_of_last_piece() <= PADDING
     }

@@ -289,9 +289,9 @@ impl Well {
         Ok(well)
     }
 
-    /// Returns a 64-bit hash of the rows. It depends on neither the machine, the version of this
-    /// crate nor the geometry. A stored node contains the lowest byte of its parent's hash, from
-    /// which the parent is found.
+    /// Returns a 64-bit hash of the rows. It does not depend on the machine, the version of this
+    /// crate or the geometry. Each stored well is accompanied by the lowest byte of its parent's
+    /// hash, which is used to find the parent.
     ///
     /// Let `w0` to `w3` be the rows as four 64-bit words (four rows each, the lowest row in the
     /// lowest bits). Let `fold(a, b)` be the exclusive or of the two halves of the 128-bit product

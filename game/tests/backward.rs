@@ -74,7 +74,7 @@ fn backward_inverts_forward_in_every_geometry() {
     for (width, height) in (5..=15).flat_map(|w| [1, 2, 3, 5, 8, 12, 13, 16].map(|h| (w, h))) {
         let geometry = Geometry::new(width, height).unwrap();
         for rules in [STANDARD, ABOVE_BAR] {
-            // Only the oracle handles these wells, which takes a long time.
+            // Only the oracle supports these wells, and it is slow.
             let slow = rules == ABOVE_BAR && height > 12;
             let count = if slow { 3 } else { 150 };
             let emulator = Emulator::new(geometry, rules);
@@ -122,7 +122,7 @@ fn all_simd_levels_find_same_parents_for_beam_wells() {
 }
 
 #[test]
-fn parents_by_offer_include_every_well_with_an_offered_piece() {
+fn parents_by_finds_every_parent_with_an_offered_piece() {
     const OFFERED: &[Piece] = &[Piece::I, Piece::T];
     for (width, height) in [(10, 16), (6, 5), (8, 4)] {
         let geometry = Geometry::new(width, height).unwrap();
@@ -157,7 +157,7 @@ fn parents_by_offer_include_every_well_with_an_offered_piece() {
 }
 
 #[test]
-fn offer_of_each_enemy_includes_pieces_that_it_gives() {
+fn offer_of_enemy_includes_every_piece_that_the_enemy_gives() {
     let emulator = Emulator::new(Geometry::STANDARD, STANDARD);
     let mut backward = Backward::new(&emulator);
     let (mut children, mut parents) = (Children::new(), Vec::new());

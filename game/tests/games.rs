@@ -160,13 +160,13 @@ fn better_enemy_finds_enemy_of_published_replay() {
                     );
                     differences.push((game.name.clone(), claimed.enemy, piece));
                 }
-                // Most games have no loops, so they are identical against Mild.
+                // Most games have no loops, so HATETRIS and Mild give the same pieces.
                 None => assert!(claimed.is_finished(), "{} {}", game.name, claimed.enemy),
             }
         }
     }
-    // In the two games with loops, the piece differs from that of the other enemy only after many
-    // pieces.
+    // In the two games with loops, HATETRIS and Mild give different pieces only after many equal
+    // ones.
     for (name, claimed) in [
         ("knewjade loop basis", Enemy::Mild),
         ("knewjade loop", Enemy::Hatetris),

@@ -1,4 +1,4 @@
-//! Checks that key paths found between wells lead to the child when played by the rules.
+//! Checks that playing the keys that [`PathFinder`] finds for a child produces this child.
 
 #![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 

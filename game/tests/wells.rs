@@ -54,7 +54,7 @@ fn every_form_round_trips_on_random_play() {
 }
 
 #[test]
-fn packed_form_is_twenty_bytes_bottom_row_first() {
+fn packed_form_has_twenty_bytes_and_starts_with_bottom_row() {
     let text = "000000000000000000000000000000000000000000001203";
     let well = Well::from_hex(Geometry::STANDARD, text).unwrap();
     let mut expected = [0; 20];

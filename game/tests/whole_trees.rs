@@ -43,7 +43,7 @@ fn perft_counts_match_reference_implementation() {
     }
 }
 
-/// Returns the best score, the number of pieces in the longest game, and the size of the widest
+/// Returns the highest score, the number of pieces in the longest game, and the size of the widest
 /// level.
 fn whole_tree(geometry: Geometry, rules: Rules) -> (u32, u32, usize) {
     let emulator = Emulator::new(geometry, rules);

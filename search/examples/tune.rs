@@ -7,8 +7,8 @@
 //!
 //! The length of a game is a chaotic function of the weights, so a single width gives little
 //! information and the sum over several widths gives more. A change is kept only if the sum over
-//! the given widths does not decrease and the sum including widths 1/8 greater increases. The
-//! program prints each kept change with the lines cleared at each width.
+//! the given widths does not decrease and the sum that also includes the widths that are 1/8
+//! greater increases. The program prints each kept change with the lines cleared at each width.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{

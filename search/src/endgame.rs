@@ -256,7 +256,8 @@ impl Endgame {
 }
 
 impl Frame {
-    /// Records the value of a child if it is the best one so far.
+    /// Updates `best` and `best_child` if `child`, which has the given value, leads to more lines
+    /// than all previous children.
     fn improve(&mut self, child: Child, value: u32) {
         if child.lines + value > self.best {
             self.best = child.lines + value;

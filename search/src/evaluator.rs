@@ -17,8 +17,8 @@ pub const SCALE: f64 = 256.0;
 /// [`Quiescence`]).
 const MAX_QUIESCENCE_NODES: u32 = 256;
 
-/// The weights of the evaluator `knewjade`. The search *minimises* the weighted sum, so bad
-/// features have positive weights.
+/// The weights of the evaluator `knewjade`. The search *minimises* the weighted sum, so features of
+/// bad wells have positive weights.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Weights {
@@ -30,28 +30,29 @@ pub struct Weights {
     pub enclosed_lines: f64,
     /// Weight of one row of surface height: [`Features::surface_height`].
     pub surface_height: f64,
-    /// Weight of one row of stack height: [`Features::stack_height`]. Not a published feature.
+    /// Weight of one row of stack height: [`Features::stack_height`]. Not part of the published
+    /// evaluator.
     pub stack_height: f64,
     /// Weight of one row of height difference between neighbouring columns:
-    /// [`Features::bumpiness`]. Not a published feature.
+    /// [`Features::bumpiness`]. Not part of the published evaluator.
     pub bumpiness: f64,
-    /// Weight of a run of empty cells in a row that can still be cleared: [`Features::gaps`]. Not a
-    /// published feature.
+    /// Weight of a run of empty cells in a row that can still be cleared: [`Features::gaps`]. Not
+    /// part of the published evaluator.
     pub gaps: f64,
-    /// Weight of a cell that differs from the cell above it: [`Features::steps`]. Not a published
-    /// feature.
+    /// Weight of a cell that differs from the cell above it: [`Features::steps`]. Not part of the
+    /// published evaluator.
     pub steps: f64,
     /// Weight of a piece that can clear a line: [`hatebeam_game::Clears::pieces`].
     pub erasability: f64,
     /// Additional weight of S and Z, the pieces that HATETRIS gives most often, if they can clear a
-    /// line. Not a published feature.
+    /// line. Not part of the published evaluator.
     pub erasability_sz: f64,
     /// Weight of a cleared line.
     pub score: f64,
 }
 
 impl Weights {
-    /// The published weights of *knewjade*.
+    /// The weights that *knewjade* published.
     pub const KNEWJADE: Weights = Weights {
         holes: 11.2106,
         enclosed: 83.7646,
@@ -84,8 +85,8 @@ pub enum EvaluatorKind {
     Plain,
     /// Minimises `holes + 2 × enclosed`. Holes in all rows count.
     PlainHoles,
-    /// A sum over learned tables of small patterns. At the same beam width, its games clear far
-    /// more lines than those of the other evaluators.
+    /// A sum over learned tables of small patterns. At the same beam width, games found with it
+    /// clear far more lines than games found with the other evaluators.
     Patterns,
 }
 
@@ -109,19 +110,19 @@ impl EvaluatorKind {
     }
 }
 
-/// The quiescence search: how a child is scored if consecutive pieces can clear lines in it. If
-/// enabled, the score of a child is the best score that can be reached from it by clearing lines.
+/// The quiescence search, which also scores the wells that consecutive line-clearing pieces can
+/// reach from a child. The score of the child is then the highest of these scores and its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quiescence {
-    /// The score is that of the child itself.
+    /// Does not search: each child has its own score.
     Off,
     /// Clears lines with the piece that [`Clears::single`] returns, even if the enemy gives another
     /// one. This is too optimistic, because the enemy gives such a piece only if it has no
     /// alternative.
     Single,
     /// Like [`Quiescence::Single`], but only in wells in which all seven pieces can clear a line,
-    /// so that the enemy cannot prevent it.
+    /// so that the enemy cannot prevent a clear.
     Forced,
     /// Clears lines with the piece that [`Clears::first`] returns, which is S in nearly all wells.
     /// HATETRIS gives S more than half of the time. The published record searches used this
@@ -359,7 +360,7 @@ impl Evaluator {
     /// Like [`Evaluator::score`], but a score below `floor` may be returned as [`i32::MIN`], which
     /// saves work.
     pub fn score_from(&mut self, floor: i32, wells: &[Well], lines: &[u16], out: &mut Vec<i32>) {
-        // With quiescence, a bad child may still reach a good well.
+        // With quiescence, a child whose own score is low may still reach a well with a high score.
         let floor = match self.quiescence {
             Quiescence::Off => floor,
             _ => i32::MIN,

@@ -45,6 +45,7 @@ type Lane = [u16; LANES];
 pub(crate) type Rows = [Lane; MAX_HEIGHT];
 
 /// Counts the features of `wells` (at most [`LANES`]) and writes them to `out` in the same order.
+/// The processor must support `level`.
 pub fn count(level: SimdLevel, geometry: Geometry, wells: &[Well], out: &mut [Features; LANES]) {
     count_open(level, geometry, wells, out, &mut [[0; LANES]; MAX_HEIGHT]);
 }

@@ -1,9 +1,10 @@
 //! Perft: counts the distinct wells that are possible after each number of pieces.
 //!
-//! **Definition.** The count of a level is the number of distinct (well, score) pairs of live wells
-//! under HATETRIS Mild, starting with the empty well. Cells are conserved: a piece adds four, and a
-//! cleared line removes a row. So a well and the number of pieces determine the score, and it
-//! suffices to count wells.
+//! **Definition.** A *level* contains all (well, score) pairs that are possible after a given
+//! number of pieces against HATETRIS Mild, starting with the empty well. The wells are live, which
+//! means that the game is not over. The count of a level is its number of distinct pairs. Cells are
+//! conserved: a piece adds four, and a cleared line removes a row. So a well and the number of
+//! pieces determine the score, and it suffices to count wells.
 //!
 //! **Memory.** A level is a list of distinct wells of 32 bytes each. The next level is divided into
 //! shards by hash and generated one shard at a time: every well of the level is expanded, and the
@@ -19,7 +20,7 @@ use thiserror::Error;
 /// Size of a well in memory.
 const WELL_BYTES: u64 = size_of::<Well>() as u64;
 
-/// A level that does not fit in memory.
+/// Error for a level that does not fit in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "level {depth} does not fit in {} MiB: allow more with --memory, or stop at --depth {depth}",

@@ -1,9 +1,9 @@
-//! The stored record of a depth of the search.
+//! The record that is stored for each depth of a search.
 
 use serde::{Deserialize, Serialize};
 
-/// Facts about a committed depth, which no failure can lose. The `*_eval` fields are evaluator
-/// scores. The `best_lines` field is a game score.
+/// Facts about a committed depth, which is a depth that is stored so that no failure can lose it.
+/// The `*_eval` fields are evaluator scores. The `best_lines` field is a game score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DepthRecord {
     /// Number of pieces placed.
@@ -12,10 +12,10 @@ pub struct DepthRecord {
     pub count: u64,
     /// [`Digest`](crate::Digest) of the nodes, in hex.
     pub digest: String,
-    /// Highest score.
+    /// Highest score of a well that was kept.
     #[serde(alias = "best_score")]
     pub best_eval: i32,
-    /// Median of the scores.
+    /// Median score of the wells that were kept.
     #[serde(alias = "median_score")]
     pub median_eval: i32,
     /// Lowest score of a well that was kept.
@@ -29,7 +29,7 @@ pub struct DepthRecord {
     pub best_well: String,
     /// Number of distinct children of each parent, summed over the parents.
     pub children: u64,
-    /// Duration in seconds.
+    /// Time taken to search the depth, in seconds.
     pub seconds: f64,
     /// Size of the stored tables in bytes. The store sets this field.
     pub bytes: u64,

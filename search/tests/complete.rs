@@ -48,8 +48,8 @@ fn solved_with(game: GameTree, resources: &Resources) -> Result<Solution, SolveE
     assert!(solution.bytes > 0);
     // A game without pieces would have no replay.
     assert!(solution.best.len() > 1);
-    // The size of the encoded differences depends on the ranges, which depend on threads and
-    // memory.
+    // The size of the encoded differences depends on the ranges, which depend on the thread count
+    // and the memory limit.
     Ok(Solution {
         bytes: 0,
         scratch_bytes: 0,
@@ -61,7 +61,7 @@ fn solved(game: GameTree) -> Solution {
     solved_with(game, &resources(2)).unwrap()
 }
 
-/// Returns the number of wells in each level, found with a set per level.
+/// Returns the number of wells in each level. Finds them by collecting each level in a set.
 fn brute_force(game: GameTree) -> Vec<u64> {
     let emulator = Emulator::new(game.geometry, game.rules);
     let mut children = Children::new();

@@ -1,6 +1,6 @@
 //! Compares the feature counts with a version that follows the definitions cell by cell.
 
-#![allow(clippy::needless_range_loop)] // cells have coordinates
+#![allow(clippy::needless_range_loop)] // the indices are cell coordinates
 #![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};

@@ -1,5 +1,6 @@
 //! Compares the step with a brute-force version that keeps every child, and checks that the result
-//! does not depend on threads, SIMD levels, table sizes, shards and machines.
+//! does not depend on the number of threads, the SIMD level, or the number and size of tables,
+//! shards and machines.
 
 #![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
@@ -37,7 +38,7 @@ fn step(step: &Step, frontier: &Frontier) -> Frontier {
         .0
 }
 
-/// Returns the best children, found by merging and sorting all children.
+/// Returns the `width` best children of `from`. Finds them by merging and sorting all children.
 fn brute_force(
     emulator: &Emulator,
     spec: &EvaluatorSpec,
@@ -134,7 +135,8 @@ fn digest_does_not_depend_on_threads_simd_level_or_room() {
     check_digest_independence(Quiescence::First, 300);
 }
 
-/// Returns the number of times that a depth was repeated when the tables had less room.
+/// Checks that the digests do not depend on threads, SIMD levels or the room in the tables. Returns
+/// the number of times that a depth was repeated when the tables had less room.
 fn check_digest_independence(quiescence: Quiescence, width: usize) -> u32 {
     let spec = spec(EvaluatorKind::Knewjade, quiescence);
     let digests = |level: SimdLevel, threads: usize, sigmas: f64| {
@@ -212,7 +214,7 @@ impl ChildSink for Mesh<'_> {
     }
 }
 
-/// Simulated machines in one process, which own shards and send each other children.
+/// Simulated machines in one process, which own shards and send children to each other.
 struct Cluster {
     step: Step,
     layout: ShardLayout,

@@ -157,12 +157,12 @@ fn settings() -> Vec<Setting> {
             ..own()
         },
         Setting {
-            name: "restarts every 4",
+            name: "restart interval of 4",
             restart: 4,
             ..own()
         },
         Setting {
-            name: "restarts every 64",
+            name: "restart interval of 64",
             restart: 64,
             ..own()
         },
@@ -200,7 +200,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => 200_000,
     };
     let nodes = frontier(width)?;
-    println!("{} wells of depth {DEPTH}", nodes.len());
+    println!("{} wells at depth {DEPTH}", nodes.len());
     for setting in settings() {
         measure(&nodes, &setting)?;
     }

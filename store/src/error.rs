@@ -206,7 +206,7 @@ pub(crate) fn hex_of(geometry: Geometry, well: &NodeWell) -> String {
 }
 
 impl StoreError {
-    /// Whether the same operation may succeed later.
+    /// Whether the same operation may succeed if it is retried later.
     pub fn is_transient(&self) -> bool {
         match self {
             StoreError::Io { source, .. } => matches!(

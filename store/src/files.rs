@@ -15,8 +15,9 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
 /// Creates or replaces a file atomically and durably.
 ///
 /// # Errors
-/// Returns [`StoreError::DiskFull`] or [`StoreError::Io`] if the file cannot be written. The
-/// existing file is then unchanged.
+/// Returns [`StoreError::DiskFull`] or [`StoreError::Io`] if the file cannot be written. An
+/// existing file is then unchanged, unless the error occurs while its folder is synced after the
+/// replacement.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".tmp");
@@ -70,8 +71,8 @@ pub fn bytes_below(dir: &Path) -> u64 {
         .sum()
 }
 
-/// Returns the number of bytes that this user can still write to the disk that contains `dir`, or
-/// its nearest existing ancestor.
+/// Returns the number of bytes that this user can still write to the disk that contains `dir`. If
+/// `dir` does not exist, uses its nearest existing ancestor.
 ///
 /// # Errors
 /// Returns [`StoreError::Io`] if the file system does not report its size.
@@ -80,7 +81,8 @@ pub fn free_bytes(dir: &Path) -> Result<u64, StoreError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Returns the size in bytes of the disk that contains `dir`, or its nearest existing ancestor.
+/// Returns the size in bytes of the disk that contains `dir`. If `dir` does not exist, uses its
+/// nearest existing ancestor.
 ///
 /// # Errors
 /// Returns [`StoreError::Io`] if the file system does not report its size.

@@ -2,8 +2,8 @@
 //!
 //! A table does not store the parent of a well, only a one-byte hint: the lowest byte of the
 //! parent's hash. The backward emulator computes the few parents that a well can have, and the
-//! table of the previous depth contains the parents that were in the beam. Each of these parents is
-//! correct: the number of lines cleared up to a well follows from its cells and its depth, so all
+//! table of the previous depth contains the parents that were in the beam. Any of these parents may
+//! be used: the number of lines cleared up to a well follows from its cells and its depth, so all
 //! paths to the well have the same score.
 //!
 //! Across dropped depths, whose tables were deleted, the search follows one chain of ancestors
@@ -22,8 +22,8 @@ pub trait Lookup {
     /// Returns the records of the committed depths, in ascending order and without gaps.
     fn depths(&self) -> &[DepthRecord];
 
-    /// Looks up wells in a depth. Returns a node, or `None` if the depth does not contain the well,
-    /// for each well in order.
+    /// Looks up wells in a depth. Returns one result per well, in the order of `wells`: the node,
+    /// or `None` if the depth does not contain the well.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the run does not have the depth, [`StoreError::Dropped`]
@@ -67,9 +67,9 @@ pub fn path_to<L: Lookup>(
     PathSearch::new(depth, *well).resume(store, backward)
 }
 
-/// A search for the path to a well that keeps its progress if a lookup fails. If tables must be
-/// fetched from elsewhere, the caller fetches the [missing tables](StoreError::MissingTables) and
-/// resumes the search.
+/// A resumable search for the path to a well, which keeps its progress if a lookup fails. If tables
+/// must be fetched from elsewhere, the caller fetches the [missing
+/// tables](StoreError::MissingTables) and resumes the search.
 #[derive(Debug)]
 pub struct PathSearch {
     depth: u32,
@@ -96,7 +96,8 @@ impl PathSearch {
         }
     }
 
-    /// Starts the search, or resumes it after an error. Must not be called again after it succeeds.
+    /// Starts the search, or resumes it after an error. Do not call this again after it has
+    /// succeeded.
     ///
     /// # Errors
     /// Returns [`StoreError::NoWell`] if the depth is kept but does not contain the well,
@@ -189,7 +190,7 @@ fn unpack(store: &impl Lookup, depth: u32, well: &NodeWell) -> Result<Well, Stor
         })
 }
 
-/// The search for an ancestor of a node at the nearest kept depth before the node.
+/// The search for a node's ancestor at the nearest earlier depth whose tables were kept.
 #[derive(Debug)]
 struct BackStep {
     depth: u32,

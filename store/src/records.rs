@@ -132,8 +132,8 @@ impl Records {
         }
     }
 
-    /// Returns the next depth, or `None` if there are no records, in which case the next depth is
-    /// arbitrary.
+    /// Returns the next depth, or `None` if there are no records, in which case the next depth can
+    /// have any number.
     pub(crate) fn next_depth(&self) -> Option<u32> {
         self.list.last().map(|last| last.depth.saturating_add(1))
     }

@@ -1,10 +1,10 @@
 //! Tables of individual shards, which a cluster worker writes, uploads to the object store, and
 //! keeps for lookups.
 //!
-//! There is one table per shard and depth. Its keys and values have the same format as in all
-//! tables (see `table.rs`). The key ranges of the shards of a depth overlap, so RocksDB ingests the
-//! tables into level 0, from which it cannot remove files by key range. With one column family per
-//! depth, a depth can be dropped anyway.
+//! There is one table per shard and depth. The keys and values have the same format as in the
+//! tables of a run (see `table.rs`). The key ranges of the shards of a depth overlap, so RocksDB
+//! ingests the tables into level 0, from which it cannot remove files by key range. With one column
+//! family per depth, a depth can be dropped anyway.
 //!
 //! The authoritative copy of every table is in the object store, so [`ShardTables::create`] may
 //! delete the contents of its folder.
@@ -184,8 +184,8 @@ impl ShardTables {
         Ok(nodes)
     }
 
-    /// Looks up wells in a depth. Returns a node, or `None` if the tables of the depth do not
-    /// contain the well, for each well in order.
+    /// Looks up wells in a depth. Returns one result per well, in the order of `wells`: the node,
+    /// or `None` if the tables of the depth do not contain the well.
     ///
     /// # Errors
     /// Returns the same errors as [`ShardTables::load`].

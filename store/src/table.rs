@@ -34,8 +34,8 @@ const VALUE_LEN: usize = 7;
 pub(crate) const DEPTH_LEN: usize = 4;
 /// Maximum length of a key in bytes.
 const KEY_ROOM: usize = DEPTH_LEN + size_of::<NodeWell>();
-/// Approximate maximum number of wells in a table, which is then about 10 MB. A thread that writes
-/// a table needs 30 bytes of memory per well for the filter.
+/// Approximate maximum number of wells in a table. A table with this number of wells takes about 10
+/// MB. A thread that writes a table needs 30 bytes of memory per well for the filter.
 const MAX_IN_A_TABLE: u64 = 1 << 20;
 /// Minimum number of wells per table when a depth is divided only to use more threads.
 const MIN_IN_A_TABLE: u64 = 1 << 16;
@@ -131,7 +131,8 @@ pub(crate) fn options(cache: &Cache) -> Options {
     table.set_ribbon_filter(10.0);
     table.set_whole_key_filtering(true);
     table.set_block_cache(cache);
-    // Without this, every open table keeps its filter in memory, which takes 1.3 bytes per well.
+    // Without this setting, every open table keeps its filter in memory, which takes 1.3 bytes per
+    // well.
     table.set_cache_index_and_filter_blocks(true);
 
     let mut options = Options::default();
@@ -305,7 +306,7 @@ pub(crate) fn write_one(
     })
 }
 
-/// Deletes all files in the folder for tables that RocksDB has not ingested.
+/// Deletes all files in `folder`, which contains only tables that RocksDB has not ingested.
 pub(crate) fn discard(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;

@@ -322,7 +322,7 @@ fn depths_can_be_removed_and_their_tables_dropped() {
     let emulator = Emulator::new(geometry, Rules::default());
     let mut backward = Backward::new(&emulator);
     let mut children = Children::new();
-    // Two of these depths are kept, and the third was dropped.
+    // The tables of the first two of these depths are kept, and those of the third were dropped.
     for frontier in [&frontiers[40], &frontiers[36], &frontiers[39]] {
         for node in frontier.nodes().step_by(271) {
             let path = path_to(&store, &mut backward, frontier.depth, &node.well).unwrap();

@@ -135,21 +135,21 @@ fn replay_against_another_enemy_is_recognised() {
         (
             "hatetris",
             whole.replay(),
-            "the replay does not fit hatetris: that game is over after 4510 of 6489 keys, with a \
+            "the replay does not fit hatetris: the game is over after 4510 of 6489 keys, with a \
              score of 107; it seems to be a game against mild, with a score of 165 (the games \
              differ from piece 282)",
         ),
         (
             "hatetris",
             cut,
-            "the replay does not fit hatetris: that game is over after 4510 of 6000 keys, with a \
+            "the replay does not fit hatetris: the game is over after 4510 of 6000 keys, with a \
              score of 107; it seems to be a game against mild, with a score of 152 (the games \
              differ from piece 282)",
         ),
         (
             "mild",
             basis.replay(),
-            "the replay does not fit mild: that game is not over after all 4461 keys, with a score \
+            "the replay does not fit mild: the game is not over after all 4461 keys, with a score \
              of 106; it seems to be a game against hatetris, with a score of 107 (the games differ \
              from piece 282)",
         ),

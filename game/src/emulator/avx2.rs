@@ -152,8 +152,8 @@ pub(super) fn list_landings<'a>(job: &Drawing<'_>, list: &'a mut List) -> &'a [u
     for (level, &word) in job.landings[..job.levels].iter().enumerate() {
         let slide = job.first_row(level) * size_of::<u16>();
         // Always writes four entries at a time, because this needs fewer unpredictable branches
-        // than one bit at a time. The next level overwrites excess entries. Those of the last level
-        // are past the end of the returned list.
+        // than writing one at a time. The next level overwrites the excess entries. The excess
+        // entries of the last level are past the end of the returned list.
         let mut left = word;
         let end = count + word.count_ones() as usize;
         loop {

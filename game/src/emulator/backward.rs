@@ -11,7 +11,7 @@ use crate::well::{Geometry, MAX_HEIGHT, Well};
 const ROWS_AROUND: usize = 6;
 
 /// Tables of the cells that block the neighbour of a position. The neighbour is a position one key
-/// away. The cells of the position itself do not block it.
+/// away. The cells of the position itself do not block the neighbour.
 struct Neighbour {
     /// Positions whose neighbour is outside the walls.
     outside: Seven,
@@ -29,7 +29,7 @@ pub(crate) struct Tables {
     below: Neighbour,
     /// The neighbours from which the keys D, L, R and U lead to the position.
     before: [Neighbour; 4],
-    /// Positions with a cell in each row, indexed by row of the box.
+    /// Positions that have a cell in a given row of the box, indexed by this row.
     touches: [Seven; 4],
 }
 
@@ -208,7 +208,7 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
             // the highest restored row.
             let highest = (32 - more.leading_zeros()) as usize;
             for below in 0..=3 - highest {
-                // The lowest restored row is row 3 - below of the box.
+                // The lowest restored row is row `3 - below` of the box.
                 let mut touches = [Seven([u64::MAX; 8]); 4];
                 touches[0] = search.back.touches[3 - below];
                 for k in 0..3 {
@@ -328,8 +328,8 @@ fn remove(
 }
 
 /// Whether both O and I, the pieces that fit the fewest gaps, may be able to clear `lines` lines at
-/// once. May return true although one of them cannot. A piece that fills the last gap of a row must
-/// enter the gap from above.
+/// once. The check is approximate: it may return true even if one of them cannot. A piece that
+/// fills the last gap of a row must enter the gap from above.
 #[inline(always)]
 fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> bool {
     let mut empty = [full_row; MAX_HEIGHT + 2];

@@ -3,7 +3,7 @@
 use crate::well::Well;
 
 /// Upper bound on the number of children of a well. Each level has at most 60 positions, and a
-/// piece in a given column and orientation can rest on at most every other one of the 20 levels.
+/// piece in a given column and orientation can rest on at most every second of the 20 levels.
 pub(crate) const CAPACITY: usize = 640;
 
 /// A reusable buffer for the distinct live children of a well (those in which the game is not

@@ -9,13 +9,14 @@
 //! in a position that is reachable at its level and blocked one level down. Such a position is a
 //! *landing*.
 //!
-//! **Choice of the piece.** The enemy gives the piece whose best lock results in the highest stack.
-//! A stack in a game has no empty row. So its height after a lock is the height of the stack or of
+//! **Choice of the piece.** The player's best lock of a piece is the one that leaves the lowest
+//! stack. The enemy gives the *worst* piece, the one whose best lock leaves the highest stack. A
+//! stack in a game has no empty row. So its height after a lock is the height of the stack or of
 //! the top of the piece, whichever is greater, minus the number of lines cleared. At level `d`, the
-//! top of the piece is `4 - d - top` rows above the stack, where `top` is the topmost row of the box
-//! that contains a cell. From levels 1 to 4, [`first_levels`] finds the pieces that can keep the
-//! stack within `stack + 1` rows and those that can keep it within `stack` rows. The worst piece is
-//! then:
+//! top of the piece is `4 - d - top` rows above the stack, where `top` is the topmost row of the
+//! box that contains a cell. From levels 1 to 4, [`first_levels`] finds the pieces that can keep
+//! the stack within `stack + 1` rows and those that can keep it within `stack` rows. The worst
+//! piece is then:
 //!
 //! 1. if there is one, the first piece that cannot stay within `stack + 1` rows;
 //! 2. otherwise, if there is one, the first piece that cannot stay within `stack` rows;
@@ -415,7 +416,8 @@ fn best_drop(tables: &Tables, rows: &Rows, piece: usize) -> i32 {
     best
 }
 
-/// The best rating of each piece (see [`crate::Board::rating`]).
+/// Returns the highest rating that the player can reach with each piece (see
+/// [`crate::Board::rating`]), or `None` if the fast emulator does not support the well.
 pub(super) fn ratings<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<[u8; 7]> {
     let rows = Rows::new(simd, tables, well)?;
     let depth = tables.geometry.depth() as i32;
@@ -512,7 +514,7 @@ fn draw<S: Simd>(
     }
 }
 
-// The functions below return `None` or `false` for wells that the fast emulator does not cover.
+// The functions below return `None` or `false` for wells that the fast emulator does not support.
 
 #[inline(always)]
 pub(super) fn piece<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Piece> {
@@ -561,7 +563,8 @@ pub(super) fn clears<S: Simd>(
 ) -> Option<super::Clears> {
     let rows = Rows::new(simd, tables, well)?;
     let stack = rows.stack;
-    // The index of the run that completes each row of the stack. Only reachable rows matter.
+    // The index of the run that completes each row of the stack. Rows below `lowest` are skipped
+    // because no piece reaches them.
     let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
     let mut deepest = stack;
     for row in (lowest..stack).rev() {

@@ -1,10 +1,10 @@
-//! The forward emulator, which finds the piece that HATETRIS Mild gives in a well and the children
-//! of the well.
+//! The forward emulator. For a given well, it finds the piece that HATETRIS Mild gives and the
+//! wells that the player can produce with this piece (the children).
 //!
 //! The fast algorithm is in `core`. It is compiled once per SIMD level, and the level is chosen at
-//! run time. It covers widths 5 to 15, and wells that have no empty row below their top, which is
-//! true of all wells that occur in a game. The slow [oracle](crate::reference) handles all other
-//! wells.
+//! run time. It supports widths 5 to 15 and wells that have no empty row below their top. All wells
+//! that occur in a game satisfy the second condition. The slow [oracle](crate::reference) handles
+//! all other wells.
 
 pub(crate) mod backward;
 mod children;
@@ -77,7 +77,7 @@ impl fmt::Display for SimdLevel {
     }
 }
 
-/// A level with a proof that the processor supports it.
+/// A SIMD level that the processor is known to support.
 #[derive(Clone, Copy, Debug)]
 enum Backend {
     Portable(Portable),
@@ -118,7 +118,8 @@ impl Backend {
     }
 }
 
-/// Calls a function that is generic over `Simd`, compiled for the backend's instruction set.
+/// Calls a function that is generic over `Simd`, in a version compiled for the backend's
+/// instruction set.
 macro_rules! with_backend {
     ($backend:expr, $function:ident($($name:ident: $type:ty),*) -> $result:ty) => {
         match $backend {
@@ -180,7 +181,7 @@ impl Clears {
     }
 
     /// The first piece that cannot clear two or more lines at once, or `None` if this piece cannot
-    /// clear a line. The result is S or `None` in nearly all wells.
+    /// clear any line. The result is S or `None` in nearly all wells.
     #[inline]
     pub fn first(self) -> Option<Piece> {
         let first = self.several.trailing_ones() as usize;
@@ -190,8 +191,8 @@ impl Clears {
 
 /// A request for the wells that result when one of the pieces in [`Clears`] clears lines.
 pub struct Follow<'a> {
-    /// Chooses the piece: one that can clear a line but cannot clear two or more at once, or
-    /// `None`.
+    /// Chooses the piece, or returns `None` for no piece. Callers pass [`Clears::single`] or
+    /// [`Clears::first`], whose results can clear one line but never two or more at once.
     pub choose: fn(Clears) -> Option<Piece>,
     /// Receives the wells. Unchanged if no piece is chosen.
     pub children: &'a mut Children,
@@ -258,9 +259,9 @@ impl Emulator {
         self.tables.as_deref()
     }
 
-    /// Returns the piece that HATETRIS Mild gives: the piece whose best lock (the one with the
-    /// lowest resulting stack) still has the highest stack. Ties go to the first piece in the order
-    /// S Z O I L J T.
+    /// Returns the piece that HATETRIS Mild gives. The player's best lock of a piece is the one
+    /// that leaves the lowest stack. Mild gives the piece whose best lock leaves the highest stack.
+    /// Ties go to the first piece in the order S Z O I L J T.
     #[inline]
     pub fn piece(&self, well: &Well) -> Piece {
         let fast = self.tables.as_deref().and_then(|tables| {
@@ -269,8 +270,8 @@ impl Emulator {
         fast.unwrap_or_else(|| self.reference.piece(well))
     }
 
-    /// Returns the piece that HATETRIS Mild gives, and writes the wells that it can produce to
-    /// `out`.
+    /// Returns the piece that HATETRIS Mild gives, and writes the wells that this piece can produce
+    /// to `out`.
     #[inline]
     pub fn expand(&self, well: &Well, out: &mut Children) -> Piece {
         let fast = self.tables.as_deref().and_then(|tables| {
@@ -289,7 +290,7 @@ impl Emulator {
         piece
     }
 
-    /// Writes the wells that `piece` can produce to `out`.
+    /// Writes all wells that placing `piece` in `well` can produce to `out`.
     #[inline]
     pub fn children(&self, well: &Well, piece: Piece, out: &mut Children) {
         let fast = self.tables.as_deref().is_some_and(|tables| {
@@ -308,9 +309,9 @@ impl Emulator {
 
     /// Returns the pieces that can clear lines.
     ///
-    /// `lowest` is a row (0 is the bottom row) below which no piece can reach a cell. 0 is
-    /// always correct; a greater value saves time. If `follow` is given and its `choose` returns a
-    /// piece, the distinct wells that result from the line-clearing locks of that piece replace the
+    /// `lowest` is a row (0 is the bottom row) below which no piece can reach a cell. 0 is always
+    /// correct. A greater value saves time. If `follow` is given and its `choose` returns a piece,
+    /// the distinct wells that result from the line-clearing locks of that piece replace the
     /// contents of `follow.children`.
     #[inline]
     pub fn clears(&self, well: &Well, lowest: usize, mut follow: Option<Follow<'_>>) -> Clears {
@@ -352,10 +353,10 @@ impl Emulator {
         clears
     }
 
-    /// Returns the best rating of each piece, in the order of [`Piece::ALL`]. The rating of a lock
-    /// is the row of the topmost filled cell after the lock, counted from the top of the board, or
-    /// the number of rows if the board is empty. The enemy gives the piece with the lowest best
-    /// rating.
+    /// Returns the highest rating that the player can reach with each piece, in the order of
+    /// [`Piece::ALL`]. The rating of a lock is the row of the topmost filled cell after the lock,
+    /// counted from the top of the board, or the number of rows if the board is empty. Mild gives
+    /// the piece for which this highest rating is lowest.
     pub fn ratings(&self, well: &Well) -> [u8; 7] {
         let fast = self
             .tables
@@ -376,8 +377,9 @@ impl Emulator {
             || well.stack_height() + 4 <= self.geometry.height()
     }
 
-    /// Appends candidates for parents of a well (see [`crate::Backward`]). If `worst_piece` is set,
-    /// skips some candidates in which another piece is worse than the candidate's piece.
+    /// Appends candidate parents of `well` to `out` (see [`crate::Backward`]). Set `worst_piece` if
+    /// the enemy gives the piece that is worst for the player. The search then omits some
+    /// candidates in which another piece would be worse.
     pub(crate) fn collect_parents(
         &self,
         back: &backward::Tables,
@@ -416,8 +418,8 @@ impl Emulator {
         out.can_die = outcome.can_die;
     }
 
-    /// Removes children in which the game is over. If lines clear above the bar, the game-over test
-    /// follows the clear.
+    /// Removes children in which the game is over. This is needed only if lines clear above the
+    /// bar, because the game-over test then follows the clear.
     #[inline(always)]
     fn judge_above_bar(&self, well: &Well, out: &mut Children) {
         let height = self.geometry.height();

@@ -1,5 +1,5 @@
 //! Test data: wells from the vector files and wells from generated games.
-#![allow(dead_code)] // each test file uses only a part of this
+#![allow(dead_code)] // each test file uses only a part of this module
 #![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 
 use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well};
@@ -111,7 +111,7 @@ pub(crate) fn greedy_wells(emulator: &Emulator, count: usize, width: usize) -> V
     wells
 }
 
-/// Returns the cost of a well from its holes and its height. A lower cost is better.
+/// Returns the cost of a well, which increases with its holes and its stack height.
 fn cost(well: &Well) -> u32 {
     let (mut above, mut holes) = (0u16, 0);
     for &row in well.rows().iter().rev() {

@@ -37,7 +37,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use thiserror::Error;
 
-/// Maximum number of cells in a well. Trees of larger wells are far beyond any machine.
+/// Maximum number of cells in a well. The game trees of larger wells are far too large for any
+/// machine.
 pub const MAX_CELLS: usize = 128;
 /// Minimum memory limit in bytes. With less memory, buffers are too small to be useful.
 pub const MIN_MEMORY: u64 = 64 << 20;
@@ -206,7 +207,7 @@ struct BestWell<K> {
 }
 
 impl<K: WellKey> BestWell<K> {
-    /// Greater than any well.
+    /// A value that is greater than that of any well.
     const NONE: BestWell<K> = BestWell {
         cells: u32::MAX,
         key: K::ZERO,
@@ -267,7 +268,7 @@ impl Search<'_> {
         }];
         on_level(0, 1);
         // The piece that Burgiel gives depends on whether the number of pieces is odd, so two
-        // levels are equal only if they also agree in this.
+        // levels are equal only if both numbers of pieces are odd or both are even.
         let mut seen: HashMap<(u64, u64, bool), usize> = HashMap::new();
         let is_odd = |level: usize| self.game.enemy == Enemy::Burgiel && level % 2 == 1;
         while let Some(last) = levels.last() {
@@ -304,7 +305,7 @@ impl Search<'_> {
         })
     }
 
-    /// Returns a function that converts I/O errors of scratch files.
+    /// Returns a function that converts an I/O error of a scratch file into a [`SolveError`].
     fn scratch_error(&self) -> impl Fn(io::Error) -> SolveError + '_ {
         |source| match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => SolveError::Full {
@@ -339,8 +340,9 @@ impl Search<'_> {
         // buffer itself, so a buffer takes half of this share.
         let room = self.buffer_bytes / 2 / size_of::<K>() as u64;
         let room = usize::try_from(room).unwrap_or(usize::MAX);
-        // Children differ from their parents mostly in the upper rows, which are the lowest bits.
-        // So ranges that divide the parents evenly also divide the children approximately evenly.
+        // Children differ from their parents mostly in the upper rows, which are in the lowest bits
+        // of a key. So ranges that divide the parents evenly also divide the children approximately
+        // evenly.
         let starts = range_starts(level, 8 * threads);
         let runs: Mutex<Vec<Vec<Section<K>>>> = Mutex::new(Vec::new());
         let blocks = level.blocks();

@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = if cfg!(test) { 8 << 10 } else { 4 << 20 };
 const FILE_BYTES: u64 = if cfg!(test) { 100_000 } else { 1 << 30 };
 
 /// The storage of sections: memory up to a limit, then scratch files. The files have no names, so
-/// the system deletes them however the process ends.
+/// the system deletes them even if the process crashes.
 pub(super) struct ScratchStore {
     folder: PathBuf,
     limit: u64,

@@ -80,7 +80,7 @@ impl Candidates {
         }
     }
 
-    /// Returns the rank below which no child in a shard survives. It never decreases.
+    /// Returns a rank below which no child of the shard survives. It never decreases.
     pub fn floor(&self, shard: usize) -> u64 {
         let tables = self.layout.tables_per_shard();
         let floors = &self.floors[shard * tables..(shard + 1) * tables];
@@ -248,7 +248,7 @@ struct Table {
     room: usize,
     /// Number of wells at which the table is full.
     limit: usize,
-    /// The table rejects children with a lower rank.
+    /// The lowest rank that the table accepts.
     floor: u64,
 }
 

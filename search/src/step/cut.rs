@@ -1,4 +1,4 @@
-//! The search for the cut, which is the rank of the last child that survives, by counting.
+//! Finds the *cut*, the lowest rank with which a child survives, by counting.
 //!
 //! A rank (a score with its tie-break) has four digits of 16 bits. In the first round, each machine
 //! counts its children by the first digit. The sum of all counts determines the first digit of the
@@ -54,7 +54,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Returns the score of the last child that survives, or the minimum score if all children
+    /// Returns the score of the lowest-ranked survivor, or the minimum score if all children
     /// survive.
     pub fn score(&self) -> i32 {
         score_of(self.rank)
@@ -64,13 +64,13 @@ impl Cut {
 /// The survivors among the children with the rank of the cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Ties {
-    /// All of these children. Nearly always there is only one.
+    /// All of these children survive. There is nearly always only one.
     #[default]
     All,
-    /// The given number of these children, the first in the order of packed wells. To identify the
-    /// survivors, the caller must collect all children with this rank.
+    /// Only the given number of these children survive: the first in the order of packed wells. To
+    /// identify the survivors, the caller must collect all children with this rank.
     First(u64),
-    /// The listed children. The list is in ascending order.
+    /// Only the listed children survive. The list is in ascending order.
     Listed(Vec<NodeWell>),
 }
 
@@ -87,7 +87,8 @@ pub struct CutSearch {
 }
 
 impl CutSearch {
-    /// Starts the search for the cut with which exactly `width` children survive.
+    /// Starts the search for the cut with which exactly `width` children survive, or all children
+    /// if there are fewer.
     pub fn new(width: usize) -> CutSearch {
         CutSearch {
             known: 0,

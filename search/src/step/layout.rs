@@ -6,7 +6,7 @@ use crate::node::NodeWell;
 pub const TABLE_WELLS: usize = 16_384;
 /// Maximum number of shards of a frontier.
 pub const MAX_SHARDS: usize = 4096;
-/// Minimum default number of shards in a cluster, which is enough for some tens of workers.
+/// Minimum default number of shards in a cluster, which is enough for several dozen workers.
 pub const MIN_SHARDS: usize = 64;
 /// Maximum number of wells per shard when the default number of shards is used, unless the width
 /// would require more than [`MAX_SHARDS`] shards.
@@ -27,8 +27,8 @@ impl ShardLayout {
     /// [`MAX_SHARDS`].
     pub fn new(width: usize, shards: usize) -> ShardLayout {
         let (width, shards) = (width.max(1), shards.clamp(1, MAX_SHARDS));
-        // At least 16 tables in total if there is more than one shard, so that threads rarely wait
-        // for each other.
+        // Use at least 16 tables in total if there is more than one shard, so that threads rarely
+        // wait for each other.
         let least = if shards == 1 {
             1
         } else {

@@ -144,7 +144,7 @@ pub struct Step {
     sigmas: f64,
 }
 
-/// Room of a table in addition to its share of the width at the first attempt at a depth, in
+/// Room of a table in addition to its share of the width in the first attempt at a depth, in
 /// standard deviations of the share.
 pub const DEFAULT_SIGMAS: f64 = 8.0;
 

@@ -1,4 +1,4 @@
-//! Commits of depths, and the removal of depths and their tables.
+//! Commits depths, and removes depths and their tables.
 
 use super::{RunStore, TABLES, open_db};
 use crate::error::StoreError;
@@ -8,8 +8,9 @@ use hatebeam_search::{DepthRecord, Digest, Node};
 use rocksdb::{IngestExternalFileOptions, LiveFile};
 
 impl RunStore {
-    /// Commits the next depth. The first depth of a run is arbitrary. Each shard must be sorted by
-    /// well. The key ranges of different shards may overlap. Uses up to `threads` threads.
+    /// Commits the next depth. The first depth of a run can have any number. Each shard must be
+    /// sorted by well. The key ranges of different shards may overlap. Uses up to `threads`
+    /// threads.
     ///
     /// After an error, nothing is committed and the store remains usable.
     ///
@@ -76,8 +77,7 @@ impl RunStore {
         self.write_and_ingest(record, digest, shards, threads)
     }
 
-    /// Writes and commits a depth. After an error, deletes all files in the folder for tables being
-    /// written.
+    /// Writes and commits a depth. After an error, deletes all files in the folder `tables/`.
     fn write_and_ingest(
         &mut self,
         record: DepthRecord,
@@ -207,7 +207,8 @@ impl RunStore {
         }
     }
 
-    /// Removes all depths and the result of the run. The next committed depth is arbitrary.
+    /// Removes all depths and the result of the run. The next depth to be committed can have any
+    /// number.
     ///
     /// # Errors
     /// Returns the same errors as [`RunStore::truncate`].

@@ -64,8 +64,8 @@ impl std::fmt::Debug for RunStore {
 }
 
 impl RunStore {
-    /// Creates a run and opens it for writing. The folder must be empty or not exist. Files left by
-    /// an interrupted call of this function are removed.
+    /// Creates a run and opens it for writing. The folder must be empty or must not exist. Files
+    /// left by an interrupted call of this function are removed.
     ///
     /// # Errors
     /// Returns [`StoreError::Exists`] if the folder is not empty, [`StoreError::InUse`] if another

@@ -9,8 +9,8 @@ use hatebeam_search::{DepthRecord, Digest, Node, NodeWell};
 use rocksdb::{Cache, DB, ReadOptions};
 use std::path::PathBuf;
 
-/// Maximum number of nodes for which memory is reserved in advance, regardless of the count in a
-/// record.
+/// Maximum number of nodes for which [`RunStore::load`] reserves memory in advance, because the
+/// count in a record may be damaged.
 const MAX_RESERVED: u64 = 1 << 28;
 
 impl RunStore {
@@ -18,7 +18,7 @@ impl RunStore {
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::Dropped`] if
-    /// its tables were deleted, or an error of RocksDB.
+    /// its tables were deleted, or [`StoreError::Db`] if RocksDB fails.
     pub fn tables(&self, depth: u32) -> Result<Vec<PathBuf>, StoreError> {
         self.kept(depth)?;
         let dir = self.db_dir();
@@ -100,7 +100,8 @@ impl RunStore {
     /// Returns the damaged depths with their errors.
     pub fn verify(&self) -> Vec<(u32, StoreError)> {
         let kept = || self.depths().iter().filter(|record| record.kept);
-        // Open a second instance of RocksDB, so that nothing is read from its cache.
+        // Open a second instance of RocksDB, because the first one may read from its cache instead
+        // of from disk.
         let options = table::options(&Cache::new_lru_cache(1 << 20));
         match open_db_read_only(&options, &self.dir) {
             Ok(db) => kept()
