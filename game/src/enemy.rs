@@ -25,10 +25,11 @@ use thiserror::Error;
 /// The algorithm that chooses the pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Enemy {
-    /// HATETRIS with its loop rule, the enemy of the record games.
+    /// HATETRIS with its loop rule, the enemy in games that count as score records.
     #[default]
     Hatetris,
-    /// HATETRIS without the loop rule: gives the piece whose best lock is the worst for the player.
+    /// HATETRIS without the loop rule: gives the piece that leaves the highest stack if the player
+    /// locks it in the best position.
     Mild,
     /// LOVETRIS: always gives `I`.
     Lovetris,

@@ -42,8 +42,8 @@ const WORDS: usize = 4 * (MAX_DEPTH + 1);
 /// 5`.
 type Place = u16;
 
-/// Finds the keys that lead from a well to a child. Reuse a `PathFinder`: its calls allocate only
-/// the result.
+/// Finds the keys that lead from a well to a child. Reuse it for many wells, because only its
+/// creation allocates buffers.
 #[derive(Clone, Debug)]
 pub struct PathFinder {
     geometry: Geometry,

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// One of the seven pieces. The discriminant is the index in the enemy's order of preference (`S Z
-/// O I L J T`), which breaks ties between pieces that are equally bad for the player.
+/// One of the seven pieces. The discriminant is the index in the enemy's order of preference. The
+/// order breaks ties between pieces that are equally bad for the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Piece {

@@ -2,7 +2,7 @@
 //!
 //! It follows the wording of the rules and takes tens of microseconds per well. All fast code in
 //! this crate is tested against it. The fast [`Emulator`](crate::Emulator) also uses it for the few
-//! wells that its shortcuts do not cover.
+//! wells that its shortcuts do not support.
 
 use crate::piece::Piece;
 use crate::rules::{Board, Key, Lock, Placement, Position, Rules};
@@ -81,19 +81,19 @@ impl Reference {
         outcome
     }
 
-    /// Returns the best rating of any lock of `piece` (see [`Board::rating`]).
+    /// Returns the highest rating that the player can reach with `piece` (see [`Board::rating`]).
     pub fn rating(&self, well: &Well, piece: Piece) -> u8 {
         let mut best = 0;
         self.for_each_lock(well, piece, |_, lock| best = best.max(lock.board.rating()));
         best
     }
 
-    /// Returns the piece that HATETRIS Mild gives: the one with the lowest best rating, or the
-    /// first of several in the order of preference.
+    /// Returns the piece that HATETRIS Mild gives: the one with the lowest [`Reference::rating`].
+    /// If there are several, returns the first in the order of preference.
     pub fn piece(&self, well: &Well) -> Piece {
         Piece::ALL
             .into_iter()
-            .min_by_key(|&piece| self.rating(well, piece)) // the first of several minima
+            .min_by_key(|&piece| self.rating(well, piece)) // returns the first of several minima
             .expect("there are seven pieces")
     }
 

@@ -19,10 +19,10 @@
 //! **Detection** works as in the game. White space around the text (but not inside it) is ignored,
 //! and the first encoding in the order of the table that can decode the text is used. There is one
 //! difference: this module rejects raw and hex replays in lower case. The game decodes most of
-//! these as Base2048, which contains all ASCII letters, and plays nonsense. Some short texts of
-//! ASCII letters remain ambiguous: `URUR` in hex is `DD`, which is also valid raw text, and `L` in
-//! Base2048 is `F`, which is also valid hex. No replay of a whole game is ambiguous. If the
-//! encoding is known, use [`Encoding::decode`].
+//! these as Base2048, which contains all ASCII letters, and plays meaningless keys. Some short
+//! texts of ASCII letters remain ambiguous: `URUR` in hex is `DD`, which is also valid raw text,
+//! and `L` in Base2048 is `F`, which is also valid hex. No replay of a whole game is ambiguous. If
+//! the encoding is known, use [`Encoding::decode`].
 //!
 //! The tests decode public games in every encoding and round-trip arbitrary keys.
 
@@ -54,8 +54,8 @@ pub struct UnknownEncoding(pub String);
 /// Error in the text of a replay. Positions are 1-based and count all characters of the given text,
 /// including white space.
 ///
-/// A truncated replay is a valid shorter replay. It is an error only if its last character is not
-/// valid in the last position.
+/// A truncated replay is usually a valid, shorter replay. It causes an error only if its last
+/// character is not valid in the last position.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReplayError {
     /// The text contains no keys.

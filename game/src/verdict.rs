@@ -1,4 +1,4 @@
-//! Plausibility check of a replay as a game against a given enemy.
+//! Checks whether a replay is plausible as a game against a given enemy.
 
 use crate::game::{Record, better_enemy};
 use crate::rules::{Key, Rules};

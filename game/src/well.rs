@@ -203,7 +203,7 @@ impl Well {
     pub fn check(&self, geometry: Geometry) -> Result<(), WellError> {
         let height = geometry.height();
         if let Some(index) = self.rows[height..].iter().rposition(|&row| row != 0) {
-            // A cell more than four rows above the bar is reported in the top row.
+            // A cell more than four rows above the bar is reported as if it were in the top row.
             let above = (index + 1).min(ROWS_ABOVE_BAR);
             return Err(WellError::AboveBar {
                 row: ROWS_ABOVE_BAR + 1 - above,

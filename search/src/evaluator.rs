@@ -111,11 +111,12 @@ impl EvaluatorKind {
 }
 
 /// The quiescence search, which also scores the wells that consecutive line-clearing pieces can
-/// reach from a child. The score of the child is then the highest of these scores and its own.
+/// reach from a child. The final score of the child is the highest of its own score and these
+/// scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quiescence {
-    /// Does not search: each child has its own score.
+    /// No search: each child keeps its own score.
     Off,
     /// Clears lines with the piece that [`Clears::single`] returns, even if the enemy gives another
     /// one. This is too optimistic, because the enemy gives such a piece only if it has no
@@ -125,8 +126,8 @@ pub enum Quiescence {
     /// so that the enemy cannot prevent a clear.
     Forced,
     /// Clears lines with the piece that [`Clears::first`] returns, which is S in nearly all wells.
-    /// HATETRIS gives S more than half of the time. The published record searches used this
-    /// setting.
+    /// HATETRIS gives S more than half of the time. The published searches that set score records
+    /// used this setting.
     First,
 }
 

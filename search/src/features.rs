@@ -88,7 +88,8 @@ fn compiled(
     }
     match level {
         SimdLevel::Portable => count_lanes(rows, geometry, out, open),
-        // SAFETY: the processor supports the level of an emulator, which `Evaluator::new` asserts.
+        // SAFETY: the processor supports the level. `Evaluator::new` asserts this, and callers of
+        // `count` guarantee it.
         SimdLevel::Avx2 => unsafe { avx2(rows, geometry, out, open) },
         // SAFETY: as above.
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(rows, geometry, out, open) },
@@ -120,8 +121,8 @@ macro_rules! lanes {
     }};
 }
 
-/// Extends `seed`, a subset of `empty`, to the entire horizontal runs of `empty` that contain its
-/// cells.
+/// Extends `seed`, a subset of `empty`, to the entire horizontal runs of `empty` that contain cells
+/// of `seed`.
 #[inline(always)]
 fn fill(seed: &Lane, empty: &Lane) -> Lane {
     lanes!(seed, empty => {
@@ -215,7 +216,8 @@ fn count_lanes(rows: &Rows, geometry: Geometry, out: &mut [Features; LANES], ope
             let (total, count) = (&totals[kind], &counts[kind]);
             let sum = lanes!(total, count => total + count);
             let kept = &surface[kind];
-            // Keep the sum at the lowest row with an open cell found so far.
+            // Save the sum at every row with an open cell, so that the last saved sum covers all
+            // rows down to the lowest open cell.
             surface[kind] = lanes!(kept, sum, is_open => (kept & !is_open) | (sum & is_open));
             totals[kind] = sum;
         }

@@ -160,7 +160,7 @@ fn levels_match_brute_force() {
 }
 
 #[test]
-fn solution_does_not_depend_on_threads_and_memory() {
+fn solution_does_not_depend_on_threads_or_memory() {
     let game = game(10, 5);
     let expected = solved(game);
     for threads in [1, 8] {

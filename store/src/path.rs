@@ -101,8 +101,8 @@ impl PathSearch {
     ///
     /// # Errors
     /// Returns [`StoreError::NoWell`] if the depth is kept but does not contain the well,
-    /// [`StoreError::NoParent`] or [`StoreError::TooMany`] if no path is found, or an error of
-    /// [`Lookup::multi_get`].
+    /// [`StoreError::NoParent`] or [`StoreError::TooMany`] if no path is found, or an error that
+    /// [`Lookup::multi_get`] returned.
     pub fn resume<L: Lookup>(
         &mut self,
         store: &L,

@@ -179,7 +179,7 @@ pub(super) struct Search<'a> {
     pub(super) worst_piece: bool,
 }
 
-/// Appends all candidates for parents of a well. A candidate may be appended twice.
+/// Appends all candidate parents of the well. A candidate may be appended twice.
 #[inline(always)]
 pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Parent>) {
     let Search { forward, well, .. } = *search;

@@ -9,14 +9,14 @@
 //! in a position that is reachable at its level and blocked one level down. Such a position is a
 //! *landing*.
 //!
-//! **Choice of the piece.** The player's best lock of a piece is the one that leaves the lowest
-//! stack. The enemy gives the *worst* piece, the one whose best lock leaves the highest stack. A
-//! stack in a game has no empty row. So its height after a lock is the height of the stack or of
-//! the top of the piece, whichever is greater, minus the number of lines cleared. At level `d`, the
-//! top of the piece is `4 - d - top` rows above the stack, where `top` is the topmost row of the
-//! box that contains a cell. From levels 1 to 4, [`first_levels`] finds the pieces that can keep
-//! the stack within `stack + 1` rows and those that can keep it within `stack` rows. The worst
-//! piece is then:
+//! **Choice of the piece.** The best position in which the player can lock a piece is the one that
+//! leaves the lowest stack. The enemy gives the *worst* piece, the one whose best position leaves
+//! the highest stack. A stack in a game has no empty row. So its height after a lock is the height
+//! of the stack or of the top of the piece, whichever is greater, minus the number of lines
+//! cleared. At level `d`, the top of the piece is `4 - d - top` rows above the stack, where `top`
+//! is the topmost row of the box that contains a cell. From levels 1 to 4, [`first_levels`] finds
+//! the pieces that can keep the stack within `stack + 1` rows and those that can keep it within
+//! `stack` rows. The worst piece is then:
 //!
 //! 1. if there is one, the first piece that cannot stay within `stack + 1` rows;
 //! 2. otherwise, if there is one, the first piece that cannot stay within `stack` rows;
@@ -71,8 +71,8 @@ impl Rows {
 // below that handles `Words` uses neither closures nor iterator adaptors (measured: three times
 // slower).
 
-/// Positions of all pieces that the filled cells of `row` block if it coincides with row `y` of the
-/// box. For `y` = 0, positions that the walls block are included.
+/// Returns the positions of all pieces that are blocked by the filled cells of `row` if that row
+/// coincides with row `y` of the box. If `y` is 0, positions blocked by the walls are included.
 #[inline(always)]
 pub(super) fn blocked_by<S: Simd>(simd: S, tables: &Tables, row: u16, y: usize) -> S::Words {
     let (low, high) = tables.split(row);
@@ -82,7 +82,7 @@ pub(super) fn blocked_by<S: Simd>(simd: S, tables: &Tables, row: u16, y: usize) 
     )
 }
 
-/// Positions of all pieces that filled cells or the walls block at `level`.
+/// Returns the positions of all pieces that are blocked at `level` by filled cells or by the walls.
 #[inline(always)]
 fn blocked<S: Simd>(simd: S, tables: &Tables, rows: &Rows, level: usize) -> S::Words {
     let upper = simd.or(
@@ -296,8 +296,8 @@ impl Landings {
         landings
     }
 
-    /// Extracts the landings of one piece from `words`, which contains those of all pieces by
-    /// level.
+    /// Extracts the landings of one piece from `words`, which contains the landings of all pieces,
+    /// indexed by level.
     #[inline(always)]
     fn of_piece(words: &[Seven], piece: usize, stack: usize) -> Landings {
         let mut landings = Landings {
@@ -437,7 +437,7 @@ fn least_drop(tables: &Tables, rows: &Rows) -> usize {
             (worst, least) = (piece, drop);
         }
         if least <= 1 {
-            break; // the minimum, because every piece lowers the stack
+            break; // no later piece can be worse, because every piece lowers the stack
         }
     }
     worst
@@ -479,7 +479,7 @@ fn choose<S: Simd, const LANDINGS: bool>(
     )
 }
 
-/// Draws the children of `piece` from its landings.
+/// Generates the children of `piece` from its landings.
 #[inline(always)]
 fn draw<S: Simd>(
     simd: S,

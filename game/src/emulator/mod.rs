@@ -166,9 +166,9 @@ macro_rules! with_backend {
 /// with S in bit 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clears {
-    /// Pieces with a reachable lock that clears a line.
+    /// Pieces that the player can lock in a position that clears a line.
     pub pieces: u8,
-    /// Pieces with a reachable lock that clears two or more lines.
+    /// Pieces that the player can lock in a position that clears two or more lines.
     pub several: u8,
 }
 
@@ -215,7 +215,7 @@ impl Follow<'_> {
 pub struct Emulator {
     reference: Reference,
     backend: Backend,
-    /// `None` for a width that the fast algorithm does not cover.
+    /// `None` for a width that the fast algorithm does not support.
     tables: Option<Arc<Tables>>,
     rules: Rules,
     geometry: Geometry,
@@ -259,9 +259,9 @@ impl Emulator {
         self.tables.as_deref()
     }
 
-    /// Returns the piece that HATETRIS Mild gives. The player's best lock of a piece is the one
-    /// that leaves the lowest stack. Mild gives the piece whose best lock leaves the highest stack.
-    /// Ties go to the first piece in the order S Z O I L J T.
+    /// Returns the piece that HATETRIS Mild gives. The best position in which the player can lock a
+    /// piece is the one that leaves the lowest stack. Mild gives the piece whose best position
+    /// leaves the highest stack. Ties go to the first piece in the order S Z O I L J T.
     #[inline]
     pub fn piece(&self, well: &Well) -> Piece {
         let fast = self.tables.as_deref().and_then(|tables| {
@@ -369,8 +369,8 @@ impl Emulator {
         &self.reference
     }
 
-    /// Whether [`Emulator::collect_parents`] covers this well: the well must fit into sixteen rows
-    /// even after all rows that may have been cleared are restored.
+    /// Whether [`Emulator::collect_parents`] supports this well. The well must fit into sixteen
+    /// rows even after all rows that may have been cleared are restored.
     pub(crate) fn handles_parents_of(&self, well: &Well) -> bool {
         !self.rules.clear_above_bar
             || self.geometry.height() + ROWS_ABOVE_BAR <= MAX_HEIGHT

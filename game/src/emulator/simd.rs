@@ -7,7 +7,7 @@ use crate::well::{MAX_HEIGHT, Well};
 /// Landings (resting positions of a piece), one word per level. See [`super::core`].
 pub(crate) type Levels = [u64; 24];
 
-/// Operations on seven words at a time, and the drawing of children.
+/// Operations on seven words at a time, and the generation of children.
 ///
 /// A value of an implementing type proves that the processor supports the instructions.
 pub(crate) trait Simd: Copy {
@@ -23,7 +23,7 @@ pub(crate) trait Simd: Copy {
     fn and(self, a: Self::Words, b: Self::Words) -> Self::Words;
     /// Computes `!a & b`.
     fn and_not(self, a: Self::Words, b: Self::Words) -> Self::Words;
-    /// Adds the positions that one press of L, R or U reaches, including blocked ones.
+    /// Adds the positions to which one press of L, R or U leads, even if they are blocked.
     fn spread(self, words: Self::Words) -> Self::Words;
     fn equal(self, a: Self::Words, b: Self::Words) -> bool;
     /// Returns a set bit for each non-zero word.
@@ -150,7 +150,7 @@ impl Simd for Portable {
     }
 }
 
-/// Adds the positions that one press of L, R or U reaches, including blocked ones.
+/// Adds the positions to which one press of L, R or U leads, even if they are blocked.
 #[inline(always)]
 pub(crate) fn spread(word: u64) -> u64 {
     word | word << 1 | word >> 1 | word.rotate_left(16)

@@ -46,12 +46,12 @@ pub(crate) struct Tables {
     pub(crate) max_stack: usize,
     /// Number of bits in the lower half of a row.
     pub(crate) low_bits: u32,
-    /// Positions that the filled cells of a row block, indexed by the lower half of the row and by
+    /// Positions blocked by the filled cells of a row, indexed by the lower half of the row and by
     /// the row's index in the box (0 is the top). Index 0 of every entry also contains the
-    /// positions that the walls block.
+    /// positions blocked by the walls.
     pub(crate) blocked_low: Box<[[Seven; 4]]>,
-    /// Positions that the filled cells of a row block, indexed by the upper half of the row and by
-    /// the row's index in the box. Positions that the walls block are not included.
+    /// Positions blocked by the filled cells of a row, indexed by the upper half of the row and by
+    /// the row's index in the box. Positions blocked by the walls are not included.
     pub(crate) blocked_high: Box<[[Seven; 4]]>,
     /// [`Tables::blocked_low`], separated by piece.
     pub(crate) piece_low: [Box<[[u64; 4]]>; 7],
@@ -111,7 +111,8 @@ pub(crate) fn low_bits(geometry: Geometry) -> u32 {
 }
 
 impl Tables {
-    /// Creates the tables for a geometry, or returns `None` if the fast emulator does not cover it.
+    /// Creates the tables for a geometry, or returns `None` if the fast emulator does not support
+    /// it.
     pub(crate) fn new(geometry: Geometry, rules: Rules) -> Option<Tables> {
         if !(5..=MAX_FAST_WIDTH).contains(&geometry.width()) {
             // A single piece can fill an empty row of four columns, which the shortcuts do not

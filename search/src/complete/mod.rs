@@ -87,7 +87,7 @@ pub struct Solution {
     /// Number of wells in each level. Level 0 contains the empty well, and the last level in the
     /// list is not empty.
     pub levels: Vec<u64>,
-    /// Maximum number of lines.
+    /// Maximum number of lines that a game can clear.
     pub best_lines: u32,
     /// The wells of a shortest game that clears `best_lines` lines, starting with the empty well.
     pub best: Vec<Well>,
@@ -437,7 +437,7 @@ impl Search<'_> {
     ) -> Result<Merged<K>, SolveError> {
         let total: u64 = parts.iter().map(|part| part.count()).sum();
         // Each pass merges about as many keys as fit into the buffer. Quantiles of the blocks'
-        // first keys are the limits between passes.
+        // first keys separate the passes.
         let passes = total.div_ceil(room as u64).max(1) as usize;
         let mut samples: Vec<K> = parts.iter().flat_map(|part| part.firsts()).collect();
         samples.sort_unstable();

@@ -23,8 +23,8 @@ pub(super) fn score_of(rank: u64) -> i32 {
     ((rank >> 32) as u32 ^ 1 << 31) as i32
 }
 
-/// The query of one round: count the children whose rank begins with the digits in `prefix`, by the
-/// next digit.
+/// The query of one round. It requests the numbers of children whose rank begins with the digits in
+/// `prefix`, grouped by the next digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountQuery {
     /// Number of known digits, 0 to 3.

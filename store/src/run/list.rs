@@ -1,4 +1,4 @@
-//! Listing of the runs in a folder.
+//! Lists the runs in a folder.
 
 use super::DEPTHS;
 use super::manifest::Manifest;

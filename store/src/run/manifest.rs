@@ -46,8 +46,8 @@ impl Manifest {
         })
     }
 
-    /// Updates the format number of a run with an older format. Must be called before records in
-    /// the current format are appended to the old ones.
+    /// Updates the format number of a run with an older format. Call this before records in the
+    /// current format are appended to the old ones.
     pub(super) fn upgrade(&mut self, dir: &Path) -> Result<(), StoreError> {
         if self.format == FORMAT {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Reading and verification of the depths of a run.
+//! Reads and verifies the depths of a run.
 
 use super::{RunStore, open_db_read_only};
 use crate::error::StoreError;
