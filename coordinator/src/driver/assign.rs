@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(quotas(64, &all), [10, 53, 1]);
         all[1].max_shards = 50;
         assert_eq!(quotas(64, &all), [10, 50, 4]);
-        // If the memory of all workers together is too small, the shares follow the weights.
+        // If the memory of all workers together is too small, all shards are still assigned.
         all[2].max_shards = 1;
         assert_eq!(quotas(64, &all).iter().sum::<usize>(), 64);
     }
