@@ -217,7 +217,7 @@ impl Record {
     }
 
     /// Returns the 1-based index of the first piece that differs from the corresponding piece of
-    /// `other`, or `None` if no piece differs up to the end of the shorter game.
+    /// `other`. Returns `None` if the pieces are equal up to the end of the shorter game.
     pub fn first_difference(&self, other: &Record) -> Option<usize> {
         self.pieces()
             .zip(other.pieces())

@@ -6,17 +6,17 @@
 //! The first position found in which a lock produces the child is the nearest, and one more `D`
 //! locks the piece there.
 //!
-//! **Speed.** The free positions are computed first, with one word per row and orientation and one
-//! bit per column, by shifting the rows of the well by each of the piece's four cells. The search
-//! then tests single bits and clears the bit of each visited position. Buffers are reused between
-//! calls. The search visits at most about 700 positions. At 10 × 16, a call takes 1.1 µs for
-//! children from random play, and 1.8 µs if there is no path.
+//! **Speed.** First, the rows of the well are shifted by each of the piece's four cells. The result
+//! is the set of free positions, with one word per row and orientation and one bit per column. The
+//! search then tests single bits and clears the bit of each visited position. Buffers are reused
+//! between calls. The search visits at most about 700 positions. At 10 × 16, a call takes 1.1 µs
+//! for children from random play, and 1.8 µs if there is no path.
 //!
-//! **Ties.** If there are several shortest sequences, the result is deterministic: keys are tried
-//! in the order `L R D U`, and positions are processed in the order in which they are found.
+//! **Ties.** The result is deterministic even if there are several shortest sequences. Keys are
+//! tried in the order `L R D U`, and positions are processed in the order in which they are found.
 //!
-//! **Tests.** The tests find the keys to every child of a thousand wells, check that playing the
-//! keys by the rules produces the child, and check that a simple search finds no shorter keys.
+//! **Tests.** The tests find the keys to every child of a thousand wells. They check that playing
+//! the keys by the rules produces the child and that a simple search finds no shorter keys.
 
 use crate::emulator::{Children, Emulator};
 use crate::enemy::{Enemy, EnemyState};

@@ -7,9 +7,9 @@
 //! | Base65536 | run-length code, two bytes per character |
 //! | Base2048 | run-length code, eleven bits per character; the current game prints this encoding |
 //!
-//! The run-length code stores each run of at most four equal keys as a nibble, with the key in the
-//! upper two bits and the length minus one in the lower two. The upper nibble of a byte comes
-//! first.
+//! The run-length code stores each run of at most four equal keys as a nibble. The upper two bits
+//! contain the key, and the lower two contain the length minus one. The upper nibble of a byte
+//! comes first.
 //!
 //! **Padding.** Hex stores pairs of keys and the run-length code stores pairs of nibbles. If the
 //! number of keys is odd, hex adds a `D`. If the number of nibbles is odd, the run-length code adds
@@ -20,9 +20,9 @@
 //! and the first encoding in the order of the table that can decode the text is used. There is one
 //! difference: this module rejects raw and hex replays in lower case. The game decodes most of
 //! these as Base2048, which contains all ASCII letters, and plays meaningless keys. Some short
-//! texts of ASCII letters remain ambiguous: `URUR` in hex is `DD`, which is also valid raw text,
-//! and `L` in Base2048 is `F`, which is also valid hex. No replay of a whole game is ambiguous. If
-//! the encoding is known, use [`Encoding::decode`].
+//! texts of ASCII letters remain ambiguous. For example, `URUR` in hex is `DD`, which is also valid
+//! raw text, and `L` in Base2048 is `F`, which is also valid hex. No replay of a whole game is
+//! ambiguous. If the encoding is known, use [`Encoding::decode`].
 //!
 //! The tests decode public games in every encoding and round-trip arbitrary keys.
 

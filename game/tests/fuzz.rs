@@ -1,5 +1,5 @@
-//! A bounded run of the fuzz targets on valid, damaged and random inputs. `fuzz/README.md`
-//! describes longer runs.
+//! Runs the fuzz targets for a limited number of rounds on valid, damaged and random inputs.
+//! `fuzz/README.md` describes longer runs.
 
 #![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
 

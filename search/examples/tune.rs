@@ -1,14 +1,16 @@
-//! Tunes the weights of the `knewjade` evaluator. It changes some weights at random, runs beams of
-//! several widths to their end, and keeps the change if the games become longer in total.
+//! Tunes the weights of the `knewjade` evaluator. It changes some weights at random and runs beams
+//! of several widths until no well has a child. It keeps the change if the games become longer in
+//! total.
 //!
 //! ```text
 //! cargo run --release -p hatebeam-search --example tune -- MINUTES SEED QUIESCENCE WIDTH... [NAME=VALUE...]
 //! ```
 //!
 //! The length of a game is a chaotic function of the weights, so a single width gives little
-//! information and the sum over several widths gives more. A change is kept only if the sum over
-//! the given widths does not decrease and the sum that also includes the widths that are 1/8
-//! greater increases. The program prints each kept change with the lines cleared at each width.
+//! information and the sum over several widths gives more. A change is kept only if two conditions
+//! hold. The sum over the given widths must not decrease, and the sum that also includes the widths
+//! that are 1/8 greater must increase. The program prints each kept change with the lines cleared
+//! at each width.
 
 use hatebeam_game::{Emulator, Geometry, Rules, Well};
 use hatebeam_search::{
@@ -19,7 +21,7 @@ use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-/// Maximum number of pieces in a game. No weights lead to games that are nearly as long.
+/// Maximum number of pieces in a game. In practice, games are far shorter with any weights.
 const MAX_PIECES: u32 = 5000;
 
 /// Returns the approximate size of a change to a weight.
@@ -33,8 +35,8 @@ fn step_of(name: &str) -> f64 {
     }
 }
 
-/// Returns the number of lines in the best game of a beam, and the number of pieces in its longest
-/// game.
+/// Runs a beam. Returns the number of lines in its best game and the number of pieces in its
+/// longest game.
 fn beam(spec: EvaluatorSpec, width: usize, threads: usize) -> Result<(u16, u32), Box<dyn Error>> {
     let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
     let step = Step::new(&emulator, spec, ShardLayout::local(width), threads)?;

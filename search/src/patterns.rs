@@ -1,9 +1,9 @@
 //! The `patterns` evaluator, which scores the small patterns in a well with learned tables.
 //!
-//! The weights approximate the log-odds that a well of a frontier (the wells that a beam keeps at
-//! one depth) has a descendant in the frontiers 6, 12 and 20 pieces later. They were learned by
-//! logistic regression on the frontiers of beams and on a sample of the wells that the beams
-//! dropped. Each beam used the weights learned from the previous beams.
+//! A *frontier* contains the wells that a beam keeps at one depth. The weights approximate the
+//! log-odds that a well of a frontier has a descendant in the frontiers 6, 12 and 20 pieces later.
+//! They were learned by logistic regression on the frontiers of beams and on a sample of the wells
+//! that the beams dropped. Each beam used the weights learned from the previous beams.
 //!
 //! The tables cover the ten columns of the standard well. In a wider well, only the first ten
 //! columns count. In a narrower well, the missing columns always count as empty and not open.

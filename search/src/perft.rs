@@ -7,12 +7,12 @@
 //! pieces determine the score, and it suffices to count wells.
 //!
 //! **Memory.** A level is a list of distinct wells of 32 bytes each. The next level is divided into
-//! shards by hash and generated one shard at a time: every well of the level is expanded, and the
-//! children in the shard are collected, sorted and deduplicated. The buffer of a shard takes at
-//! most about a quarter of the allowed memory, and the wells of both levels take the rest. The last
-//! level is only counted, not stored. At 10 × 16, a level has about ten times as many wells as the
-//! previous one, so 2 GiB suffice up to depth 8 (232 million wells), which takes three to four
-//! minutes.
+//! shards by hash and generated one shard at a time. For each shard, every well of the level is
+//! expanded, and the children in the shard are collected, sorted and deduplicated. The buffer of a
+//! shard takes at most about a quarter of the allowed memory, and the wells of both levels take the
+//! rest. The last level is only counted, not stored. At 10 × 16, a level has about ten times as
+//! many wells as the previous one. So 2 GiB suffice up to depth 8 (232 million wells), which takes
+//! three to four minutes.
 
 use hatebeam_game::{Children, Emulator, Well};
 use thiserror::Error;

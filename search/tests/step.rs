@@ -1,4 +1,4 @@
-//! Compares the step with a brute-force version that keeps every child, and checks that the result
+//! Compares the step with a brute-force version that keeps every child. Also checks that the result
 //! does not depend on the number of threads, the SIMD level, or the number and size of tables,
 //! shards and machines.
 

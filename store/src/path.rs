@@ -3,8 +3,8 @@
 //! A table does not store the parent of a well, only a one-byte hint: the lowest byte of the
 //! parent's hash. The backward emulator computes the few parents that a well can have, and the
 //! table of the previous depth contains the parents that were in the beam. Any of these parents may
-//! be used: the number of lines cleared up to a well follows from its cells and its depth, so all
-//! paths to the well have the same score.
+//! be used, because all paths to a well have the same score: the number of lines cleared follows
+//! from the well's cells and its depth.
 //!
 //! Across dropped depths, whose tables were deleted, the search follows one chain of ancestors
 //! after another until it finds an ancestor in the nearest kept table.

@@ -4,11 +4,12 @@
 //! score (32 bits, big endian), the number of lines cleared (16 bits, big endian) and the parent
 //! hint (8 bits).
 //!
-//! Wells are assigned to shards by hash, so the key ranges of the shards of a depth overlap. A commit
-//! therefore merges the shards and divides the result by key range, so that no two tables overlap.
-//! RocksDB then ingests every table into its lowest level, a lookup reads only one table, a depth is
-//! removed by deleting its files, and compaction is never needed. Overlapping tables would accumulate
-//! in level 0, in which RocksDB searches the files one by one and cannot remove them by key range.
+//! Wells are assigned to shards by hash, so the key ranges of the shards of a depth overlap.
+//! Therefore, a commit merges the shards and divides the result by key range, so that no two tables
+//! overlap. RocksDB then ingests every table into its lowest level. A lookup reads only one table,
+//! a depth is removed by deleting its files, and compaction is never needed. Overlapping tables
+//! would accumulate in level 0, in which RocksDB searches the files one by one and cannot remove
+//! them by key range.
 //!
 //! **Settings.** The settings are based on measurements with `examples/tables.rs` (200,000 wells at
 //! depth 40). A well takes 10.5 bytes with the settings below, 30.8 bytes without compression, 9.6

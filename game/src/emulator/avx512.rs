@@ -1,9 +1,9 @@
 //! SIMD operations with AVX-512: seven words in one register.
 //!
 //! There are two kinds of processor. Skylake and similar processors support the byte and word
-//! instructions but cannot compress 16-bit lanes. Ice Lake, Zen 4 and later processors can (VBMI2):
-//! one compression of the rows of a well clears its lines, and a word of landings becomes a list
-//! without a loop over its bits.
+//! instructions but cannot compress 16-bit lanes. Ice Lake, Zen 4 and later processors can (VBMI2).
+//! There, one compression of the rows of a well clears its lines, and a word of landings becomes a
+//! list without a loop over its bits.
 #![allow(unsafe_code)]
 
 use super::avx2::{Avx2, List, draw_list, list_landings, written};

@@ -3,20 +3,20 @@
 //! **Levels.** Let `stack` be the height of the well's stack. At *level* `d`, the bottom row of the
 //! piece's 4×4 box is `stack - d` rows above the floor. At level 0 the whole box is above the
 //! stack. Every position inside the walls is reachable there, because the four rows above the bar
-//! are empty and no orientation is higher than its box. No key moves a piece up. So the positions
-//! reachable at level `d + 1` are the reachable positions of level `d` that are free one row
-//! further down, and all positions that the keys L, R and U reach from these. A piece can be locked
-//! in a position that is reachable at its level and blocked one level down. Such a position is a
-//! *landing*.
+//! are empty and no orientation is higher than its box. No key moves a piece up. So two kinds of
+//! positions are reachable at level `d + 1`: the reachable positions of level `d` that are free one
+//! row further down, and all positions that the keys L, R and U reach from these. A piece can be
+//! locked in a position that is reachable at its level and blocked one level down. Such a position
+//! is a *landing*.
 //!
 //! **Choice of the piece.** The best position in which the player can lock a piece is the one that
 //! leaves the lowest stack. The enemy gives the *worst* piece, the one whose best position leaves
-//! the highest stack. A stack in a game has no empty row. So its height after a lock is the height
-//! of the stack or of the top of the piece, whichever is greater, minus the number of lines
-//! cleared. At level `d`, the top of the piece is `4 - d - top` rows above the stack, where `top`
-//! is the topmost row of the box that contains a cell. From levels 1 to 4, [`first_levels`] finds
-//! the pieces that can keep the stack within `stack + 1` rows and those that can keep it within
-//! `stack` rows. The worst piece is then:
+//! the highest stack. A stack in a game has no empty row. So its height after a lock is the greater
+//! of its previous height and the height of the piece's top, minus the number of lines cleared. Let
+//! `top` be the topmost row of the box that contains a cell. At level `d`, the top of the piece is
+//! then `4 - d - top` rows above the stack. From levels 1 to 4, [`first_levels`] finds the pieces
+//! that can keep the stack within `stack + 1` rows and those that can keep it within `stack` rows.
+//! The worst piece is then:
 //!
 //! 1. if there is one, the first piece that cannot stay within `stack + 1` rows;
 //! 2. otherwise, if there is one, the first piece that cannot stay within `stack` rows;
@@ -238,7 +238,7 @@ fn add_line_clears<S: Simd>(
     // Level 1: if the piece's top row in the box is 1, the stack rises by two rows and loses one
     // line. Level 2: the stack rises by at most two rows and loses one line.
     first.within_one |= simd.non_zero(simd.or(simd.and(clear_1, y1), clear_2));
-    // Level 2: if the top row is 1, the stack rises by one row and loses one line; otherwise it
+    // Level 2: if the top row is 1, the stack rises by one row and loses one line. Otherwise, it
     // rises by two rows and loses two lines. Level 3: the stack rises by at most one row and loses
     // one line.
     first.within |= simd.non_zero(simd.or(simd.or(simd.and(clear_2, y1), twice_2), clear_3));

@@ -355,7 +355,7 @@ impl Emulator {
 
     /// Returns the highest rating that the player can reach with each piece, in the order of
     /// [`Piece::ALL`]. The rating of a lock is the row of the topmost filled cell after the lock,
-    /// counted from the top of the board, or the number of rows if the board is empty. Mild gives
+    /// counted from the top of the board. For an empty board, it is the number of rows. Mild gives
     /// the piece for which this highest rating is lowest.
     pub fn ratings(&self, well: &Well) -> [u8; 7] {
         let fast = self

@@ -16,7 +16,7 @@ const RANGES: usize = 221;
 
 /// The 2,048 characters in ascending order of their values, given as the first and the last code
 /// point of each range.
-#[rustfmt::skip] // twelve numbers per line, so that pairs stay together
+#[rustfmt::skip] // keeps both ends of a range on one line
 const REPERTOIRE: [u16; 2 * RANGES] = [
     0x0038, 0x0039, 0x0041, 0x005a, 0x0061, 0x007a, 0x00c6, 0x00c6, 0x00d0, 0x00d0, 0x00d8, 0x00d8,
     0x00de, 0x00df, 0x00e6, 0x00e6, 0x00f0, 0x00f0, 0x00f8, 0x00f8, 0x00fe, 0x00fe, 0x0110, 0x0111,

@@ -13,7 +13,7 @@
 //! are kept in memory up to a limit and in scratch files beyond it, so memory is bounded for levels
 //! of any size.
 //!
-//! **Games.** All levels are kept. The game that leads to a well is reconstructed from its end: the
+//! **Games.** All levels are kept. The game that leads to a well is reconstructed from its end. The
 //! backward emulator finds the parents of the well, and the previous level contains at least one of
 //! them.
 
@@ -267,7 +267,7 @@ impl Search<'_> {
             digest: mix(root),
         }];
         on_level(0, 1);
-        // The piece that Burgiel gives depends on whether the number of pieces is odd, so two
+        // The piece that Burgiel gives depends on whether the number of pieces is odd. So two
         // levels are equal only if both numbers of pieces are odd or both are even.
         let mut seen: HashMap<(u64, u64, bool), usize> = HashMap::new();
         let is_odd = |level: usize| self.game.enemy == Enemy::Burgiel && level % 2 == 1;

@@ -26,8 +26,8 @@ pub struct Candidates {
 
 impl Candidates {
     /// Creates empty tables with room for `sigmas` standard deviations more than their share of the
-    /// width. Eight are enough in practice, but the caller must call [`Candidates::dropped_above`]
-    /// to check this.
+    /// width. A value of 8 is enough in practice, but the caller must call
+    /// [`Candidates::dropped_above`] to check this.
     pub fn new(layout: ShardLayout, sigmas: f64) -> Candidates {
         let (count, room) = (layout.tables(), layout.room(sigmas));
         Candidates {

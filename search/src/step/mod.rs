@@ -2,10 +2,10 @@
 //! survive, merges duplicates and selects the survivors.
 //!
 //! **Exact and deterministic.** The next frontier (the wells kept at one depth) contains the
-//! `width` best distinct children, ordered by score, then by hash, then by packed well (smaller
-//! first). Of children with equal wells, the one with more lines is kept, or the one with the lower
-//! parent hint if the lines are equal. The result does not depend on the order in which threads or
-//! machines deliver children.
+//! `width` best distinct children. They are ordered by score, then by hash, then by packed well
+//! (smaller first). Of several children with equal wells, the one with more lines is kept, or the
+//! one with the lower parent hint if the lines are equal. The result does not depend on the order
+//! in which threads or machines deliver children.
 //!
 //! **Shards and tables.** The hash of a child selects its shard, and a table within the shard. A
 //! table is a hash table with open addressing that fits into the cache of a core. Threads insert
