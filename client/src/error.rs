@@ -1,11 +1,11 @@
-//! Errors of a client.
+//! Errors that a client can encounter.
 
 use hatebeam_net::{WireError, explain};
 use hatebeam_runs::NameError;
 use thiserror::Error;
 use tonic::Status;
 
-/// Why a request to a coordinator failed.
+/// Error that occurs when calling a coordinator.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -17,25 +17,25 @@ pub enum ClientError {
         /// The cause.
         source: Box<WireError>,
     },
-    /// The coordinator refuses the request.
-    #[error("the coordinator refuses: {0}")]
+    /// The coordinator refused the request.
+    #[error("the coordinator refused the request: {0}")]
     Refused(String),
     /// The connection was closed.
     #[error("the coordinator closed the connection")]
     Closed,
-    /// The coordinator stayed unreachable.
+    /// The coordinator remained unreachable until the timeout.
     #[error("the coordinator is unreachable")]
     Unreachable(#[source] Box<ClientError>),
     /// The coordinator has no run.
     #[error("there is no run: submit one with `hatebeam submit`")]
     NoRun,
-    /// The name stands for no run, or for several.
+    /// No run has this name or prefix, or several runs have this prefix.
     #[error("{0}: list the runs with `hatebeam status`")]
     Name(NameError),
 }
 
 impl ClientError {
-    /// Converts an error that the coordinator returned.
+    /// Converts the error status that the coordinator returned.
     pub fn refused(status: Status) -> ClientError {
         ClientError::Refused(explain(&status))
     }

@@ -1,4 +1,4 @@
-//! A client of a coordinator.
+//! A client for a coordinator.
 
 mod error;
 mod watch;
@@ -14,16 +14,16 @@ use tonic::Request;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 
-/// Time limit of a call.
+/// Timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A connected coordinator.
+/// A client that is connected to a coordinator.
 pub type Client = RunsClient<InterceptedService<Channel, Bearer>>;
 
-/// A coordinator, and what a client needs to connect to it.
+/// The address and the credentials with which a client connects to a coordinator.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// Address, as http://host:port, or https:// with certificates.
+    /// Address of the coordinator, as http://host:port, or https:// with certificates.
     pub uri: String,
     /// Certificate of the client.
     pub tls: Option<Tls>,
@@ -35,7 +35,7 @@ impl Endpoint {
     /// Connects to the coordinator.
     ///
     /// # Errors
-    /// [`ClientError::Connect`].
+    /// Returns [`ClientError::Connect`] if the connection fails.
     pub async fn connect(&self) -> Result<Client, ClientError> {
         let connected = connect(&self.uri, self.tls.as_ref(), &Limits::default()).await;
         let channel = connected.map_err(|source| ClientError::Connect {
@@ -49,7 +49,7 @@ impl Endpoint {
     }
 }
 
-/// Returns a request with the usual time limit.
+/// Returns a request with the default timeout.
 pub fn call<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(CALL_TIMEOUT);
@@ -59,17 +59,18 @@ pub fn call<T>(message: T) -> Request<T> {
 /// Returns all runs, the last submitted first.
 ///
 /// # Errors
-/// [`ClientError::Refused`].
+/// Returns [`ClientError::Refused`] if the call fails.
 pub async fn runs(client: &mut Client) -> Result<Vec<v1::RunStatus>, ClientError> {
     let listed = client.list(call(v1::ListRequest {})).await;
     Ok(listed.map_err(ClientError::refused)?.into_inner().runs)
 }
 
-/// Returns the run with this name, or the only one whose name begins with it. Without a name, returns the run that is
-/// searched, or else the next one in the queue, or else the last submitted one.
+/// Returns the run with this name, or the only run whose name begins with it. Without a name, returns the running run, or
+/// else the next run in the queue, or else the last submitted run.
 ///
 /// # Errors
-/// [`ClientError::Refused`], [`ClientError::NoRun`] and [`ClientError::Name`].
+/// Returns [`ClientError::Refused`] if the call fails, and [`ClientError::NoRun`] or [`ClientError::Name`] if there is no
+/// such run.
 pub async fn find(client: &mut Client, name: Option<&str>) -> Result<v1::RunStatus, ClientError> {
     let all = runs(client).await?;
     let Some(name) = name else {

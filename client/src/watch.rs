@@ -5,17 +5,18 @@ use hatebeam_proto::v1;
 use std::time::{Duration, Instant};
 use tonic::{Code, Streaming};
 
-/// Time without an answer after which a coordinator counts as unreachable.
+/// Time without a message after which the client stops reconnecting and returns an error.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(120);
-/// Time between two attempts to connect.
+/// Delay between attempts to connect.
 const RECONNECT_WAIT: Duration = Duration::from_millis(500);
 
 impl Endpoint {
-    /// Watches a run until it ends, and reconnects if necessary. `show` gets every message, with all depths from
-    /// `from_depth` on.
+    /// Watches a run until it ends, and returns its final status. Reconnects if the connection is lost. `show` is called
+    /// with every message; together, the messages contain all depths from `from_depth` on.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`], and [`ClientError::Refused`] if the coordinator does not know the run.
+    /// Returns [`ClientError::Unreachable`] if the coordinator remains unreachable, and [`ClientError::Refused`] if the
+    /// coordinator has no such run.
     pub async fn watch(
         &self,
         run: &str,
@@ -51,7 +52,8 @@ impl Endpoint {
         }
     }
 
-    /// Opens the stream of messages about a run. The inner error is temporary.
+    /// Opens the stream of messages about a run. The inner error is temporary, so the caller can try again; the outer error
+    /// is permanent.
     async fn messages(&self, request: v1::WatchRequest) -> Result<Messages, ClientError> {
         let mut client = match self.connect().await {
             Ok(client) => client,
@@ -65,7 +67,7 @@ impl Endpoint {
     }
 }
 
-/// The messages about a run, or why there are none now.
+/// The stream of messages about a run, or the error that prevented opening it.
 type Messages = Result<Streaming<v1::WatchResponse>, Option<ClientError>>;
 
 async fn next(messages: &mut Messages) -> Result<v1::WatchResponse, ClientError> {

@@ -1,4 +1,4 @@
-//! The machine that a process runs on: memory, limits, and the metadata service of AWS.
+//! The machine that a process runs on: its memory, its limits, and the AWS metadata service.
 
 mod limits;
 mod memory;
@@ -17,7 +17,7 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Returns a name for this process that no other process has now: the name of the host and the number of the process.
+/// Returns a name for this process that no other running process has: the host name and the process ID.
 pub fn process_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let is_allowed = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);

@@ -1,7 +1,7 @@
-//! Limits that a process sets for itself at its start.
+//! Settings that a process changes when it starts.
 
-/// Raises the limit of open files to what is allowed and useful. The default of 1024 is too low for tables and the
-/// streams of a large cluster. A failure changes nothing.
+/// Raises the limit of open files to 65,536, or to the allowed maximum if that is lower. The usual default of 1024 is too
+/// low for the tables and streams of a large cluster. Ignores errors, because the process may work with the old limit.
 #[cfg(unix)]
 pub fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -17,26 +17,26 @@ pub fn raise_file_limit() {
     }
 }
 
-/// Does nothing: this system has no such limit.
+/// Does nothing, because this system has no such limit.
 #[cfg(not(unix))]
 pub fn raise_file_limit() {}
 
-/// Makes the allocator return large blocks to the system as soon as they are free. By default glibc stops returning them
-/// after it has seen a few, and then keeps them in one arena per thread. The threads of a search start and end with
-/// each depth, so the search would use twice the memory that it needs.
+/// Makes the allocator return large blocks to the system as soon as they are freed. By default, glibc stops returning them
+/// after a few such blocks, and keeps them in one arena per thread. A search starts new threads at each depth, so it would
+/// use twice the memory that it needs.
 ///
-/// Call it before the process starts a thread.
+/// This function must be called before the process starts a thread.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(unsafe_code)]
 pub fn return_large_blocks() {
     const LARGE: libc::c_int = 256 << 10;
-    // SAFETY: the call takes two numbers, and no other thread runs yet.
+    // SAFETY: the arguments are two numbers, and no other thread is running yet.
     let done = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
     if done == 0 {
-        tracing::debug!("the allocator keeps its default threshold");
+        tracing::debug!("failed to change the allocator's threshold");
     }
 }
 
-/// Does nothing: other allocators have no such setting.
+/// Does nothing, because other allocators have no such setting.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn return_large_blocks() {}

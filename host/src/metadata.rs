@@ -1,4 +1,4 @@
-//! The metadata service of an AWS machine, version 2, which requires a session for each request.
+//! The metadata service of an AWS machine (IMDSv2, which requires a session token for each request).
 
 use aws_config::imds::Client;
 use aws_config::imds::client::error::ImdsError;
@@ -6,13 +6,13 @@ use aws_config::provider_config::ProviderConfig;
 use hatebeam_cost::Machine;
 use std::time::Duration;
 
-/// Timeout of a request. The service is on the machine itself and answers at once.
+/// Timeout of a request. The service runs on the same host and normally answers immediately.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Time between two requests for the spot interruption notice, which AWS publishes two minutes before.
+/// Interval between requests for the spot interruption notice, which AWS publishes two minutes before the interruption.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// Variable that disables the service, as in AWS's own tools.
+/// Environment variable that disables the service. The AWS tools use the same variable.
 const DISABLED: &str = "AWS_EC2_METADATA_DISABLED";
-/// Variable with the address of the service.
+/// Environment variable with the address of the service.
 const ENDPOINT: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
 
 /// The metadata service.
@@ -21,7 +21,8 @@ pub struct Metadata {
     client: Client,
 }
 
-/// Returns whether this machine can have a metadata service. On other machines a request would wait for its timeout.
+/// Returns whether this machine may have a metadata service. On other machines, callers should not send a request, because
+/// it would block until its timeout.
 pub fn is_aws() -> bool {
     let is_disabled = std::env::var(DISABLED).is_ok_and(|value| value.eq_ignore_ascii_case("true"));
     if is_disabled {
@@ -32,7 +33,7 @@ pub fn is_aws() -> bool {
 }
 
 impl Metadata {
-    /// Returns the service and the machine that it describes. `None` if there is no service or it does not answer.
+    /// Returns the service and its description of this machine, or `None` if there is no service or it does not answer.
     pub async fn find() -> Option<(Metadata, Machine)> {
         if !is_aws() {
             return None;
@@ -64,7 +65,7 @@ impl Metadata {
         Some((metadata, machine))
     }
 
-    /// Returns an entry; `None` if it does not exist.
+    /// Returns an entry, or `None` if the entry does not exist.
     async fn get(&self, name: &str) -> Result<Option<String>, ImdsError> {
         match self.client.get(format!("/latest/meta-data/{name}")).await {
             Ok(text) => Ok(Some(text.as_ref().trim().to_owned())),
@@ -85,7 +86,7 @@ impl Metadata {
         }
     }
 
-    /// Waits until the machine is about to be reclaimed, and returns the reason.
+    /// Waits until AWS announces that it reclaims the machine, and returns the reason as text.
     pub async fn reclaimed(&self) -> String {
         loop {
             match self.get("spot/instance-action").await {
@@ -98,7 +99,7 @@ impl Metadata {
     }
 }
 
-/// Describes a notice such as `{"action": "terminate", "time": "2026-11-21T17:00:00Z"}`.
+/// Describes an interruption notice such as `{"action": "terminate", "time": "2026-11-21T17:00:00Z"}`.
 fn reason(notice: &str) -> String {
     let notice: serde_json::Value = serde_json::from_str(notice).unwrap_or_default();
     let text = |field: &str| notice[field].as_str().unwrap_or("?").to_owned();
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_notice_has_a_reason() {
+    fn reason_describes_any_notice() {
         let notice = r#"{"action": "stop", "time": "2026-11-21T17:00:00Z"}"#;
         assert_eq!(
             reason(notice),

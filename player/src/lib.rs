@@ -1,4 +1,4 @@
-//! A player of replays for the terminal.
+//! A replay player for the terminal.
 
 mod player;
 mod screen;

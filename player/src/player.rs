@@ -1,24 +1,24 @@
-//! The state of playback. Time and key presses come in as arguments: the player knows no clock and no terminal.
+//! The state of playback. Time and key presses are arguments, so this module needs no clock and no terminal.
 
 use crate::timeline::Timeline;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 
-/// Speeds: keys of the replay per second.
+/// Available speeds, in replay keys per second.
 const SPEEDS: [u32; 11] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000];
 
 /// Playback of a timeline.
 #[derive(Debug)]
 pub(crate) struct Player<'a> {
     timeline: &'a Timeline,
-    /// Number of keys pressed so far.
+    /// Number of replay keys pressed so far.
     moment: usize,
     paused: bool,
     /// Index into [`SPEEDS`].
     speed: usize,
-    /// Fraction of the time until the next key that has passed, 0 to 1.
+    /// Elapsed fraction, from 0 to 1, of the time between the last key and the next key.
     due: f64,
-    /// Digits typed so far of the piece to jump to.
+    /// Digits typed so far for the number of the piece to jump to; `None` if no number is being typed.
     jump: Option<String>,
 }
 
@@ -34,12 +34,12 @@ impl Player<'_> {
         }
     }
 
-    /// Returns the number of keys pressed so far.
+    /// Returns the number of replay keys pressed so far.
     pub(crate) fn moment(&self) -> usize {
         self.moment
     }
 
-    /// Returns whether time advances the playback.
+    /// Returns whether playback advances with time.
     pub(crate) fn is_running(&self) -> bool {
         !self.paused && self.jump.is_none() && self.moment < self.timeline.end()
     }
@@ -51,13 +51,13 @@ impl Player<'_> {
             None if self.moment == self.timeline.end() => "end".to_owned(),
             None if self.paused => "paused".to_owned(),
             None => match SPEEDS[self.speed] {
-                1 => "1 key a second".to_owned(),
-                keys => format!("{keys} keys a second"),
+                1 => "1 key per second".to_owned(),
+                keys => format!("{keys} keys per second"),
             },
         }
     }
 
-    /// Advances the playback by a span of time.
+    /// Advances playback by the elapsed time.
     pub(crate) fn advance(&mut self, elapsed: Duration) {
         if !self.is_running() {
             self.due = 0.0;
@@ -68,7 +68,7 @@ impl Player<'_> {
         self.due = self.due.fract();
     }
 
-    /// Handles a key press. Returns `false` if it quits the player.
+    /// Handles a key press of the user. Returns `false` if the key quits the player.
     pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if key.code == KeyCode::Char('q') || control && key.code == KeyCode::Char('c') {
@@ -107,7 +107,8 @@ impl Player<'_> {
         self.paused = true;
     }
 
-    /// Handles a key while a number is typed. A key that is not part of a number ends the input.
+    /// Handles a key press while the user types a number. Enter jumps to the piece; any key that does not edit the number
+    /// cancels the jump.
     fn type_number(&mut self, mut number: String, key: KeyCode) {
         match key {
             KeyCode::Enter => {
@@ -120,7 +121,7 @@ impl Player<'_> {
                 self.jump = Some(number);
             }
             KeyCode::Char(digit) if digit.is_ascii_digit() => {
-                // No game has a piece whose number has more than nine digits.
+                // No game has more pieces than a number of nine digits can express.
                 if number.len() < 9 {
                     number.push(digit);
                 }
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn time_presses_keys_until_the_end() {
+    fn playback_advances_with_time_until_the_end() {
         let timeline = nine_drops();
         let mut player = Player::new(&timeline);
         for _ in 0..10 {
@@ -151,7 +152,7 @@ mod tests {
         }
         assert_eq!(
             (player.moment(), player.status().as_str()),
-            (5, "20 keys a second")
+            (5, "20 keys per second")
         );
         player.advance(Duration::from_secs(1000));
         assert_eq!((player.moment(), player.status().as_str()), (90, "end"));
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_stops_time() {
+    fn paused_playback_does_not_advance() {
         let timeline = nine_drops();
         let mut player = Player::new(&timeline);
         press(&mut player, &[KeyCode::Char(' ')]);
@@ -214,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn the_speed_has_limits() {
+    fn speed_is_limited() {
         let timeline = nine_drops();
         let mut player = Player::new(&timeline);
         press(&mut player, &[KeyCode::Char('+'); 20]);
-        assert_eq!(player.status(), "2000 keys a second");
+        assert_eq!(player.status(), "2000 keys per second");
         press(&mut player, &[KeyCode::Char('-'); 20]);
-        assert_eq!(player.status(), "1 key a second");
+        assert_eq!(player.status(), "1 key per second");
     }
 
     #[test]

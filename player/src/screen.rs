@@ -1,9 +1,9 @@
-//! The contents of the screen as lines of coloured text. This module knows no terminal.
+//! The contents of the screen as lines of coloured text, independent of the terminal.
 
 use crate::timeline::Frame;
 use hatebeam_game::{Board, Piece, ROWS_ABOVE_BAR};
 
-/// Role of a piece of text, which determines its colour.
+/// Role of a text, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ink {
     /// Words and numbers.
@@ -16,7 +16,7 @@ pub(crate) enum Ink {
     Falling(Piece),
 }
 
-/// Text of one colour.
+/// A text in one colour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) text: String,
@@ -81,7 +81,7 @@ fn well_lines(frame: &Frame) -> Vec<Line> {
     lines
 }
 
-/// Returns a row of the well; a cell is two columns wide. The bar is drawn under the row above it.
+/// Returns a row of the well as a line. A cell is two characters wide. The bar is drawn as underscores in the row above it.
 fn well_line(frame: &Frame, row: usize) -> Line {
     let wall = if row < ROWS_ABOVE_BAR { " " } else { "│" };
     let falling = frame
@@ -106,7 +106,7 @@ fn is_filled(board: &Board, column: usize, row: usize) -> bool {
     board.rows()[row] >> column & 1 == 1
 }
 
-/// Returns the text beside the well, one span a line.
+/// Returns the text beside the well, one span per line.
 fn panel(frame: &Frame, status: &str) -> Vec<Span> {
     let facts = [
         format!(
@@ -133,8 +133,8 @@ fn panel(frame: &Frame, status: &str) -> Vec<Span> {
     facts.chain(help).collect()
 }
 
-/// Formats a board as plain text: one line a row, `#` for a filled cell and `.` for an empty one. The rows above the
-/// bar are left out if they are empty.
+/// Formats a board as plain text, with one line per row, `#` for a filled cell and `.` for an empty cell. Omits the rows
+/// above the bar if all of them are empty.
 pub fn picture(board: &Board) -> String {
     let alive = board.rows()[..ROWS_ABOVE_BAR].iter().all(|&row| row == 0);
     let first = if alive { ROWS_ABOVE_BAR } else { 0 };
@@ -171,19 +171,19 @@ mod tests {
     }
 
     #[test]
-    fn screen_of_a_running_game() {
+    fn screen_of_running_game_matches_expected_text() {
         let screen = text(&lines(&nine_drops().frame(20), "paused"));
         assert_eq!(screen, include_str!("running.txt"));
     }
 
     #[test]
-    fn screen_of_a_finished_game() {
+    fn screen_of_finished_game_matches_expected_text() {
         let screen = text(&lines(&nine_drops().frame(90), ""));
         assert_eq!(screen, include_str!("over.txt"));
     }
 
     #[test]
-    fn size_equals_that_of_the_lines() {
+    fn lines_fit_in_reported_size() {
         let timeline = nine_drops();
         for moment in [0, 20, 90] {
             let frame = timeline.frame(moment);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn falling_cells_have_the_colour_of_the_piece() {
+    fn falling_cells_have_colour_of_their_piece() {
         let lines = lines(&nine_drops().frame(0), "");
         let falling = |line: &Line| {
             line.iter()

@@ -1,4 +1,4 @@
-//! The terminal: setup, drawing, key presses, and restoring it.
+//! Terminal setup, drawing, key presses, and restoring the terminal.
 
 use crate::player::Player;
 use crate::screen::{self, Ink, Line};
@@ -18,15 +18,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time between two frames.
+/// Interval between frames during playback.
 const TICK: Duration = Duration::from_millis(33);
-/// Time between two checks for signals while playback is paused.
+/// Interval between checks for signals while playback is paused.
 const NAP: Duration = Duration::from_millis(250);
 
 /// Plays a timeline until the user quits or a signal arrives.
 ///
 /// # Errors
-/// Errors of the terminal.
+/// Returns an error if the terminal cannot be read, written or configured.
 pub fn watch(timeline: &Timeline) -> io::Result<()> {
     let stop = stop_flag()?;
     let _terminal = RawTerminal::enter()?;
@@ -45,8 +45,8 @@ pub fn watch(timeline: &Timeline) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes all pending key presses to the player. Returns `false` if one of them quits. Other events, such as a change
-/// of the terminal's size, take effect with the next frame.
+/// Passes all pending key presses to the player. Returns `false` if one of them quits the player. Other events need no
+/// handling: for example, the next frame uses a changed terminal size.
 fn press_pending(player: &mut Player<'_>) -> io::Result<bool> {
     loop {
         if let Event::Key(key) = event::read()?
@@ -61,7 +61,7 @@ fn press_pending(player: &mut Player<'_>) -> io::Result<bool> {
     }
 }
 
-/// Returns a flag that signals set instead of ending the process, which would not restore the terminal.
+/// Returns a flag that signals set. By default, a signal would end the process without restoring the terminal.
 #[cfg(unix)]
 fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -82,8 +82,7 @@ fn draw(out: &mut impl Write, timeline: &Timeline, player: &Player<'_>) -> io::R
     let (columns, rows) = screen::size(&frame);
     let (width, height) = size()?;
     let lines = if usize::from(width) < columns || usize::from(height) < rows {
-        let text =
-            format!("{width}x{height} is too small: enlarge it to {columns}x{rows} (q quits)");
+        let text = format!("{width}x{height} is too small: enlarge to {columns}x{rows} (q quits)");
         let text = text.chars().take(usize::from(width)).collect();
         vec![vec![screen::Span {
             text,
@@ -107,7 +106,7 @@ fn draw(out: &mut impl Write, timeline: &Timeline, player: &Player<'_>) -> io::R
     out.flush()
 }
 
-/// Draws a line. crossterm leaves colours out if NO_COLOR is set.
+/// Draws a line. crossterm omits colours if NO_COLOR is set.
 fn draw_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
     for span in line {
         queue!(out, SetForegroundColor(color(span.ink)), Print(&span.text))?;
@@ -130,7 +129,7 @@ const fn color(ink: Ink) -> Color {
     }
 }
 
-/// The terminal in raw mode on its alternate screen. Restored on drop, and before a panic prints its message.
+/// The terminal in raw mode, showing its alternate screen. It is restored on drop, and before a panic message is printed.
 struct RawTerminal;
 
 impl RawTerminal {
@@ -149,14 +148,14 @@ impl RawTerminal {
 
 impl Drop for RawTerminal {
     fn drop(&mut self) {
-        // The panic hook restored the terminal already; doing it again would clear the panic message.
+        // During a panic, the hook has already restored the terminal. Restoring it again would clear the panic message.
         if !std::thread::panicking() {
             restore();
         }
     }
 }
 
-/// Restores the terminal. Errors are ignored: the process ends and cannot report them.
+/// Restores the terminal. Ignores errors, because the process is about to end and cannot report them.
 fn restore() {
     let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();

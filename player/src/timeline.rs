@@ -1,8 +1,8 @@
-//! A replay in any order: the state of the game after any number of keys.
+//! Random access to a replay: the state of the game after any number of keys.
 
 use hatebeam_game::{Board, Geometry, Key, Piece, Placement, Position, Record};
 
-/// A played replay that can be viewed key by key, in any order.
+/// A played replay, whose states can be accessed in any order. A moment is a number of keys pressed so far.
 #[derive(Debug)]
 pub struct Timeline {
     geometry: Geometry,
@@ -19,7 +19,7 @@ pub struct Frame {
     pub falling: Option<Placement>,
     /// The falling piece, or the piece that ended the game.
     pub piece: Piece,
-    /// Number of that piece, from 1.
+    /// Number of `piece`, counted from 1.
     pub number: usize,
     /// Number of pieces in the whole replay.
     pub pieces: usize,
@@ -32,7 +32,7 @@ pub struct Frame {
 }
 
 impl Timeline {
-    /// Creates the timeline of `keys`, which were played as `record` says.
+    /// Creates the timeline of a replay. `record` must be the result of playing `keys`.
     pub fn new(geometry: Geometry, keys: Vec<Key>, record: Record) -> Timeline {
         Timeline {
             geometry,
@@ -41,24 +41,24 @@ impl Timeline {
         }
     }
 
-    /// Returns the last moment: the number of keys that the game uses.
+    /// Returns the last moment, which is the number of keys that the game uses.
     pub fn end(&self) -> usize {
         self.record.keys_used
     }
 
-    /// Returns the number of wells: one before each piece, and one after the last piece if it ended the game.
+    /// Returns the number of wells. There is one well before each piece, and one after the last piece if it ended the game.
     pub fn wells(&self) -> usize {
         self.record.turns.len() + usize::from(self.record.over)
     }
 
-    /// Returns the moment of well `number` (from 1), at which its piece appears. A number out of range stands for the
-    /// nearest number in range.
+    /// Returns the moment at which the piece of well `number` appears. Wells are counted from 1; a number out of range is
+    /// replaced by the nearest valid number.
     pub fn moment_of(&self, number: usize) -> usize {
         let turn = self.record.turns.get(number.max(1) - 1);
         turn.map_or(self.end(), |turn| turn.first_key)
     }
 
-    /// Returns the number of the well after `keys` keys.
+    /// Returns the number of the well at the moment `keys`.
     pub fn well_at(&self, keys: usize) -> usize {
         if self.record.over && keys >= self.end() {
             return self.wells();
@@ -68,7 +68,7 @@ impl Timeline {
             .partition_point(|turn| turn.first_key <= keys)
     }
 
-    /// Returns the state after `keys` keys.
+    /// Returns the state of the game at the moment `keys`.
     pub fn frame(&self, keys: usize) -> Frame {
         let keys = keys.min(self.end());
         let number = self.well_at(keys).min(self.record.turns.len());
@@ -93,7 +93,7 @@ impl Timeline {
         frame
     }
 
-    /// Returns the placement of a piece that appeared and was moved by `keys`, none of which locks it.
+    /// Returns the placement of a falling piece after `keys`, none of which locks the piece.
     fn moved(&self, board: &Board, piece: Piece, keys: &[Key]) -> Placement {
         let mut position = Position::spawn(self.geometry);
         for &key in keys {
@@ -111,7 +111,7 @@ pub(crate) mod tests {
     use super::*;
     use hatebeam_game::{Enemy, Rules, play};
 
-    /// The game of nine pieces that drop where they appear, and two keys after its end.
+    /// Returns a game of nine pieces that drop straight down, with two more keys after the end of the game.
     pub(crate) fn nine_drops() -> Timeline {
         let keys = vec![Key::Down; 92];
         let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
@@ -119,7 +119,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_frame_equals_the_played_game() {
+    fn frames_equal_states_of_the_played_game() {
         let letters = "LLLDDDDDDDDDDDDDDDDDDRRUDDDDDDDDDDDDDDDDDUULDDD";
         let keys: Vec<Key> = letters
             .chars()
@@ -164,7 +164,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn wells_and_moments_are_inverse() {
+    fn well_at_inverts_moment_of() {
         let timeline = nine_drops();
         for number in 1..=timeline.wells() {
             assert_eq!(timeline.well_at(timeline.moment_of(number)), number);

@@ -1,22 +1,22 @@
-//! Errors at the start of telemetry.
+//! Errors that occur when starting logs, spans or metrics.
 
 use thiserror::Error;
 
-/// Why logs, spans or metrics cannot start.
+/// Error that occurs when starting logs, spans or metrics.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TelemetryError {
-    /// The variable with the filter is not valid.
+    /// The filter in the variable `HATEBEAM_LOG` is invalid.
     #[error("HATEBEAM_LOG is not valid")]
     Filter(#[source] tracing_subscriber::filter::FromEnvError),
-    /// The process logs already.
+    /// Logging has already been started in this process.
     #[error("cannot start logging")]
     Logs(#[source] tracing_subscriber::util::TryInitError),
-    /// The address of the collector is not usable.
+    /// The address of the collector does not begin with `http://`.
     #[cfg(feature = "otlp")]
-    #[error("spans go to a collector at http://HOST:PORT, not to {0}")]
+    #[error("cannot send spans to {0}: give the address of a collector as http://HOST:PORT")]
     NotHttp(String),
-    /// The exporter refuses the collector.
+    /// The span exporter cannot be created.
     #[cfg(feature = "otlp")]
     #[error("cannot send spans to {url}")]
     Exporter {
@@ -25,7 +25,7 @@ pub enum TelemetryError {
         /// The cause.
         source: opentelemetry_otlp::ExporterBuildError,
     },
-    /// The server of metrics cannot listen.
+    /// The metrics server cannot listen.
     #[cfg(feature = "cluster")]
     #[error("cannot serve metrics at {address}")]
     Metrics {
@@ -34,11 +34,11 @@ pub enum TelemetryError {
         /// The cause.
         source: std::io::Error,
     },
-    /// The system starts no thread.
+    /// The operating system cannot start a thread.
     #[cfg(any(feature = "cluster", feature = "otlp"))]
     #[error("cannot start a thread for {purpose}")]
     Thread {
-        /// What the thread is for.
+        /// Purpose of the thread, such as `metrics`.
         purpose: &'static str,
         /// The cause.
         source: std::io::Error,

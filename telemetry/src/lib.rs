@@ -1,4 +1,4 @@
-//! What a process reports: logs, spans, metrics, and the progress of a run.
+//! Logs, spans and metrics of a process, and the progress of a run.
 
 mod error;
 mod logs;

@@ -1,7 +1,7 @@
 //! Log lines on standard error.
 //!
-//! Log lines are within spans that name the run, the epoch and the depth. With the feature `otlp` a collector receives
-//! these spans too.
+//! Each log line includes its spans, which contain the run, the epoch and the depth. With the feature `otlp`, the spans can
+//! also be sent to an OpenTelemetry collector.
 
 use crate::TelemetryError;
 #[cfg(feature = "otlp")]
@@ -14,16 +14,16 @@ use tracing_subscriber::registry;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, fmt};
 
-/// Variable that selects levels and modules.
+/// Environment variable that selects levels and modules.
 const VARIABLE: &str = "HATEBEAM_LOG";
 
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Text for people.
+    /// Human-readable text.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -31,7 +31,7 @@ impl LogFormat {
     /// All formats.
     pub const ALL: [LogFormat; 2] = [LogFormat::Text, LogFormat::Json];
 
-    /// Returns the name.
+    /// Returns the name of the format.
     pub const fn name(self) -> &'static str {
         match self {
             LogFormat::Text => "text",
@@ -40,21 +40,21 @@ impl LogFormat {
     }
 }
 
-/// What a process logs.
+/// Settings for the logs and spans of a process.
 #[derive(Clone, Debug)]
 pub struct LogSettings {
     /// Format of the lines.
     pub format: LogFormat,
-    /// Lowest level, unless `HATEBEAM_LOG` says otherwise.
+    /// Lowest level that is logged, unless `HATEBEAM_LOG` selects another level.
     pub level: LevelFilter,
-    /// Kind of the process, for spans.
+    /// Kind of the process, such as `worker`, which is part of the spans' service name.
     pub process: &'static str,
-    /// Address of the OpenTelemetry collector. Without the feature `otlp` it has no effect.
+    /// Address of the OpenTelemetry collector; `None` to send no spans. Without the feature `otlp`, it has no effect.
     pub collector: Option<String>,
 }
 
-/// Logs of a process. On drop, the remaining spans are sent.
-#[must_use = "spans are sent as long as this value lives"]
+/// A guard for the logs of a process. Dropping it sends the remaining spans.
+#[must_use = "spans are sent only while this value exists"]
 pub struct Logs {
     #[cfg(feature = "otlp")]
     _spans: Option<Exporter>,
@@ -64,7 +64,7 @@ impl Logs {
     /// Starts the logs of this process.
     ///
     /// # Errors
-    /// [`TelemetryError`].
+    /// Returns an error if a setting is invalid, a thread cannot be started, or logging has already been started.
     pub fn start(settings: &LogSettings) -> Result<Logs, TelemetryError> {
         let lines = fmt::layer().with_writer(io::stderr).with_ansi(false);
         let lines = match settings.format {
@@ -94,7 +94,8 @@ fn filter(level: LevelFilter) -> Result<EnvFilter, TelemetryError> {
         .with_env_var(VARIABLE)
         .from_env()
         .map_err(TelemetryError::Filter)?;
-    // AWS's SDK logs at length where credentials come from, with the identifier of the key: only on request.
+    // The AWS SDK logs in detail where credentials come from, including the ID of the key. Such lines are logged only if
+    // HATEBEAM_LOG is set.
     let is_set = std::env::var_os(VARIABLE).is_some_and(|value| !value.is_empty());
     let quiet: Option<Directive> = "aws_config=warn".parse().ok();
     Ok(match quiet.filter(|_| !is_set) {

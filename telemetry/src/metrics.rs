@@ -1,23 +1,24 @@
-//! Metrics over HTTP.
+//! A server for metrics over HTTP.
 
 use crate::TelemetryError;
 use hatebeam_metrics::{ObjectMetrics, Registry, Server, bind, watch_process};
 use hatebeam_objects::Objects;
 use std::net::SocketAddr;
 
-/// A server of metrics that listens.
+/// A metrics server that is already listening.
 #[derive(Debug)]
 pub struct MetricsServer {
     server: Server,
-    /// URL of the metrics.
+    /// URL of the metrics endpoint.
     pub url: String,
 }
 
 impl MetricsServer {
-    /// Listens at `address`, within a runtime. `process` is the kind of this process, and `version` its version.
+    /// Starts to listen on `address`. Must be called within a tokio runtime. `process` is the kind of this process, and
+    /// `version` the version of the program; both are served as metrics.
     ///
     /// # Errors
-    /// [`TelemetryError::Metrics`].
+    /// Returns [`TelemetryError::Metrics`] if the server cannot listen on the address.
     pub async fn bind(
         address: SocketAddr,
         registry: &Registry,
@@ -32,7 +33,7 @@ impl MetricsServer {
         Ok(MetricsServer { server, url })
     }
 
-    /// Counts the requests of an object store in `registry`.
+    /// Registers metrics for the requests to an object store, which are updated before each scrape.
     pub fn watch_objects(registry: &Registry, objects: &Objects) {
         let metrics = ObjectMetrics::register(registry);
         let objects = objects.clone();
@@ -57,16 +58,17 @@ impl MetricsServer {
         });
     }
 
-    /// Serves the metrics in the current runtime.
+    /// Serves the metrics in a task of the current tokio runtime.
     pub fn spawn(self) {
         tokio::spawn(self.server.serve());
     }
 
-    /// Listens like [`MetricsServer::bind`] and serves in a thread of its own, for a process without a runtime. Returns
-    /// the URL.
+    /// Starts to listen like [`MetricsServer::bind`], serves the metrics in a new thread, and returns their URL. This is
+    /// for processes without a tokio runtime.
     ///
     /// # Errors
-    /// [`TelemetryError::Metrics`] and [`TelemetryError::Thread`].
+    /// Returns [`TelemetryError::Metrics`] if the server cannot listen on the address, and [`TelemetryError::Thread`] if
+    /// the thread or its runtime cannot be started.
     pub fn serve_in_thread(
         address: SocketAddr,
         registry: &Registry,

@@ -1,4 +1,4 @@
-//! A line that shows progress.
+//! A line on the terminal that shows progress.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -7,25 +7,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Time between two updates.
+/// Interval between updates of the line.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Shows progress on a line of standard error that the next call overwrites, if standard error is a terminal. An empty text
-/// clears the line.
+/// Shows progress on the current line of standard error if it is a terminal. The next call overwrites the line. An empty
+/// text clears the line.
 pub fn show_progress(text: impl Display) {
     if io::stderr().is_terminal() {
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
     }
 }
 
-/// A line of standard error that a thread updates until this is dropped.
+/// A progress line on standard error. A thread updates the line until this value is dropped.
 pub struct ProgressLine {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ProgressLine {
-    /// Starts to show what `text` returns.
+    /// Starts the thread, which repeatedly calls `text` and shows the result.
     pub fn start(text: impl Fn() -> String + Send + 'static) -> ProgressLine {
         let stop = Arc::<AtomicBool>::default();
         let thread = thread::spawn({

@@ -1,4 +1,4 @@
-//! Events and metrics of a run on one machine.
+//! Observers that report events and metrics of a run on one machine.
 
 use hatebeam_metrics::{Registry, RunMetrics};
 use hatebeam_notify::{Event, EventKind, Events, Milestones, Progress};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Time limit for queued events when a run has ended.
+/// Maximum time to deliver queued events after a run has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Sends the events of a run to hooks. On drop, it waits for queued events.
+/// An observer that sends the events of a run to hooks. Dropping it waits for queued events.
 pub struct EventObserver {
     events: Events,
     run: String,
@@ -21,8 +21,8 @@ pub struct EventObserver {
 }
 
 impl EventObserver {
-    /// Begins to send the events of a run that is about to be searched, with `every` depths between two events that report
-    /// progress.
+    /// Creates the observer for a run that is about to be searched, and sends the event for its start. `every` is the
+    /// number of depths between two progress events.
     pub fn start(events: Events, every: u32, run: &Run, name: &str) -> EventObserver {
         let progress = Progress {
             depth: run.store().depths().last().map_or(0, |last| last.depth),
@@ -94,10 +94,10 @@ impl Drop for EventObserver {
     }
 }
 
-/// Updates the metrics of a run.
+/// An observer that updates the metrics of a run.
 pub struct MetricsObserver {
     metrics: RunMetrics,
-    /// Number of expanded wells of the current depth.
+    /// The search's counter of expanded wells at the current depth. Each depth has a new counter.
     expanded: Arc<Mutex<Arc<AtomicU64>>>,
     seconds: f64,
     best_lines: u32,

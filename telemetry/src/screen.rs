@@ -1,5 +1,5 @@
-//! Progress of a run: a row for each depth and, on a terminal, a bar below them. Both go to standard error. With `--json`
-//! a line for each depth goes to standard output.
+//! The progress of a run. Standard error gets one row per depth and, on a terminal, a progress bar below the rows. With
+//! `--json`, standard output gets one JSON line per depth.
 
 use hatebeam_report::{bytes, duration};
 use hatebeam_runs::{Observer, ProgressEstimator};
@@ -12,16 +12,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two updates of the bar.
+/// Interval between updates of the bar.
 const TICK: Duration = Duration::from_millis(100);
-/// Minimum time between two rows.
+/// Minimum time between two rows. Depths that end earlier get no row.
 const ROW_INTERVAL: Duration = Duration::from_secs(1);
-/// Number of rows between two headings.
+/// Number of rows after which the heading is repeated.
 const ROWS_PER_HEADING: u32 = 40;
 
 const HEADING: &str = " depth       wells   lines       best     median        cut  Mchild/s    stored     depth    elapsed";
 
-/// The line of `--json` for a depth.
+/// The JSON line for a depth.
 #[derive(Debug, Serialize)]
 struct DepthLine<'a> {
     depth: u32,
@@ -35,39 +35,39 @@ struct DepthLine<'a> {
     seconds: f64,
     bytes: u64,
     digest: &'a str,
-    /// Cost of the depth, if costs are accounted.
+    /// Cost of the depth; `None` on one machine, where costs are not calculated.
     #[serde(skip_serializing_if = "Option::is_none")]
     dollars: Option<f64>,
 }
 
-/// What a screen shows.
+/// Options of a screen.
 #[derive(Debug, Default)]
 pub struct ScreenOptions {
-    /// Prints a line of JSON for each depth on standard output.
+    /// Whether to print a JSON line for each depth on standard output.
     pub json: bool,
-    /// Shows no rows and no bar.
+    /// Whether to hide the rows and the bar.
     pub quiet: bool,
-    /// Estimator of the end; without it no end is shown.
+    /// Estimator for the end of the run; `None` if the end cannot be estimated.
     pub estimator: Option<ProgressEstimator>,
-    /// Size of the depths so far.
+    /// Total size in bytes of the depths that are already stored.
     pub stored: u64,
 }
 
-/// The progress of a run.
+/// The progress display for a run.
 pub struct Screen {
     options: ScreenOptions,
     bar: Option<Bar>,
     begun: Instant,
     last_row: Option<Instant>,
     rows: u32,
-    /// Cost of the next depth to show.
+    /// Cost of the next depth that will be shown.
     dollars: Option<f64>,
-    /// The first failure to write a line of JSON. The run continues, and reports it at its end.
+    /// The first error when writing a JSON line. The run continues, and [`Screen::close`] returns the error.
     failed: Option<io::Error>,
 }
 
 impl Screen {
-    /// Opens a screen.
+    /// Creates a screen, and shows the bar if standard error is a terminal.
     pub fn new(options: ScreenOptions) -> Screen {
         Screen {
             bar: (!options.quiet && io::stderr().is_terminal()).then(Bar::new),
@@ -83,7 +83,7 @@ impl Screen {
     /// Removes the bar.
     ///
     /// # Errors
-    /// The first failure to write a line of JSON.
+    /// Returns the first error that occurred when writing a JSON line.
     pub fn close(&mut self) -> io::Result<()> {
         if let Some(bar) = self.bar.take() {
             bar.close();
@@ -105,7 +105,7 @@ impl Screen {
         }
     }
 
-    /// Sets the cost of the next depth to show.
+    /// Sets the cost of the next depth that will be shown.
     pub fn cost(&mut self, dollars: f64) {
         self.dollars = Some(dollars);
     }
@@ -165,7 +165,7 @@ impl Screen {
         out.flush()
     }
 
-    /// Describes when the run is likely to end.
+    /// Describes the time and the depth at which the run is likely to end.
     fn likely_end(&self) -> String {
         let estimator = self.options.estimator.as_ref();
         let Some(end) = estimator.and_then(ProgressEstimator::projection) else {
@@ -213,18 +213,18 @@ impl Observer for Screen {
     }
 }
 
-/// The counter whose progress the bar shows.
+/// The counter of expanded wells that the bar shows; `None` before the first depth.
 type Shown = Arc<Mutex<Option<Arc<AtomicU64>>>>;
 
 const TEMPLATE: &str = "{spinner} {msg}  {wide_bar} {percent:>3}%  {human_pos}/{human_len} wells";
 
 /// Prints a line on standard error.
 fn line(text: &str) {
-    // If standard error is closed, nothing can report the failure.
+    // A write error is ignored, because there is no other place to report it.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A bar that updates itself.
+/// A progress bar that a thread updates.
 struct Bar {
     bar: ProgressBar,
     shown: Shown,
@@ -271,7 +271,7 @@ impl Bar {
 
     fn close(self) {
         self.stop.store(true, Ordering::Relaxed);
-        // A panic of the updater does not matter: it only draws.
+        // A panic of the updater is ignored, because the thread only draws.
         let _ = self.updater.join();
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! Spans for an OpenTelemetry collector.
+//! Sending spans to an OpenTelemetry collector.
 
 use crate::TelemetryError;
 use opentelemetry::trace::TracerProvider;
@@ -12,22 +12,22 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Timeout of a batch, and of the last batch when the process ends.
+/// Timeout for sending a batch of spans, including the last batch when the process ends.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends spans. On drop, it sends the remaining ones.
+/// The exporter, which sends spans to a collector. Dropping it sends the remaining spans.
 pub(crate) struct Exporter {
     provider: SdkTracerProvider,
-    /// The runtime of the exporter. It is dropped last.
+    /// The runtime of the exporter. It must be dropped after the provider, which needs it to send the remaining spans.
     _runtime: Runtime,
 }
 
 impl Exporter {
-    /// Sends spans of this kind of process to the collector at `url`. An unreachable collector shows only when there are
-    /// spans to send: a search does not wait for it.
+    /// Creates an exporter that sends spans of this kind of process to the collector at `url`. This function does not
+    /// connect, so that a search does not wait for the collector. An unreachable collector is reported when spans are sent.
     pub(crate) fn open(url: &str, process: &'static str) -> Result<Exporter, TelemetryError> {
         if !url.starts_with("http://") {
-            // Spans contain no secrets, and a local collector can forward them over TLS.
+            // TLS is not supported, because spans contain no secrets and a local collector can forward them over TLS.
             return Err(TelemetryError::NotHttp(url.to_owned()));
         }
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -64,7 +64,8 @@ impl Exporter {
         })
     }
 
-    /// Returns the layer that passes hatebeam's own spans to the exporter, and not those of the libraries that send them.
+    /// Returns a layer that passes hatebeam's own spans to the exporter. Spans of libraries are excluded, because the
+    /// libraries that send spans would create new spans.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,
