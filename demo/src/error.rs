@@ -1,4 +1,4 @@
-//! Errors of a demo.
+//! Errors that can end a demo.
 
 use hatebeam_store::StoreError;
 use std::io;
@@ -6,49 +6,49 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Why a demo failed.
+/// Error that ends a demo.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DemoError {
-    /// The demo was stopped.
+    /// The user or a signal stopped the demo.
     #[error("interrupted")]
     Interrupted,
-    /// The system refused an operation.
+    /// An operation of the operating system failed.
     #[error("cannot {what}")]
     Io {
-        /// The operation.
+        /// The operation, as a verb with its object.
         what: String,
         /// The cause.
         source: io::Error,
     },
-    /// A message cannot be reported.
+    /// A message cannot be written.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),
     /// The replay cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A server ended.
+    /// A server ended before the demo.
     #[error("the {name} ended ({status}); the end of its log:\n{log}")]
     ServerEnded {
-        /// Name of the server.
+        /// Name of the server's process.
         name: &'static str,
-        /// Its exit status.
+        /// Exit status of the server.
         status: ExitStatus,
-        /// The end of its log.
+        /// Last lines of the server's log.
         log: String,
     },
-    /// The coordinator did not print its addresses.
+    /// The coordinator did not print its addresses in time.
     #[error("the coordinator printed no addresses within {limit:?}; the end of its log:\n{log}")]
     NoAddresses {
         /// The time limit.
         limit: Duration,
-        /// The end of its log.
+        /// Last lines of the coordinator's log.
         log: String,
     },
     /// A command failed.
     #[error("a command of the demo failed ({0})")]
     Command(ExitStatus),
-    /// A command printed something unexpected.
+    /// The output of a command is not the expected JSON.
     #[error("cannot read the output of hatebeam {command}")]
     Json {
         /// The command.
@@ -61,10 +61,10 @@ pub enum DemoError {
     NotFinished {
         /// State of the run.
         state: String,
-        /// Note of the coordinator.
+        /// The coordinator's note about the run.
         note: String,
     },
-    /// The best game is not valid.
+    /// The best game is not valid by the exact rules.
     #[error("the game is not valid")]
     InvalidGame,
 }

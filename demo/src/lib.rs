@@ -1,4 +1,5 @@
-//! A demo: a cluster on the loopback, a run, and its best game, with the commands that a user would type.
+//! A demo of a cluster. It starts a coordinator and two workers on this machine, searches a run, and shows its best game,
+//! with the commands that a user would type.
 
 mod error;
 mod servers;
@@ -17,27 +18,27 @@ use std::sync::mpsc;
 use std::thread;
 use tempfile::TempDir;
 
-/// A demo.
+/// The settings of a demo.
 #[derive(Clone, Debug)]
 pub struct Demo {
     /// Width of the beam.
     pub width: u64,
-    /// Folder for all files, created if necessary. `None` for a temporary folder.
+    /// Folder for all files, created if necessary; `None` for a temporary folder.
     pub dir: Option<PathBuf>,
-    /// Opens the run in the dashboard with a browser.
+    /// Whether to open the run's page of the dashboard in a browser.
     pub open: bool,
-    /// Offers to play the game.
+    /// Whether to offer to play the best game in the terminal.
     pub play: bool,
-    /// Keeps the coordinator running when the run has ended, until `stop` is set.
+    /// Whether to keep the cluster running after the run has ended, until `stop` is set.
     pub stay: bool,
-    /// Stops the demo.
+    /// Flag that stops the demo when it is set.
     pub stop: Arc<AtomicBool>,
 }
 
-/// A message of the demo.
+/// A message from the demo to the user.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// A note for the user.
+    /// A note.
     Note(String),
     /// A warning.
     Warning(String),
@@ -45,10 +46,10 @@ pub enum Message {
     Replay(String),
 }
 
-/// Receives the messages of a demo.
+/// The function that receives the messages of a demo.
 pub type Sink<'a> = &'a mut dyn FnMut(Message) -> io::Result<()>;
 
-/// The part of the output of `hatebeam watch --json` that the demo uses.
+/// The fields in the output of `hatebeam watch --json` that the demo uses.
 #[derive(Deserialize)]
 struct Ended {
     state: String,
@@ -57,7 +58,7 @@ struct Ended {
     replay: Option<String>,
 }
 
-/// The folder of a demo. A temporary one is removed on drop.
+/// The folder of a demo. A temporary folder is removed on drop.
 struct Folder {
     path: PathBuf,
     _temporary: Option<TempDir>,
@@ -83,22 +84,24 @@ impl Folder {
 }
 
 impl Demo {
-    /// Runs the demo. Afterwards the servers are stopped, and a temporary folder is removed.
+    /// Runs the demo. At the end, stops the servers and removes a temporary folder, even after an error.
     ///
     /// # Errors
-    /// [`DemoError`].
+    /// Returns an error if the demo is interrupted, a server or a command fails, or the best game is invalid.
     pub fn run(&self, report: Sink<'_>) -> Result<(), DemoError> {
-        // Declared before the servers, so that it is dropped after them.
+        // The folder is declared before the servers, so that it is dropped after they have stopped.
         let folder = Folder::create(self.dir.as_deref())?;
         let mut servers = Servers::new(&folder.path, Arc::clone(&self.stop));
         let addresses = servers.start()?;
         let uri = format!("http://{}", addresses.coordinator);
         report(Message::Note(format!(
-            "a coordinator at {uri} and two workers; show them with: hatebeam status --coordinator {uri}"
+            "started a coordinator at {uri} and two workers; show them with: hatebeam status --coordinator {uri}"
         )))?;
         let run = submit(self.width, &uri, &mut servers)?;
         let page = format!("{}#/run/{run}", addresses.dashboard);
-        report(Message::Note(format!("the run in the dashboard: {page}")))?;
+        report(Message::Note(format!(
+            "see the run in the dashboard: {page}"
+        )))?;
         if self.open {
             open(&page, report)?;
         }
@@ -116,12 +119,12 @@ impl Demo {
         Ok(())
     }
 
-    /// Plays the game in the terminal, if there is a user who wants to see it.
+    /// Asks the user at the terminal whether to play the game, and plays it. Does nothing without a terminal.
     fn offer_to_play(&self, replay: &Path, report: Sink<'_>) -> Result<(), DemoError> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Ok(());
         }
-        let text = "press Enter to play the game (q quits it), or n and Enter to skip it";
+        let text = "press Enter to play the game (q quits the player), or n and Enter to skip it";
         report(Message::Note(text.to_owned()))?;
         let (tx, rx) = mpsc::sync_channel(1);
         thread::spawn(move || {
@@ -129,7 +132,7 @@ impl Demo {
             let is_read = io::stdin()
                 .read_line(&mut line)
                 .is_ok_and(|bytes| bytes > 0);
-            // The receiver is gone if a signal stopped the demo.
+            // Sending fails if a signal has stopped the demo.
             let _ = tx.send(is_read && !line.trim().starts_with(['n', 'q']));
         });
         let is_wanted = loop {
@@ -142,7 +145,7 @@ impl Demo {
         if is_wanted {
             let mut command = hatebeam()?;
             command.args(["replay", "show", "--file"]).arg(replay);
-            // The player reports its own errors, and the demo continues.
+            // The player reports its errors, and the demo continues after an error.
             let _ = command.status();
         }
         Ok(())
@@ -163,7 +166,7 @@ fn submit(width: u64, uri: &str, servers: &mut Servers) -> Result<String, DemoEr
     Ok(submitted.run)
 }
 
-/// Shows a run until it ends, and returns its result.
+/// Shows the progress of a run until it ends, and returns its result.
 fn watch(run: &str, uri: &str, servers: &mut Servers) -> Result<Ended, DemoError> {
     let mut command = hatebeam()?;
     command.args(["watch", run, "--json", "--coordinator", uri]);
@@ -172,7 +175,7 @@ fn watch(run: &str, uri: &str, servers: &mut Servers) -> Result<Ended, DemoError
     serde_json::from_str(last.unwrap_or_default()).map_err(DemoError::json("watch"))
 }
 
-/// Verifies a run's best game, writes it to a file and reports it. Returns whether there is a game.
+/// Writes a run's best game to a file, verifies the game and reports it. Returns whether the run has a game.
 fn verify(ended: &Ended, file: &Path, report: Sink<'_>) -> Result<bool, DemoError> {
     if ended.state != "finished" {
         return Err(DemoError::NotFinished {
@@ -181,7 +184,7 @@ fn verify(ended: &Ended, file: &Path, report: Sink<'_>) -> Result<bool, DemoErro
         });
     }
     let (Some(replay), Some(lines)) = (&ended.replay, ended.best_lines) else {
-        report(Message::Note("the run has no game".to_owned()))?;
+        report(Message::Note("the run found no game".to_owned()))?;
         return Ok(false);
     };
     write_whole(file, format!("{replay}\n").as_bytes())?;
@@ -197,7 +200,7 @@ fn verify(ended: &Ended, file: &Path, report: Sink<'_>) -> Result<bool, DemoErro
     Ok(true)
 }
 
-/// Opens an address in a browser, if there is one.
+/// Opens a URL in a browser. Reports a warning if this is not possible.
 fn open(url: &str, report: Sink<'_>) -> io::Result<()> {
     let program = if cfg!(target_os = "macos") {
         "open"

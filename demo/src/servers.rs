@@ -1,12 +1,12 @@
-//! The servers of a demo, which never outlive it.
+//! The servers of a demo, which never outlive the demo's process.
 //!
-//! Each server runs with `--stop-with-stdin`, and its standard input is a pipe whose other end only this process holds.
-//! Closing the pipe asks the server to stop in an orderly way. If this process is killed, the system closes the pipe. This
-//! needs neither unsafe code nor the kernel's death signal, which only Linux has and which depends on threads, not
-//! processes.
+//! Each server runs with `--stop-with-stdin`, and its standard input is a pipe whose other end only this process holds. When
+//! this process closes the pipe, the server stops gracefully. If this process is killed, the operating system closes the
+//! pipe. This method needs neither unsafe code nor the kernel's death signal, which only Linux has and which is bound to a
+//! thread instead of a process.
 //!
-//! Ctrl-C reaches all processes of a terminal's foreground group. The servers are therefore in groups of their own: this
-//! process stops them, the workers before the coordinator.
+//! A terminal sends Ctrl-C to all processes of the foreground group. Each server is in a separate process group, so that
+//! Ctrl-C does not reach it, and this process can stop the workers before the coordinator.
 
 use crate::error::DemoError;
 use std::fs::{self, File};
@@ -19,13 +19,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two checks whether a process has ended.
+/// Interval between checks for processes that have ended.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
-/// Time limit for a server to start, and to stop.
+/// Maximum time for a server to start, and for a server to stop.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Names of the workers.
 const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
-/// Number of lines of a log in an error.
+/// Number of log lines in an error.
 const LOG_LINES: usize = 5;
 
 /// Addresses of the servers.
@@ -45,11 +45,12 @@ struct Server {
 pub(crate) struct Servers {
     dir: PathBuf,
     stop: Arc<AtomicBool>,
-    /// The coordinator is the first.
+    /// The started servers. The coordinator is the first element.
     servers: Vec<Server>,
 }
 
-/// Returns a command that runs this program without the user's configuration file and environment. Settings of logs stay.
+/// Returns a command that runs this program. The command ignores the user's configuration file and all settings in the
+/// environment, except HATEBEAM_LOG.
 pub(crate) fn hatebeam() -> Result<Command, DemoError> {
     let program = std::env::current_exe().map_err(DemoError::io("find this program's file"))?;
     let mut command = Command::new(program);
@@ -74,7 +75,7 @@ impl Servers {
         }
     }
 
-    /// Starts the coordinator, and then the workers.
+    /// Starts the coordinator and then the workers. Returns the coordinator's addresses.
     pub(crate) fn start(&mut self) -> Result<Addresses, DemoError> {
         let store = self.dir.join("store");
         let mut command = hatebeam()?;
@@ -97,7 +98,7 @@ impl Servers {
         Ok(addresses)
     }
 
-    /// Starts a server, and returns the lines that it prints.
+    /// Starts a server, and returns a channel with the lines that it prints.
     fn spawn(
         &mut self,
         name: &'static str,
@@ -117,7 +118,7 @@ impl Servers {
         let mut child = child.map_err(DemoError::io(format!("start the {name}")))?;
         let stdout = child.stdout.take();
         self.servers.push(Server { name, child, log });
-        // A server prints fewer lines than this; more would be read and dropped.
+        // A server prints fewer lines than the channel can hold; further lines would be read and dropped.
         let (tx, lines) = mpsc::sync_channel(16);
         thread::spawn(move || {
             let lines = stdout
@@ -164,7 +165,8 @@ impl Servers {
         }
     }
 
-    /// Waits until `look` finds something; `None` if a signal comes first. Fails if a server ends.
+    /// Calls `look` repeatedly until it returns a value. Returns `None` if the stop flag is set first, and an error if a
+    /// server ends first.
     pub(crate) fn wait_for<T>(
         &mut self,
         mut look: impl FnMut() -> Option<T>,
@@ -179,7 +181,7 @@ impl Servers {
         Ok(None)
     }
 
-    /// Fails if a server has ended.
+    /// Returns an error if a server has ended.
     fn check(&mut self) -> Result<(), DemoError> {
         for server in &mut self.servers {
             let status = server.child.try_wait();
@@ -195,13 +197,14 @@ impl Servers {
         Ok(())
     }
 
-    /// Returns the output of a command that needs the servers. Stops the command with them, or at a signal.
+    /// Runs a command that needs the servers, and returns its output. Kills the command if a server ends or the stop flag is
+    /// set.
     pub(crate) fn output(&mut self, mut command: Command) -> Result<String, DemoError> {
         let failed = || DemoError::io("run a command");
         let child = command.stdout(Stdio::piped()).spawn();
         let mut child = child.map_err(failed())?;
         let stdout = child.stdout.take();
-        // Read as it comes, so that the command never waits.
+        // A thread reads the output immediately, so that the command never blocks on a full pipe.
         let reader = thread::spawn(move || {
             let mut out = String::new();
             let mut stdout = stdout.into_iter();
@@ -211,19 +214,19 @@ impl Servers {
         });
         let ended = self.wait_for(|| child.try_wait().transpose());
         if !matches!(ended, Ok(Some(_))) {
-            // The command may have ended in the meantime.
+            // Killing fails if the command has ended in the meantime.
             let _ = child.kill();
             let _ = child.wait();
         }
         let status = ended?.ok_or(DemoError::Interrupted)?.map_err(failed())?;
-        // Ctrl-C reaches the command too, which may stop first.
+        // Ctrl-C also reaches the command, so the command may end before this process sees the flag.
         if self.stop.load(Ordering::Relaxed) {
             return Err(DemoError::Interrupted);
         }
-        // The thread does not panic.
+        // The thread cannot panic, so the default is never used.
         let out = reader.join().unwrap_or_else(|_| Ok(String::new()));
         let out = out.map_err(failed())?;
-        // A command that failed with output described its failure there; the caller reports it.
+        // A failed command with output describes its failure there, and the caller reports it.
         if !status.success() && out.is_empty() {
             return Err(DemoError::Command(status));
         }
@@ -236,7 +239,7 @@ impl Drop for Servers {
         let Some((coordinator, workers)) = self.servers.split_first_mut() else {
             return;
         };
-        // Workers first, so that they do not try to reconnect.
+        // The workers stop first, so that they do not try to reconnect to a stopped coordinator.
         workers.iter_mut().for_each(Server::ask_to_stop);
         workers.iter_mut().for_each(Server::wait_for_end);
         coordinator.ask_to_stop();
@@ -249,7 +252,7 @@ impl Server {
         self.child.stdin = None;
     }
 
-    /// Waits until the server ends, and kills it after the time limit.
+    /// Waits until the server ends. Kills it if it has not ended after [`TIMEOUT`].
     fn wait_for_end(&mut self) {
         let begun = Instant::now();
         while let Ok(None) = self.child.try_wait() {
@@ -262,7 +265,7 @@ impl Server {
         }
     }
 
-    /// Returns the last lines of the log, for an error.
+    /// Returns the last [`LOG_LINES`] lines of the log.
     fn end_of_log(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();

@@ -1,4 +1,4 @@
-//! The result of a check, and its time limit.
+//! The result of a check, and running checks with a time limit.
 
 use serde::Serialize;
 use std::fmt;
@@ -6,19 +6,19 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Verdict of a check.
+/// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Nothing to do.
+    /// No problem was found.
     Ok,
-    /// A search works, but worse than it could.
+    /// A search works, but it may be slow or lack something.
     Warning,
-    /// A search fails.
+    /// A search would fail.
     Failed,
 }
 
-/// Result of a check.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// Name of the check.
@@ -26,9 +26,9 @@ pub struct Check {
     pub name: &'static str,
     /// The verdict.
     pub verdict: Verdict,
-    /// What was found.
+    /// Description of what the check found.
     pub found: String,
-    /// What to do about it.
+    /// Remedy for the problem, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
@@ -66,7 +66,7 @@ impl Check {
         }
     }
 
-    /// Returns an ok check, or a warning if `is_low`.
+    /// Returns a warning if `is_low` is true, otherwise a check that is ok.
     pub(crate) fn unless_low(
         name: &'static str,
         found: String,
@@ -96,7 +96,7 @@ impl fmt::Display for Check {
     }
 }
 
-/// Checks with a time limit.
+/// A group of checks with a time limit.
 pub struct Examination {
     name: &'static str,
     limit: Duration,
@@ -117,8 +117,8 @@ impl Examination {
         }
     }
 
-    /// Runs the checks in a thread. Reports a failed check if the time limit passes: the thread then continues until the
-    /// process ends.
+    /// Runs the checks in a thread. If the time limit passes, returns a failed check instead; the thread then continues
+    /// until the process ends.
     pub fn run(self) -> Vec<Check> {
         let Examination {
             name,
@@ -128,7 +128,7 @@ impl Examination {
         let (tx, rx) = mpsc::sync_channel(1);
         let thread = thread::Builder::new().name(name.to_owned());
         let started = thread.spawn(move || {
-            // If nothing receives it, the time limit has passed.
+            // Sending fails if the time limit has passed.
             let _ = tx.send(examine());
         });
         if let Err(error) = started {
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn check_that_hangs_has_failed() {
+    fn check_that_hangs_or_panics_fails() {
         let slow = Examination::new("disk", Duration::from_millis(20), || {
             thread::sleep(Duration::from_secs(60));
             Vec::new()
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn check_is_one_line() {
+    fn check_is_formatted_as_one_line() {
         let check = Check::warning("disk", "1 MB free", "free some space");
         let expected = "warning  disk          1 MB free; free some space";
         assert_eq!(check.to_string(), expected);

@@ -1,4 +1,4 @@
-//! The parts of a cluster to check: the machine's price, an object store, certificates, a coordinator, and clocks.
+//! Checks for the parts of a cluster: the machine's price, an object store, certificates, a coordinator, and clocks.
 
 use crate::check::{Check, Examination};
 use crate::{coordinator, store};
@@ -12,39 +12,40 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Time limit of one attempt of a request to the object store.
+/// Timeout of one attempt of a request to the object store.
 const REQUEST_LIMIT: Duration = Duration::from_secs(15);
 
-/// Remaining validity of a certificate below which there is a warning.
+/// Remaining validity below which a certificate gives a warning.
 const MIN_VALIDITY: Duration = Duration::from_secs(14 * 86_400);
 
-/// Difference of clocks at which there is a warning: a certificate made now is not valid yet for a machine that is behind.
+/// Difference in seconds at which a clock gives a warning. A machine whose clock is behind considers a certificate that was
+/// just made as not yet valid.
 const WARN_SKEW: u64 = 30;
-/// Difference of clocks at which the check fails: S3 refuses requests that are off by 15 minutes.
+/// Difference in seconds at which a clock fails the check. S3 refuses requests whose time is wrong by 15 minutes.
 const MAX_SKEW: u64 = 600;
 
 /// The parts of a cluster to check.
 #[derive(Clone, Debug, Default)]
 pub struct Cluster {
-    /// Location and options of the object store.
+    /// Location and options of the object store; `None` to skip its checks.
     pub store: Option<(String, Options)>,
-    /// Folder with certificates.
+    /// Folder with the certificates; `None` to skip their checks.
     pub certificates: Option<PathBuf>,
-    /// The coordinator.
+    /// The coordinator; `None` to skip its checks.
     pub coordinator: Option<Coordinator>,
 }
 
 /// A coordinator to check.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
-    /// The coordinator.
+    /// Address and credentials of the coordinator.
     pub endpoint: Endpoint,
-    /// Version of this program, which the coordinator must have too.
+    /// Version of this program. The coordinator must have the same version.
     pub version: &'static str,
 }
 
 impl Cluster {
-    /// Returns the checks.
+    /// Returns the checks for the given parts, and for the machine if it is on AWS.
     pub fn examinations(self) -> Vec<Examination> {
         let mut all = Vec::new();
         if hatebeam_host::is_aws() {
@@ -81,7 +82,7 @@ impl Cluster {
     }
 }
 
-/// Runs an asynchronous check.
+/// Runs asynchronous checks on a new tokio runtime.
 pub(crate) fn waited(name: &'static str, check: impl Future<Output = Vec<Check>>) -> Vec<Check> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     match runtime.enable_all().build() {
@@ -97,7 +98,7 @@ pub(crate) fn waited(name: &'static str, check: impl Future<Output = Vec<Check>>
     }
 }
 
-/// Checks what AWS's metadata service says about this machine: kind, market and price.
+/// Checks that the AWS metadata service reports the type and market of this machine, and that its price is known.
 async fn machine() -> Vec<Check> {
     const NAME: &str = "machine";
     const ADVICE: &str = "start workers with --machine, --market and --price-per-hour";
@@ -113,17 +114,17 @@ async fn machine() -> Vec<Check> {
     vec![match machine.price_per_hour {
         Some(price) => Check::ok(
             NAME,
-            format!("{found}, {price} an hour ({})", machine.price_from),
+            format!("{found}, {price} per hour ({})", machine.price_from),
         ),
         None => Check::warning(
             NAME,
-            format!("{found}, without a known price"),
-            "start workers with --price-per-hour, or the cost of runs is unknown",
+            format!("{found}, price unknown"),
+            "start workers with --price-per-hour; otherwise, the cost of runs is unknown",
         ),
     }]
 }
 
-/// Checks the certificates in a folder that `hatebeam certs` made. A machine may have only some of them.
+/// Checks the certificates from `hatebeam certs` in a folder. A machine may have only some of them.
 fn certificates(dir: &Path) -> Vec<Check> {
     let members = ["coordinator", "worker", "client"];
     let all = members.map(|member| (member, Tls::in_dir(dir, member)));
@@ -147,7 +148,7 @@ fn certificate(member: &str, tls: &Tls) -> Check {
         Err(error) => Check::failed(
             NAME,
             error.to_string(),
-            "copy ca.pem, the certificate and its key from the folder that `hatebeam certs` made",
+            "copy ca.pem, the certificate and its key from the output folder of `hatebeam certs`",
         ),
         Ok(until) => {
             let left = until.duration_since(SystemTime::now()).unwrap_or_default();
@@ -159,7 +160,7 @@ fn certificate(member: &str, tls: &Tls) -> Check {
     }
 }
 
-/// Checks this machine's clock against that of a server, which is `ahead` by this many seconds.
+/// Compares this machine's clock with the clock of a server. `ahead` is the number of seconds by which the server is ahead.
 pub(crate) fn clock(ahead: i64, server: &str) -> Check {
     const NAME: &str = "clock";
     let difference = ahead.unsigned_abs();
@@ -177,7 +178,7 @@ pub(crate) fn clock(ahead: i64, server: &str) -> Check {
     }
 }
 
-/// Returns the time from one moment to another, in whole seconds.
+/// Returns the time between two moments in whole seconds. It is negative if `to` is before `from`.
 pub(crate) fn seconds_between(from: SystemTime, to: SystemTime) -> Option<i64> {
     let seconds = |span: Duration| i64::try_from(span.as_secs()).ok();
     match to.duration_since(from) {
@@ -192,7 +193,7 @@ mod tests {
     use crate::check::Verdict;
 
     #[test]
-    fn clocks_may_differ_by_seconds() {
+    fn clock_verdict_depends_on_difference() {
         for (ahead, verdict, part) in [
             (0, Verdict::Ok, "agrees"),
             (-1, Verdict::Ok, "agrees"),

@@ -1,4 +1,4 @@
-//! A coordinator: whether it answers, its version, and its clock.
+//! Checks for a coordinator: its answer, its version, and its clock.
 
 use crate::check::Check;
 use crate::cluster::{Coordinator, clock, seconds_between};
@@ -20,7 +20,7 @@ pub(crate) async fn check(target: &Coordinator) -> Vec<Check> {
             let cause = error
                 .source()
                 .map_or_else(String::new, |cause| format!(": {cause}"));
-            let advice = "check that it runs, its address and port, --tls, and firewalls";
+            let advice = "check that the coordinator is running, and check its address and port, --tls, and firewalls";
             return vec![Check::failed(NAME, format!("{error}{cause}"), advice)];
         }
     };
@@ -32,7 +32,7 @@ pub(crate) async fn check(target: &Coordinator) -> Vec<Check> {
     };
     let date = listed.metadata().get("date");
     let date = date.and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
-    // The date has no fractions of a second: half a second is the best guess.
+    // The date has no fraction of a second, so half a second is added as the best estimate.
     let ahead =
         date.and_then(|date| seconds_between(SystemTime::now(), date + Duration::from_millis(500)));
     let version = listed.into_inner().version;
@@ -44,29 +44,31 @@ pub(crate) async fn check(target: &Coordinator) -> Vec<Check> {
 fn refused(uri: &str, status: &Status) -> Check {
     Check::failed(
         NAME,
-        format!("{uri} refuses the request: {}", explain(status)),
-        "pass its token: --token-file, HATEBEAM_TOKEN, or `token` in the folder of --tls",
+        format!("{uri} refused the request: {}", explain(status)),
+        "pass its token with --token-file, HATEBEAM_TOKEN, or the file `token` in the folder of --tls",
     )
 }
 
-/// Compares the coordinator's version with that of this program.
+/// Compares the coordinator's version with the version of this program.
 fn versions(target: &Coordinator, version: &str, workers: usize) -> Check {
     let (uri, own) = (&target.endpoint.uri, target.version);
     let workers = count(workers as u64, "worker");
     if version == own {
-        let found = format!("{uri} answers, of the same version {own}, with {workers}");
+        let found = format!("{uri} has the same version {own}, and {workers}");
         return Check::ok(NAME, found);
     }
     if version.is_empty() {
         return Check::warning(
             NAME,
-            format!("{uri} answers, with {workers}, but does not report its version"),
-            format!("it is older than this program, {own}: install the same version everywhere"),
+            format!("{uri} has {workers}, but does not report its version"),
+            format!(
+                "the coordinator is older than this program, {own}: install the same version everywhere"
+            ),
         );
     }
     Check::failed(
         NAME,
-        format!("{uri} has version {version}, and this program {own}"),
+        format!("{uri} has version {version}, but this program has version {own}"),
         "install the same version everywhere: a coordinator refuses workers of another version",
     )
 }

@@ -1,4 +1,4 @@
-//! Checks of a machine and of a cluster before a search.
+//! Checks that find problems of a machine or a cluster before a search.
 
 mod check;
 #[cfg(feature = "cluster")]
@@ -17,7 +17,7 @@ pub use cluster::{Cluster, Coordinator};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Returns the checks of this machine, where `dir` is the folder whose disk is used.
+/// Returns the checks for this machine. `dir` is the folder whose disk is checked.
 pub fn local(dir: PathBuf) -> Vec<Examination> {
     vec![
         Examination::new("processor", Duration::from_secs(5), || {

@@ -1,4 +1,4 @@
-//! This machine: processor, memory, open files, disk.
+//! Checks for this machine: processor, memory, open files, and disk.
 
 use crate::check::Check;
 use hatebeam_game::{Emulator, Geometry, Rules, SimdLevel};
@@ -13,29 +13,31 @@ use std::time::{Duration, Instant};
 /// Default width of a run.
 const DEFAULT_WIDTH: u64 = 10_000;
 
-/// Fewest open files that work: RocksDB keeps up to 512 files open; sockets, logs and uploads need the rest.
+/// Limit of open files below which the check fails. RocksDB keeps up to 512 files open; sockets, logs and uploads need
+/// the rest.
 const MIN_OPEN_FILES: u64 = 700;
-/// Limit of open files to suggest.
+/// Limit of open files that the check suggests.
 const GOOD_OPEN_FILES: u64 = 2048;
-/// Limit of open files below which there is a warning: the usual default.
+/// Limit of open files below which the check warns. It is the usual default.
 const USUAL_OPEN_FILES: u64 = 1024;
 
-/// Free space below which the check fails. A run of the default width takes 40 MB.
+/// Free space in bytes below which the check fails. A run of the default width takes 40 MB.
 const MIN_FREE: u64 = 100_000_000;
-/// Free space below which there is a warning.
+/// Free space in bytes below which the check warns.
 const GOOD_FREE: u64 = 2_000_000_000;
 
-/// Amount of data that measures the speed of a disk.
+/// Number of bytes written to measure the speed of a disk.
 const TEST_BYTES: usize = 64 << 20;
-/// Time after which the measurement stops.
+/// Time after which the measurement stops, even if fewer bytes are written.
 const TEST_TIME: Duration = Duration::from_secs(5);
-/// Size of one write.
+/// Size of one write in bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Bytes a second below which there is a warning. A million wells are 12 MB a depth, which is searched in seconds.
+/// Bytes per second below which the check warns. At a width of a million wells, a depth takes 12 MB and is searched in
+/// seconds.
 const MIN_SPEED: f64 = 20e6;
 
-/// Checks the number of cores, and the instructions that the emulator uses.
+/// Reports the core count, and checks the instruction set that the emulator uses.
 pub(crate) fn processor() -> Check {
     let cores = hatebeam_host::cores();
     let level = Emulator::new(Geometry::STANDARD, Rules::default()).level();
@@ -44,17 +46,17 @@ pub(crate) fn processor() -> Check {
         "processor",
         format!("{}, instructions {level}", count(cores as u64, "core")),
         is_slow,
-        "without AVX2 a search takes about twice as long; a virtual machine may hide it",
+        "without AVX2, a search takes about twice as long; a virtual machine may hide AVX2",
     )
 }
 
-/// Checks the available memory, and the width that fits in it.
+/// Checks that the available memory is enough for a run of the default width.
 pub(crate) fn memory() -> Check {
     let Some(available) = hatebeam_host::available_memory() else {
         return Check::warning(
             "memory",
             "the system does not report the available memory",
-            "a run needs about 100 bytes for each well of width",
+            "a run needs about 100 bytes per well of width",
         );
     };
     let most = max_width(available);
@@ -71,7 +73,7 @@ pub(crate) fn memory() -> Check {
     }
 }
 
-/// Formats a width as `--width` accepts it, rounded down.
+/// Formats a width in the format of `--width`, rounded down.
 fn wells(number: u64) -> String {
     match number {
         1_000_000.. => format!("{}M", number / 1_000_000),
@@ -80,7 +82,7 @@ fn wells(number: u64) -> String {
     }
 }
 
-/// Checks the limit of open files, where the system reports it.
+/// Checks the limit of open files. Returns `None` if the system does not report the limit.
 pub(crate) fn open_files() -> Option<Check> {
     open_files_in(&fs::read_to_string("/proc/self/limits").ok()?)
 }
@@ -97,7 +99,7 @@ fn open_files_in(limits: &str) -> Option<Check> {
     let limit = soft.parse::<u64>().ok()?;
     let found = format!("at most {limit}");
     let advice = format!(
-        "`ulimit -n {GOOD_OPEN_FILES}`, or LimitNOFILE={GOOD_OPEN_FILES} in a systemd unit"
+        "raise it with `ulimit -n {GOOD_OPEN_FILES}`, or LimitNOFILE={GOOD_OPEN_FILES} in a systemd unit"
     );
     Some(match limit {
         ..MIN_OPEN_FILES => Check::failed(NAME, found, advice),
@@ -106,7 +108,7 @@ fn open_files_in(limits: &str) -> Option<Check> {
     })
 }
 
-/// Checks the free space of a folder's disk, and its speed.
+/// Checks the free space and the speed of a folder's disk.
 pub(crate) fn disk(dir: &Path) -> Vec<Check> {
     const NAME: &str = "disk space";
     let free = match free_bytes(dir) {
@@ -130,9 +132,13 @@ pub(crate) fn disk(dir: &Path) -> Vec<Check> {
 
 fn disk_speed(dir: &Path) -> Check {
     const NAME: &str = "disk speed";
-    // The folder may not exist yet; its disk does.
+    // If the folder does not exist yet, the nearest existing parent folder is on the same disk.
     let Some(existing) = dir.ancestors().find(|folder| folder.is_dir()) else {
-        return Check::failed(NAME, "the folder does not exist", "name one with --dir");
+        return Check::failed(
+            NAME,
+            "the folder does not exist",
+            "name another folder with --dir",
+        );
     };
     match write_and_sync(existing) {
         Err(error) => Check::failed(
@@ -148,13 +154,14 @@ fn disk_speed(dir: &Path) -> Check {
                 bytes(written),
                 duration(took)
             );
-            let advice = "a wide beam waits for this disk: use a local one, ideally NVMe";
+            let advice = "this disk would slow down a wide beam: use a local disk, ideally NVMe";
             Check::unless_low(NAME, found, rate < MIN_SPEED, advice)
         }
     }
 }
 
-/// Writes to a file without a name, which is removed with this process at the latest.
+/// Measures how fast a temporary file can be written and synced. Returns the number of bytes and the time. The file has no
+/// name, so it disappears even if the process is killed.
 fn write_and_sync(dir: &Path) -> io::Result<(u64, Duration)> {
     let mut file = tempfile::tempfile_in(dir)?;
     let part = noise(WRITE_BYTES);
@@ -167,7 +174,7 @@ fn write_and_sync(dir: &Path) -> io::Result<(u64, Duration)> {
     Ok((written as u64, begun.elapsed()))
 }
 
-/// Returns bytes that cannot be compressed.
+/// Returns pseudorandom bytes, which cannot be compressed.
 pub(crate) fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -188,7 +195,7 @@ mod tests {
     use crate::check::Verdict;
 
     #[test]
-    fn limit_of_open_files_is_judged() {
+    fn open_files_verdict_depends_on_limit() {
         let of = |soft: &str| {
             let text = format!(
                 "Limit Soft Hard Units\nMax processes 1 2 processes\n\
@@ -206,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn disk_check_leaves_nothing_behind() {
+    fn disk_check_leaves_no_files() {
         let dir = tempfile::tempdir().unwrap();
         let missing = dir.path().join("not/there");
         let found = disk(&missing);
@@ -217,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_are_rounded_down() {
+    fn wells_rounds_down() {
         for (number, text) in [(999, "999"), (10_999, "10k"), (209_922_908, "209M")] {
             assert_eq!(wells(number), text);
         }

@@ -1,4 +1,4 @@
-//! The default ports of a cluster: whether they are free, or what listens there.
+//! Check for the default ports of a cluster: finds ports that are in use, and identifies the servers that listen on them.
 
 use crate::check::Check;
 use hatebeam_report::count;
@@ -6,16 +6,16 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Ports, and what listens there by default or by convention.
+/// Ports, and the servers that listen on them by default or by convention.
 const PORTS: [(u16, &str); 3] = [
     (7800, "the coordinator"),
     (7801, "a worker"),
     (7880, "the dashboard"),
 ];
 
-/// Time limit of an exchange with a server.
+/// Maximum time for an exchange with a server.
 const LIMIT: Duration = Duration::from_millis(1500);
-/// Maximum length of an answer in bytes. The first few identify the server.
+/// Maximum number of bytes to read from an answer. Its first bytes identify the server.
 const MAX_BYTES: usize = 16 << 10;
 
 /// Checks all ports.
@@ -32,7 +32,7 @@ pub(crate) fn ports() -> Vec<Check> {
     vec![Check::ok("ports", format!("{kind} free: {ports}"))]
 }
 
-/// Returns a warning if a port cannot be listened on.
+/// Returns a warning if it is not possible to listen on a port.
 fn taken(port: u16, owner: &str) -> Option<Check> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let error = TcpListener::bind(address).err()?;
@@ -43,7 +43,7 @@ fn taken(port: u16, owner: &str) -> Option<Check> {
     Some(Check::warning(
         "ports",
         found,
-        "if you did not start it, pass another address with --listen or --dashboard",
+        "if you did not start this server, pass another address with --listen or --dashboard",
     ))
 }
 
@@ -52,7 +52,7 @@ fn server_at(address: SocketAddr) -> &'static str {
     let request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     match exchange(address, request).as_deref() {
         Ok([b'H', b'T', b'T', b'P', b'/', ..]) => "a web server",
-        // The first frame of HTTP/2 contains the settings.
+        // The first frame of HTTP/2 is a SETTINGS frame.
         Ok([_, _, _, 4, 0, 0, 0, 0, 0, ..]) => "a gRPC server, such as a coordinator or a worker",
         Ok([21, 3, ..]) => "a server with TLS, such as a coordinator or a worker",
         Ok([]) => "a server that sends nothing",
@@ -61,7 +61,7 @@ fn server_at(address: SocketAddr) -> &'static str {
     }
 }
 
-/// Returns the answer to a request, until the server closes the connection or a limit is reached.
+/// Sends a request, and reads the answer until the server closes the connection or a limit is reached.
 fn exchange(address: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
     let begun = Instant::now();
     let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
@@ -79,7 +79,7 @@ fn exchange(address: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
             Ok(0) => break,
             Ok(read) => answer.extend_from_slice(&part[..read]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The part before the timeout or the error may suffice.
+            // The bytes before the timeout or the error may be enough.
             Err(_) => break,
         }
     }
@@ -90,7 +90,7 @@ fn exchange(address: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Starts a server that sends these bytes once.
+    /// Starts a server that answers one request with these bytes, and returns its address.
     fn server(answer: &'static [u8]) -> SocketAddr {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_identified() {
+    fn server_is_identified_by_its_answer() {
         for (answer, expected) in [
             (&b"HTTP/1.1 404 Not Found\r\n\r\n"[..], "a web server"),
             (&[0, 0, 6, 4, 0, 0, 0, 0, 0, 1], "a gRPC server"),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn used_port_is_a_warning() {
+    fn used_port_gives_a_warning() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let check = taken(port, "the coordinator").unwrap().to_string();

@@ -1,4 +1,4 @@
-//! An object store: access, conditional writes, speed, and its clock.
+//! Checks for an object store: access, conditional writes, speed, and its clock.
 
 use crate::check::{Check, Verdict};
 use crate::cluster::{clock, seconds_between};
@@ -7,13 +7,13 @@ use hatebeam_objects::{ObjectError, Objects, Options};
 use hatebeam_report::{bytes, duration};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Prefix of the objects of a check.
+/// Key prefix of the objects that the checks write.
 const PREFIX: &str = "probe";
 
-/// Size of the object that measures the speed.
+/// Size in bytes of the object that is written and read to measure the speed.
 const TEST_BYTES: usize = 8 << 20;
 
-/// Bytes a second below which there is a warning.
+/// Bytes per second below which the check warns.
 const MIN_SPEED: f64 = 5e6;
 
 /// Checks the object store at `location`.
@@ -30,19 +30,21 @@ pub(crate) async fn check(location: &str, options: &Options) -> Vec<Check> {
         Err(error) => Check::failed(
             NAME,
             error.to_string(),
-            "check its name, the network, and that these credentials may put, get, list and delete",
+            "check the name of the store, the network, and that the credentials allow put, get, list and delete",
         ),
         Ok(probe) if !probe.conditional() => Check::warning(
             NAME,
-            format!("{location} reads and writes, but ignores conditions of writes"),
-            "run one coordinator only, with --single-coordinator",
+            format!(
+                "{location} allows reads and writes, but ignores the conditions of conditional writes"
+            ),
+            "run only one coordinator, with --single-coordinator",
         ),
         Ok(_) => Check::ok(
             NAME,
-            format!("{location} reads, writes, and honours conditions of writes"),
+            format!("{location} allows reads, writes, and conditional writes"),
         ),
     };
-    // If a few bytes fail, many fail too.
+    // If small objects fail, the large object of the speed check would fail too.
     let is_usable = access.verdict != Verdict::Failed;
     let mut found = vec![access];
     if is_usable {
@@ -53,18 +55,18 @@ pub(crate) async fn check(location: &str, options: &Options) -> Vec<Check> {
     found
 }
 
-/// Times of writing and reading an object.
+/// Times for writing and for reading an object.
 struct RoundTrip {
     put: Duration,
     get: Duration,
 }
 
-/// Writes, reads and deletes an object.
+/// Measures the speed of the store with an object that is written, read and deleted.
 async fn speed(objects: &Objects) -> Check {
     const NAME: &str = "store speed";
     let key = format!("{PREFIX}/doctor-{:016x}", unique_number());
     let result = round_trip(objects, &key).await;
-    // The object is deleted whatever happened.
+    // The object must be deleted even if reading it failed.
     let deleted = objects.delete(&key).await;
     match (result, deleted) {
         (Ok(Some(times)), Ok(())) => {
@@ -78,28 +80,28 @@ async fn speed(objects: &Objects) -> Check {
                 duration(times.get)
             );
             let is_slow = rate(times.put).min(rate(times.get)) < MIN_SPEED;
-            let advice = "commits will delay the search: use machines in the region of the store, or keep fewer depths (--keep)";
+            let advice = "commits would slow down the search: use machines in the store's region, or keep fewer depths (--keep)";
             Check::unless_low(NAME, found, is_slow, advice)
         }
         (Ok(None), _) => Check::failed(
             NAME,
-            "an object differs from what was written",
+            "the store returned an object that differs from the written one",
             "the store corrupts data: do not use it",
         ),
         (Err(error), _) => Check::failed(
             NAME,
             error.to_string(),
-            "small objects work and a larger one does not: check the network and limits of the store",
+            "small objects work, but a larger object fails: check the network and the limits of the store",
         ),
         (Ok(Some(_)), Err(error)) => Check::failed(
             NAME,
             format!("cannot delete {key}: {error}"),
-            "give these credentials the right to delete",
+            "allow these credentials to delete objects",
         ),
     }
 }
 
-/// Writes and reads an object; `None` if the bytes differ.
+/// Writes and reads an object. Returns `None` if the received bytes differ.
 async fn round_trip(objects: &Objects, key: &str) -> Result<Option<RoundTrip>, ObjectError> {
     let sent = noise(TEST_BYTES);
     let begun = Instant::now();
@@ -110,14 +112,15 @@ async fn round_trip(objects: &Objects, key: &str) -> Result<Option<RoundTrip>, O
     Ok((received == sent).then_some(RoundTrip { put, get }))
 }
 
-/// Returns a number that no other process has at this time.
+/// Returns a number that no other process is likely to use at the same time.
 fn unique_number() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let nanos = since.map_or(0, |since| since.as_nanos() as u64);
     nanos ^ u64::from(std::process::id()).rotate_left(48)
 }
 
-/// Returns how many seconds the clock of a folder's disk is ahead: that of the server, if the disk is on one.
+/// Returns the number of seconds by which the clock of a folder's file system is ahead. It is the server's clock if the
+/// folder is on a network file system.
 fn folder_ahead(location: &str) -> Option<i64> {
     let file = tempfile::tempfile_in(location).ok()?;
     let modified = file.metadata().ok()?.modified().ok()?;
@@ -130,7 +133,7 @@ mod tests {
     use crate::cluster::waited;
 
     #[test]
-    fn folder_is_a_store_and_keeps_nothing_of_the_check() {
+    fn folder_passes_and_contains_no_objects_after_the_check() {
         let dir = tempfile::tempdir().unwrap();
         let location = dir.path().join("store").display().to_string();
         let options = Options::default();
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn unusable_store_has_failed() {
+    fn check_of_unusable_store_fails() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "x").unwrap();

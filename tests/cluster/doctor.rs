@@ -30,7 +30,7 @@ fn doctor_checks_coordinator() {
         "{report}"
     );
     let text = found(&report, "coordinator");
-    let version = concat!("of the same version ", env!("CARGO_PKG_VERSION"));
+    let version = concat!("has the same version ", env!("CARGO_PKG_VERSION"));
     assert!(
         text.contains(version) && text.contains("0 workers"),
         "{text}"
@@ -68,7 +68,7 @@ fn doctor_warns_about_store_without_conditional_writes() {
 #[test]
 fn doctor_checks_aws_machine() {
     let service = MetadataService::start();
-    let price = "c5d.18xlarge, spot, in us-east-1b, $1.38 an hour";
+    let price = "c5d.18xlarge, spot, in us-east-1b, $1.38 per hour";
     for (endpoint, verdict, expected) in [
         (service.endpoint.as_str(), "ok", price),
         ("http://127.0.0.1:1", "warning", "does not answer"),
