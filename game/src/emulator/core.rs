@@ -18,8 +18,8 @@
 //! that can keep the stack within `stack + 1` rows and those that can keep it within `stack` rows.
 //! The worst piece is then:
 //!
-//! 1. if there is one, the first piece that cannot stay within `stack + 1` rows;
-//! 2. otherwise, if there is one, the first piece that cannot stay within `stack` rows;
+//! 1. if there is one, the first piece that cannot keep the stack within `stack + 1` rows;
+//! 2. otherwise, if there is one, the first piece that cannot keep the stack within `stack` rows;
 //! 3. otherwise, if there is one, the first piece that cannot lower the stack;
 //! 4. otherwise, the first of the pieces that lower the stack by the fewest rows.
 //!
@@ -106,7 +106,8 @@ fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: usize) -> u6
     (at(0) | at(1)) | (at(2) | at(3))
 }
 
-/// Results for all pieces on levels 0 to 4.
+/// Landings and reachable positions of all pieces on levels 0 to 4, and the effect of the landings
+/// on the stack.
 struct FirstLevels {
     /// Landings on levels 0 to 3.
     landings: [Seven; 4],
