@@ -78,7 +78,7 @@ fn secret_files_are_readable_by_owner_only() {
 fn renew_keeps_ca_and_token() {
     let dir = new_path("certs-renew");
     let error = certs(&dir, &["--renew"]).error(1);
-    assert!(error.contains("are renewed with the CA"), "{error}");
+    assert!(error.contains("be renewed with the CA"), "{error}");
     certs(&dir, &["--days", "1"]).silent_results();
     let before = contents(&dir);
     let args = ["--renew", "--name", "gpu", "--json"];
