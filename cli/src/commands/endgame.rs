@@ -110,7 +110,7 @@ impl EndgameArgs {
         };
         if best.changed {
             output::warn(
-                "found a better game that HATETRIS does not allow: it chooses another piece because a well repeats",
+                "found a better game, but HATETRIS would replace one of its pieces because a well repeats",
             );
         }
         let result = ResultJson {

@@ -361,8 +361,8 @@ impl SearchArgs {
         let result = ResultJson::new(result, run.store().dir());
         if let Some(piece) = result.parted_at {
             output::warn(format_args!(
-                "found a better game that HATETRIS does not allow: at piece {piece} it chooses another piece because a \
-                 well repeats; the result is the best game that it allows"
+                "found a better game, but HATETRIS would replace its piece {piece} because a well repeats; the result is \
+                 the best game that HATETRIS allows"
             ));
         }
         if self.json {

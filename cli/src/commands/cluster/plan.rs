@@ -32,8 +32,9 @@ The slowest of five resources determines the time for a depth: cores (searching)
 each other are added. The `limit` column names the slowest resource, and the columns after it show how much of the time
 each resource is busy.
 
-To replace an assumption by a measurement, pass to --ns-per-child the number that `cargo bench -p hatebeam-search -- --step
-patterns` prints on one thread of the machine. `--instance local` stands for this machine.
+To replace an assumption by a measurement, pass to --ns-per-child the number that
+`cargo bench -p hatebeam-search -- --step patterns` prints on one thread of the machine. `--instance local` stands for this
+machine.
 
 With --json, prints one object with width, depths, instance, dollars_per_hour, prices_as_of, stored_bytes,
 storage_dollars_per_month, and `plans`, which has one entry per machine count with all values of the table.
