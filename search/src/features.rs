@@ -45,8 +45,13 @@ type Lane = [u16; LANES];
 pub(crate) type Rows = [Lane; MAX_HEIGHT];
 
 /// Counts the features of `wells` (at most [`LANES`]) and writes them to `out` in the same order.
-/// The processor must support `level`.
+///
+/// # Panics
+///
+/// Panics if the processor does not support `level`, or if there are too many wells.
 pub fn count(level: SimdLevel, geometry: Geometry, wells: &[Well], out: &mut [Features; LANES]) {
+    let is_available = SimdLevel::available().any(|available| available == level);
+    assert!(is_available, "the processor does not support {level}");
     count_open(level, geometry, wells, out, &mut [[0; LANES]; MAX_HEIGHT]);
 }
 
@@ -88,8 +93,7 @@ fn compiled(
     }
     match level {
         SimdLevel::Portable => count_lanes(rows, geometry, out, open),
-        // SAFETY: the processor supports the level. `Evaluator::new` asserts this, and callers of
-        // `count` guarantee it.
+        // SAFETY: the processor supports the level. `Evaluator::new` and `count` assert this.
         SimdLevel::Avx2 => unsafe { avx2(rows, geometry, out, open) },
         // SAFETY: as above.
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(rows, geometry, out, open) },
