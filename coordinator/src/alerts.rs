@@ -5,7 +5,7 @@ use crate::registry::{LostWorker, WorkerStatus};
 use crate::status::RunStatus;
 use hatebeam_runs::Limits;
 
-/// Used share of a limit from which a budget warning is shown.
+/// Used share of a limit at which a budget warning is shown.
 pub(crate) const WARN_AT: f64 = 0.8;
 /// Share of free space below which a disk counts as almost full, if its free space is within [`FREE_BYTES`].
 const MIN_FREE_SHARE: f64 = 0.05;
@@ -70,7 +70,7 @@ impl AlertKind {
     }
 }
 
-/// Returns the alerts about a run, its cost and the workers. Returns none if the run has ended.
+/// Returns the alerts about a run, its cost and the workers. Returns an empty list if the run has ended.
 pub(crate) fn alerts(run: &RunStatus, workers: &[WorkerStatus], lost: &[LostWorker]) -> Vec<Alert> {
     let mut alerts = Vec::new();
     if !run.manifest.is_open() {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn low_disk_space_is_judged_by_bytes_and_by_share() {
+    fn almost_full_disk_is_detected_by_free_bytes_and_free_share() {
         let is_alert = |free_gib: u64, size_gib: u64| {
             is_disk_almost_full(&WorkerStatus {
                 disk_free_bytes: free_gib << 30,

@@ -87,7 +87,7 @@ impl Coordinator {
     }
 
     /// Submits a run. If a run with the same specification already exists, returns that run, so the call can be
-    /// repeated. An existing run that was stopped or has failed is put back into the queue, as is a finished run if
+    /// repeated. Puts the existing run back into the queue if it was cancelled or has failed, or if it finished and
     /// the new limits allow it to continue.
     ///
     /// # Errors

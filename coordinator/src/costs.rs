@@ -1,4 +1,4 @@
-//! The cost of the current run, which is the one that is being searched. Its usage ledger (machine time, requests,
+//! The cost of the current run (the run that is being searched). Its usage ledger (machine time, requests,
 //! storage) is advanced every second and saved in the run's manifest.
 
 use crate::registry::{RequestCounts, WorkerRegistry};
@@ -20,7 +20,7 @@ struct Current {
     run: String,
     ledger: UsageLedger,
     stored_bytes: u64,
-    /// Request counters up to which the ledger includes all requests.
+    /// Request counters at the last update of the ledger. Only requests beyond these are added to it.
     counted: RequestCounts,
 }
 
@@ -147,7 +147,7 @@ impl CostTracker {
         current.map(|current| current.ledger.clone())
     }
 
-    /// Returns the cost of a run, as clients see it.
+    /// Returns the cost of a run, as reported to clients.
     pub(crate) fn cost(&self, manifest: &Manifest) -> Cost {
         // An ended run stays the current one while its garbage is collected, but is not charged any more.
         let is_open = manifest.is_open();
@@ -255,7 +255,7 @@ impl Cost {
         self.ledger.unpriced()
     }
 
-    /// Whether a machine on the ledger is working on the run.
+    /// Whether the machine of a ledger entry is working on the run.
     pub fn is_present(&self, usage: &MachineUsage) -> bool {
         let mut processes = self.present.iter();
         processes.any(|process| usage.is_machine_of(process))

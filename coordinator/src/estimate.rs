@@ -25,7 +25,7 @@ pub fn program_constants() -> ProgramConstants {
 /// Estimates the time and cost of a run on the connected workers, at the given object store prices.
 ///
 /// # Errors
-/// Returns the reason if the requested run is invalid.
+/// Returns the reason why the requested run is invalid.
 pub fn estimate(request: &EstimateRequest, prices: ObjectStorePrices) -> Result<Estimate, String> {
     let form = &request.form;
     let spec = &form.spec;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Number of games that are read back at the same time. Reading back fetches tables from the object store, and occupies
+/// Maximum number of games that are read back at the same time. Reading back fetches tables from the object store, and occupies
 /// one core and some disk space.
 const PARALLEL: usize = 2;
 /// Maximum number of clients that wait for a game at the same time.
@@ -39,7 +39,8 @@ struct GameKey {
     run: String,
     /// The requested depth; 0 for the best game so far.
     depth: u32,
-    /// For the best game so far, the last committed depth, since each new depth may contain a better game. Otherwise 0.
+    /// The last committed depth if the best game is requested, since each new depth may contain a better game.
+    /// Otherwise 0.
     last: u32,
 }
 

@@ -1,8 +1,8 @@
 //! The lease on an object store: the object `coordinator.json`, which shows which coordinator is active.
 //!
-//! The coordinator that holds the lease renews it by rewriting the object every second. A coordinator that starts and
-//! finds the object watches it for a few seconds. If the object does not change, its holder is gone, and the new
-//! coordinator takes over the lease.
+//! The coordinator that holds the lease renews it by rewriting the object every second. If the
+//! object exists when another coordinator starts, that coordinator watches it for a few seconds. If the object does not
+//! change, its holder is gone, and the new coordinator takes over the lease.
 //!
 //! A coordinator that was suspended does not notice a takeover immediately, so two coordinators may believe that they
 //! hold the lease. In this case the conditional writes of the manifests decide which one continues, and the other
@@ -31,7 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 struct Record {
     coordinator: String,
     address: String,
-    /// Number of renewals. It makes the content of each write unique, since equal bytes may have equal versions.
+    /// Number of renewals. It makes each written content unique, because a store may give equal content the same
+    /// version.
     beats: u64,
     /// Random identifier of the process. A coordinator's name is not unique: default names may contain the process ID,
     /// which is often 1 in a container.
@@ -42,7 +43,7 @@ struct Record {
     is_gone: bool,
 }
 
-/// Identity of a coordinator, as other coordinators see it in the lease.
+/// Identity of a coordinator in the lease.
 #[derive(Clone, Debug)]
 pub(crate) struct Holder {
     pub(crate) name: String,
@@ -222,9 +223,9 @@ impl Heartbeat {
         self.renewals.clone()
     }
 
-    /// Waits until the task ends with an error or a panic. Cancel safe. Must not be called again after it has returned.
+    /// Waits until the task ends with an error or a panic. This method is cancel safe. It must not be called again after it has returned.
     pub(crate) async fn ended(&mut self) -> Result<LeaseError, tokio::task::JoinError> {
-        // The task returns `Ok` only after `release` has told it to stop, and `release` consumes this value.
+        // The task returns `Ok` only after `release` has stopped it, and `release` consumes this value.
         (&mut self.task).await.map(|ended| match ended {
             Err(error) => error,
             Ok(()) => LeaseError::Superseded,
@@ -238,7 +239,8 @@ impl Heartbeat {
     }
 }
 
-/// Renews the lease until it is lost, or until `stop` changes or its sender is dropped. On a stop, releases the lease.
+/// Renews the lease until it is lost, or until `stop` changes or its sender is dropped. Releases the lease in the
+/// latter two cases.
 async fn keep_renewing(
     env: Env,
     mut lease: Lease,

@@ -64,12 +64,12 @@ pub(crate) struct Notifier {
     objects: Objects,
     /// Milestones of each run.
     milestones: Mutex<BTreeMap<String, Milestones>>,
-    /// Sends the names of runs whose end was delivered to the task that deletes the events. The channel is unbounded,
-    /// but contains a run at most once at a time.
+    /// Sends the name of each run whose end-of-run event was delivered. A task receives the name and deletes the event.
+    /// The channel is unbounded, but contains a run at most once at a time.
     delivered: Mutex<Option<mpsc::UnboundedSender<String>>>,
 }
 
-/// An event that is staged but not delivered yet.
+/// An event that is staged but not delivered yet, or `None` if there are no hooks.
 #[must_use = "a staged event must be delivered after the manifest is saved"]
 pub(crate) struct Staged(Option<Event>);
 
@@ -127,7 +127,7 @@ impl Notifier {
         }
     }
 
-    /// Sends the event for the start of a run's search. A search also starts when it resumes.
+    /// Sends the event for the start of a run's search. A resumed search sends it too.
     pub(crate) fn started(&self, manifest: &Manifest) {
         let milestones = Milestones::new(self.every, progress(manifest));
         lock(&self.milestones).insert(manifest.name.clone(), milestones);
@@ -135,7 +135,7 @@ impl Notifier {
         self.send(manifest, EventKind::Started { width });
     }
 
-    /// Sends the events of a committed depth: a better game, a milestone.
+    /// Sends an event if a committed depth contains a better game, and another if it is a milestone.
     pub(crate) fn committed(&self, manifest: &Manifest, record: &DepthRecord) {
         let events = {
             let mut runs = lock(&self.milestones);
@@ -176,7 +176,7 @@ impl Notifier {
         let run = event.run.clone();
         let done = move |by_all: bool| {
             if let Some(delivered) = delivered.filter(|_| by_all) {
-                // After shutdown this fails, so that the event stays staged and is delivered again at the next start.
+                // After shutdown, sending fails. The event then stays staged and is delivered again at the next start.
                 let _ = delivered.send(run);
             }
         };
@@ -237,7 +237,7 @@ mod tests {
     use crate::tests::support::{Faults, direct, faulty, manifest};
     use hatebeam_objects::Memory;
 
-    /// Records the events, and reports their delivery as successful unless `fail` is set.
+    /// An event sink that records all events. It reports a successful delivery unless `fail` is set.
     #[derive(Debug, Default)]
     struct Hooks {
         received: Mutex<Vec<Event>>,

@@ -57,7 +57,7 @@ pub(crate) struct Parts {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) reader: GameReader,
     pub(crate) games: Arc<Games>,
-    /// Held while the current run is chosen, and while the manifest of a run that is not current is written: a
-    /// manifest has one writer at a time.
+    /// Held while the current run is chosen, and while the manifest of a run that is not current is written.
+    /// This ensures that a manifest has one writer at a time.
     pub(crate) idle_manifests: tokio::sync::Mutex<()>,
 }

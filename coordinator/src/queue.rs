@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 struct Entry {
     manifest: Arc<Manifest>,
-    /// What the run is waiting for; empty if it makes progress.
+    /// Reason why the run is waiting. Empty if it makes progress.
     note: String,
     /// The pending update, which no driver has applied yet.
     update: Option<RunUpdate>,
@@ -90,7 +90,8 @@ impl RunQueue {
         self.changed();
     }
 
-    /// Marks a run whose manifest cannot be read as failed, so that it is not searched. Saves nothing.
+    /// Marks a run whose manifest cannot be read as failed, so that it is not searched. The stored
+    /// manifest is not changed.
     pub(crate) fn set_unreadable(&self, run: &str, reason: &str) {
         let Some(manifest) = self.manifest(run) else {
             return;
@@ -209,7 +210,7 @@ impl RunQueue {
         manifests.filter(|manifest| manifest.is_open()).count()
     }
 
-    /// Returns the epoch of the running run; 0 if no run is running.
+    /// Returns the epoch of the running run, or 0 if no run is running.
     pub(crate) fn epoch(&self) -> u64 {
         let runs = self.runs();
         let mut manifests = runs.entries.values().map(|entry| &entry.manifest);

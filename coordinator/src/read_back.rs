@@ -106,7 +106,7 @@ impl GameReader {
         })
     }
 
-    /// Returns the names of the files that earlier attempts have stored. Returns none if they cannot be listed.
+    /// Returns the names of the files that earlier attempts have stored. Returns an empty list if they cannot be listed.
     async fn existing_files(&self, folder: &str) -> Vec<String> {
         let existing = self.objects.list(folder).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot list existing replays");

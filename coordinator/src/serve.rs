@@ -22,7 +22,8 @@ pub struct Dashboard {
 
 /// Settings of a coordinator and its servers.
 pub struct Settings {
-    /// Settings of the coordinator without its servers. [`coordinate`] sets the address to the one it listens on.
+    /// Settings of the coordinator without its servers. [`coordinate`] replaces `address` with the address on
+    /// which it listens.
     pub core: CoreSettings,
     /// Address for the gRPC server to listen on.
     pub listen: SocketAddr,
@@ -87,7 +88,7 @@ pub async fn coordinate(
     failure.map_or(Ok(()), Err)
 }
 
-/// Waits until a server fails or panics, or the gRPC server ends.
+/// Waits until a server fails or panics. Waits forever if all servers end without an error.
 async fn server_failure(
     servers: &mut JoinSet<Result<(), tonic::transport::Error>>,
 ) -> CoordinatorError {

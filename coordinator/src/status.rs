@@ -1,4 +1,4 @@
-//! The status of a run, as clients see it.
+//! The status of a run, as reported to clients.
 
 use crate::costs::Cost;
 use crate::registry::Expansion;
@@ -6,12 +6,12 @@ use hatebeam_cost::Micros;
 use hatebeam_runs::{Manifest, Projection};
 use std::sync::Arc;
 
-/// Status of a run, as clients see it.
+/// Status of a run.
 #[derive(Clone, Debug)]
 pub struct RunStatus {
     /// The last saved manifest.
     pub manifest: Arc<Manifest>,
-    /// What the run is waiting for, or the reason why it failed; empty otherwise.
+    /// Reason why the run is waiting or has failed. Empty otherwise.
     pub note: String,
     /// Progress of the current depth's expansion.
     pub expansion: Expansion,

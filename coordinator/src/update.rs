@@ -2,7 +2,7 @@
 
 use hatebeam_runs::{Limits, Manifest};
 
-/// A client's update of an open run. It takes effect once the run's manifest is saved with it.
+/// A client's update of an open run. It takes effect once it is saved in the run's manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunUpdate {
     /// The new limits, or `None` to keep the current ones.

@@ -1,4 +1,4 @@
-//! The state of runs and workers as clients and metrics see it.
+//! Views of the state of runs and workers, for clients and for metrics.
 
 use crate::alerts::{Alert, alerts};
 use crate::costs::Cost;
@@ -74,7 +74,7 @@ impl Parts {
     }
 }
 
-/// Estimates when a run may end, from its last depths.
+/// Estimates the end of a run from its last depths.
 fn project(manifest: &Manifest) -> Option<Projection> {
     let mut estimator = ProgressEstimator::new(&manifest.spec, manifest.limits.max_depth);
     let depths = manifest.depths.len();

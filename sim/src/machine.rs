@@ -5,7 +5,7 @@ use crate::network::{Network, NodeId};
 use crate::plan::Target;
 use crate::process::{Clock, Process};
 use crate::rng::Rng;
-use crate::store::{Sky, Weather};
+use crate::store::{SharedMode, StoreMode};
 use crate::trace::Trace;
 use hatebeam_env::watch;
 use std::ops::RangeInclusive;
@@ -54,7 +54,7 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) target: Target,
     pub(crate) clock: Arc<Clock>,
-    pub(crate) sky: Sky,
+    pub(crate) store_mode: SharedMode,
     rng: Rng,
     trace: Arc<Trace>,
     network: Arc<Network>,
@@ -91,7 +91,7 @@ impl Machine {
             name,
             target,
             clock: Arc::new(Clock::new(site.began)),
-            sky: Arc::new(Mutex::new(Weather::Calm)),
+            store_mode: Arc::new(Mutex::new(StoreMode::Normal)),
             rng,
             trace: Arc::clone(&site.trace),
             network: Arc::clone(&site.network),
@@ -181,8 +181,8 @@ impl Machine {
     }
 
     /// Ends all faults that affect the machine.
-    pub(crate) fn calm(&self) {
-        crate::store::set_weather(&self.sky, Weather::Calm);
+    pub(crate) fn end_faults(&self) {
+        crate::store::set_mode(&self.store_mode, StoreMode::Normal);
         if let Some(process) = self.process() {
             self.checker.disturb(&self.name);
             process.resume();

@@ -1,7 +1,7 @@
 //! The plan of a simulation: the cluster, the runs and all events, which follow from the seed.
 
 use crate::rng::Rng;
-use crate::store::{Effect, Trigger, Weather};
+use crate::store::{Effect, StoreMode, Trigger};
 use hatebeam_objects::faults::Operation;
 use hatebeam_runs::{Retention, RunSpec, Start, WellSpec};
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
@@ -176,10 +176,10 @@ pub(crate) enum Action {
     },
     /// A random connection is reset.
     Reset,
-    /// The object store behaves differently for this time, for one machine or for all.
-    Weather {
+    /// The object store is in this mode for some time, for one machine or for all.
+    StoreMode {
         target: Option<Target>,
-        weather: Weather,
+        mode: StoreMode,
         time: Duration,
     },
     /// The wall clock of a machine jumps.
@@ -340,9 +340,9 @@ impl Plan {
             Class::TwinWorker => Action::Start(Target::Worker(self.all_workers)),
             Class::Partition => self.cut(rng),
             Class::Reset => Action::Reset,
-            Class::Store => Action::Weather {
+            Class::Store => Action::StoreMode {
                 target: rng.chance(500).then(|| self.any_machine(rng)),
-                weather: *rng.pick(&FAULTS).unwrap_or(&Weather::Down),
+                mode: *rng.pick(&FAULTS).unwrap_or(&StoreMode::Down),
                 time: long_or_short(rng),
             },
             Class::Clock => jump(rng, self.any_machine(rng)),
@@ -386,14 +386,14 @@ impl Plan {
     }
 }
 
-const FAULTS: [Weather; 7] = [
-    Weather::Slow,
-    Weather::Down,
-    Weather::Failing,
-    Weather::LosingAnswers,
-    Weather::Late,
-    Weather::Hanging,
-    Weather::StaleLists,
+const FAULTS: [StoreMode; 7] = [
+    StoreMode::Slow,
+    StoreMode::Down,
+    StoreMode::Failing,
+    StoreMode::LosingAnswers,
+    StoreMode::Late,
+    StoreMode::Hanging,
+    StoreMode::StaleLists,
 ];
 
 fn classes(rng: &Rng, mix: &Mix) -> Vec<Class> {

@@ -15,11 +15,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// Behavior of the object store for one machine during some time.
+/// Behavior of the object store toward one machine. A mode applies until the next one is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weather {
+pub(crate) enum StoreMode {
     /// No faults and a low latency.
-    Calm,
+    Normal,
     /// A latency of up to 2 seconds in each direction.
     Slow,
     /// Every operation fails with a transient error.
@@ -32,26 +32,27 @@ pub(crate) enum Weather {
     Late,
     /// Some operations get no response before the client's timeout.
     Hanging,
-    /// Lists do not contain the most recent changes.
+    /// Some lists do not contain the most recent changes.
     StaleLists,
 }
 
-impl fmt::Display for Weather {
+impl fmt::Display for StoreMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:?}")
     }
 }
 
-impl Weather {
+impl StoreMode {
     /// Returns the range of the latency in each direction, in milliseconds.
     fn latency(self) -> RangeInclusive<u64> {
         match self {
-            Weather::Slow => 100..=2000,
+            StoreMode::Slow => 100..=2000,
             _ => 1..=12,
         }
     }
 
-    fn per_mille(self, of: Weather, per_mille: u64) -> u64 {
+    /// Returns `per_mille` if the mode is `of`, and 0 otherwise.
+    fn per_mille(self, of: StoreMode, per_mille: u64) -> u64 {
         match self == of {
             true => per_mille,
             false => 0,
@@ -96,13 +97,13 @@ impl fmt::Display for Trigger {
     }
 }
 
-/// Faults of the object store that are not specific to a machine: the pending triggers.
+/// Faults of the object store that are not specific to a machine.
 #[derive(Debug)]
 pub(crate) struct StoreFaults {
     trace: Arc<Trace>,
     ignores_conditions: bool,
     triggers: Mutex<Vec<Trigger>>,
-    /// Channel for processes that a trigger has stalled, and the time after which they resume.
+    /// Sends each process that a trigger has stalled, with the time after which the process resumes.
     stalled: mpsc::UnboundedSender<(Arc<Process>, Duration)>,
 }
 
@@ -133,7 +134,7 @@ impl StoreFaults {
     }
 
     /// Removes the first trigger that fires at this request, and returns its effect.
-    fn strikes(&self, process: &Process, call: &Call<'_>, is_after: bool) -> Option<Effect> {
+    fn take_effect(&self, process: &Process, call: &Call<'_>, is_after: bool) -> Option<Effect> {
         let mut triggers = self.triggers();
         let at = triggers.iter_mut().position(|trigger| {
             let matches = process.name.starts_with(trigger.process)
@@ -149,8 +150,8 @@ impl StoreFaults {
         Some(triggers.remove(at).effect)
     }
 
-    async fn strike(&self, process: &Arc<Process>, call: &Call<'_>, is_after: bool) {
-        let Some(effect) = self.strikes(process, call, is_after) else {
+    async fn apply_trigger(&self, process: &Arc<Process>, call: &Call<'_>, is_after: bool) {
+        let Some(effect) = self.take_effect(process, call, is_after) else {
             return;
         };
         let text = format!("{effect:?} at {:?} {}", call.operation, call.key);
@@ -171,18 +172,18 @@ impl StoreFaults {
 /// Payload of an injected panic.
 pub(crate) const INJECTED: &str = "injected panic";
 
-/// The shared [`Weather`] of one machine.
-pub(crate) type Sky = Arc<Mutex<Weather>>;
+/// The [`StoreMode`] of one machine, shared with the open stores of its processes.
+pub(crate) type SharedMode = Arc<Mutex<StoreMode>>;
 
-pub(crate) fn set_weather(sky: &Sky, weather: Weather) {
-    *sky.lock().unwrap_or_else(PoisonError::into_inner) = weather;
+pub(crate) fn set_mode(store_mode: &SharedMode, mode: StoreMode) {
+    *store_mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
 }
 
 /// The fault plan for the store requests of one process.
 struct Plan {
     machine: String,
     process: Arc<Process>,
-    sky: Sky,
+    store_mode: SharedMode,
     rng: Rng,
     faults: Arc<StoreFaults>,
     checker: Arc<Checker>,
@@ -202,7 +203,7 @@ pub(crate) fn open(
     let plan = Plan {
         machine: machine.name.clone(),
         process: Arc::clone(process),
-        sky: Arc::clone(&machine.sky),
+        store_mode: Arc::clone(&machine.store_mode),
         rng,
         faults: Arc::clone(&world.faults),
         checker: Arc::clone(&world.checker),
@@ -211,33 +212,36 @@ pub(crate) fn open(
 }
 
 impl Plan {
-    fn weather(&self) -> Weather {
-        let weather = *self.sky.lock().unwrap_or_else(PoisonError::into_inner);
-        if weather != Weather::Calm {
+    fn mode(&self) -> StoreMode {
+        let mode = *self
+            .store_mode
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if mode != StoreMode::Normal {
             self.checker.disturb(&self.machine);
         }
-        weather
+        mode
     }
 
     async fn before_call(&self, call: &Call<'_>) -> Before {
-        self.faults.strike(&self.process, call, false).await;
-        let weather = self.weather();
-        sleep(self.rng.millis(weather.latency())).await;
-        let chance = |of, per_mille| self.rng.chance(weather.per_mille(of, per_mille));
-        if weather == Weather::Down {
+        self.faults.apply_trigger(&self.process, call, false).await;
+        let mode = self.mode();
+        sleep(self.rng.millis(mode.latency())).await;
+        let chance = |of, per_mille| self.rng.chance(mode.per_mille(of, per_mille));
+        if mode == StoreMode::Down {
             return Before::Fail(call.unavailable("connection refused"));
         }
-        if chance(Weather::Failing, 300) {
+        if chance(StoreMode::Failing, 300) {
             return Before::Fail(call.unavailable("503 Slow Down"));
         }
         let is_write = call.operation.is_write();
-        if chance(Weather::Hanging, 100) || is_write && chance(Weather::Late, 200) {
+        if chance(StoreMode::Hanging, 100) || is_write && chance(StoreMode::Late, 200) {
             if is_write {
                 self.checker.expect_late(&self.process, call.key);
             }
             return Before::Late(self.rng.millis(0..=100_000));
         }
-        if call.operation == Operation::List && chance(Weather::StaleLists, 700) {
+        if call.operation == Operation::List && chance(StoreMode::StaleLists, 700) {
             return Before::Stale(self.rng.range(1..=20) as usize);
         }
         // A coordinator's startup probe must not detect that the store ignores conditions.
@@ -248,10 +252,10 @@ impl Plan {
     }
 
     async fn after_call(&self, call: &Call<'_>, is_done: bool) -> After {
-        self.faults.strike(&self.process, call, true).await;
-        let weather = self.weather();
-        sleep(self.rng.millis(weather.latency())).await;
-        let per_mille = weather.per_mille(Weather::LosingAnswers, 400);
+        self.faults.apply_trigger(&self.process, call, true).await;
+        let mode = self.mode();
+        sleep(self.rng.millis(mode.latency())).await;
+        let per_mille = mode.per_mille(StoreMode::LosingAnswers, 400);
         if is_done && self.rng.chance(per_mille) {
             return After::Fail(call.unavailable("connection reset"));
         }

@@ -11,7 +11,7 @@ use crate::network::{Network, NodeId, spawn};
 use crate::plan::{Action, Class, Mix, Plan, Target};
 use crate::process::Process;
 use crate::rng::Rng;
-use crate::store::{StoreFaults, Weather, set_weather};
+use crate::store::{StoreFaults, StoreMode, set_mode};
 use crate::trace::{Detail, Trace};
 use crate::worker::WorkerProgram;
 use hatebeam_objects::Memory;
@@ -265,11 +265,7 @@ fn act(world: &Arc<World>, client: &Arc<Client>, action: Action) {
             time,
         } => cut(world, from, to, is_mutual, time),
         Action::Reset => world.network.reset_one(&world.rng),
-        Action::Weather {
-            target,
-            weather,
-            time,
-        } => change_weather(world, target, weather, time),
+        Action::StoreMode { target, mode, time } => change_store_mode(world, target, mode, time),
         Action::Jump { target, millis } => {
             world.presence.read();
             world.machine(target).clock.jump(millis);
@@ -302,18 +298,18 @@ fn cut(world: &Arc<World>, from: Target, to: Target, is_mutual: bool, time: Dura
     });
 }
 
-fn change_weather(world: &Arc<World>, target: Option<Target>, weather: Weather, time: Duration) {
+fn change_store_mode(world: &Arc<World>, target: Option<Target>, mode: StoreMode, time: Duration) {
     let targets: Vec<Arc<Machine>> = match target {
         Some(target) => vec![Arc::clone(world.machine(target))],
         None => world.machines().cloned().collect(),
     };
     for machine in &targets {
-        set_weather(&machine.sky, weather);
+        set_mode(&machine.store_mode, mode);
     }
     spawn(async move {
         sleep(time).await;
         for machine in targets {
-            set_weather(&machine.sky, Weather::Calm);
+            set_mode(&machine.store_mode, StoreMode::Normal);
         }
     });
 }
@@ -328,7 +324,7 @@ fn quiet(world: &World) {
     world.faults.clear();
     world.network.heal_all();
     for machine in world.machines() {
-        machine.calm();
+        machine.end_faults();
         // A twin process is started only if it was running before.
         let is_twin = machine.target == Target::Worker(world.plan.all_workers);
         if !is_twin || machine.is_wanted() {

@@ -17,8 +17,8 @@ pub(super) struct WorkerCapacity {
 
 /// Assigns each shard to a worker. Returns the owner of each shard as an index into `workers`.
 ///
-/// The number of shards per worker is proportional to its weight, to within one shard, unless fewer fit into its
-/// memory. `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is
+/// Each worker gets a number of shards in proportion to its weight, to within one shard. If fewer shards fit into its
+/// memory, it gets only those, and the other workers get the rest. `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is
 /// in `workers` and its share is not used up, so few shards move when a worker joins or leaves.
 pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity]) -> Vec<u32> {
     let places = workers.iter().enumerate();
@@ -66,7 +66,7 @@ fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
         share(shards.saturating_sub(taken), &open, workers, &mut quotas);
         let is_over = |&&place: &&usize| quotas[place] > workers[place].max_shards;
         let over: Vec<usize> = open.iter().filter(is_over).copied().collect();
-        // Stop if no share exceeds the memory, or if all do: then the limit cannot be met.
+        // Stop if no share exceeds the memory. Also stop if all shares exceed it: the limit cannot be met.
         if over.is_empty() || over.len() == open.len() {
             return quotas;
         }
@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn workers_get_their_share_and_few_shards_move(
+        fn workers_get_proportional_shares_and_few_shards_move(
             threads in prop::collection::vec(1u32..100, 2..20),
             shards in 1usize..300,
             gone in any::<prop::sample::Index>(),
@@ -171,7 +171,7 @@ mod tests {
             for (place, &own) in threads.iter().enumerate() {
                 let has = owners.iter().filter(|&&owner| owner as usize == place).count() as f64;
                 let share = shards as f64 * f64::from(own) / f64::from(total);
-                prop_assert!((has - share).abs() <= 1.0, "{has} of {share}");
+                prop_assert!((has - share).abs() <= 1.0, "{has} shards, share {share}");
             }
             // If the workers stay the same, no shard moves.
             prop_assert_eq!(&assign(&names(&owners, &all), shards, &all), &owners);

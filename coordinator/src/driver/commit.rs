@@ -3,7 +3,7 @@
 use super::error::EpochError;
 use super::failures::Retries;
 use super::state::RunDriver;
-use super::workers::{EpochWorkers, Explored, Uploads, strange};
+use super::workers::{EpochWorkers, Explored, Uploads, internal_error};
 use hatebeam_cost::Micros;
 use hatebeam_runs::{CommittedDepth, DepthWork, FrontierSummary, SpecError, Table};
 use hatebeam_search::DepthRecord;
@@ -78,7 +78,7 @@ impl RunDriver {
         let tables = self.wait_for_tables(&mut pending.uploads).await?;
         let count = pending.record.count;
         let checked = self.manifest().check_tables(&tables, count);
-        checked.map_err(|error| strange("a worker", &error))?;
+        checked.map_err(|error| internal_error("a worker", &error))?;
         pending.record.bytes = tables.iter().map(|table| table.bytes).sum();
         let depth = pending.record.depth;
         let list = self.versioned.put_tables(depth, &tables).await?;
@@ -119,14 +119,14 @@ impl RunDriver {
             let Some(uploaded) = uploaded else {
                 break;
             };
-            let uploaded = uploaded.map_err(|error| strange("coordinator", &error))??;
+            let uploaded = uploaded.map_err(|error| internal_error("coordinator", &error))??;
             tables.extend(uploaded);
         }
         tables.sort_by_key(|table| table.shard);
         Ok(tables)
     }
 
-    /// Marks the depths whose tables are not kept once `depth` is committed, and returns these depths.
+    /// Marks the depths whose tables are no longer needed once `depth` is committed. Returns these depths.
     fn drop_tables(&mut self, depth: u32) -> Vec<u32> {
         let manifest = self.manifest_mut();
         let keep = manifest.keep;

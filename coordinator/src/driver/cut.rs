@@ -29,14 +29,14 @@ impl Searches {
         }
     }
 
-    /// Returns the next query of each unfinished search, the cut's before the median's. Returns none once both are
-    /// found.
+    /// Returns the next query of each unfinished search, the cut's before the median's. Returns an empty list once
+    /// both searches are finished.
     fn queries(&self) -> Vec<CountQuery> {
         let median = self.median.as_ref().and_then(CutSearch::query);
         self.cut.query().into_iter().chain(median).collect()
     }
 
-    /// Continues the searches with the counts for each of the last [`queries`](Searches::queries).
+    /// Continues the searches with the answers to the last [`queries`](Searches::queries), in the same order.
     fn answer(&mut self, counts: Vec<Vec<u64>>) {
         let mut counts = counts.into_iter();
         let median_query = self.median.as_ref().and_then(CutSearch::query);
@@ -88,8 +88,8 @@ impl EpochWorkers {
         }
     }
 
-    /// Counts the candidates of all workers. Returns, for each query, the number of candidates per value of the queried
-    /// digit.
+    /// Counts the candidates of all workers. Returns one list per query, which contains the number of candidates for each
+    /// value of the queried digit.
     async fn count(
         &self,
         depth: u32,

@@ -22,7 +22,7 @@ impl RunDriver {
         }
     }
 
-    /// Checks that all objects of a depth exist with their sizes, and that the tables of a worker's shards have their
+    /// Checks that all objects of a depth exist and contain the ends of their tables, and that the tables of a worker's shards have their
     /// committed content.
     async fn check_depth(&self, depth: &CommittedDepth, worker: &str) -> Result<(), ManifestError> {
         let (objects, manifest) = (&self.parts.objects, self.manifest());

@@ -4,7 +4,7 @@ use super::assign::{WorkerCapacity, assign, shards_in};
 use super::commit::{Pending, Selected};
 use super::error::EpochError;
 use super::state::{RunDriver, RunEnd};
-use super::workers::{EpochWorkers, Explored, strange};
+use super::workers::{EpochWorkers, Explored, internal_error};
 use crate::registry::Member;
 use hatebeam_proto::messages::{Peer, Prepare};
 use hatebeam_runs::{EndReason, Table};
@@ -34,7 +34,7 @@ impl RunDriver {
                 self.commit(pending.take()).await?;
                 return Ok(end);
             }
-            // Leaving workers outside the epoch need not wait until the epoch ends.
+            // Workers that want to leave, and are not in this epoch, need not wait until it ends.
             self.parts.registry.release(&workers.members);
             let started = self.parts.env.now();
             depth += 1;
@@ -106,7 +106,7 @@ impl RunDriver {
         let owners = self.assign_shards(&workers.members);
         let manifest = self.manifest();
         let Some(last) = manifest.last() else {
-            return Err(strange("coordinator", &"the manifest contains no depth").into());
+            return Err(internal_error("coordinator", &"the manifest contains no depth").into());
         };
         let (depth, count) = (last.record.depth, last.record.count);
         let tables = manifest.tables(&self.parts.objects, last).await;
@@ -134,7 +134,7 @@ impl RunDriver {
         let wells: u64 = prepared.iter().map(|prepared| prepared.wells).sum();
         if wells != count {
             let wrong = format!("the workers have {wells} wells at depth {depth}, not {count}");
-            return Err(strange("coordinator", &wrong).into());
+            return Err(internal_error("coordinator", &wrong).into());
         }
         let fetched: u32 = prepared.iter().map(|prepared| prepared.fetched).sum();
         tracing::info!(depth, workers = prepared.len(), fetched, "began epoch");

@@ -45,7 +45,7 @@ struct OwnFailures {
 /// Failures of workers since a depth was last committed.
 #[derive(Debug, Default)]
 pub(super) struct FailureTracker {
-    /// Number of failures of each pair of workers to reach each other. The lesser name comes first.
+    /// Number of times that the two workers of each pair failed to reach each other. The lesser name comes first.
     pairs: BTreeMap<(String, String), u32>,
     own: BTreeMap<String, OwnFailures>,
     /// Number of losses of each worker since it last took part in a committed depth.
@@ -92,7 +92,7 @@ impl FailureTracker {
             .retain(|worker, _| !workers.contains(&worker.as_str()));
     }
 
-    /// Returns a worker that failed or was lost too often, and for how long to quarantine it. The only worker of an
+    /// Returns a worker to quarantine, if one failed or was lost too often. The only worker of an
     /// epoch is never quarantined. A lost worker is quarantined only if at least `wanted` other workers remain, since
     /// otherwise the run would have to wait for it.
     pub(super) fn exclude(&mut self, workers: &[&str], wanted: usize) -> Option<Exclusion> {
@@ -169,10 +169,11 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Maximum pause after consecutive transient failures, as a multiple of [`PAUSE`].
 const MAX_PAUSES: u32 = 20;
 
-/// Number of attempts at a depth that end with the loss of a worker before the run is marked failed, for an epoch with
-/// fewer than [`WORKERS_PER_LOSS`] workers.
+/// Number of attempts without a committed depth, each ended by the loss of a worker, after which the run is marked
+/// failed. Epochs with at least [`WORKERS_PER_LOSS`] workers have a higher limit.
 const MAX_LOSSES: u32 = 8;
-/// Number of workers in an epoch for which [`MAX_LOSSES`] is increased by one, since many workers may leave one by one.
+/// Number of workers in an epoch per loss that is allowed in addition to [`MAX_LOSSES`]. In a large epoch, workers may
+/// leave one by one.
 const WORKERS_PER_LOSS: u32 = 4;
 /// Maximum pause after an attempt that ended with the loss of a worker.
 const MAX_LOSS_PAUSE: Duration = Duration::from_secs(30);
@@ -259,12 +260,12 @@ mod tests {
     }
 
     #[test]
-    fn worker_that_is_lost_at_every_depth_is_quarantined_until_it_commits_one() {
+    fn worker_lost_at_every_depth_is_quarantined_until_it_commits_a_depth() {
         let mut failures = FailureTracker::default();
         for _ in 0..LOSS_LIMIT {
             assert_eq!(failures.exclude(&["a", "b"], 1), None);
             failures.note_lost("a");
-            // The other worker commits a depth without it.
+            // Worker `b` commits a depth without `a`.
             failures.forget(&["b"]);
         }
         let exclusion = failures.exclude(&["a", "b"], 1).unwrap();
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn quarantine_takes_more_transient_failures_than_permanent_ones() {
+    fn quarantine_requires_more_transient_failures_than_permanent_ones() {
         let mut failures = FailureTracker::default();
         for _ in 0..OWN_LIMIT {
             assert_eq!(failures.exclude(&["a", "b"], 1), None);

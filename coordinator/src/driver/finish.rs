@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 impl RunDriver {
-    /// Ends the run, saves its manifest, and sends the event.
+    /// Ends the run, saves its manifest, and sends its end event.
     pub(super) async fn end(&mut self, end: RunEnd) -> Result<(), DriverError> {
         match end {
             RunEnd::Over(end) => self.finish(end).await,
@@ -146,7 +146,7 @@ pub(crate) enum Failed {
     NotSaved(ManifestError),
 }
 
-/// Marks a run as failed in its manifest, with `error` as the reason, and delivers the event.
+/// Marks a run as failed in its manifest, with `error` as the reason, and delivers the run's end event.
 pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) -> Failed {
     let loaded = VersionedManifest::load(&parts.objects, name, parts.conditional).await;
     let mut versioned = match loaded {

@@ -7,13 +7,13 @@ use hatebeam_runs::memory_needed;
 use hatebeam_search::ShardLayout;
 use std::time::Duration;
 
-/// Time without a change of the workers after which an epoch begins. Workers often join in groups, and each change
-/// during an epoch ends it.
+/// Time for which the set of workers must not change before an epoch begins. Workers often join in groups, and each
+/// change during an epoch ends it.
 const SETTLE: Duration = Duration::from_millis(400);
 /// Maximum time to wait for the workers to settle. After this time, the epoch begins even if workers keep joining and
 /// leaving.
 const MAX_SETTLE: Duration = Duration::from_secs(5);
-/// Interval between checks of the limits while a run waits, since waiting also uses time and money.
+/// Interval at which a waiting run checks its limits. Waiting also uses time and money.
 const LIMIT_CHECK: Duration = Duration::from_secs(1);
 
 /// Result of waiting for workers.
@@ -54,7 +54,7 @@ impl RunDriver {
         let mut changes = registry.changes();
         let mut updates = self.parts.queue.updates();
         let wanted = self.parts.settings.min_workers.max(1);
-        // Time at which there were first enough workers.
+        // Start of the period in which there have been enough workers.
         let mut enough_since = None;
         loop {
             changes.mark_unchanged();

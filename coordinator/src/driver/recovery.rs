@@ -10,7 +10,7 @@ use std::time::Duration;
 impl RunDriver {
     /// Handles a failed depth, and returns the pause before it is retried. Quarantines a worker that failed too often.
     ///
-    /// Returns an error if the depth failed too often, so that the run fails.
+    /// Returns an error, which fails the run, if the depth failed too often.
     pub(super) async fn recover(
         &mut self,
         error: WorkerError,

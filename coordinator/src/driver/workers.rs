@@ -15,9 +15,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Time to wait for the other workers' answers after one worker reports an unreachable peer. Their answers may name
-/// unreachable peers too, and show which worker most others cannot reach.
-const HEARING: Duration = Duration::from_millis(500);
+/// Time to wait for the other workers' answers after one worker reports an unreachable peer. Those answers may also name
+/// unreachable peers. Together they show which worker most others cannot reach.
+const PEER_REPORT_TIME: Duration = Duration::from_millis(500);
 
 /// Pending uploads of one depth. Each task returns the tables of one worker.
 pub(super) type Uploads = JoinSet<Result<Vec<Table>, WorkerError>>;
@@ -92,8 +92,8 @@ impl EpochWorkers {
                     None => return Err(unexpected_answer(&self.members[place].name)),
                 },
                 Ok((_, Err(error))) if error.unreachable.is_empty() => return Err(error),
-                Ok((_, Err(error))) => return Err(hear_others(error, asked).await),
-                Err(error) => return Err(strange("coordinator", &error)),
+                Ok((_, Err(error))) => return Err(collect_peer_reports(error, asked).await),
+                Err(error) => return Err(internal_error("coordinator", &error)),
             }
         }
         Ok(answers.into_iter().flatten().collect())
@@ -118,7 +118,7 @@ impl EpochWorkers {
         let _ = self.ask_all(|_| OrderKind::Halt, Some).await;
     }
 
-    /// Expands a depth and finds the cut for a beam of this width. Repeats the depth with larger tables if they were
+    /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth with larger tables if they were
     /// too small.
     pub(super) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, WorkerError> {
         let mut expand = Expand {
@@ -241,11 +241,11 @@ impl EpochWorkers {
 }
 
 /// Waits a short time for the other workers' answers, and adds the unreachable peers that they report to `error`.
-async fn hear_others(mut error: WorkerError, mut asked: JoinSet<Answered>) -> WorkerError {
-    let until = Instant::now() + HEARING;
+async fn collect_peer_reports(mut error: WorkerError, mut asked: JoinSet<Answered>) -> WorkerError {
+    let until = Instant::now() + PEER_REPORT_TIME;
     while let Ok(Some(answer)) = tokio::time::timeout_at(until, asked.join_next()).await {
         match answer {
-            // A worker was lost, which is why others cannot reach it.
+            // A worker was lost, which explains why other workers cannot reach it.
             Ok((_, Err(other))) if other.kind == WorkerErrorKind::Gone => return other,
             Ok((_, Err(other))) => error.unreachable.extend(other.unreachable),
             _ => {}
@@ -254,8 +254,8 @@ async fn hear_others(mut error: WorkerError, mut asked: JoinSet<Answered>) -> Wo
     error
 }
 
-/// Returns the error for a state that should not occur, attributed to `worker`.
-pub(super) fn strange(worker: &str, reason: &dyn Display) -> WorkerError {
+/// Returns an error for a state that should not occur. The error names `worker` as the cause.
+pub(super) fn internal_error(worker: &str, reason: &dyn Display) -> WorkerError {
     WorkerError::failed(worker, &reason.to_string())
 }
 

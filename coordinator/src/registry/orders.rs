@@ -5,11 +5,11 @@ use hatebeam_proto::messages::{AnswerKind, Failed, FailureKind, Order, OrderKind
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Time without progress after which a worker that still sends heartbeats has failed. No table or upload takes this
-/// long.
+/// Time without progress after which a worker that still sends heartbeats counts as failed. No table or upload
+/// takes this long.
 const STALL: Duration = Duration::from_secs(30 * 60);
 
-/// The error of an order that a worker did not carry out.
+/// The error returned when a worker does not carry out an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkerError {
     pub(crate) worker: String,
@@ -33,7 +33,7 @@ pub(crate) enum WorkerErrorKind {
 }
 
 impl WorkerError {
-    /// Creates the error of a connected worker that failed.
+    /// Creates an error for a connected worker that failed.
     pub(crate) fn failed(worker: &str, reason: &str) -> WorkerError {
         WorkerError {
             worker: worker.to_owned(),
@@ -93,7 +93,7 @@ impl WorkerRegistry {
         };
         let sent = outbound.send(ToWorker::Order(order)).await;
         sent.map_err(|_| gone())?;
-        // A session ends when its last sender is dropped, so none is held while waiting.
+        // A session ends when its last sender is dropped, so this sender must not be kept while waiting.
         drop(outbound);
         match self.wait_for_answer(member, answer).await? {
             AnswerKind::Failed(failed) => Err(WorkerError::answered(&member.name, failed)),
@@ -101,7 +101,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// Waits for an answer while the worker makes progress. Returns an error if it disconnects or makes none.
+    /// Waits for an answer while the worker makes progress. Returns an error if the worker disconnects or stalls.
     async fn wait_for_answer(
         &self,
         member: &Member,

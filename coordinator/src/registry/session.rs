@@ -85,7 +85,7 @@ impl WorkerRegistry {
             hello,
         };
         sessions.lost.retain(|(_, lost)| lost.name != name);
-        // Replaces, and thereby ends, an earlier session of the same process or of a silent one.
+        // This replaces and ends an earlier session of the same process, or of a process that has become silent.
         sessions.workers.insert(name, worker);
         drop(sessions);
         self.metrics.joined.add(1);
@@ -178,7 +178,7 @@ impl WorkerRegistry {
 }
 
 impl Worker {
-    /// Records a heartbeat, and adds the requests since the last one to `requests`.
+    /// Records a heartbeat, and adds the object store requests since the previous heartbeat to `requests`.
     fn beat(&mut self, heartbeat: Heartbeat, requests: &mut RequestCounts) {
         let before = std::mem::replace(&mut self.heartbeat, heartbeat);
         if std::mem::replace(&mut self.has_beaten, true) {

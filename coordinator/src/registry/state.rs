@@ -55,9 +55,9 @@ pub(super) struct Worker {
     pub(super) heartbeat: Heartbeat,
     /// Whether the worker has sent a heartbeat. Requests before the first heartbeat are not charged.
     pub(super) has_beaten: bool,
-    /// Time since which the worker has been far behind the others.
+    /// Time at which the worker fell far behind the others. `None` if it is not far behind.
     pub(super) behind: Option<Instant>,
-    /// Time since which the worker has been waiting for its uploads of the previous depth.
+    /// Time at which the worker started to wait for its uploads of the previous depth. `None` if it does not wait.
     pub(super) uploads: Option<Instant>,
     pub(super) is_leaving: bool,
     pub(super) shards: u32,
@@ -86,7 +86,7 @@ impl Worker {
 #[derive(Default)]
 pub(super) struct Sessions {
     pub(super) workers: BTreeMap<String, Worker>,
-    /// Quarantines by name of the worker, so that a restart of the worker does not end its quarantine.
+    /// Quarantines by worker name, so that a restart of the worker does not end its quarantine.
     pub(super) quarantines: BTreeMap<String, Quarantine>,
     /// Number of sessions so far.
     pub(super) sessions: u64,
@@ -219,7 +219,7 @@ impl WorkerRegistry {
         true
     }
 
-    /// Excludes the worker with this name from the available workers for this duration, even if it reconnects.
+    /// Makes the worker with this name unavailable for shards for this duration, even if it reconnects.
     pub(crate) fn quarantine(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
         let now = self.env.now();
         let quarantine = Quarantine {
@@ -239,7 +239,7 @@ impl WorkerRegistry {
     }
 
     /// Sets the number of shards of each worker. `owners` contains the index in `members` of each shard's owner.
-    /// Workers outside `members` get the number 0.
+    /// The number becomes 0 for workers outside `members`.
     pub(crate) fn set_shards(&self, members: &[Member], owners: &[u32]) {
         let mut sessions = self.sessions();
         let workers = sessions.workers.values_mut();

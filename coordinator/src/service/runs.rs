@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status};
 const MAX_SPEC: usize = 64 << 10;
 /// Maximum number of depth records in one message.
 const RECORDS: usize = 1000;
-/// Maximum interval between two messages to a watching client. The minimum is a quarter of it.
+/// Maximum interval between two messages to a watching client. The minimum is a quarter of this value.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of messages that are queued for a slow watching client.
 const QUEUE: usize = 4;
@@ -140,7 +140,7 @@ fn submission(request: &v1::SubmitRequest) -> Result<Submission, RequestError> {
     })
 }
 
-/// Sends the status of a run regularly and on changes, until the run has ended and all its depths are sent.
+/// Sends the status of a run periodically and when it changes, until the run has ended and all its depths are sent.
 async fn watch(
     coordinator: Coordinator,
     request: v1::WatchRequest,

@@ -394,6 +394,6 @@ impl Worker {
 /// Returns a worker's request to leave.
 pub(crate) fn leaving() -> FromWorker {
     FromWorker::Leaving(Leaving {
-        reason: "its machine is taken away".to_owned(),
+        reason: "its machine is being reclaimed".to_owned(),
     })
 }

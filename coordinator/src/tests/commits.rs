@@ -81,7 +81,7 @@ async fn reading_back_is_retried_while_the_store_is_unavailable() {
     let cluster = Cluster::new();
     let faults = Faults::new();
     let process = cluster.faulty_coordinator("a", &faults).await;
-    // The simulated workers read no tables, so this fails only the reading back.
+    // The simulated workers read no tables, so this fault affects only reading back.
     faults.fail(|call| call.operation == Operation::Get && call.key.contains("/frontier/"));
     cluster.worker(&process, "w0", obedient());
     cluster.submit(&process, DEPTH).await;

@@ -92,7 +92,7 @@ async fn failing_worker_is_quarantined_and_the_others_continue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn run_whose_only_worker_keeps_failing_fails_and_can_be_resubmitted() {
+async fn run_fails_if_its_only_worker_keeps_failing_and_can_be_resubmitted() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     let mut left = 5;
@@ -330,7 +330,7 @@ async fn worker_that_cannot_load_an_intact_depth_is_quarantined() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn game_is_read_back_across_a_damaged_depth() {
+async fn best_game_is_read_back_despite_a_damaged_depth() {
     let cluster = Cluster::new();
     let process = cluster.coordinator("a").await;
     cluster.worker(&process, "w0", obedient());
