@@ -5,9 +5,11 @@
 //! rounded to multiples of 1/256 here.
 
 use crate::features::{self, Features, LANES, Rows};
+use crate::network::{self, Active, Network};
 use crate::patterns::{ALL_PIECES, Patterns, S_AND_Z};
 use hatebeam_game::{Children, Clears, Emulator, Follow, MAX_HEIGHT, Piece, SimdLevel, Well};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Number of score units per unit of weight.
@@ -304,6 +306,9 @@ pub struct Evaluator {
     level: SimdLevel,
     weights: FixedWeights,
     patterns: Option<&'static Patterns>,
+    network: Option<Arc<Network>>,
+    /// The active features of a well, for the network.
+    active: Active,
     /// Maximum of `clears_score`.
     max_clears_score: i32,
     quiescence: Quiescence,
@@ -316,6 +321,8 @@ pub struct Evaluator {
     next: Vec<Pending>,
     /// Number of additional wells that quiescence has added for each child.
     added: Vec<u32>,
+    /// The well that gave the best score so far, by child.
+    leaves: Vec<Well>,
 }
 
 impl Evaluator {
@@ -336,6 +343,8 @@ impl Evaluator {
             level,
             weights,
             patterns,
+            network: None,
+            active: Active::new(),
             max_clears_score: max_clears_score(|clears| match patterns {
                 Some(patterns) => patterns.clears_score(clears),
                 None => weights.clears_score(clears),
@@ -349,7 +358,25 @@ impl Evaluator {
             next_wells: Vec::new(),
             next: Vec::new(),
             added: Vec::new(),
+            leaves: Vec::new(),
         })
+    }
+
+    /// Creates an evaluator that asks a network.
+    pub fn with_network(
+        emulator: &Emulator,
+        network: Arc<Network>,
+        quiescence: Quiescence,
+    ) -> Evaluator {
+        let spec = EvaluatorSpec {
+            kind: EvaluatorKind::PlainHoles,
+            weights: Weights::default(),
+            quiescence,
+        };
+        let mut evaluator = Evaluator::new(emulator, &spec).expect("plain weights are in range");
+        evaluator.network = Some(network);
+        evaluator.max_clears_score = i32::MAX;
+        evaluator
     }
 
     /// Replaces the contents of `out` with the scores of `wells`. `lines` contains the number of
@@ -371,6 +398,8 @@ impl Evaluator {
         out.resize(wells.len(), i32::MIN);
         self.added.clear();
         self.added.resize(wells.len(), 0);
+        self.leaves.clear();
+        self.leaves.extend_from_slice(wells);
         self.wells.clear();
         self.wells.extend_from_slice(wells);
         self.pending.clear();
@@ -391,11 +420,18 @@ impl Evaluator {
         }
     }
 
+    /// For each well that was scored last, the well that gave its score: itself, or one that
+    /// quiescence reached from it.
+    pub fn leaves(&self) -> &[Well] {
+        &self.leaves
+    }
+
     fn score_generation(&mut self, floor: i32, out: &mut [i32]) {
         let geometry = self.emulator.geometry();
         let choose = self.quiescence.choice();
         let wants_clears = self.quiescence != Quiescence::Off
             || self.patterns.is_some()
+            || self.network.is_some()
             || self.weights.uses_clears();
         for (wells, pending) in self.wells.chunks(LANES).zip(self.pending.chunks(LANES)) {
             features::count_open(
@@ -407,9 +443,12 @@ impl Evaluator {
             );
             let batch = wells.iter().zip(pending).zip(&self.features);
             for (lane, ((well, pending), features)) in batch.enumerate() {
-                let mut score = match self.patterns {
-                    Some(patterns) => patterns.sum(well, &self.open, lane, features, pending.lines),
-                    None => self.weights.sum(features, pending.lines),
+                let mut score = match (&self.network, self.patterns) {
+                    (Some(_), _) => 0,
+                    (None, Some(patterns)) => {
+                        patterns.sum(well, &self.open, lane, features, pending.lines)
+                    }
+                    (None, None) => self.weights.sum(features, pending.lines),
                 };
                 // Finding the pieces that can clear a line is half of the work, so it is skipped if
                 // it cannot raise the score to the floor.
@@ -423,9 +462,14 @@ impl Evaluator {
                     });
                     let lowest = usize::from(features.surface_height);
                     let clears = self.emulator.clears(well, lowest, follow);
-                    score = score.saturating_add(match self.patterns {
-                        Some(patterns) => patterns.clears_score(clears),
-                        None => self.weights.clears_score(clears),
+                    score = score.saturating_add(match (&self.network, self.patterns) {
+                        (Some(network), _) => {
+                            let active = &mut self.active;
+                            network::list(well, &self.open, lane, features, clears, active);
+                            network.value(self.level, active)
+                        }
+                        (None, Some(patterns)) => patterns.clears_score(clears),
+                        (None, None) => self.weights.clears_score(clears),
                     });
                     if choose(clears).is_some() {
                         let added = &mut self.added[pending.root as usize];
@@ -441,7 +485,10 @@ impl Evaluator {
                     }
                 }
                 let best = &mut out[pending.root as usize];
-                *best = (*best).max(score);
+                if score > *best {
+                    *best = score;
+                    self.leaves[pending.root as usize] = *well;
+                }
             }
         }
     }

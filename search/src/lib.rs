@@ -4,6 +4,7 @@ pub mod complete;
 pub mod endgame;
 mod evaluator;
 mod features;
+mod network;
 mod node;
 mod patterns;
 pub mod perft;
@@ -14,6 +15,10 @@ pub use evaluator::{
     Evaluator, EvaluatorKind, EvaluatorSpec, Quiescence, SCALE, WeightError, Weights,
 };
 pub use features::{Features, LANES, count as count_features};
+pub use network::{
+    FEATURES, FeatureLister, MAX_HEADER_BYTES, Network, NetworkDigest, NetworkError,
+    NetworkWeights, VALUE_ONE, WEIGHT_ONE,
+};
 pub use node::{Digest, Node, NodeWell, WELL_BYTES};
 pub use record::DepthRecord;
 pub use step::{

@@ -1,0 +1,136 @@
+//! The value of a well from its active features.
+
+use super::{Active, BLOCK, Block, MAX_BLOCKS, Network, WEIGHT_ONE};
+use hatebeam_game::SimdLevel;
+
+/// Limits of the lanes after the sum. Only lane 0 is not clamped to ±1.
+const fn limits() -> [Block; MAX_BLOCKS] {
+    let mut limits = [Block([WEIGHT_ONE; BLOCK]); MAX_BLOCKS];
+    limits[0].0[0] = i16::MAX;
+    limits
+}
+static LIMITS: [Block; MAX_BLOCKS] = limits();
+
+/// The oracle of the faster versions.
+pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) -> i32 {
+    let mut sum = [Block::ZERO; BLOCKS];
+    sum.copy_from_slice(&network.bias[..BLOCKS]);
+    for &feature in active.features() {
+        let row = &network.rows[feature as usize * BLOCKS..][..BLOCKS];
+        for (sum, row) in sum.iter_mut().zip(row) {
+            for (sum, &weight) in sum.0.iter_mut().zip(&row.0) {
+                *sum = sum.wrapping_add(weight);
+            }
+        }
+    }
+    let mut value = 0;
+    for ((sum, output), limit) in sum.iter().zip(&network.output).zip(&LIMITS) {
+        for lane in 0..BLOCK {
+            let clamped = sum.0[lane].clamp(-limit.0[lane], limit.0[lane]);
+            value += i32::from(clamped) * i32::from(output.0[lane]);
+        }
+    }
+    value
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+pub(super) fn value<const BLOCKS: usize>(_: SimdLevel, network: &Network, active: &Active) -> i32 {
+    portable::<BLOCKS>(network, active)
+}
+
+/// The value of a well with these active features.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[allow(unsafe_code)]
+pub(super) fn value<const BLOCKS: usize>(
+    level: SimdLevel,
+    network: &Network,
+    active: &Active,
+) -> i32 {
+    match level {
+        SimdLevel::Portable => portable::<BLOCKS>(network, active),
+        // SAFETY: a level from an emulator is supported by the processor, and `Evaluator::new`
+        // asserts it.
+        SimdLevel::Avx2 => unsafe { x86::avx2::<BLOCKS>(network, active) },
+        SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => {
+            if BLOCKS == 2 {
+                // SAFETY: as above.
+                unsafe { x86::avx512(network, active) }
+            } else {
+                // One block is half of a register of AVX-512.
+                // SAFETY: as above, and AVX-512 includes AVX2.
+                unsafe { x86::avx2::<BLOCKS>(network, active) }
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod x86 {
+    use super::{Active, Block, LIMITS, Network};
+    use std::arch::x86_64::*;
+
+    // SAFETY, for every block of this module: memory is touched only through references to blocks,
+    // which are 32 bytes on a boundary of 32, and the caller has the instructions.
+
+    #[inline(always)]
+    unsafe fn load(block: &Block) -> __m256i {
+        // SAFETY: as above.
+        unsafe { _mm256_load_si256(block.0.as_ptr().cast()) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn avx2<const BLOCKS: usize>(network: &Network, active: &Active) -> i32 {
+        // SAFETY: as above.
+        unsafe {
+            let mut sum = [_mm256_setzero_si256(); BLOCKS];
+            for (sum, bias) in sum.iter_mut().zip(&network.bias) {
+                *sum = load(bias);
+            }
+            for &feature in active.features() {
+                let row = &network.rows[feature as usize * BLOCKS..][..BLOCKS];
+                for (sum, row) in sum.iter_mut().zip(row) {
+                    *sum = _mm256_add_epi16(*sum, load(row));
+                }
+            }
+            let mut value = _mm256_setzero_si256();
+            for ((sum, output), limit) in sum.iter().zip(&network.output).zip(&LIMITS) {
+                let limit = load(limit);
+                let least = _mm256_sub_epi16(_mm256_setzero_si256(), limit);
+                let clamped = _mm256_max_epi16(least, _mm256_min_epi16(*sum, limit));
+                value = _mm256_add_epi32(value, _mm256_madd_epi16(clamped, load(output)));
+            }
+            let half = _mm_add_epi32(
+                _mm256_castsi256_si128(value),
+                _mm256_extracti128_si256::<1>(value),
+            );
+            let half = _mm_add_epi32(half, _mm_shuffle_epi32::<0b01_00_11_10>(half));
+            let half = _mm_add_epi32(half, _mm_shuffle_epi32::<0b10_11_00_01>(half));
+            _mm_cvtsi128_si32(half)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_two(blocks: &[Block]) -> __m512i {
+        let blocks: &[Block; 2] = blocks.try_into().expect("the slice has two blocks");
+        // SAFETY: as above; the two blocks are 64 bytes.
+        unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+    pub(super) unsafe fn avx512(network: &Network, active: &Active) -> i32 {
+        // SAFETY: as above.
+        unsafe {
+            let mut sum = load_two(&network.bias);
+            for &feature in active.features() {
+                sum = _mm512_add_epi16(sum, load_two(&network.rows[feature as usize * 2..][..2]));
+            }
+            let limit = load_two(&LIMITS);
+            let least = _mm512_sub_epi16(_mm512_setzero_si512(), limit);
+            let clamped = _mm512_max_epi16(least, _mm512_min_epi16(sum, limit));
+            _mm512_reduce_add_epi32(_mm512_madd_epi16(clamped, load_two(&network.output)))
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Networks: every SIMD level against the definition, and the file format.
+
+#![allow(clippy::unwrap_used)] // also in helper functions
+
+use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
+use hatebeam_search::{
+    Evaluator, FEATURES, FeatureLister, Network, NetworkError, NetworkWeights, Quiescence,
+};
+use proptest::prelude::*;
+use std::sync::{Arc, LazyLock};
+
+#[path = "../../fuzz/src/networks.rs"]
+mod networks;
+
+const GEOMETRY: Geometry = Geometry::STANDARD;
+const COLUMNS: usize = 10;
+
+/// Weights that look random. Some sums exceed 16 bits.
+fn weights(lanes: usize) -> NetworkWeights {
+    let mut state = 1u64;
+    let mut list = |count: usize, size: u64| -> Vec<i16> {
+        let mut next = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            ((state >> 40) % (2 * size + 1)) as i16 - size as i16
+        };
+        (0..count).map(|_| next()).collect()
+    };
+    NetworkWeights {
+        lanes,
+        bias: list(lanes, 1000),
+        output: list(lanes, 2000),
+        rows: list(FEATURES * lanes, 900),
+    }
+}
+
+static NETWORKS: LazyLock<[Arc<Network>; 2]> = LazyLock::new(|| {
+    [16, 32].map(|lanes| Arc::new(Network::new("a test", &weights(lanes)).unwrap()))
+});
+
+/// Wells of games: the children of the benchmark's wells.
+static WELLS: LazyLock<Vec<Well>> = LazyLock::new(|| {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../game/tests/vectors/bench_beam.txt"
+    );
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let mut children = Children::new();
+    let mut all = vec![Well::EMPTY];
+    for line in std::fs::read_to_string(path).unwrap().lines().step_by(9) {
+        emulator.expand(&Well::from_hex(GEOMETRY, line).unwrap(), &mut children);
+        all.extend_from_slice(children.wells());
+    }
+    all
+});
+
+fn open_cells(well: &Well) -> Vec<[bool; COLUMNS]> {
+    let mut open = vec![[false; COLUMNS]; 16];
+    let mut stack: Vec<(usize, usize)> = (0..COLUMNS).map(|x| (x, 15)).collect();
+    while let Some((x, y)) = stack.pop() {
+        if x >= COLUMNS || y >= 16 || open[y][x] || well.rows()[y] >> x & 1 == 1 {
+            continue;
+        }
+        open[y][x] = true;
+        stack.extend([
+            (x + 1, y),
+            (x, y + 1),
+            (x.wrapping_sub(1), y),
+            (x, y.wrapping_sub(1)),
+        ]);
+    }
+    open
+}
+
+/// The active features of a well, cell by cell.
+fn features_by_definition(emulator: &Emulator, well: &Well) -> Vec<u32> {
+    let stack = well.stack_height();
+    let open = open_cells(well);
+    let filled = |x: usize, y: usize| well.rows()[y] >> x & 1 == 1;
+    let enclosed = |x: usize, y: usize| !filled(x, y) && !open[y][x];
+    let cells = || (0..16).flat_map(|y| (0..COLUMNS).map(move |x| (x, y)));
+    let mut active = Vec::new();
+    for y in 0..stack {
+        let row = usize::from(well.rows()[y]);
+        active.push((stack - 1 - y) * 1024 + row);
+        if (0..COLUMNS).all(|x| !enclosed(x, y)) {
+            active.push(16 * 1024 + row);
+        }
+        for first in 0..7 {
+            let mut value = 0;
+            for bit in 0..12 {
+                let (x, y) = (first + bit / 3, y + bit % 3);
+                if y < stack && (filled(x, y) || enclosed(x, y)) {
+                    value |= 1 << bit;
+                }
+            }
+            active.push(17 * 1024 + first * 4096 + value);
+        }
+    }
+    let lowest = (0..16).find(|&y| open[y].contains(&true)).unwrap_or(16);
+    let covered = cells().filter(|&(x, y)| !filled(x, y) && (y..16).any(|above| filled(x, above)));
+    let rows = (0..16).filter(|&y| (0..COLUMNS).any(|x| enclosed(x, y)));
+    let clears = emulator.clears(well, 0, None);
+    let counts = [
+        (17 * 17, stack * 17 + lowest),
+        (17, rows.count()),
+        (64, cells().filter(|&(x, y)| enclosed(x, y)).count()),
+        (64, covered.count()),
+        (128, usize::from(clears.pieces)),
+        (128, usize::from(clears.several)),
+        (81, well.filled() as usize / 2),
+    ];
+    let mut first = 17 * 1024 + 7 * 4096;
+    for (values, value) in counts {
+        active.push(first + value.min(values - 1));
+        first += values;
+    }
+    assert_eq!(first, FEATURES);
+    active.sort_unstable();
+    active.into_iter().map(|feature| feature as u32).collect()
+}
+
+/// The value of a well, lane by lane.
+fn value_by_definition(weights: &NetworkWeights, features: &[u32]) -> i32 {
+    let mut value = 0;
+    for lane in 0..weights.lanes {
+        let rows = features
+            .iter()
+            .map(|&at| weights.rows[at as usize * weights.lanes + lane]);
+        let sum = rows.fold(weights.bias[lane], i16::wrapping_add);
+        let limit = if lane == 0 { i16::MAX } else { 1024 };
+        value += i32::from(sum.clamp(-limit, limit)) * i32::from(weights.output[lane]);
+    }
+    value
+}
+
+#[test]
+fn features_match_the_definition() {
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let mut lister = FeatureLister::new(&emulator);
+    let mut wells = WELLS.iter();
+    lister.list(&WELLS, |features| {
+        let mut features = features.to_vec();
+        features.sort_unstable();
+        let well = wells.next().unwrap();
+        assert_eq!(
+            features,
+            features_by_definition(&emulator, well),
+            "{well:?}"
+        );
+    });
+    assert!(wells.next().is_none());
+}
+
+#[test]
+fn values_match_the_definition_at_every_level() {
+    for network in NETWORKS.iter() {
+        let weights = network.weights();
+        let emulator = Emulator::new(GEOMETRY, Rules::default());
+        let expected: Vec<i32> = WELLS
+            .iter()
+            .map(|well| value_by_definition(&weights, &features_by_definition(&emulator, well)))
+            .collect();
+        for level in SimdLevel::available() {
+            let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
+            let mut evaluator =
+                Evaluator::with_network(&emulator, Arc::clone(network), Quiescence::Off);
+            let mut scores = Vec::new();
+            evaluator.score(&WELLS, &vec![0; WELLS.len()], &mut scores);
+            assert_eq!(scores, expected, "{level}");
+            assert_eq!(evaluator.leaves(), &WELLS[..]);
+        }
+    }
+}
+
+/// The quiescence `first`, without the limit on the number of wells.
+fn quiescence_by_definition(
+    emulator: &Emulator,
+    evaluator: &mut Evaluator,
+    well: &Well,
+) -> (i32, Well) {
+    let mut scores = Vec::new();
+    evaluator.score(&[*well], &[0], &mut scores);
+    let mut best = (scores[0], *well);
+    if let Some(piece) = emulator.clears(well, 0, None).first() {
+        let mut children = Children::new();
+        emulator.children(well, piece, &mut children);
+        for (child, _) in children.iter().filter(|(_, lines)| *lines > 0) {
+            let reached = quiescence_by_definition(emulator, evaluator, child);
+            if reached.0 > best.0 {
+                best = reached;
+            }
+        }
+    }
+    best
+}
+
+#[test]
+fn quiescence_gives_the_best_value_and_its_leaf() {
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let network = &NETWORKS[0];
+    let mut plain = Evaluator::with_network(&emulator, Arc::clone(network), Quiescence::Off);
+    let mut first = Evaluator::with_network(&emulator, Arc::clone(network), Quiescence::First);
+    let wells: Vec<Well> = WELLS.iter().step_by(11).copied().collect();
+    let mut scores = Vec::new();
+    first.score(&wells, &vec![0; wells.len()], &mut scores);
+    let mut reached = 0;
+    for ((well, &score), leaf) in wells.iter().zip(&scores).zip(first.leaves()) {
+        let (expected, _) = quiescence_by_definition(&emulator, &mut plain, well);
+        assert_eq!(score, expected, "{well:?}");
+        let mut of_leaf = Vec::new();
+        plain.score(&[*leaf], &[0], &mut of_leaf);
+        assert_eq!(of_leaf, [score], "{well:?}");
+        reached += usize::from(leaf != well);
+    }
+    assert!(reached > 40, "chains are tested: {reached}");
+}
+
+#[test]
+fn files_survive_a_round_trip() {
+    for network in NETWORKS.iter() {
+        let bytes = network.encode();
+        let again = Network::decode(&bytes).unwrap();
+        assert_eq!(again.encode(), bytes);
+        assert_eq!(again.digest(), network.digest());
+        assert_eq!(again.header(), "a test");
+        assert_eq!(again.weights(), weights(network.lanes()));
+        assert_eq!(bytes[bytes.len() - 32..], network.digest().0);
+    }
+}
+
+#[test]
+fn network_file_has_documented_format() {
+    let network = &NETWORKS[0];
+    let bytes = network.encode();
+    let begin = b"hatenet\n\x01\0\0\0\x01\0\0\0\x10\0\0\0\x03\xb7\0\0\x06\0\0\0a test";
+    assert_eq!(&bytes[..begin.len()], begin);
+    let NetworkWeights {
+        bias, output, rows, ..
+    } = weights(16);
+    let all = bias.iter().chain(&output).chain(&rows);
+    let all: Vec<u8> = all.flat_map(|weight| weight.to_le_bytes()).collect();
+    assert_eq!(bytes[begin.len()..bytes.len() - 32], all);
+    let pinned = "ad04634c1adb598fee92cb41299bea5f9be8899b936c38a3f256d0dbb22943c6";
+    assert_eq!(network.digest().to_string(), pinned);
+}
+
+#[test]
+fn weights_of_other_shapes_are_refused() {
+    let with = |change: fn(&mut NetworkWeights)| {
+        let mut weights = weights(16);
+        change(&mut weights);
+        Network::new("", &weights).unwrap_err()
+    };
+    assert_eq!(with(|weights| weights.lanes = 24), NetworkError::Lanes(24));
+    let missing = with(|weights| weights.bias.truncate(15));
+    assert_eq!(
+        missing,
+        NetworkError::Weights {
+            expected: 16,
+            found: 15
+        }
+    );
+    let long = "x".repeat(hatebeam_search::MAX_HEADER_BYTES + 1);
+    assert_eq!(
+        Network::new(&long, &weights(16)).unwrap_err(),
+        NetworkError::Header
+    );
+}
+
+#[test]
+fn files_of_other_kinds_and_versions_are_refused() {
+    let bytes = NETWORKS[0].encode();
+    let with = |at: usize, value: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = value;
+        Network::decode(&bytes).unwrap_err()
+    };
+    assert_eq!(with(0, b'x'), NetworkError::Magic);
+    assert_eq!(with(8, 9), NetworkError::Version { found: 9 });
+    assert_eq!(with(12, 9), NetworkError::Architecture { found: 9 });
+    assert_eq!(with(16, 17), NetworkError::Lanes(17));
+    let features = FEATURES - FEATURES % 256 + 1;
+    assert_eq!(with(20, 1), NetworkError::Features(features));
+    assert_eq!(with(27, 0x7f), NetworkError::Header);
+    assert!(matches!(with(24, 7), NetworkError::Length { .. }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn a_changed_byte_is_noticed(at in any::<prop::sample::Index>(), change in 1u8..) {
+        let mut bytes = NETWORKS[0].encode();
+        let at = at.index(bytes.len());
+        bytes[at] ^= change;
+        prop_assert!(Network::decode(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_cut_file_is_noticed(at in any::<prop::sample::Index>()) {
+        let bytes = NETWORKS[0].encode();
+        prop_assert!(Network::decode(&bytes[..at.index(bytes.len())]).is_err());
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(data in prop::collection::vec(any::<u8>(), 0..200)) {
+        networks::network(&data);
+        // Behind a good begin, more of the parser is reached.
+        let mut bytes = NETWORKS[0].encode();
+        bytes.truncate(24);
+        bytes.extend_from_slice(&data);
+        networks::network(&bytes);
+    }
+}

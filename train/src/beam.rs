@@ -1,0 +1,260 @@
+//! A beam in memory that keeps every edge between the wells of its frontiers.
+
+use hatebeam_game::{Children, Emulator, Well};
+use hatebeam_search::{Evaluator, NodeWell};
+
+/// Number of parents whose children are scored together.
+const PARENTS: usize = 32;
+/// A beam sorts out candidates when it has this many times its width.
+const ROOM: usize = 4;
+/// A slot without a candidate.
+const FREE: u32 = u32::MAX;
+
+/// A disturbance of the scores that is fixed for a well and a seed. Its standard deviation is `first ×
+/// exp(-depth / 30) + rest`, in units of the score.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Noise {
+    /// Number that selects the disturbance.
+    pub seed: u64,
+    /// The part that decays with the depth.
+    pub first: f64,
+    /// The part that stays.
+    pub rest: f64,
+}
+
+impl Noise {
+    /// Standard deviation at a depth.
+    fn deviation(self, depth: usize) -> f64 {
+        // 30 pieces by repeated multiplication: `exp` of the system may differ.
+        let decay = (0..depth).fold(1.0, |decay, _| decay * 0.967_216);
+        self.first * decay + self.rest
+    }
+
+    /// The disturbance of the well with this hash.
+    fn of(self, hash: u64, deviation: f64) -> i32 {
+        if deviation == 0.0 {
+            return 0;
+        }
+        let mixed = (hash ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let mixed = mixed ^ mixed >> 32;
+        // The sum of four numbers of 16 bits has a standard deviation of 37,837.
+        let sum: u64 = (0..4).map(|part| mixed >> (16 * part) & 0xffff).sum();
+        ((sum as f64 - 131_070.0) / 37_837.0 * deviation) as i32
+    }
+}
+
+/// How to search a beam.
+#[derive(Clone, Debug)]
+pub struct BeamSettings {
+    /// Wells that the beam begins with.
+    pub starts: Vec<Well>,
+    /// Maximum number of wells of a frontier.
+    pub width: usize,
+    /// Maximum number of pieces.
+    pub pieces: usize,
+    /// Disturbance of the scores.
+    pub noise: Noise,
+}
+
+/// The frontier of one depth.
+#[derive(Clone, Debug, Default)]
+pub struct Depth {
+    /// The wells, the best first.
+    pub wells: Vec<NodeWell>,
+    /// Number of lines cleared on the way to each well.
+    pub lines: Vec<u16>,
+    /// Edges from wells of the frontier before (first number) to wells of this one.
+    pub edges: Vec<[u32; 2]>,
+}
+
+/// A beam from its start to its end.
+#[derive(Clone, Debug, Default)]
+pub struct Beam {
+    /// The frontiers. None is empty.
+    pub depths: Vec<Depth>,
+    /// Whether the beam ended because no well had a child.
+    pub died: bool,
+}
+
+impl Beam {
+    /// Number of pieces of the longest game.
+    pub fn pieces(&self) -> usize {
+        self.depths.len().saturating_sub(1)
+    }
+
+    /// Number of lines of the best game.
+    pub fn lines(&self) -> u16 {
+        let all = self.depths.iter().flat_map(|depth| &depth.lines);
+        all.copied().max().unwrap_or(0)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Candidate {
+    /// The score in the upper half, a hash in the lower half.
+    rank: u64,
+    well: NodeWell,
+    lines: u16,
+}
+
+/// The best distinct children of a frontier.
+struct Candidates {
+    width: usize,
+    found: Vec<Candidate>,
+    /// Edges from parents to candidates.
+    edges: Vec<[u32; 2]>,
+    /// A hash table with open addressing: numbers of candidates.
+    slots: Vec<u32>,
+    /// Candidates of a lower rank cannot survive.
+    floor: u64,
+    /// New numbers of candidates, while they are sorted out.
+    moved: Vec<u32>,
+}
+
+impl Candidates {
+    fn new(width: usize) -> Candidates {
+        Candidates {
+            width,
+            found: Vec::new(),
+            edges: Vec::new(),
+            slots: vec![FREE; (2 * ROOM * width).next_power_of_two()],
+            floor: 0,
+            moved: Vec::new(),
+        }
+    }
+
+    fn slot(&self, hash: u64, well: &NodeWell) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut slot = (hash >> 32) as usize & mask;
+        while self.slots[slot] != FREE && self.found[self.slots[slot] as usize].well != *well {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+
+    /// Adds a child. The lines of equal wells are equal, because cells are conserved.
+    fn add(&mut self, parent: u32, child: Candidate) {
+        if child.rank < self.floor {
+            return;
+        }
+        let slot = self.slot(child.well.hash(), &child.well);
+        if self.slots[slot] == FREE {
+            self.slots[slot] = self.found.len() as u32;
+            self.found.push(child);
+        }
+        self.edges.push([parent, self.slots[slot]]);
+        if self.found.len() == ROOM * self.width {
+            self.keep_best();
+            let least = self.found.iter().map(|candidate| candidate.rank).min();
+            self.floor = least.unwrap_or(0);
+        }
+    }
+
+    /// Keeps the best candidates, at most the width, in descending order.
+    fn keep_best(&mut self) {
+        let mut order: Vec<u32> = (0..self.found.len() as u32).collect();
+        let found = &self.found;
+        let key = |&index: &u32| {
+            let candidate = &found[index as usize];
+            (std::cmp::Reverse(candidate.rank), candidate.well)
+        };
+        if order.len() > self.width {
+            order.select_nth_unstable_by_key(self.width - 1, key);
+            order.truncate(self.width);
+        }
+        order.sort_unstable_by_key(key);
+        self.moved.clear();
+        self.moved.resize(self.found.len(), FREE);
+        for (new, &old) in order.iter().enumerate() {
+            self.moved[old as usize] = new as u32;
+        }
+        self.found = order.iter().map(|&old| found[old as usize]).collect();
+        let moved = &self.moved;
+        self.edges.retain_mut(|edge| {
+            edge[1] = moved[edge[1] as usize];
+            edge[1] != FREE
+        });
+        self.slots.fill(FREE);
+        for index in 0..self.found.len() {
+            let well = self.found[index].well;
+            let slot = self.slot(well.hash(), &well);
+            self.slots[slot] = index as u32;
+        }
+    }
+
+    fn take(&mut self) -> Depth {
+        self.keep_best();
+        let lines = self.found.iter().map(|candidate| candidate.lines);
+        let lines = lines.collect();
+        let wells = self.found.drain(..).map(|candidate| candidate.well);
+        let wells = wells.collect();
+        self.slots.fill(FREE);
+        self.floor = 0;
+        Depth {
+            wells,
+            lines,
+            edges: std::mem::take(&mut self.edges),
+        }
+    }
+}
+
+/// Searches a beam to its end.
+pub fn run_beam(emulator: &Emulator, evaluator: &mut Evaluator, settings: &BeamSettings) -> Beam {
+    let geometry = emulator.geometry();
+    let starts = settings
+        .starts
+        .iter()
+        .map(|well| NodeWell::pack(geometry, well));
+    let mut beam = Beam {
+        depths: vec![Depth {
+            wells: starts.collect(),
+            lines: vec![0; settings.starts.len()],
+            edges: Vec::new(),
+        }],
+        died: false,
+    };
+    let mut candidates = Candidates::new(settings.width.max(1));
+    let mut children = Children::new();
+    let (mut wells, mut parents, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+    let mut lines: Vec<u16> = Vec::new();
+    for depth in 1..=settings.pieces {
+        let deviation = settings.noise.deviation(depth);
+        let frontier = &beam.depths[depth - 1];
+        for (chunk, packed) in frontier.wells.chunks(PARENTS).enumerate() {
+            wells.clear();
+            parents.clear();
+            lines.clear();
+            for (index, parent) in packed.iter().enumerate() {
+                let well = parent.unpack(geometry).expect("a frontier has live wells");
+                emulator.expand(&well, &mut children);
+                wells.extend_from_slice(children.wells());
+                let parent = chunk * PARENTS + index;
+                parents.resize(wells.len(), parent as u32);
+                let before = frontier.lines[parent];
+                let after = children.lines().iter();
+                lines.extend(after.map(|&more| before.saturating_add(u16::from(more))));
+            }
+            evaluator.score(&wells, &lines, &mut scores);
+            for (index, well) in wells.iter().enumerate() {
+                let well = NodeWell::pack(geometry, well);
+                let hash = well.hash();
+                let noise = settings.noise.of(hash, deviation);
+                let score = scores[index].saturating_add(noise);
+                let child = Candidate {
+                    rank: u64::from(score as u32 ^ 1 << 31) << 32 | (hash & 0xffff_ffff),
+                    well,
+                    lines: lines[index],
+                };
+                candidates.add(parents[index], child);
+            }
+        }
+        let next = candidates.take();
+        if next.wells.is_empty() {
+            beam.died = true;
+            break;
+        }
+        beam.depths.push(next);
+    }
+    beam
+}

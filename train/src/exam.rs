@@ -1,0 +1,49 @@
+//! Examinations: beams whose results no training sees.
+
+use crate::beam::{BeamSettings, Noise, run_beam};
+use crate::recipe::ExamRecipe;
+use hatebeam_game::{Emulator, Well};
+use hatebeam_search::{Evaluator, Network};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Result of one beam.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExamResult {
+    /// Width of the beam.
+    pub width: usize,
+    /// Number of lines of its best game.
+    pub lines: u32,
+    /// Number of pieces of its longest game.
+    pub pieces: usize,
+    /// Time in seconds.
+    pub seconds: f64,
+}
+
+/// Runs the beams of an examination.
+pub fn examine(
+    emulator: &Emulator,
+    network: &Arc<Network>,
+    recipe: &ExamRecipe,
+) -> Vec<ExamResult> {
+    let run = |&width: &usize| {
+        let start = Instant::now();
+        let mut evaluator =
+            Evaluator::with_network(emulator, Arc::clone(network), recipe.quiescence);
+        let settings = BeamSettings {
+            starts: vec![Well::EMPTY],
+            width,
+            pieces: recipe.pieces,
+            noise: Noise::default(),
+        };
+        let beam = run_beam(emulator, &mut evaluator, &settings);
+        ExamResult {
+            width,
+            lines: u32::from(beam.lines()),
+            pieces: beam.pieces(),
+            seconds: start.elapsed().as_secs_f64(),
+        }
+    };
+    recipe.widths.iter().map(run).collect()
+}

@@ -1,0 +1,203 @@
+//! The folder of a training.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `checkpoint` | recipe, records, weights and moments after the last finished generation |
+//! | `samples-N` | the samples of generation N, as long as the buffer needs them |
+//! | `network` | the network after the last finished generation |
+//!
+//! Every file ends with the SHA-256 of the bytes before it and is replaced atomically. The samples of a
+//! generation are written before the checkpoint that needs them, so a training that is killed at any
+//! moment resumes after the last finished generation.
+
+use crate::labels::Sample;
+use crate::model::{LANES, Model, ROWS, Row};
+use crate::recipe::Recipe;
+use crate::trainer::{GenerationRecord, TrainError, Trainer};
+use hatebeam_search::{NodeWell, WELL_BYTES};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+const CHECKPOINT_MAGIC: [u8; 8] = *b"hatechk\n";
+const SAMPLES_MAGIC: [u8; 8] = *b"hatesmp\n";
+/// Number of both formats.
+const VERSION: u32 = 1;
+const DIGEST_BYTES: usize = 32;
+const CHECKPOINT: &str = "checkpoint";
+/// Name of the file with the network.
+pub const NETWORK: &str = "network";
+
+/// The part of a checkpoint that is text.
+#[derive(Serialize, Deserialize)]
+struct Text {
+    recipe: Recipe,
+    steps: u32,
+    records: Vec<GenerationRecord>,
+}
+
+/// The folder of a training.
+pub struct TrainingFolder {
+    path: PathBuf,
+}
+
+impl TrainingFolder {
+    /// The training in this folder, which need not exist.
+    pub fn new(path: &Path) -> TrainingFolder {
+        TrainingFolder {
+            path: path.to_path_buf(),
+        }
+    }
+
+    /// Loads the training after its last finished generation. `None` if there is none.
+    ///
+    /// # Errors
+    /// [`TrainError`] if a file cannot be read or is damaged.
+    pub fn load(&self) -> Result<Option<Trainer>, TrainError> {
+        let path = self.path.join(CHECKPOINT);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(|error| TrainError::File(path.clone(), error))?,
+        };
+        let (text, models) = read_checkpoint(&bytes).ok_or(TrainError::Damaged(path))?;
+        let generation = text.records.len();
+        let first = generation.saturating_sub(text.recipe.buffer);
+        let buffer = (first + 1..=generation)
+            .map(|generation| self.load_samples(generation))
+            .collect::<Result<_, _>>()?;
+        Trainer::of(text.recipe, models, buffer, text.records).map(Some)
+    }
+
+    fn samples(&self, generation: usize) -> PathBuf {
+        self.path.join(format!("samples-{generation}"))
+    }
+
+    fn load_samples(&self, generation: usize) -> Result<Vec<Sample>, TrainError> {
+        let path = self.samples(generation);
+        let bytes = fs::read(&path).map_err(|error| TrainError::File(path.clone(), error))?;
+        read_samples(&bytes).ok_or(TrainError::Damaged(path))
+    }
+
+    /// Saves a training after a generation.
+    ///
+    /// # Errors
+    /// [`TrainError::File`] if a file cannot be written.
+    pub fn save(&self, trainer: &Trainer) -> Result<(), TrainError> {
+        let write = |path: PathBuf, bytes: Vec<u8>| {
+            replace(&path, &bytes).map_err(|error| TrainError::File(path, error))
+        };
+        let create = fs::create_dir_all(&self.path);
+        create.map_err(|error| TrainError::File(self.path.clone(), error))?;
+        let generation = trainer.records().len();
+        if let Some(samples) = trainer.buffer.last() {
+            write(self.samples(generation), sealed(samples_of(samples)))?;
+        }
+        write(self.path.join(CHECKPOINT), sealed(checkpoint_of(trainer)))?;
+        write(self.path.join(NETWORK), trainer.network().encode())?;
+        if let Some(old) = generation.checked_sub(trainer.recipe().buffer) {
+            // The generation that has just left the buffer; it may be gone already.
+            let _ = fs::remove_file(self.samples(old));
+        }
+        Ok(())
+    }
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    fs::File::open(folder)?.sync_all()
+}
+
+/// Adds the digest.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let digest = Sha256::digest(&bytes);
+    bytes.extend_from_slice(&digest);
+    bytes
+}
+
+/// Checks the digest, the magic bytes and the version. Returns what is between them.
+fn opened(bytes: &[u8], magic: [u8; 8]) -> Option<&[u8]> {
+    let (content, digest) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
+    let rest = content.strip_prefix(&magic)?;
+    let rest = rest.strip_prefix(&VERSION.to_le_bytes())?;
+    (Sha256::digest(content)[..] == *digest).then_some(rest)
+}
+
+fn begin(magic: [u8; 8]) -> Vec<u8> {
+    let mut bytes = magic.to_vec();
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes
+}
+
+fn samples_of(samples: &[Sample]) -> Vec<u8> {
+    let mut bytes = begin(SAMPLES_MAGIC);
+    for sample in samples {
+        bytes.extend_from_slice(&sample.well.0);
+        bytes.extend_from_slice(&sample.pieces.to_le_bytes());
+    }
+    bytes
+}
+
+fn read_samples(bytes: &[u8]) -> Option<Vec<Sample>> {
+    let (samples, rest) = opened(bytes, SAMPLES_MAGIC)?.as_chunks::<{ WELL_BYTES + 4 }>();
+    let sample = |bytes: &[u8; WELL_BYTES + 4]| Sample {
+        well: NodeWell(std::array::from_fn(|at| bytes[at])),
+        pieces: f32::from_le_bytes(std::array::from_fn(|at| bytes[WELL_BYTES + at])),
+    };
+    rest.is_empty()
+        .then(|| samples.iter().map(sample).collect())
+}
+
+/// The two models of a training.
+pub(crate) struct Models {
+    pub(crate) learning: Model,
+    pub(crate) playing: Vec<Row>,
+}
+
+fn checkpoint_of(trainer: &Trainer) -> Vec<u8> {
+    let text = Text {
+        recipe: trainer.recipe.clone(),
+        steps: trainer.models.learning.steps,
+        records: trainer.records.clone(),
+    };
+    let text = serde_json::to_vec(&text).expect("a checkpoint's text is plain data");
+    let mut bytes = begin(CHECKPOINT_MAGIC);
+    bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&text);
+    let Models { learning, playing } = &trainer.models;
+    let moments = learning.moments.iter().flatten();
+    let rows = learning.weights.iter().chain(moments).chain(playing);
+    for number in rows.flatten() {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    bytes
+}
+
+fn read_checkpoint(bytes: &[u8]) -> Option<(Text, Models)> {
+    let (length, rest) = opened(bytes, CHECKPOINT_MAGIC)?.split_first_chunk::<4>()?;
+    let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    let text: Text = serde_json::from_slice(text).ok()?;
+    let (numbers, rest) = rest.as_chunks::<4>();
+    let numbers: Vec<f32> = numbers
+        .iter()
+        .map(|&bytes| f32::from_le_bytes(bytes))
+        .collect();
+    let (rows, more) = numbers.as_chunks::<LANES>();
+    if !rest.is_empty() || !more.is_empty() || rows.len() != 4 * ROWS {
+        return None;
+    }
+    let (weights, rows) = rows.split_at(ROWS);
+    let (moments, playing) = rows.split_at(2 * ROWS);
+    let (moments, _) = moments.as_chunks::<2>();
+    let models = Models {
+        learning: Model::of(weights.to_vec(), moments.to_vec(), text.steps),
+        playing: playing.to_vec(),
+    };
+    Some((text, models))
+}

@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+
+mod beam;
+mod exam;
+mod folder;
+mod labels;
+mod model;
+mod random;
+mod recipe;
+mod trainer;
+
+pub use beam::{Beam, BeamSettings, Depth, Noise, run_beam};
+pub use exam::{ExamResult, examine};
+pub use folder::{NETWORK, TrainingFolder};
+pub use labels::{Sample, label_beam, lifetimes};
+pub use model::{Batch, Model, TrainStats};
+pub use recipe::{BeamRecipe, ExamRecipe, Player, Recipe, RecipeError, Stage};
+pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};

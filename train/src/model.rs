@@ -1,0 +1,439 @@
+//! The network in floating point, its gradient and its optimizer.
+//!
+//! Every operation has a fixed order and no multiplication is fused with an addition, so training
+//! gives the same bits on every processor.
+
+use crate::random::Random;
+use hatebeam_game::SimdLevel;
+use hatebeam_search::{FEATURES, NetworkWeights, WEIGHT_ONE};
+
+/// Number of lanes of a row that are processed together.
+pub(crate) const LANES: usize = 16;
+/// The row of the bias, after those of the features.
+const BIAS: usize = FEATURES;
+/// The row of the output weights.
+const OUTPUT: usize = FEATURES + 1;
+pub(crate) const ROWS: usize = FEATURES + 2;
+/// Error at which the loss becomes linear.
+const HUBER: f32 = 0.5;
+/// Share of the samples of a batch below which a row's step is damped.
+const RARE: f32 = 0.1;
+const BETA: [f32; 2] = [0.9, 0.999];
+const EPSILON: f32 = 1e-8;
+
+pub(crate) type Row = [f32; LANES];
+
+/// Samples of a batch: lists of active features, one after the other, and targets.
+#[derive(Default)]
+pub struct Batch {
+    features: Vec<u32>,
+    ends: Vec<u32>,
+    targets: Vec<f32>,
+}
+
+impl Batch {
+    /// Removes all samples.
+    pub fn clear(&mut self) {
+        self.features.clear();
+        self.ends.clear();
+        self.targets.clear();
+    }
+
+    /// Adds a sample with its active features.
+    pub fn push(&mut self, features: &[u32], target: f32) {
+        self.features.extend_from_slice(features);
+        self.ends.push(self.features.len() as u32);
+        self.targets.push(target);
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Whether there are no samples.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    fn sample(&self, index: usize) -> (&[u32], f32) {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let features = &self.features[start as usize..self.ends[index] as usize];
+        (features, self.targets[index])
+    }
+}
+
+/// Sums over samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TrainStats {
+    /// Number of samples.
+    pub samples: u64,
+    /// Sum of losses.
+    pub loss: f64,
+    /// Sum of predictions minus targets.
+    pub bias: f64,
+}
+
+impl TrainStats {
+    /// Mean loss.
+    pub fn mean_loss(&self) -> f64 {
+        self.loss / self.samples.max(1) as f64
+    }
+
+    /// Mean of predictions minus targets.
+    pub fn mean_bias(&self) -> f64 {
+        self.bias / self.samples.max(1) as f64
+    }
+
+    fn add(&mut self, error: f32) {
+        self.samples += 1;
+        self.loss += f64::from(huber(error));
+        self.bias += f64::from(error);
+    }
+}
+
+fn huber(error: f32) -> f32 {
+    let size = error.abs();
+    if size <= HUBER {
+        0.5 * size * size
+    } else {
+        HUBER * (size - 0.5 * HUBER)
+    }
+}
+
+/// A network that learns: weights, and the two moments of each for the optimizer.
+#[derive(Clone, PartialEq)]
+pub struct Model {
+    /// Rows of weights.
+    pub(crate) weights: Vec<Row>,
+    pub(crate) moments: Vec<[Row; 2]>,
+    /// Number of batches so far.
+    pub(crate) steps: u32,
+    gradients: Vec<Row>,
+    /// Number of samples of the batch with this feature.
+    counts: Vec<u32>,
+    touched: Vec<u32>,
+}
+
+impl Model {
+    /// Creates a network with tiny random weights.
+    pub fn new(seed: u64) -> Model {
+        let mut random = Random::new(seed, 0, u32::MAX);
+        let mut weights = vec![[0.0; LANES]; ROWS];
+        for row in &mut weights[..FEATURES] {
+            *row = std::array::from_fn(|_| (0.002 * random.normal()) as f32);
+        }
+        weights[OUTPUT] = std::array::from_fn(|lane| match lane {
+            0 => 1.0,
+            _ => (0.2 * random.normal()) as f32,
+        });
+        Model::of(weights, vec![[[0.0; LANES]; 2]; ROWS], 0)
+    }
+
+    /// The floating-point form of integer weights.
+    pub(crate) fn from_weights(network: &NetworkWeights) -> Model {
+        let lists = [&network.rows, &network.bias, &network.output];
+        let all = lists.into_iter().flatten();
+        let all: Vec<f32> = all
+            .map(|&weight| f32::from(weight) / f32::from(WEIGHT_ONE))
+            .collect();
+        let (rows, _) = all.as_chunks::<LANES>();
+        Model::of(rows.to_vec(), vec![[[0.0; LANES]; 2]; ROWS], 0)
+    }
+
+    pub(crate) fn of(weights: Vec<Row>, moments: Vec<[Row; 2]>, steps: u32) -> Model {
+        Model {
+            weights,
+            moments,
+            steps,
+            gradients: vec![[0.0; LANES]; ROWS],
+            counts: vec![0; ROWS],
+            touched: Vec::new(),
+        }
+    }
+
+    /// The sum of the rows of active features.
+    #[inline(always)]
+    fn sum(&self, features: &[u32]) -> Row {
+        let mut sum = self.weights[BIAS];
+        for &feature in features {
+            let row = &self.weights[feature as usize];
+            for lane in 0..LANES {
+                sum[lane] += row[lane];
+            }
+        }
+        sum
+    }
+
+    /// The lanes as they enter the output, and the output.
+    #[inline(always)]
+    fn output(&self, sum: &Row) -> (Row, f32) {
+        let mut hidden: Row = std::array::from_fn(|lane| sum[lane].clamp(-1.0, 1.0));
+        hidden[0] = sum[0];
+        let mut value = 0.0;
+        for (hidden, weight) in hidden.iter().zip(&self.weights[OUTPUT]) {
+            value += hidden * weight;
+        }
+        (hidden, value)
+    }
+
+    /// The value of a well with these active features.
+    pub fn value(&self, features: &[u32]) -> f32 {
+        self.output(&self.sum(features)).1
+    }
+
+    /// Adds the gradient of the mean loss over a batch.
+    #[inline(always)]
+    fn backward(&mut self, batch: &Batch, stats: &mut TrainStats) {
+        let share = 1.0 / batch.len() as f32;
+        for index in 0..batch.len() {
+            let (features, target) = batch.sample(index);
+            let sum = self.sum(features);
+            let (hidden, value) = self.output(&sum);
+            let error = value - target;
+            stats.add(error);
+            let slope = error.clamp(-HUBER, HUBER) * share;
+            let output = &self.weights[OUTPUT];
+            let mut gradient: Row = std::array::from_fn(|lane| {
+                if sum[lane].abs() < 1.0 {
+                    slope * output[lane]
+                } else {
+                    0.0
+                }
+            });
+            gradient[0] = slope;
+            let output = self.gradients[OUTPUT].iter_mut().zip(hidden);
+            for (to, hidden) in output.skip(1) {
+                *to += slope * hidden;
+            }
+            for &feature in features {
+                let at = feature as usize;
+                if self.counts[at] == 0 {
+                    self.touched.push(feature);
+                }
+                self.counts[at] += 1;
+                let row = &mut self.gradients[at];
+                for lane in 0..LANES {
+                    row[lane] += gradient[lane];
+                }
+            }
+            for (to, gradient) in self.gradients[BIAS].iter_mut().zip(gradient) {
+                *to += gradient;
+            }
+        }
+        for at in [BIAS, OUTPUT] {
+            self.counts[at] = batch.len() as u32;
+            self.touched.push(at as u32);
+        }
+    }
+
+    /// Moves the touched rows by one step of Adam, and clears their gradients.
+    #[inline(always)]
+    fn step(&mut self, batch: &Batch, rate: f32) {
+        self.steps += 1;
+        let steps = self.steps.min(1 << 20) as i32;
+        let unbias = BETA.map(|beta| 1.0 / (1.0 - power(beta, steps)));
+        for &at in &self.touched {
+            let at = at as usize;
+            let share = self.counts[at] as f32 / batch.len() as f32;
+            let rate = rate * (share / RARE).min(1.0).sqrt();
+            let (weights, gradients) = (&mut self.weights[at], &mut self.gradients[at]);
+            let [first, second] = &mut self.moments[at];
+            for lane in 0..LANES {
+                let gradient = gradients[lane];
+                first[lane] = BETA[0] * first[lane] + (1.0 - BETA[0]) * gradient;
+                second[lane] = BETA[1] * second[lane] + (1.0 - BETA[1]) * gradient * gradient;
+                let size = (second[lane] * unbias[1]).sqrt() + EPSILON;
+                weights[lane] -= rate * (first[lane] * unbias[0]) / size;
+            }
+            *gradients = [0.0; LANES];
+            self.counts[at] = 0;
+        }
+        self.touched.clear();
+    }
+
+    /// Trains on a batch with this learning rate. Adds the losses before the step to `stats`.
+    pub fn train(&mut self, level: SimdLevel, batch: &Batch, rate: f32, stats: &mut TrainStats) {
+        train(level, self, batch, rate, stats);
+    }
+
+    /// Adds the losses of a batch to `stats`.
+    pub fn test(&self, batch: &Batch, stats: &mut TrainStats) {
+        for index in 0..batch.len() {
+            let (features, target) = batch.sample(index);
+            stats.add(self.value(features) - target);
+        }
+    }
+}
+
+/// Replaces weights by `share` times these and `1 - share` times others.
+pub(crate) fn approach(weights: &mut [Row], others: &[Row], share: f32) {
+    for (row, other) in weights.iter_mut().zip(others) {
+        for (weight, other) in row.iter_mut().zip(other) {
+            *weight = share * *weight + (1.0 - share) * other;
+        }
+    }
+}
+
+/// The weights as integers.
+pub(crate) fn quantise(weights: &[Row]) -> NetworkWeights {
+    let fixed = |weight: f32| {
+        let scaled = (weight * f32::from(WEIGHT_ONE)).round();
+        scaled.clamp(f32::from(-i16::MAX), f32::from(i16::MAX)) as i16
+    };
+    let row = |at: usize| weights[at].map(fixed).to_vec();
+    NetworkWeights {
+        lanes: LANES,
+        bias: row(BIAS),
+        output: row(OUTPUT),
+        rows: (0..FEATURES).flat_map(row).collect(),
+    }
+}
+
+/// `base` to the power of `exponent`, by repeated squaring in a fixed order.
+fn power(mut base: f32, mut exponent: i32) -> f32 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+#[inline(always)]
+fn train_any(model: &mut Model, batch: &Batch, rate: f32, stats: &mut TrainStats) {
+    model.backward(batch, stats);
+    model.step(batch, rate);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn train(_: SimdLevel, model: &mut Model, batch: &Batch, rate: f32, stats: &mut TrainStats) {
+    train_any(model, batch, rate, stats);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+fn train(level: SimdLevel, model: &mut Model, batch: &Batch, rate: f32, stats: &mut TrainStats) {
+    #[target_feature(enable = "avx2")]
+    fn avx2(model: &mut Model, batch: &Batch, rate: f32, stats: &mut TrainStats) {
+        train_any(model, batch, rate, stats);
+    }
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+    fn avx512(model: &mut Model, batch: &Batch, rate: f32, stats: &mut TrainStats) {
+        train_any(model, batch, rate, stats);
+    }
+    assert!(
+        SimdLevel::available().any(|has| has == level),
+        "the processor has this level"
+    );
+    match level {
+        SimdLevel::Portable => train_any(model, batch, rate, stats),
+        // SAFETY: the processor has these instructions: the level is available.
+        SimdLevel::Avx2 => unsafe { avx2(model, batch, rate, stats) },
+        // SAFETY: as above.
+        SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(model, batch, rate, stats) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Samples of some features each, so that rows are shared.
+    fn batch() -> Batch {
+        let mut random = Random::new(7, 0, 0);
+        let mut batch = Batch::default();
+        for _ in 0..24 {
+            let features: Vec<u32> = (0..9).map(|_| random.below(40) as u32).collect();
+            batch.push(&features, (4.0 * random.unit()) as f32);
+        }
+        batch
+    }
+
+    /// A model with weights that reach the limits of the hidden lanes.
+    fn model() -> Model {
+        let mut random = Random::new(8, 0, 0);
+        let mut model = Model::new(1);
+        for row in &mut model.weights[..40] {
+            *row = std::array::from_fn(|_| (0.3 * random.normal()) as f32);
+        }
+        model
+    }
+
+    #[test]
+    fn gradient_matches_finite_differences() {
+        let (batch, mut model) = (batch(), model());
+        let loss = |model: &Model| {
+            let mut stats = TrainStats::default();
+            model.test(&batch, &mut stats);
+            stats.mean_loss()
+        };
+        let mut learning = model.clone();
+        learning.backward(&batch, &mut TrainStats::default());
+        let mut checked = 0;
+        for at in (0..40).chain([BIAS, OUTPUT]) {
+            for lane in 0..LANES {
+                if (at, lane) == (OUTPUT, 0) {
+                    continue; // fixed
+                }
+                let weight = model.weights[at][lane];
+                let mut moved = |by: f32| {
+                    model.weights[at][lane] = weight + by;
+                    let moved = loss(&model);
+                    model.weights[at][lane] = weight;
+                    moved
+                };
+                let step = 1e-3;
+                let slope = (moved(step) - moved(-step)) / (2.0 * f64::from(step));
+                let gradient = f64::from(learning.gradients[at][lane]);
+                assert!(
+                    (slope - gradient).abs() < 2e-3 + 0.05 * slope.abs(),
+                    "row {at}, lane {lane}: {gradient} instead of {slope}"
+                );
+                checked += usize::from(gradient.abs() > 1e-2);
+            }
+        }
+        assert!(checked > 100, "{checked} gradients differ clearly from 0");
+    }
+
+    #[test]
+    fn training_gives_the_same_bits_at_every_level() {
+        let batch = batch();
+        let trained = |level| {
+            let mut model = model();
+            let mut stats = TrainStats::default();
+            for _ in 0..20 {
+                model.train(level, &batch, 1e-2, &mut stats);
+            }
+            (model.weights, model.moments, stats)
+        };
+        let expected = trained(SimdLevel::Portable);
+        assert!(expected.2.mean_loss() > 0.0);
+        for level in SimdLevel::available() {
+            assert!(trained(level) == expected, "{level}");
+        }
+    }
+
+    #[test]
+    fn training_reduces_the_loss() {
+        let (batch, mut model) = (batch(), model());
+        let loss = |model: &Model| {
+            let mut stats = TrainStats::default();
+            model.test(&batch, &mut stats);
+            stats.mean_loss()
+        };
+        let before = loss(&model);
+        for _ in 0..200 {
+            model.train(
+                SimdLevel::Portable,
+                &batch,
+                1e-2,
+                &mut TrainStats::default(),
+            );
+        }
+        assert!(loss(&model) < 0.1 * before);
+    }
+}

@@ -1,0 +1,44 @@
+//! Random numbers from a seed, the same on every machine and in every version.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+/// A stream of random numbers.
+pub(crate) struct Random(ChaCha8Rng);
+
+impl Random {
+    /// The stream of this seed and purpose.
+    pub(crate) fn new(seed: u64, generation: u32, purpose: u32) -> Random {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&seed.to_le_bytes());
+        key[8..12].copy_from_slice(&generation.to_le_bytes());
+        key[12..16].copy_from_slice(&purpose.to_le_bytes());
+        Random(ChaCha8Rng::from_seed(key))
+    }
+
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// A number from 0 (inclusive) to 1 (exclusive).
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A number below `count`.
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        ((u128::from(self.bits()) * count as u128) >> 64) as usize
+    }
+
+    /// A number with mean 0 and standard deviation 1, nearly normal: a sum of twelve.
+    pub(crate) fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+
+    /// Shuffles a list.
+    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
+        for last in (1..list.len()).rev() {
+            list.swap(last, self.below(last + 1));
+        }
+    }
+}

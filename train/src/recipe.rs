@@ -1,0 +1,249 @@
+//! Everything that can change a network.
+
+use hatebeam_search::Quiescence;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How to learn a network. The same recipe gives the same network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Recipe {
+    /// Selects all random numbers.
+    pub seed: u64,
+    /// Stages of the training, one after the other. The last one continues as long as the training.
+    pub stages: Vec<Stage>,
+    /// Maximum number of pieces of a beam.
+    pub pieces: usize,
+    /// Number of wells that are drawn from each beam.
+    pub samples: usize,
+    /// Number of generations whose wells are trained on.
+    pub buffer: usize,
+    /// Number of samples that a generation trains on: all of its own, and some of the buffer.
+    pub epoch: usize,
+    /// Weight of the network before in the average that plays. 0 plays with what was learned last.
+    pub average: f32,
+    /// Number of wells in a batch.
+    pub batch: usize,
+    /// Learning rate at the begin and at the end of a generation.
+    pub rate: [f32; 2],
+    /// Whether half of the wells are mirrored before they are trained on.
+    pub mirror: bool,
+    /// Beams that show how strong the network is.
+    pub exam: ExamRecipe,
+}
+
+/// Generations that are made in the same way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// Number of generations.
+    pub generations: u32,
+    /// The beams of a generation.
+    pub beams: Vec<BeamRecipe>,
+    /// Share of the samples that are replaced by their leaf: the well that gives their score in the
+    /// quiescence `first`. Without it, the maximum over many wells picks what is overestimated.
+    #[serde(default)]
+    pub leaves: f64,
+}
+
+/// Beams of a generation that differ only in their width and their noise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BeamRecipe {
+    /// The evaluator.
+    pub player: Player,
+    /// Number of beams.
+    #[serde(default = "one")]
+    pub count: usize,
+    /// Range of the width. Widths are drawn uniformly by their logarithm.
+    pub widths: [usize; 2],
+    /// Quiescence of the evaluator.
+    #[serde(default = "off")]
+    pub quiescence: Quiescence,
+    /// Factor of the noise.
+    pub noise: f64,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn off() -> Quiescence {
+    Quiescence::Off
+}
+
+/// An evaluator in training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Player {
+    /// The evaluator `patterns`.
+    Patterns,
+    /// The network that learns.
+    Own,
+}
+
+/// Beams from the empty well without noise. No training sees their wells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExamRecipe {
+    /// Number of generations from one examination to the next. 0 for none.
+    pub every: u32,
+    /// Widths of the beams.
+    pub widths: Vec<usize>,
+    /// Quiescence of the evaluator.
+    pub quiescence: Quiescence,
+    /// Maximum number of pieces.
+    pub pieces: usize,
+}
+
+impl Default for ExamRecipe {
+    fn default() -> ExamRecipe {
+        ExamRecipe {
+            every: 1,
+            widths: vec![500, 700, 1000, 1400, 2000, 2800, 4000],
+            quiescence: Quiescence::Off,
+            pieces: 10_000,
+        }
+    }
+}
+
+impl Default for Recipe {
+    fn default() -> Recipe {
+        let beams = |player, count, noise| BeamRecipe {
+            player,
+            count,
+            widths: [2000, 8000],
+            quiescence: Quiescence::Off,
+            noise,
+        };
+        Recipe {
+            seed: 1,
+            stages: vec![Stage {
+                generations: 1,
+                beams: vec![beams(Player::Patterns, 1, 0.5), beams(Player::Own, 2, 1.0)],
+                leaves: 0.0,
+            }],
+            pieces: 10_000,
+            samples: 150_000,
+            buffer: 5,
+            epoch: 2_250_000,
+            average: 0.0,
+            batch: 256,
+            rate: [1e-3, 2e-4],
+            mirror: true,
+            exam: ExamRecipe::default(),
+        }
+    }
+}
+
+/// Error in a recipe.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RecipeError {
+    /// The text is no recipe.
+    #[error("the recipe: {0}")]
+    Toml(#[from] toml::de::Error),
+    /// A number is out of range.
+    #[error("{name} of the recipe is out of range: {expected}")]
+    Range {
+        /// Name of the field.
+        name: &'static str,
+        /// What is allowed.
+        expected: &'static str,
+    },
+}
+
+impl Recipe {
+    /// Reads a recipe from TOML.
+    ///
+    /// # Errors
+    /// [`RecipeError`] if the text is no recipe, or a number is out of range.
+    pub fn from_toml(text: &str) -> Result<Recipe, RecipeError> {
+        let recipe: Recipe = toml::from_str(text)?;
+        recipe.check()?;
+        Ok(recipe)
+    }
+
+    /// The stage of a generation, counted from 1.
+    pub fn stage(&self, generation: u32) -> &Stage {
+        let mut last = 0;
+        let stage = self.stages.iter().find(|stage| {
+            last += stage.generations;
+            generation <= last
+        });
+        stage.unwrap_or_else(|| self.stages.last().expect("a recipe has stages"))
+    }
+
+    /// Checks all numbers.
+    ///
+    /// # Errors
+    /// [`RecipeError::Range`] for the first number that is out of range.
+    pub fn check(&self) -> Result<(), RecipeError> {
+        let good = |is_good, name, expected| match is_good {
+            true => Ok(()),
+            false => Err(RecipeError::Range { name, expected }),
+        };
+        let widths = |beam: &BeamRecipe| {
+            let [least, most] = beam.widths;
+            1 <= least && least <= most && most <= 1 << 24
+        };
+        let noise = |beam: &BeamRecipe| (0.0..=1000.0).contains(&beam.noise);
+        let beams: Vec<&BeamRecipe> = self.stages.iter().flat_map(|stage| &stage.beams).collect();
+        let full = self.stages.iter().all(|stage| !stage.beams.is_empty());
+        let leaves = self
+            .stages
+            .iter()
+            .all(|stage| (0.0..=1.0).contains(&stage.leaves));
+        let rates = self.rate.iter().all(|rate| (0.0..=1.0).contains(rate));
+        let exam = self
+            .exam
+            .widths
+            .iter()
+            .all(|width| (1..=1 << 24).contains(width));
+        good(!self.stages.is_empty(), "stages", "give at least one")?;
+        good(full, "beams", "give each stage at least one")?;
+        good(leaves, "leaves", "give 0 to 1")?;
+        good(
+            beams.iter().all(|beam| widths(beam)),
+            "widths",
+            "give 1 to 16777216, the lesser first",
+        )?;
+        good(
+            beams.iter().all(|beam| noise(beam)),
+            "noise",
+            "give 0 to 1000",
+        )?;
+        good(
+            (1..=1 << 20).contains(&self.pieces),
+            "pieces",
+            "give 1 to 1048576",
+        )?;
+        good(
+            (1..=1 << 28).contains(&self.samples),
+            "samples",
+            "give 1 to 268435456",
+        )?;
+        good(
+            (1..=1 << 28).contains(&self.epoch),
+            "epoch",
+            "give 1 to 268435456",
+        )?;
+        good(
+            (0.0..=1.0).contains(&self.average),
+            "average",
+            "give 0 to 1",
+        )?;
+        good(
+            (1..=1000).contains(&self.buffer),
+            "buffer",
+            "give 1 to 1000",
+        )?;
+        good(
+            (1..=1 << 20).contains(&self.batch),
+            "batch",
+            "give 1 to 1048576",
+        )?;
+        good(rates, "rate", "give 0 to 1")?;
+        good(exam, "exam.widths", "give 1 to 16777216")
+    }
+}

@@ -1,0 +1,446 @@
+//! Generations: beams, labels, training, examination.
+
+use crate::beam::{BeamSettings, Noise, run_beam};
+use crate::exam::{ExamResult, examine};
+use crate::folder::Models;
+use crate::labels::{Sample, label_beam};
+use crate::model::{Batch, Model, Row, TrainStats, approach, quantise};
+use crate::random::Random;
+use crate::recipe::{BeamRecipe, Player, Recipe, RecipeError};
+use hatebeam_game::{Emulator, Geometry, MAX_HEIGHT, Rules, Well};
+use hatebeam_search::{
+    Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network, Quiescence, VALUE_ONE, Weights,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use thiserror::Error;
+
+const GEOMETRY: Geometry = Geometry::STANDARD;
+/// Number of batches after which leaves are found with the weights learned since.
+const REFRESH: usize = 500;
+/// One sample of this many is held out.
+const HELD_OUT: usize = 64;
+/// Units of the score of `patterns` that noise counts as 1.
+const PATTERNS_ONE: f64 = 512.0;
+/// Noise of a beam: the part that decays with the depth, and the part that stays.
+const NOISE: [f64; 2] = [0.15, 0.03];
+
+/// Purposes of random numbers within a generation.
+const FOR_SAMPLES: u32 = 1;
+const FOR_ORDER: u32 = 2;
+const FOR_BEAMS: u32 = 3;
+
+/// Error of a training.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The recipe is not valid.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// A file of the training cannot be read or written.
+    #[error("{0}")]
+    File(PathBuf, #[source] std::io::Error),
+    /// A file of the training is damaged.
+    #[error("{0} is damaged or was written by another version: train in another folder")]
+    Damaged(PathBuf),
+}
+
+/// One beam of a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BeamRecord {
+    /// The evaluator.
+    pub player: Player,
+    /// Width of the beam.
+    pub width: usize,
+    /// Number of lines of its best game.
+    pub lines: u32,
+    /// Number of pieces of its longest game.
+    pub pieces: usize,
+}
+
+/// What happened in a generation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GenerationRecord {
+    /// Number of the generation, from 1.
+    pub generation: u32,
+    /// The beams.
+    pub beams: Vec<BeamRecord>,
+    /// Number of samples that were drawn.
+    pub samples: usize,
+    /// Mean loss of the samples before the network was trained on them.
+    pub fresh_loss: f64,
+    /// Mean of predictions minus targets of the samples before the network was trained on them.
+    pub fresh_bias: f64,
+    /// Mean loss over the training.
+    pub train_loss: f64,
+    /// Mean loss of the samples that are held out, after the training.
+    pub held_out_loss: f64,
+    /// SHA-256 of this generation's samples and the digest before, in hex.
+    pub data_digest: String,
+    /// Seconds of beams, training and examination.
+    pub seconds: [f64; 3],
+    /// The examination.
+    pub exam: Vec<ExamResult>,
+}
+
+/// A training in progress.
+pub struct Trainer {
+    pub(crate) recipe: Recipe,
+    pub(crate) models: Models,
+    /// Samples of the last generations, the oldest first.
+    pub(crate) buffer: Vec<Vec<Sample>>,
+    pub(crate) records: Vec<GenerationRecord>,
+    emulator: Emulator,
+    network: Arc<Network>,
+}
+
+/// The target of a number of pieces.
+fn target(pieces: f32) -> f32 {
+    (1.0 + pieces / 8.0).ln()
+}
+
+fn unpacked(sample: &Sample) -> Well {
+    let well = sample.well.unpack(GEOMETRY);
+    well.expect("a sample is a live well")
+}
+
+/// A well of ten columns, mirrored.
+fn mirrored(well: &Well) -> Well {
+    let mut rows = [0; MAX_HEIGHT];
+    for (to, from) in rows.iter_mut().zip(well.rows()) {
+        *to = from.reverse_bits() >> (16 - GEOMETRY.width());
+    }
+    Well::from_rows(rows)
+}
+
+/// A beam of a generation, and what it gave.
+struct Played {
+    record: BeamRecord,
+    samples: Vec<Sample>,
+}
+
+impl Trainer {
+    /// Starts a training from nothing.
+    ///
+    /// # Errors
+    /// [`TrainError::Recipe`] if the recipe is not valid.
+    pub fn new(recipe: Recipe) -> Result<Trainer, TrainError> {
+        let learning = Model::new(recipe.seed);
+        Trainer::first(recipe, learning)
+    }
+
+    /// Starts a training from the weights of a network.
+    ///
+    /// # Errors
+    /// [`TrainError::Recipe`] if the recipe is not valid.
+    pub fn from_network(recipe: Recipe, network: &Network) -> Result<Trainer, TrainError> {
+        Trainer::first(recipe, Model::from_weights(&network.weights()))
+    }
+
+    fn first(recipe: Recipe, learning: Model) -> Result<Trainer, TrainError> {
+        let playing = learning.weights.clone();
+        let models = Models { learning, playing };
+        Trainer::of(recipe, models, Vec::new(), Vec::new())
+    }
+
+    pub(crate) fn of(
+        recipe: Recipe,
+        models: Models,
+        buffer: Vec<Vec<Sample>>,
+        records: Vec<GenerationRecord>,
+    ) -> Result<Trainer, TrainError> {
+        recipe.check()?;
+        let network = network(&recipe, &models.playing, &records);
+        Ok(Trainer {
+            recipe,
+            models,
+            buffer,
+            records,
+            emulator: Emulator::new(GEOMETRY, Rules::default()),
+            network,
+        })
+    }
+
+    /// The recipe.
+    pub fn recipe(&self) -> &Recipe {
+        &self.recipe
+    }
+
+    /// The generations so far.
+    pub fn records(&self) -> &[GenerationRecord] {
+        &self.records
+    }
+
+    /// The network after the last generation.
+    pub fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
+    /// Makes the next generation.
+    pub fn advance(&mut self, threads: usize) -> &GenerationRecord {
+        let generation = self.records.len() as u32 + 1;
+        let start = Instant::now();
+        let played = self.play(generation, threads);
+        let beams: Vec<BeamRecord> = played.iter().map(|played| played.record).collect();
+        let samples = self.draw(generation, played);
+        let beams_seconds = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let mut digest = Sha256::new();
+        if let Some(last) = self.records.last() {
+            digest.update(&last.data_digest);
+        }
+        for sample in &samples {
+            digest.update(sample.well.0);
+            digest.update(sample.pieces.to_le_bytes());
+        }
+        let data_digest = format!("{:x}", digest.finalize());
+        let count = samples.len();
+        let (held_out, samples) = {
+            let mut samples = samples;
+            let held_out = samples.split_off(count - count / HELD_OUT);
+            (held_out, samples)
+        };
+        let fresh = self.test(&held_out);
+        self.buffer.push(samples);
+        if self.buffer.len() > self.recipe.buffer {
+            self.buffer.remove(0);
+        }
+        let trained = self.train(generation);
+        let Models { learning, playing } = &mut self.models;
+        approach(playing, &learning.weights, self.recipe.average);
+        let held_out = self.test(&held_out);
+        let training = start.elapsed().as_secs_f64();
+        self.records.push(GenerationRecord {
+            generation,
+            beams,
+            samples: count,
+            fresh_loss: fresh.mean_loss(),
+            fresh_bias: fresh.mean_bias(),
+            train_loss: trained.mean_loss(),
+            held_out_loss: held_out.mean_loss(),
+            data_digest,
+            seconds: [beams_seconds, training, 0.0],
+            exam: Vec::new(),
+        });
+        self.network = network(&self.recipe, &self.models.playing, &self.records);
+        let start = Instant::now();
+        let every = self.recipe.exam.every;
+        let record = self.records.last_mut().expect("a record was added");
+        if every > 0 && generation.is_multiple_of(every) {
+            record.exam = examine(&self.emulator, &self.network, &self.recipe.exam);
+        }
+        record.seconds[2] = start.elapsed().as_secs_f64();
+        record
+    }
+
+    /// Runs the beams of a generation.
+    fn play(&self, generation: u32, threads: usize) -> Vec<Played> {
+        let all: Vec<&BeamRecipe> = self
+            .recipe
+            .stage(generation)
+            .beams
+            .iter()
+            .flat_map(|beam| std::iter::repeat_n(beam, beam.count))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let done: Vec<Mutex<Option<Played>>> = all.iter().map(|_| Mutex::new(None)).collect();
+        let work = || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(beam) = all.get(index) else { break };
+                let played = self.play_one(generation, index as u32, beam);
+                *done[index]
+                    .lock()
+                    .unwrap_or_else(|poison| poison.into_inner()) = Some(played);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads.min(all.len()) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let take = |slot: Mutex<Option<Played>>| {
+            slot.into_inner()
+                .unwrap_or_else(|poison| poison.into_inner())
+        };
+        done.into_iter().filter_map(take).collect()
+    }
+
+    fn play_one(&self, generation: u32, index: u32, beam: &BeamRecipe) -> Played {
+        let mut random = Random::new(self.recipe.seed, generation, FOR_BEAMS + index);
+        let [least, most] = beam.widths.map(|width| width as f64);
+        let width = (least * (most / least).powf(random.unit())).round() as usize;
+        let first = random.unit();
+        let (mut evaluator, one) = match beam.player {
+            Player::Patterns => {
+                let spec = EvaluatorSpec {
+                    kind: EvaluatorKind::Patterns,
+                    weights: Weights::default(),
+                    quiescence: beam.quiescence,
+                };
+                let evaluator = Evaluator::new(&self.emulator, &spec);
+                (evaluator.expect("patterns have no weights"), PATTERNS_ONE)
+            }
+            Player::Own => {
+                let network = Arc::clone(&self.network);
+                let evaluator = Evaluator::with_network(&self.emulator, network, beam.quiescence);
+                (evaluator, f64::from(VALUE_ONE))
+            }
+        };
+        let settings = BeamSettings {
+            starts: vec![Well::EMPTY],
+            width,
+            pieces: self.recipe.pieces,
+            noise: Noise {
+                seed: random.bits(),
+                first: NOISE[0] * first * beam.noise * one,
+                rest: NOISE[1] * beam.noise * one,
+            },
+        };
+        let played = run_beam(&self.emulator, &mut evaluator, &settings);
+        Played {
+            record: BeamRecord {
+                player: beam.player,
+                width,
+                lines: u32::from(played.lines()),
+                pieces: played.pieces(),
+            },
+            samples: label_beam(&played),
+        }
+    }
+
+    /// Draws the samples of a generation.
+    fn draw(&self, generation: u32, played: Vec<Played>) -> Vec<Sample> {
+        let mut random = Random::new(self.recipe.seed, generation, FOR_SAMPLES);
+        let mut all = Vec::new();
+        for mut beam in played {
+            random.shuffle(&mut beam.samples);
+            beam.samples.truncate(self.recipe.samples);
+            all.append(&mut beam.samples);
+        }
+        random.shuffle(&mut all);
+        all
+    }
+
+    /// Trains once on all samples of the buffer.
+    fn train(&mut self, generation: u32) -> TrainStats {
+        let mut random = Random::new(self.recipe.seed, generation, FOR_ORDER);
+        let Some((fresh, older)) = self.buffer.split_last() else {
+            return TrainStats::default();
+        };
+        let mut order: Vec<&Sample> = older.iter().flatten().collect();
+        random.shuffle(&mut order);
+        order.truncate(self.recipe.epoch.saturating_sub(fresh.len()));
+        order.extend(fresh);
+        random.shuffle(&mut order);
+        let batches = order.len().div_ceil(self.recipe.batch);
+        let [first, last] = self.recipe.rate;
+        let mut stats = TrainStats::default();
+        let mut lister = FeatureLister::new(&self.emulator);
+        let (mut wells, mut batch) = (Vec::new(), Batch::default());
+        let leaves = self.recipe.stage(generation).leaves;
+        let mut finder = LeafFinder::new(&self.emulator, &self.network);
+        for (index, samples) in order.chunks(self.recipe.batch).enumerate() {
+            if leaves > 0.0 && index > 0 && index.is_multiple_of(REFRESH) {
+                let network = network(&self.recipe, &self.models.learning.weights, &self.records);
+                finder = LeafFinder::new(&self.emulator, &network);
+            }
+            wells.clear();
+            wells.extend(samples.iter().map(|sample| unpacked(sample)));
+            if leaves > 0.0 {
+                finder.replace(&mut wells, leaves, &mut random);
+            }
+            if self.recipe.mirror {
+                let chosen = wells.iter_mut().filter(|_| random.bits() & 1 == 1);
+                chosen.for_each(|well| *well = mirrored(well));
+            }
+            fill(&mut lister, &wells, samples, &mut batch);
+            let rate = first + (last - first) * index as f32 / batches as f32;
+            self.models
+                .learning
+                .train(self.emulator.level(), &batch, rate, &mut stats);
+        }
+        stats
+    }
+
+    /// Losses of samples without training.
+    fn test(&self, samples: &[Sample]) -> TrainStats {
+        let mut stats = TrainStats::default();
+        let mut lister = FeatureLister::new(&self.emulator);
+        let mut batch = Batch::default();
+        for samples in samples.chunks(self.recipe.batch) {
+            let wells: Vec<Well> = samples.iter().map(unpacked).collect();
+            let samples: Vec<&Sample> = samples.iter().collect();
+            fill(&mut lister, &wells, &samples, &mut batch);
+            self.models.learning.test(&batch, &mut stats);
+        }
+        stats
+    }
+}
+
+/// Replaces wells by their leaves.
+struct LeafFinder {
+    evaluator: Evaluator,
+    lines: Vec<u16>,
+    scores: Vec<i32>,
+}
+
+impl LeafFinder {
+    fn new(emulator: &Emulator, network: &Arc<Network>) -> LeafFinder {
+        let network = Arc::clone(network);
+        LeafFinder {
+            evaluator: Evaluator::with_network(emulator, network, Quiescence::First),
+            lines: Vec::new(),
+            scores: Vec::new(),
+        }
+    }
+
+    /// Replaces this share of the wells.
+    fn replace(&mut self, wells: &mut [Well], share: f64, random: &mut Random) {
+        self.lines.resize(wells.len(), 0);
+        self.evaluator.score(wells, &self.lines, &mut self.scores);
+        for (well, leaf) in wells.iter_mut().zip(self.evaluator.leaves()) {
+            if random.unit() < share {
+                *well = *leaf;
+            }
+        }
+    }
+}
+
+/// Fills a batch with wells and the targets of their samples.
+fn fill(lister: &mut FeatureLister, wells: &[Well], samples: &[&Sample], batch: &mut Batch) {
+    batch.clear();
+    let mut samples = samples.iter();
+    lister.list(wells, |features| {
+        let sample = samples.next().expect("one sample per well");
+        batch.push(features, target(sample.pieces));
+    });
+}
+
+/// What a network's header says.
+#[derive(Serialize)]
+struct Header<'a> {
+    program: &'static str,
+    version: &'static str,
+    generation: usize,
+    data_digest: Option<&'a str>,
+    recipe: &'a Recipe,
+}
+
+fn network(recipe: &Recipe, weights: &[Row], records: &[GenerationRecord]) -> Arc<Network> {
+    let header = Header {
+        program: "hatebeam",
+        version: env!("CARGO_PKG_VERSION"),
+        generation: records.len(),
+        data_digest: records.last().map(|record| record.data_digest.as_str()),
+        recipe,
+    };
+    let header = serde_json::to_string(&header).expect("a header is plain data");
+    let network = Network::new(&header, &quantise(weights));
+    Arc::new(network.expect("the model has the right number of weights"))
+}

@@ -1,0 +1,321 @@
+//! Whole trainings of some seconds.
+
+#![allow(clippy::unwrap_used)] // also in helper functions
+
+use hatebeam_game::{Emulator, Geometry, Rules, Well};
+use hatebeam_search::{
+    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Quiescence,
+    ShardLayout, Step, Weights,
+};
+use hatebeam_train::{
+    Beam, BeamSettings, ExamRecipe, Noise, Recipe, TrainError, Trainer, TrainingFolder, examine,
+    label_beam, lifetimes, run_beam,
+};
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+const TINY: &str = r#"
+seed = 5
+samples = 3000
+buffer = 2
+epoch = 9000
+average = 0.5
+[exam]
+every = 2
+widths = [20, 40]
+
+[[stages]]
+generations = 2
+[[stages.beams]]
+player = "patterns"
+widths = [40, 80]
+noise = 0.5
+[[stages.beams]]
+player = "own"
+count = 2
+widths = [30, 60]
+noise = 1.0
+
+[[stages]]
+generations = 1
+leaves = 0.5
+[[stages.beams]]
+player = "own"
+widths = [20, 30]
+quiescence = "first"
+noise = 1.0
+"#;
+
+fn emulator() -> Emulator {
+    Emulator::new(Geometry::STANDARD, Rules::default())
+}
+
+fn patterns() -> EvaluatorSpec {
+    EvaluatorSpec {
+        kind: EvaluatorKind::Patterns,
+        weights: Weights::default(),
+        quiescence: Quiescence::Off,
+    }
+}
+
+fn beam(width: usize, noise: Noise) -> Beam {
+    let emulator = emulator();
+    let mut evaluator = Evaluator::new(&emulator, &patterns()).unwrap();
+    let settings = BeamSettings {
+        starts: vec![Well::EMPTY],
+        width,
+        pieces: 1000,
+        noise,
+    };
+    run_beam(&emulator, &mut evaluator, &settings)
+}
+
+/// Facts of a trainer that do not depend on time.
+fn facts(trainer: &Trainer) -> String {
+    let records = trainer.records().iter().map(|record| {
+        let mut record = record.clone();
+        record.seconds = [0.0; 3];
+        record
+            .exam
+            .iter_mut()
+            .for_each(|result| result.seconds = 0.0);
+        format!("{record:?}\n")
+    });
+    records.collect::<String>() + &trainer.network().digest().to_string()
+}
+
+#[test]
+fn beam_keeps_the_wells_of_the_search() {
+    let width = 150;
+    let beam = beam(width, Noise::default());
+    let layout = ShardLayout::local(width);
+    let step = Step::new(&emulator(), patterns(), layout, 1).unwrap();
+    let root = Node {
+        score: 0,
+        well: NodeWell::pack(Geometry::STANDARD, &Well::EMPTY),
+        lines: 0,
+        hint: 0,
+    };
+    let mut frontier = Frontier::new(0, [root], layout);
+    for depth in &beam.depths {
+        let expected = frontier.nodes().map(|node| (node.well, node.lines));
+        let found = depth.wells.iter().copied().zip(depth.lines.iter().copied());
+        let [found, expected] = [found.collect::<BTreeSet<_>>(), expected.collect()];
+        assert!(found == expected, "depth {}", frontier.depth);
+        let (next, _) = step
+            .run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0))
+            .unwrap();
+        frontier = next;
+    }
+    assert!(beam.died && frontier.is_empty());
+    assert!(beam.pieces() > 50);
+}
+
+#[test]
+fn edges_lead_to_all_parents_of_a_well() {
+    let beam = beam(60, Noise::default());
+    let emulator = emulator();
+    for depths in beam.depths.windows(2) {
+        let unpack = |well: &NodeWell| well.unpack(Geometry::STANDARD).unwrap();
+        let mut expected = BTreeSet::new();
+        let mut children = hatebeam_game::Children::new();
+        for (parent, well) in depths[0].wells.iter().enumerate() {
+            emulator.expand(&unpack(well), &mut children);
+            for (child, well) in depths[1].wells.iter().enumerate() {
+                if children.wells().contains(&unpack(well)) {
+                    expected.insert([parent as u32, child as u32]);
+                }
+            }
+        }
+        let edges: BTreeSet<[u32; 2]> = depths[1].edges.iter().copied().collect();
+        assert_eq!(edges, expected);
+    }
+}
+
+#[test]
+fn labels_say_how_long_descendants_stayed() {
+    let beam = beam(
+        50,
+        Noise {
+            seed: 3,
+            first: 100.0,
+            rest: 10.0,
+        },
+    );
+    let last = lifetimes(&beam);
+    let end = beam.pieces();
+    let mut samples = label_beam(&beam).into_iter();
+    for (at, depth) in beam.depths.iter().enumerate() {
+        for (index, well) in depth.wells.iter().enumerate() {
+            // Follows all descendants of the well.
+            let mut here = BTreeSet::from([index as u32]);
+            let mut reached = at;
+            while let Some(next) = beam.depths.get(reached + 1) {
+                let edges = next.edges.iter().filter(|edge| here.contains(&edge[0]));
+                here = edges.map(|edge| edge[1]).collect();
+                if here.is_empty() {
+                    break;
+                }
+                reached += 1;
+            }
+            assert_eq!(last[at][index] as usize, reached);
+            let sample = samples.next().unwrap();
+            assert_eq!(sample.well, *well);
+            let (rest, stayed) = ((end - at) as f32, (reached - at) as f32);
+            let share = if rest == 0.0 {
+                0.0
+            } else {
+                (stayed / rest.min(20.0)).min(1.0)
+            };
+            assert_eq!(sample.pieces, rest * (0.5 + 0.5 * share));
+        }
+    }
+    assert!(samples.next().is_none());
+}
+
+#[test]
+fn noise_changes_a_beam_and_its_seed_selects_it() {
+    let noise = |seed| Noise {
+        seed,
+        first: 200.0,
+        rest: 20.0,
+    };
+    let wells = |seed| {
+        let beam = beam(30, noise(seed));
+        beam.depths[20].wells.clone()
+    };
+    assert_eq!(wells(1), wells(1));
+    assert_ne!(wells(1), wells(2));
+}
+
+#[test]
+fn threads_do_not_change_a_training() {
+    let recipe = Recipe::from_toml(TINY).unwrap();
+    let trained = |threads| {
+        let mut trainer = Trainer::new(recipe.clone()).unwrap();
+        (0..3).for_each(|_| {
+            trainer.advance(threads);
+        });
+        facts(&trainer)
+    };
+    assert_eq!(trained(1), trained(3));
+}
+
+#[test]
+fn resumed_training_equals_an_uninterrupted_one() {
+    let recipe = Recipe::from_toml(TINY).unwrap();
+    let mut expected = Trainer::new(recipe.clone()).unwrap();
+    let temp = tempfile::tempdir().unwrap();
+    let folder = TrainingFolder::new(&temp.path().join("training"));
+    assert!(folder.load().unwrap().is_none());
+    folder.save(&Trainer::new(recipe).unwrap()).unwrap();
+    for generation in 1..=4 {
+        expected.advance(1);
+        let mut trainer = folder.load().unwrap().unwrap();
+        trainer.advance(1);
+        folder.save(&trainer).unwrap();
+        assert_eq!(facts(&trainer), facts(&expected), "generation {generation}");
+    }
+    let network = Network::decode(&fs::read(temp.path().join("training/network")).unwrap());
+    assert_eq!(network.unwrap().digest(), expected.network().digest());
+    // Only what the buffer needs is kept.
+    assert!(!temp.path().join("training/samples-2").exists());
+    assert!(temp.path().join("training/samples-3").exists());
+}
+
+#[test]
+fn damaged_checkpoint_and_samples_are_refused() {
+    let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
+    trainer.advance(1);
+    let temp = tempfile::tempdir().unwrap();
+    let folder = TrainingFolder::new(temp.path());
+    folder.save(&trainer).unwrap();
+    for name in ["checkpoint", "samples-1"] {
+        let path = temp.path().join(name);
+        let good = fs::read(&path).unwrap();
+        for at in [0, 8, 14, good.len() / 2, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 4;
+            fs::write(&path, bad).unwrap();
+            assert!(
+                matches!(folder.load(), Err(TrainError::Damaged(_))),
+                "{name}: byte {at}"
+            );
+        }
+        fs::write(&path, &good[..good.len() - 1]).unwrap();
+        assert!(
+            matches!(folder.load(), Err(TrainError::Damaged(_))),
+            "{name}: cut"
+        );
+        fs::write(&path, good).unwrap();
+        assert!(folder.load().unwrap().is_some());
+    }
+}
+
+#[test]
+fn files_have_documented_format() {
+    let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
+    trainer.advance(1);
+    let temp = tempfile::tempdir().unwrap();
+    TrainingFolder::new(temp.path()).save(&trainer).unwrap();
+    let checkpoint = fs::read(temp.path().join("checkpoint")).unwrap();
+    let (begin, rest) = checkpoint.split_at(16);
+    assert_eq!(&begin[..12], b"hatechk\n\x01\0\0\0");
+    let length = u32::from_le_bytes(begin[12..].try_into().unwrap()) as usize;
+    let text: serde_json::Value = serde_json::from_slice(&rest[..length]).unwrap();
+    assert_eq!(text["recipe"]["seed"], 5);
+    assert_eq!(text["records"][0]["generation"], 1);
+    assert!(text["steps"].as_u64().unwrap() > 0);
+    let rows = hatebeam_search::FEATURES + 2;
+    assert_eq!(rest.len(), length + 4 * rows * 16 * 4 + 32);
+    let samples = fs::read(temp.path().join("samples-1")).unwrap();
+    assert_eq!(&samples[..12], b"hatesmp\n\x01\0\0\0");
+    assert_eq!((samples.len() - 12 - 32) % 24, 0);
+    let network = fs::read(temp.path().join("network")).unwrap();
+    assert_eq!(network, trainer.network().encode());
+}
+
+#[test]
+fn trained_network_beats_the_untrained_one() {
+    let mut recipe = Recipe::from_toml(TINY).unwrap();
+    recipe.samples = 20_000;
+    recipe.epoch = 60_000;
+    recipe.average = 0.0;
+    recipe.stages[0].generations = 100;
+    recipe.exam.every = 0;
+    let mut trainer = Trainer::new(recipe).unwrap();
+    let exam = ExamRecipe {
+        widths: vec![60, 80, 100],
+        ..ExamRecipe::default()
+    };
+    let pieces = |trainer: &Trainer| -> usize {
+        let results = examine(&emulator(), &Arc::clone(trainer.network()), &exam);
+        results.iter().map(|result| result.pieces).sum()
+    };
+    let before = pieces(&trainer);
+    (0..5).for_each(|_| {
+        trainer.advance(2);
+    });
+    let after = pieces(&trainer);
+    assert!(
+        after > before * 4 / 3,
+        "{before} pieces before, {after} after"
+    );
+}
+
+#[test]
+fn recipes_are_checked() {
+    let error = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+    assert!(error("sed = 1").contains("sed"));
+    assert!(error("samples = 0").contains("samples"));
+    assert!(error("rate = [2.0, 1.0]").contains("rate"));
+    assert!(error("stages = []").contains("stages"));
+    let recipe = Recipe::from_toml(TINY).unwrap();
+    assert_eq!(recipe.stage(2).beams.len(), 2);
+    assert_eq!(recipe.stage(3).beams.len(), 1);
+    assert_eq!(recipe.stage(1000).beams.len(), 1);
+    let json = serde_json::to_string(&recipe).unwrap();
+    assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe);
+}
