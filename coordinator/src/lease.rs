@@ -223,7 +223,8 @@ impl Heartbeat {
         self.renewals.clone()
     }
 
-    /// Waits until the task ends with an error or a panic. This method is cancel safe. It must not be called again after it has returned.
+    /// Waits until the task ends with an error or a panic. This method is cancel safe. It must not be called again
+    /// after it has returned.
     pub(crate) async fn ended(&mut self) -> Result<LeaseError, tokio::task::JoinError> {
         // The task returns `Ok` only after `release` has stopped it, and `release` consumes this value.
         (&mut self.task).await.map(|ended| match ended {

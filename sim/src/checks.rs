@@ -174,7 +174,7 @@ impl Checker {
         self.seen().late.push(late);
     }
 
-    /// Checks the store after a process has made a request. `is_done` is whether the request succeeded.
+    /// Checks the store after a process has made a request. `is_done` is `true` if the request succeeded.
     pub(crate) async fn saw(&self, process: &Process, call: &Call<'_>, is_done: bool) {
         let is_write = is_done && call.operation.is_write();
         self.see_late(is_write.then_some(call.key)).await;
@@ -226,7 +226,8 @@ impl Checker {
         }
     }
 
-    /// Records that a fault may be keeping the process of a machine from renewing its lease, or was until now.
+    /// Records that a fault affects the process of a machine, or has just ended. The process may fail to renew its
+    /// lease because of it.
     pub(crate) fn disturb(&self, machine: &str) {
         self.seen()
             .disturbed
@@ -346,8 +347,8 @@ impl Checker {
         wrong
     }
 
-    /// Checks a run that has failed. A run may fail only while faults occur, and only because a depth failed several
-    /// times.
+    /// Returns a violation if a run has failed without a valid reason. A run may fail only while faults occur, and only
+    /// because a depth failed several times.
     fn unjustified_failure(&self, before: &Manifest, after: &Manifest) -> Option<String> {
         let has_failed = after.state == RunState::Failed && before.state != RunState::Failed;
         let seen = self.seen();
@@ -546,8 +547,8 @@ fn check_record(oracle: &Oracle, depth: &CommittedDepth) -> Option<String> {
     (!same).then(|| format!("depth {} is {found:?} instead of {expected:?}", found.depth))
 }
 
-/// Returns the invalid changes between two successive manifests of a run. Depths may disappear only if `has_damage`: a
-/// table of a dropped depth was deleted.
+/// Returns the invalid changes between two successive manifests of a run. Depths may disappear only if `has_damage` is
+/// true, which means that a table of a dropped depth was deleted.
 fn changes(before: &Manifest, after: &Manifest, has_damage: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     if after.epoch < before.epoch {

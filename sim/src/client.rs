@@ -248,7 +248,8 @@ impl Client {
 
     /// Checks the results of the finished runs, and that their end events were delivered.
     pub(crate) async fn check(&self) {
-        // Wait for the delivery of events. Staged events are delivered only at the next start of a coordinator.
+        // Wait until events in flight are delivered. An event that a hook did not receive stays staged until the next
+        // start of a coordinator.
         sleep(LOOK).await;
         let has_store_faults = self.world.plan.classes.contains(&Class::Store);
         for (_, manifest) in self.expected() {
@@ -317,9 +318,9 @@ impl Client {
     }
 }
 
-/// The next step of the clients to get a run finished.
+/// The clients' next step toward the completion of a run.
 enum Next {
-    /// None: the run is finished.
+    /// No step is needed: the run is complete, or it cannot be completed.
     Nothing,
     /// Wait, since the run makes progress.
     Wait,

@@ -7,7 +7,7 @@
 //! The simulation checks invariants at every write to the object store, and again after all faults have ended:
 //!
 //! - each committed depth has the digest that a single-threaded search finds,
-//! - manifests (the records of the runs) only grow, and no depth is committed twice,
+//! - manifests (the records of the runs) only grow, and no depth is committed twice, unless a fault deletes a table,
 //! - every object that a manifest references exists,
 //! - every run finishes with its best game,
 //! - no run is charged for more time than has passed.

@@ -20,8 +20,8 @@ use tokio_stream::{Stream, StreamExt};
 
 /// Timeout for connecting to the coordinator.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time without data from the coordinator after which a worker closes the connection. As over gRPC, a ping is sent
-/// after 5 seconds, and must be answered within 5 seconds.
+/// Time without data from the coordinator after which a worker closes the connection. This equals the
+/// behavior over gRPC: a ping is sent after 5 seconds, and must be answered within 5 seconds.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 /// Time without data from a client after which a server closes the connection.
 const SERVER_KEEPALIVE: Duration = Duration::from_secs(30);
@@ -106,8 +106,8 @@ impl Here {
     }
 }
 
-/// A worker's connector to the coordinators, which share one host name. Each connection goes to a random one that is
-/// serving.
+/// A worker's connector to the coordinators, which share one host name. Each connection goes to a random coordinator
+/// that is serving.
 pub(crate) struct ToCoordinator(pub(crate) Here);
 
 #[tonic::async_trait]
@@ -145,7 +145,7 @@ fn flatten<T>(message: Result<Result<T, LinkError>, LinkError>) -> Result<T, Lin
     message.flatten()
 }
 
-/// Has a worker join, within the coordinator's process.
+/// Joins a worker to a coordinator. The join runs in the coordinator's process.
 fn accept(
     serving: &Serving,
     hello: Hello,

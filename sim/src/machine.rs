@@ -75,7 +75,7 @@ pub(crate) struct Site {
     pub(crate) blocking_ms: (u64, u64),
 }
 
-/// Range of the time before a process that exited with an error is restarted, in milliseconds.
+/// Range of the delay, in milliseconds, before a process that exited with an error is restarted.
 const RESTART: RangeInclusive<u64> = 200..=5_000;
 
 impl Machine {

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Tolerance in milliseconds, because a ledger counts whole milliseconds.
 const SLACK_MS: u64 = 5;
 
-/// Upper bounds of the time that may be charged. They follow from the coordinators' wall clocks, by which time is
-/// charged.
+/// Upper bounds of the time that may be charged. A coordinator measures time with its wall clock, so the bounds follow
+/// from the coordinators' clocks.
 #[derive(Debug)]
 pub(crate) struct Presence {
     clocks: Vec<Arc<Clock>>,
@@ -65,7 +65,8 @@ impl Presence {
     }
 
     /// Checks a ledger, and returns a description if it charges too much time. `closed` is the number of times that the
-    /// ledger was closed. Each time, charging may restart at any clock reading, so the bounds apply to each period.
+    /// ledger was closed. After each close, charging may restart at any clock reading, so the bounds apply to each
+    /// period.
     pub(crate) fn excess(&self, ledger: &UsageLedger, closed: u64) -> Option<String> {
         self.read();
         let state = self.state();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Maximum number of depths that are searched. The simulated runs end long before it.
+/// Maximum number of depths that are searched. The simulated runs end much earlier.
 const MAX_DEPTHS: usize = 40;
 
 /// A completed single-threaded search.
@@ -100,7 +100,7 @@ impl Oracle {
     }
 }
 
-/// A search that is cut off after a depth, for reading back its best game.
+/// The first depths of a search, for reading back the best game that they contain.
 struct Until<'a> {
     oracle: &'a Oracle,
     records: Vec<DepthRecord>,

@@ -9,8 +9,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A class of events. Each seed uses a random subset of the classes, so that faults that require many events of one
-/// class occur too.
+/// A class of events. Each seed uses a random subset of the classes. Some seeds therefore have many events of the same
+/// class, which reveals faults that require them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Workers crash and restart.
@@ -83,7 +83,7 @@ impl Class {
         Class::StaleSubmission,
     ];
 
-    /// Classes that show known faults that are not fixed yet. A seed uses them only if [`Mix`] names them.
+    /// Classes that reveal known faults, which are not fixed yet. A seed uses them only if [`Mix`] names them.
     pub const OPEN: [Class; 2] = [
         // The version number does not distinguish programs with different weights or tables.
         Class::VersionSkew,
@@ -226,9 +226,9 @@ pub(crate) struct Plan {
     pub(crate) coordinators: usize,
     /// Number of workers that run from the start.
     pub(crate) workers: usize,
-    /// Total number of workers, except a twin.
+    /// Total number of workers, excluding the twin.
     pub(crate) all_workers: usize,
-    /// Index of the worker whose name a second process, the twin, uses too.
+    /// Index of the worker whose name a second process (the twin) also uses.
     pub(crate) twin_of: Option<usize>,
     pub(crate) min_workers: usize,
     pub(crate) runs: Vec<RunPlan>,
@@ -501,7 +501,7 @@ fn jump(rng: &Rng, target: Target) -> Action {
     Action::Jump { target, millis }
 }
 
-/// Requests of a coordinator around which a crash or stall is interesting, because the store is in an intermediate
+/// Coordinator requests before or after which a fault occurs. Around these requests, the store is in an intermediate
 /// state.
 const REQUESTS: [(Operation, &str); 7] = [
     (Operation::PutIf, "manifest.json"),

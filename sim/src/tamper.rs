@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// First depth for which a worker has too little memory with [`Class::OutOfMemory`].
 const TOO_DEEP: u32 = 5;
-/// Probability that a worker reports too small tables at the first attempt at a depth, per mille.
+/// Probability, per mille, that a worker reports at the first attempt at a depth that its tables were too small.
 const TOO_SMALL: u64 = 150;
 
 /// The depth and the attempt number of the last `expand` order that a worker process received.
@@ -48,7 +48,7 @@ pub(crate) fn order(here: &Here, mut message: ToWorker) -> ToWorker {
             let is_too_deep = is_first && expand.depth >= TOO_DEEP;
             if is_too_deep && has(&here.world, Class::OutOfMemory) {
                 let machine = Arc::clone(&here.machine);
-                // Crash in a separate task: this code runs in a task of the process that the crash drops.
+                // The crash drops all tasks of the process, including the current one, so a separate task causes it.
                 spawn(async move { machine.crash(false, Duration::from_secs(1)) });
             }
         }

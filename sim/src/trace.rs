@@ -10,7 +10,8 @@ pub enum Detail {
     /// Events of the plan, starts and ends of processes, and changes of manifests.
     #[default]
     Events,
-    /// Also messages, object store requests, and the log messages of coordinators and workers.
+    /// Everything in [`Detail::Events`], messages, object store requests, and the log messages of coordinators and
+    /// workers.
     Everything,
 }
 
@@ -46,7 +47,7 @@ impl Trace {
         let _ = writeln!(self.text(), "{millis:>8} {node:<6} {what}");
     }
 
-    /// Logs a line with [`Detail::Everything`]. Otherwise, `what` is not called.
+    /// Logs a line if the level is [`Detail::Everything`]. Otherwise, does not call `what`.
     pub(crate) fn detail<D: Display>(&self, node: &str, what: impl FnOnce() -> D) {
         if self.has(Detail::Everything) {
             self.event(node, what());

@@ -39,7 +39,7 @@ pub struct Options {
 /// A deliberate fault that the simulation must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sabotage {
-    /// The object store ignores the conditions of writes, except of a coordinator's startup probe.
+    /// The object store ignores the conditions of writes, except those of a coordinator's startup probe.
     UnconditionalStore,
     /// Workers accept children from any attempt at a depth.
     ForgottenAttempts,
@@ -221,7 +221,7 @@ fn boot(world: &Arc<World>) {
     from_the_start.for_each(|machine| machine.start());
 }
 
-/// Receives the processes that a trigger has stalled, and resumes each after its time.
+/// Receives the processes that a trigger has stalled, and resumes each process after its stall time.
 async fn resume(world: Arc<World>, mut stalls: mpsc::UnboundedReceiver<(Arc<Process>, Duration)>) {
     while let Some((process, time)) = stalls.recv().await {
         world.network.changed();

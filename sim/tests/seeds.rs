@@ -44,7 +44,7 @@ fn equal_seeds_give_equal_traces() {
             one.trace.lines().count() > 100,
             "the log of seed {seed} is too short"
         );
-        let (one, other) = (behaviour(&one.trace), behaviour(&other.trace));
+        let (one, other) = (behavior(&one.trace), behavior(&other.trace));
         let differs = one.iter().zip(&other).find(|(one, other)| one != other);
         assert_eq!(differs, None, "two simulations of seed {seed} differ");
         assert_eq!(
@@ -57,7 +57,7 @@ fn equal_seeds_give_equal_traces() {
 
 /// Returns the lines of a trace, without log messages and task numbers. Whether a message is logged also depends on the
 /// other threads of the test process, because tracing caches for all threads together which call sites are enabled.
-fn behaviour(trace: &str) -> Vec<&str> {
+fn behavior(trace: &str) -> Vec<&str> {
     let levels = [" INFO ", " WARN ", " ERROR ", " DEBUG "];
     let is_log = |line: &&str| levels.iter().any(|level| line.contains(level));
     let lines = trace.lines().filter(|line| !is_log(line));

@@ -145,7 +145,7 @@ impl Epoch {
         self.emulator.geometry()
     }
 
-    /// Whether the epoch has ended. No manifest lists tables that are uploaded after the end of their epoch.
+    /// Whether the epoch has ended. Uploading tables after that is useless, because no manifest will list them.
     pub(crate) fn is_over(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
     }
@@ -158,7 +158,7 @@ impl Epoch {
             .for_each(|stream| stream.abort());
     }
 
-    /// Replaces the streams that [`end`](Epoch::end) aborts with those of a new attempt.
+    /// Sets the streams of a new attempt, which [`end`](Epoch::end) aborts. They replace those of the last attempt.
     pub(crate) fn set_streams(&self, streams: Vec<AbortHandle>) {
         *lock(&self.streams) = streams;
         if self.is_over() {

@@ -1,4 +1,4 @@
-//! Errors of orders.
+//! Errors that occur while an order is carried out.
 
 use hatebeam_env::Panicked;
 use hatebeam_objects::ObjectError;

@@ -28,7 +28,7 @@ pub struct Refused(String);
 
 /// Reason why a session ended.
 enum Ended {
-    /// The worker was released, or wants to leave and has not joined yet. It may exit.
+    /// The worker may exit: it was released, or it wants to leave and has not joined yet.
     Released,
     /// The coordinator rejected this worker.
     Refused(String),
@@ -107,7 +107,8 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = tick(&mut heartbeats) => {
-                    // The heartbeat can be dropped if the queue is full: any message shows that this worker is alive.
+                    // If the queue is full, the heartbeat is dropped. The queued messages also prove that this worker
+                    // is alive.
                     let _ = outbound.try_send(FromWorker::Heartbeat(self.heartbeat()));
                 }
                 changed = stop.changed(), if !is_leaving => {

@@ -18,8 +18,10 @@ pub(super) struct WorkerCapacity {
 /// Assigns each shard to a worker. Returns the owner of each shard as an index into `workers`.
 ///
 /// Each worker gets a number of shards in proportion to its weight, to within one shard. If fewer shards fit into its
-/// memory, it gets only those, and the other workers get the rest. `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is
-/// in `workers` and its share is not used up, so few shards move when a worker joins or leaves.
+/// memory, it gets only those, and the other workers get the rest.
+///
+/// `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is in
+/// `workers` and its share is not used up, so few shards move when a worker joins or leaves.
 pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity]) -> Vec<u32> {
     let places = workers.iter().enumerate();
     let places: BTreeMap<&str, usize> = places

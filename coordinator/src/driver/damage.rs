@@ -22,8 +22,8 @@ impl RunDriver {
         }
     }
 
-    /// Checks that all objects of a depth exist and contain the ends of their tables, and that the tables of a worker's shards have their
-    /// committed content.
+    /// Checks that all objects of a depth exist and are long enough for their tables. Also checks that the tables of a
+    /// worker's shards have their committed content.
     async fn check_depth(&self, depth: &CommittedDepth, worker: &str) -> Result<(), ManifestError> {
         let (objects, manifest) = (&self.parts.objects, self.manifest());
         let tables = manifest.tables(objects, depth).await?;

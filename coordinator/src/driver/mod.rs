@@ -6,7 +6,8 @@
 //! 1. The workers expand their wells, which gives the candidates for the next depth.
 //! 2. The workers count candidates, and the coordinator finds the *cut*: the lowest rank (a score with its tie-breaks)
 //!    that survives.
-//! 3. Each worker selects its survivors (the candidates above the cut), and uploads them as tables while the next depth is expanded.
+//! 3. Each worker selects its survivors (the candidates above the cut), and uploads them as tables while the next
+//!    depth is expanded.
 //! 4. When all tables of the depth are in the object store, the coordinator saves a manifest that lists them. This
 //!    write commits the depth.
 //!

@@ -118,8 +118,8 @@ impl EpochWorkers {
         let _ = self.ask_all(|_| OrderKind::Halt, Some).await;
     }
 
-    /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth with larger tables if they were
-    /// too small.
+    /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth with larger tables if
+    /// they were too small.
     pub(super) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, WorkerError> {
         let mut expand = Expand {
             depth,

@@ -1,8 +1,8 @@
 //! The network between simulated machines, with delays, partitions, resets and machines that lose power.
 //!
 //! A connection behaves like HTTP/2 over TCP. Messages arrive in order. While a direction is cut, its messages wait.
-//! Each end closes the connection when no data has arrived for its keepalive time, and the other end then gets a
-//! reset, unless its direction is cut. A process that crashes resets its connections. A machine that loses power
+//! Each end closes the connection when no data has arrived for its keepalive time. The other end then gets a reset,
+//! unless the direction toward it is cut. A process that crashes resets its connections. A machine that loses power
 //! sends no resets.
 
 mod pipe;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Share of messages that take up to 20 times as long as usual, per mille.
+/// Share of slow messages, per mille. A slow message takes up to 20 times as long as usual.
 const SLOW_PER_MILLE: u64 = 10;
 
 /// Identifier of a machine.
@@ -76,10 +76,10 @@ pub(crate) struct Connection {
     server: End,
     client_broken: watch::Sender<Option<Broken>>,
     server_broken: watch::Sender<Option<Broken>>,
-    /// Whether the connection is blocked, and how often this has changed.
     blocks: Mutex<Blocks>,
 }
 
+/// The blocking state of a connection.
 #[derive(Debug, Default)]
 struct Blocks {
     /// Number of changes of `is_blocked`.
@@ -90,7 +90,7 @@ struct Blocks {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Pairs of machines, sender first, between which no message arrives.
+    /// Pairs of machines (sender, receiver) between which messages are held back.
     cuts: BTreeSet<(NodeId, NodeId)>,
     /// Machines without power.
     silent: BTreeSet<NodeId>,
@@ -300,7 +300,7 @@ impl Connection {
             || server.process.is_stalled()
     }
 
-    /// Updates whether the connection is blocked. If it has become blocked, starts the keepalive timers of its ends.
+    /// Updates the blocking state. If the connection has become blocked, starts the keepalive timers of its ends.
     fn look(self: &Arc<Self>) {
         let is_blocked = self.is_blocked();
         let mut blocks = self.blocks();

@@ -100,7 +100,7 @@ async fn each_end_closes_a_cut_connection_after_its_keepalive_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn end_that_times_out_resets_the_other_end_if_its_messages_arrive() {
+async fn timed_out_end_resets_the_other_end_if_the_direction_to_it_is_open() {
     let mut pair = pair();
     // Messages from the server do not arrive, but the client's reset does.
     pair.network.cut(SERVER, CLIENT);

@@ -21,7 +21,7 @@ use tracing::{Instrument, Span};
 /// workers at the same time, so the wait is normally short.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// Identifies the attempt to which children belong. A greater position supersedes a lesser one.
+/// The epoch, depth and attempt to which children belong. A greater position supersedes a lesser one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Position {
     epoch: u64,
@@ -439,6 +439,7 @@ mod tests {
         Ok(received.unwrap())
     }
 
+    /// Returns the test nodes that are in the first shard, which the worker owns.
     fn here() -> Vec<Node> {
         let layout = ShardLayout::new(1000, 2);
         let mut nodes = nodes(200);

@@ -29,7 +29,8 @@ pub(crate) struct Outbound<'a> {
     pub(crate) compress: bool,
     /// Maximum number of batches that are queued for a peer. Must be at least 1.
     pub(crate) queued_batches: usize,
-    /// The candidates of the attempt. Their floors are raised to the ones that the peers report for their shards.
+    /// The candidates of the attempt. The floor of a peer's shard (the lowest rank that it still accepts) is raised to
+    /// the value that the peer reports.
     pub(crate) candidates: &'a Arc<Candidates>,
     pub(crate) traffic: &'a Arc<Traffic>,
 }

@@ -49,7 +49,7 @@ impl Executor {
             Err(_) if epoch.is_over() => {
                 return Err(OrderError::superseded("the epoch has ended"));
             }
-            // The search stops if a stream fails, so the error of the stream is the cause.
+            // The search stops if a stream fails, so the stream's error is the cause.
             Err(error) => return Err(streams.failure().await.unwrap_or(error)),
         };
         metrics.children.add(stats.children);

@@ -83,7 +83,7 @@ impl Epoch<'_> {
         }
     }
 
-    /// Finds the cut. Returns it, and whether it is sound: no table dropped a candidate above it.
+    /// Finds the cut. Returns it with `true` if it is sound, which means that no table dropped a candidate above it.
     async fn cut(&self, depth: u32) -> (Cut, bool) {
         let mut search = CutSearch::new(self.width as usize);
         while let Some(query) = search.query() {

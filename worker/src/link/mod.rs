@@ -48,8 +48,8 @@ pub trait PeerLink: Send + Sync + 'static {
     /// Returns a [`LinkError`] if the address is invalid.
     async fn prepare(&self, peer: &Peer, lost_after: Duration) -> Result<(), LinkError>;
 
-    /// Opens a stream to a peer, which sends all `requests`. Returns the peer's responses. They end once the peer has
-    /// received all requests.
+    /// Opens a stream to a peer, and sends all `requests` on it. Returns the peer's responses, which end once the peer
+    /// has received all requests.
     ///
     /// # Errors
     /// Returns a [`LinkError`] if the peer is unreachable or refuses the stream.

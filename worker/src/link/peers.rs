@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn grpc_preserves_responses_and_kinds_of_errors() {
+    async fn grpc_preserves_responses_and_error_kinds() {
         let cluster = Cluster::new();
         let worker = cluster.worker("w0");
         // No worker listens at the address of w1, so the expansion does not finish.
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn unreachable_peer_is_a_transient_error_and_an_invalid_address_is_not() {
+    async fn error_is_transient_for_an_unreachable_peer_but_not_for_an_invalid_address() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let peer = |address: String| Peer {
             name: "w0".to_owned(),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The disk of a worker.
 pub trait LocalStorage: Send + Sync + 'static {
     /// Deletes all tables on the disk, and returns an empty set of tables. The previous set must have been dropped.
-    /// Blocks.
+    /// This method blocks.
     ///
     /// # Errors
     /// Returns an error if files cannot be written.
