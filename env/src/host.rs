@@ -3,7 +3,7 @@
 use std::task::Waker;
 use std::time::Duration;
 
-/// Decision of a host whether a task may be polled.
+/// A host's decision on whether a task may be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// The task may be polled.
@@ -14,8 +14,8 @@ pub enum Admission {
     Drop,
 }
 
-/// A simulated process that replaces the operating system in an [`Env`](crate::Env). After a restart, the
-/// process has a new host.
+/// A simulated process that replaces the operating system in an [`Env`](crate::Env). Each restart of the process
+/// creates a new `Host`.
 pub trait Host: Send + Sync + 'static {
     /// Returns the time of this process's wall clock, in milliseconds since 1970.
     fn wall_ms(&self) -> u64;
@@ -23,7 +23,7 @@ pub trait Host: Send + Sync + 'static {
     /// Returns a random number that depends only on the simulation's seed.
     fn random(&self) -> u64;
 
-    /// Returns the duration of the next blocking operation. After that time, the operation runs inline.
+    /// Returns the simulated duration of the next blocking operation. The operation runs inline after this delay.
     fn blocking_delay(&self) -> Duration {
         Duration::ZERO
     }

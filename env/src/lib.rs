@@ -126,7 +126,7 @@ impl Env {
     {
         #[allow(
             clippy::disallowed_methods,
-            reason = "the wrapped future belongs to the process"
+            reason = "the guard ties the future to the process"
         )]
         tokio::spawn(self.guard(future))
     }
@@ -144,7 +144,7 @@ impl Env {
     {
         let worked = match &self.host {
             None => {
-                #[allow(clippy::disallowed_methods, reason = "the environment's own pool")]
+                #[allow(clippy::disallowed_methods, reason = "`Env` itself wraps the pool")]
                 let task = tokio::task::spawn_blocking(work);
                 task.await
             }
@@ -170,7 +170,10 @@ impl Env {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "the environment's own clock")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "`Env` itself wraps the real clock"
+)]
 fn system_wall_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as u64)
@@ -178,7 +181,7 @@ fn system_wall_ms() -> u64 {
 
 fn system_random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    // The standard library seeds its hash maps with random numbers from the operating system, so different
-    // machines return different numbers.
+    // The standard library seeds its hash maps with random numbers from the operating system, so the hash of a
+    // constant is random.
     RandomState::new().hash_one(0)
 }

@@ -24,7 +24,7 @@ pub struct Definition {
     pub kind: &'static str,
     /// Names of the labels.
     pub labels: &'static [&'static str],
-    /// Values of the only label, if they are known in advance.
+    /// Values of the label, if the metric has only one label and its values are known in advance.
     pub values: &'static [&'static str],
     /// Meaning, without a trailing full stop.
     pub help: &'static str,

@@ -24,7 +24,7 @@ const LIMITS: Limits = Limits {
 /// Media type of the OpenMetrics format.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// A metrics server that is listening, but serves requests only once [`Server::serve`] runs.
+/// A metrics server that is listening, but serves no requests until [`Server::serve`] runs.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,

@@ -129,8 +129,8 @@ struct Planned {
 ///
 /// # Errors
 /// Returns a [`CertsError`] if an option is invalid, a file would be overwritten, or a file cannot be read or
-/// written. Without `renew`, existing files are then unchanged and new files are removed, but the folder
-/// remains. A renewal that fails while it writes may have renewed only some of the members.
+/// written. If creating a new CA fails, existing files are unchanged and new files are removed, but the folder
+/// remains. If a renewal fails while it writes files, only some of the members may have new certificates.
 pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> {
     let members = members(options.names)?;
     if !(1..=MAX_DAYS).contains(&options.days) {
@@ -287,7 +287,7 @@ fn end(days: u32, now: SystemTime) -> OffsetDateTime {
 fn ca_params() -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = subject(CA_SUBJECT);
-    // A path length of 0: the CA can issue certificates to members but not to other CAs.
+    // With a path length of 0, the CA can issue certificates to members but not to other CAs.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params

@@ -46,8 +46,8 @@ fn is_open(path: &Path) -> bool {
 
 /// Returns whether the mode gives other users access to the file.
 ///
-/// If root owns the file, its group may read it, because Kubernetes mounts secrets this way, and services
-/// with their own user accounts receive secrets this way.
+/// If root owns the file, its group may read it. Kubernetes mounts secrets this way, and services with their
+/// own user accounts receive secrets this way.
 #[cfg(unix)]
 fn lets_others_read(owner: u32, mode: u32) -> bool {
     let others = if owner == 0 { 0o037 } else { 0o077 };

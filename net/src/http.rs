@@ -30,7 +30,7 @@ pub struct Limits {
     pub keep_alive: bool,
 }
 
-/// Returns the stream unchanged, as the handshake of a connection without TLS.
+/// Returns the stream unchanged. Connections without TLS use this function as their handshake.
 ///
 /// # Errors
 /// Never fails.
@@ -65,7 +65,7 @@ where
                 });
             }
             Err(error) => {
-                // Usually a temporary condition such as too many open files.
+                // The cause is usually temporary, such as too many open files.
                 tracing::debug!(%error, "failed to accept connection");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }

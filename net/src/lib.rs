@@ -33,9 +33,9 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server, Uri};
 use tonic_prost::ProstCodec;
 
-/// Maximum size of a message, to be set on every client and service. A batch of children has at most half a
-/// megabyte, and so does the list of the tables of 4096 shards. A larger message indicates a fault, and must
-/// not make the receiver allocate memory.
+/// Maximum size of a message, which every client and service must set. The largest valid messages have half a
+/// megabyte: a batch of children, and the list of the tables of 4096 shards. A message above the maximum
+/// indicates a fault, and must not make the receiver allocate memory.
 pub const MAX_MESSAGE: usize = 4 << 20;
 
 /// Maximum size of an HTTP/2 frame. A batch of 100 kB fits into two frames of this size; it would need seven
@@ -151,7 +151,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpIncoming, WireError> {
         .map_err(|reason| WireError::Listen { address, reason })
 }
 
-/// Connects to a server. With certificates, the URI starts with `https://`; without, with `http://`.
+/// Connects to a server. The URI must start with `https://` if `tls` is given, and with `http://` otherwise.
 ///
 /// Unless `lazy` is set, returns after the server has responded to a call. A completed TLS 1.3 handshake does
 /// not show that the server accepts the client, because the client completes the handshake before the server
@@ -262,7 +262,7 @@ fn endpoint(uri: Uri, tls: Option<&Tls>, limits: &Limits) -> Result<Endpoint, Wi
     }
 }
 
-/// Waits for a response of the server by calling a method that no server implements.
+/// Waits for a response from the server by calling a method that no server implements.
 async fn prove(channel: Channel) -> Result<(), tonic::Status> {
     let mut client = tonic::client::Grpc::new(channel);
     client

@@ -85,8 +85,8 @@ impl Token {
         })
     }
 
-    /// Returns whether `other` is the token. The comparison takes a time that depends only on the lengths,
-    /// which are not secret.
+    /// Returns whether `other` is the token. The duration of the comparison depends only on the lengths, which
+    /// are not secret.
     fn is(&self, other: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(other).into()
     }

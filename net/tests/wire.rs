@@ -1,6 +1,6 @@
 //! Tests servers and clients on loopback addresses, with certificates and tokens from [`certs::make`].
 #![cfg(feature = "certs")]
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used)] // test helpers
 
 use hatebeam_net::certs::{self, Options};
 use hatebeam_net::{

@@ -89,7 +89,7 @@ pub(crate) enum Importance {
     Milestone,
     /// The event may be dropped, but receivers then miss it.
     Notice,
-    /// The end of a run. The event is dropped only if a later end of the same run replaces it.
+    /// The event reports the end of a run. It is dropped only if a later run-end event of the same run replaces it.
     End,
 }
 

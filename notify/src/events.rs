@@ -32,7 +32,7 @@ impl Default for Timing {
     }
 }
 
-/// Settings of hooks. They implement no `Debug`, because they may contain secrets.
+/// Settings of hooks. This type does not implement `Debug`, because the settings may contain secrets.
 #[derive(Clone, Default)]
 pub struct Hooks {
     /// Command that `sh -c` runs for each event, with the event on its standard input.

@@ -154,7 +154,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits until the hook's thread has ended, but at most until `until`. Returns whether the thread has
+    /// Waits until the hook's thread has ended or the time `until` is reached. Returns whether the thread has
     /// ended.
     pub(crate) fn wait_ended(&self, until: Instant) -> bool {
         let mut waiting = self.lock();
@@ -255,12 +255,13 @@ mod tests {
     }
 
     #[test]
-    fn run_end_is_dropped_only_for_later_end_of_same_run() {
+    fn run_end_event_is_dropped_only_for_later_one_of_same_run() {
         let queue = Queue::default();
         for run in 0..2 * MAX_WAITING as u32 {
             queue.put(failed(&format!("r{run}"), run));
         }
-        // The milestone is dropped immediately. The later end of run `r0` replaces the earlier one.
+        // The queue contains only run-end events, so it drops the milestone immediately. The later run-end event of
+        // run `r0` replaces the earlier one.
         queue.put(milestone(9));
         queue.put(failed("r0", 9999));
         let (names, dropped) = drain(&queue);

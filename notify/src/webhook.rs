@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_checked_and_labels_omit_their_path() {
+    fn invalid_urls_are_refused_and_labels_omit_the_path() {
         let new = |address, secret| Webhook::new(address, secret, Timing::default());
         for address in [
             "",

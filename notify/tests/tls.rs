@@ -38,8 +38,8 @@ fn send_to(address: String) {
     assert!(receipts.recv_timeout(Duration::from_secs(60)).unwrap());
 }
 
-/// Starts a server that passes on the requests that it receives. Clients send a request only if they trust
-/// the certificate.
+/// Starts a server, and returns its port and a channel with the requests that it receives. Clients send a
+/// request only if they trust the certificate.
 fn server(certificate: &rcgen::CertifiedKey<rcgen::KeyPair>) -> (u16, Receiver<String>) {
     let key = PrivateKeyDer::try_from(certificate.signing_key.serialize_der()).unwrap();
     let config =

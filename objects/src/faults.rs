@@ -168,8 +168,8 @@ pub enum Before {
     /// never reaches the store. In both cases, the caller gets no response, so its attempt ends after
     /// [`Options::timeout`](crate::Options::timeout).
     Late(Duration),
-    /// A read returns the state of the store before its last changes. The value is the number of changes, at
-    /// most [`Memory::HISTORY`](crate::Memory::HISTORY). A write proceeds.
+    /// A read returns the state of the store before its last changes. The value is the number of changes that
+    /// the read misses, at most [`Memory::HISTORY`](crate::Memory::HISTORY). A write proceeds.
     Stale(usize),
     /// A conditional write is applied even if its condition does not hold, as on a server that ignores
     /// conditions. Any other operation proceeds.

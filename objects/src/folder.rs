@@ -50,7 +50,7 @@ impl Folder {
     /// Removes abandoned temporary files. Files that cannot be removed remain until the next start.
     #[allow(
         clippy::disallowed_methods,
-        reason = "the simulation keeps objects in memory"
+        reason = "simulations never use folders, so this code may read the real clock"
     )]
     fn remove_abandoned(&self) {
         let now = SystemTime::now();

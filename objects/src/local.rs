@@ -14,7 +14,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Runs blocking work on a thread of tokio's blocking pool.
 #[allow(
     clippy::disallowed_methods,
-    reason = "the simulation keeps objects in memory"
+    reason = "simulations use only stores in memory, so this code may use real threads"
 )]
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ObjectError> + Send + 'static,

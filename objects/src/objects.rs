@@ -190,7 +190,7 @@ impl Objects {
     }
 
     /// Writes the bytes of a file as an object, and returns their length and checksum. A long file is
-    /// uploaded to S3 in several parts at a time, which are held in memory.
+    /// uploaded to S3 in parts. Several parts at a time are held in memory and uploaded concurrently.
     ///
     /// # Errors
     /// Returns an [`ObjectError`] if the file cannot be read or the object cannot be written.

@@ -21,8 +21,8 @@ impl Random {
         /// Increment of SplitMix64: 2⁶⁴ divided by the golden ratio.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let Some(state) = &self.0 else {
-            // The standard library seeds its hash maps with random numbers from the operating system, so
-            // different machines return different numbers.
+            // The standard library seeds its hash maps with random numbers from the operating system, so the hash
+            // of a constant is random.
             return RandomState::new().hash_one(0);
         };
         let mut mixed = state.fetch_add(STEP, Relaxed).wrapping_add(STEP);

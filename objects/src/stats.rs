@@ -29,7 +29,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns the number of billed requests: first writes and lists, then reads. Delete requests are free.
+    /// Returns two numbers of billed requests: that of writes and lists, and that of reads. Delete requests are
+    /// free.
     pub fn charged(&self) -> (u64, u64) {
         let billed = self.requests.saturating_sub(self.delete_requests);
         let reads = self.gets.min(billed);

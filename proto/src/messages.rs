@@ -1,7 +1,9 @@
 //! Messages between the coordinator and the workers, and between workers, as plain Rust types. Each field is
-//! parsed and has a type that fits its meaning. A *shard* is a range of well hashes that one worker owns, and
-//! the *rank* of a candidate is its score with tie-breaks. [`convert`](crate::convert) converts them from and to the
-//! generated types.
+//! parsed and has a type that fits its meaning. The module [`convert`](crate::convert) converts these messages from
+//! and to the generated types.
+//!
+//! A *shard* is a range of well hashes that one worker owns. The *rank* of a candidate is its score with
+//! tie-breaks.
 
 use bytes::Bytes;
 use hatebeam_cost::Machine;
@@ -262,7 +264,7 @@ pub struct Prepared {
 /// Counters of a worker's expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expanded {
-    /// Sum over all parents of the number of distinct children.
+    /// Number of distinct children of each parent, summed over all parents.
     pub children: u64,
     /// Number of children sent to other workers.
     pub sent: u64,

@@ -28,14 +28,14 @@ fn nodes() -> Vec<Node> {
     (0..40).map(node).collect()
 }
 
-/// Valid batches, each after a byte that selects a geometry of 16 rows.
+/// Returns valid batches, each preceded by a byte that selects a geometry of 16 rows.
 fn batches() -> Vec<Vec<u8>> {
     [false, true]
         .map(|compress| [&[15], &*batch::pack(Geometry::STANDARD, &nodes(), compress)].concat())
         .to_vec()
 }
 
-/// Valid messages, each after a byte that selects the message type.
+/// Returns valid messages, each preceded by a byte that selects the message type.
 fn valid_messages() -> Vec<Vec<u8>> {
     let wells: Vec<u8> = nodes().iter().flat_map(|node| node.well.0).collect();
     let cut_verdict = v1::CutVerdict {

@@ -94,7 +94,7 @@ pub enum ReadError {
         /// The reason.
         source: ManifestError,
     },
-    /// The tables contain no such game, or do not lead to it.
+    /// The tables were read, but the game cannot be read back from them.
     #[error(transparent)]
     Game(#[from] GameError),
     /// The game cannot be turned into a film.
@@ -131,8 +131,8 @@ impl ReadError {
         }
     }
 
-    /// Returns the depth whose tables are missing or damaged, if that is the reason. A game can be read back across a
-    /// depth whose tables are not stored.
+    /// Returns the depth whose missing or damaged tables caused this error, or `None` if it has another cause. A game
+    /// can be read back across a depth whose tables are not stored.
     pub fn damaged_depth(&self) -> Option<u32> {
         match self {
             ReadError::Tables { depth, source } if source.is_damage() => Some(*depth),
@@ -211,8 +211,8 @@ impl Archive {
         self.fetched
     }
 
-    /// Calls `look` until it misses no table, and fetches the tables that it misses between the calls. `look`
-    /// should continue where it stopped, like [`GameSearch::resume`].
+    /// Calls `look` repeatedly until it needs no further tables. Between the calls, fetches the tables that it
+    /// needs. `look` should continue where it stopped, like [`GameSearch::resume`].
     ///
     /// # Errors
     /// Returns any error from `look` except missing tables, [`ReadError::Manifest`] if a table cannot be
@@ -357,7 +357,7 @@ pub struct ReadBack {
     pub game: BestGame,
     /// The game as a film.
     pub film: Film,
-    /// The tables that were fetched for the game.
+    /// Number and size of the tables that were fetched for the game.
     pub fetched: Fetched,
     /// Time spent reading the game back, in seconds.
     pub seconds: f64,
@@ -366,7 +366,7 @@ pub struct ReadBack {
 /// Reads back the best game of a run, or the game through the best well at `depth` if a depth is given.
 ///
 /// # Errors
-/// Returns a [`ReadError`] if the game cannot be read back, or if playing its keys gives another score.
+/// Returns a [`ReadError`] if the game cannot be read back, or if playing its keys gives a different score.
 pub async fn read_game(
     env: &Env,
     archive: Archive,

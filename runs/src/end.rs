@@ -56,7 +56,7 @@ impl fmt::Display for RunState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
-    /// Every game is over after the last depth: no well has a living child.
+    /// Every game is over: no well at the last depth has a child from which a game can continue.
     Over,
     /// The depth limit was reached.
     MaxDepth,

@@ -1,4 +1,5 @@
-//! Improvement of a game by a complete search for better last pieces.
+//! Searches for better ends of games. The end of a game is a sequence of its last pieces. A better end clears
+//! more rows.
 
 use crate::read_back::{GameError, bring_to_end};
 use hatebeam_game::{Emulator, Enemy, Key, PathError, Record, Well, play, replay_of_wells};
@@ -34,7 +35,7 @@ pub enum EndgameError {
 pub struct EndSearch<'a> {
     /// The emulator of the game's geometry and rules.
     pub emulator: &'a Emulator,
-    /// The search. Its table speeds up later searches.
+    /// The endgame search, whose transposition table is kept and speeds up later searches.
     pub endgame: Endgame,
     /// Stops the search when set to true.
     pub cancel: &'a AtomicBool,
@@ -51,9 +52,9 @@ pub struct BestEnd {
     pub score: u32,
     /// Keys of the game.
     pub keys: Vec<Key>,
-    /// Number (from 1) of the earliest piece from which the search looked for a better end.
+    /// Number of the earliest piece that the search tried to replace. The game's first piece has number 1.
     pub from: usize,
-    /// Number of the earliest piece from which the game is proven to have the best end, if any.
+    /// Number of the earliest piece from which the end is proven to be the best, or `None` without a proof.
     pub proven_from: Option<usize>,
     /// Whether a better game was rejected because HATETRIS changes one of its pieces.
     pub changed: bool,
@@ -69,7 +70,7 @@ impl EndSearch<'_> {
         }
     }
 
-    /// Returns the best game that starts from `well`, which counts as piece 1.
+    /// Returns the best game that was found from `well`. The piece that is placed in `well` has number 1.
     ///
     /// # Errors
     /// Returns [`EndgameError::Game`] if the game cannot be brought to its end, and [`EndgameError::Changed`]

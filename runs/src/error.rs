@@ -12,7 +12,7 @@ pub enum ManifestError {
     /// The object store failed. [`ManifestError::is_transient`] returns whether a retry may succeed.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// The contents are not in a form that this program writes.
+    /// The stored contents are invalid.
     #[error("the run is damaged: {0}")]
     Damaged(String),
     /// A newer version of this program wrote the manifest.

@@ -13,8 +13,8 @@ pub struct Garbage {
     pub bytes: u64,
 }
 
-/// Deletes the tables and lists of tables that the manifest does not name. They are left over from failed
-/// epochs and from depths that are not kept.
+/// Deletes the tables and lists of tables that the manifest does not name. They are left over from depths that
+/// are not kept, and from failed epochs (periods with a fixed set of workers).
 ///
 /// Call this function only for a run that has ended. During a search, tables exist before the manifest names
 /// them.

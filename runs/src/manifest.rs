@@ -183,7 +183,7 @@ impl Manifest {
         if !(1..=MAX_SHARDS).contains(&(manifest.shards as usize)) {
             let shards = manifest.shards;
             return Err(ManifestError::Damaged(format!(
-                "{shards} shards are out of range"
+                "shard count {shards} is out of range"
             )));
         }
         let mut pairs = manifest.depths.windows(2);

@@ -1,4 +1,4 @@
-//! Estimates when a run will end, based on its most recent depths.
+//! Estimates of when a run will end, based on its most recent depths.
 
 use crate::spec::RunSpec;
 use hatebeam_search::{DepthRecord, EvaluatorKind};
@@ -34,7 +34,8 @@ pub struct Projection {
     pub basis: &'static str,
 }
 
-/// Rows cleared by the best games found with the evaluator `patterns`, by the decimal logarithm of the width.
+/// Rows cleared by the best games found with the evaluator `patterns`: pairs of the decimal logarithm of the
+/// width and the number of rows.
 const PATTERNS: &[(f64, f64)] = &[
     (3.0, 32.0),
     (4.0, 51.0),
@@ -42,7 +43,7 @@ const PATTERNS: &[(f64, f64)] = &[
     (6.0, 75.0),
     (6.7, 99.0),
 ];
-/// Rows cleared by the best games found with the other evaluators, by the decimal logarithm of the width.
+/// Rows cleared by the best games found with the other evaluators, in the same form as [`PATTERNS`].
 /// Measured with `knewjade` and the published weights.
 const OTHERS: &[(f64, f64)] = &[(3.0, 12.0), (4.0, 23.0), (4.5, 25.0)];
 /// Number of cells in a row.
@@ -51,8 +52,8 @@ const CELLS_PER_LINE: f64 = 10.0;
 const CELLS_PER_PIECE: f64 = 4.0;
 /// Number of cells in the well when a game is over.
 const CELLS_LEFT: f64 = 134.0;
-/// Lowest and highest factor by which a game's length differs from that of other games of about the same
-/// width. The length is a chaotic function of the width, and weights have an even larger effect.
+/// Lowest and highest likely ratio of a game's length to the length interpolated for its width. The length is
+/// a chaotic function of the width, and weights have an even larger effect.
 const RANGE: [f64; 2] = [0.8, 1.3];
 
 /// Returns the lowest and the highest likely last depth of a run, as estimated from its specification.

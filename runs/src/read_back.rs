@@ -46,7 +46,7 @@ pub struct BestGame {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GameError {
-    /// The run has no depth that leads to a game.
+    /// The run has no committed depth.
     #[error("the run has no committed depth yet")]
     Nothing,
     /// A lookup failed.
@@ -109,16 +109,19 @@ pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, Game
 }
 
 /// A search for a game of a run. It keeps its progress when a lookup fails, like [`PathSearch`].
+///
+/// The beam search does not apply HATETRIS's loop rule. If this rule changes a piece of a game that was read
+/// back, only the game up to that piece is valid: HATETRIS cuts the game short.
 #[derive(Debug)]
 pub struct GameSearch {
-    /// Depths whose best wells are candidates for the end of the game, in ascending order of quality.
+    /// Depths whose best wells are candidates for the last well of the game. They are tried from last to first.
     candidates: Vec<DepthRecord>,
     /// Whether to accept a game that HATETRIS cuts short before the start of the search.
     allow_cut: bool,
     /// The path to the best well of the last candidate, if it is being searched.
     path: Option<PathSearch>,
     parted_at: Option<usize>,
-    /// The best game so far that HATETRIS cuts short, up to the piece that HATETRIS changes.
+    /// The valid part of the best game so far that HATETRIS cuts short.
     cut: Option<CutGame>,
 }
 

@@ -65,7 +65,7 @@ pub struct DepthWork {
     pub depth: u32,
     /// Median score of the wells.
     pub median_eval: i32,
-    /// Sum over all parents of the number of distinct children.
+    /// Number of distinct children of each parent, summed over all parents.
     pub children: u64,
     /// Duration of the search at this depth, in seconds.
     pub seconds: f64,

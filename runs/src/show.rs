@@ -24,7 +24,7 @@ pub enum ShowError {
     Replay(#[from] ReplayError),
     /// The replay does not have the expected result.
     #[error(
-        "the replay has {lines} lines when it is played{}, not {expected}",
+        "the replay clears {lines} lines when it is played{}, but {expected} are expected",
         if *over { "" } else { " and does not end" }
     )]
     OtherGame {

@@ -10,8 +10,8 @@ use hatebeam_search::{Evaluator, EvaluatorSpec, NodeWell, WeightError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Maximum width: 64 times that of the widest known beam. At this width, well indices still fit in 32 bits
-/// with a wide margin.
+/// Maximum width, which is 64 times the width of the widest known beam. At this width, well indices still fit
+/// in 32 bits with a wide margin.
 pub const MAX_WIDTH: u64 = 1 << 30;
 
 /// Specification of a run.

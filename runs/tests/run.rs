@@ -280,7 +280,7 @@ fn damaged_depths_in_the_middle_are_repaired() {
                 .map(|(depth, _)| *depth)
                 .collect();
             assert_eq!(found, damaged);
-            // Cancelled immediately: only depth 0 is repaired, because it needs no search.
+            // If the repair is cancelled immediately, only depth 0 is repaired, because it needs no search.
             let mut repaired = run.repair(2, &AtomicBool::new(true)).unwrap();
             assert_eq!(repaired, damaged[..usize::from(damaged[0] == 0)]);
             repaired.extend(run.repair(2, &AtomicBool::new(false)).unwrap());

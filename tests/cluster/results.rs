@@ -178,7 +178,7 @@ fn pull_verifies_score_and_works_if_manifest_names_no_files() {
     let refused = run.pull(&["--best"]);
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(refused.stdout, b"");
-    let expected = format!("has {} lines when it is played", run.score());
+    let expected = format!("clears {} lines when it is played", run.score());
     assert!(stderr(&refused).contains(&expected), "{refused:?}");
 }
 

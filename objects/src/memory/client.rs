@@ -1,4 +1,5 @@
-//! A client of a store in memory. It retries operations, into whose attempts a plan can inject faults.
+//! A client of a store in memory. It retries failed attempts of an operation. A plan can inject faults into each
+//! attempt.
 
 use super::Memory;
 use super::contents::Contents;

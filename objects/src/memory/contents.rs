@@ -35,7 +35,7 @@ impl Contents {
         self.objects.len()
     }
 
-    /// Returns the contents before the given number of most recent changes.
+    /// Returns the contents as they were before the last `changes` changes.
     pub(super) fn before_changes(&self, changes: usize) -> Contents {
         let mut earlier = self.clone();
         for _ in 0..changes {
@@ -50,7 +50,7 @@ impl Contents {
         earlier
     }
 
-    /// Applies an operation like a server that ignores the conditions of writes.
+    /// Applies an operation as if all conditions of writes held, like a server that ignores conditions.
     pub(super) fn ignoring_conditions<T>(&mut self, apply: impl FnOnce(&mut Contents) -> T) -> T {
         self.ignores_conditions = true;
         let applied = apply(self);

@@ -75,7 +75,7 @@ impl Memory {
         apply(&mut state.contents)
     }
 
-    /// Returns the contents before the given number of most recent changes.
+    /// Returns the contents as they were before the last `changes` changes.
     fn before_changes(&self, changes: usize) -> Contents {
         self.with(|contents| contents.before_changes(changes))
     }

@@ -77,8 +77,8 @@ impl S3 {
             .http_client(http.clone())
             .timeout_config(timeouts)
             .retry_config(retries)
-            // Disabled because it is too strict for a busy machine. The timeouts for attempts and for bodies
-            // without data replace it.
+            // This protection is too strict for a busy machine. The timeouts for attempts and for bodies without
+            // data replace it.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
         if let Some(region) = &options.region {
             loader = loader.region(Region::new(region.clone()));
@@ -373,7 +373,7 @@ impl Intercept for Observe {
 
     #[allow(
         clippy::disallowed_methods,
-        reason = "the simulation keeps objects in memory"
+        reason = "simulations never use S3, so this code may read the real clock"
     )]
     fn read_after_transmit(
         &self,

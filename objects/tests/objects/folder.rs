@@ -54,7 +54,7 @@ async fn invalid_location_is_refused_with_a_reason() {
     }
 }
 
-/// Deletions remove folders that other writers have just created.
+/// A deletion can remove a folder that another writer has just created. The write must succeed nevertheless.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_writes_and_deletions_all_succeed() {
     let dir = tempfile::tempdir().unwrap();

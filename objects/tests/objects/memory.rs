@@ -127,7 +127,7 @@ async fn transient_failures_are_retried_until_attempts_run_out() {
     pair.before([Before::Fail(unavailable()), Before::Fail(unavailable())]);
     let begin = Instant::now();
     pair.faulty.put("key", Bytes::from("1")).await.unwrap();
-    // The waits are between half and all of 100 ms and of 200 ms.
+    // The first wait lasts 50 to 100 ms, and the second one lasts 100 to 200 ms.
     let waited = begin.elapsed().as_millis();
     assert!((150..=302).contains(&waited), "{waited}");
     let attempts = [1, 2, 3].map(|attempt| (Operation::Put, attempt));
@@ -251,7 +251,7 @@ async fn stale_reads_and_lists_miss_the_last_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fault_unconditional_ignores_the_condition() {
+async fn unconditional_fault_ignores_the_condition() {
     let pair = Pair::new();
     pair.direct.put("key", Bytes::from("old")).await.unwrap();
     pair.before([Before::Unconditional]);

@@ -117,8 +117,8 @@ impl FaultyServer {
 
     async fn all_faults(&self) {
         self.survives(Fault::Close, 2).await;
-        // At most two of four attempts may fail, because a third one may use a kept connection that `set`
-        // breaks.
+        // Inject at most two faults into four attempts, because a third attempt may fail on a kept connection
+        // that `set` breaks.
         self.survives(SLOW_DOWN, 2).await;
         self.survives(Fault::Delay(Duration::from_millis(20)), 10)
             .await;

@@ -24,7 +24,8 @@ pub(crate) enum Fault {
     CutAnswer(usize),
     /// The connection breaks after this number of request bytes.
     CutRequest(usize),
-    /// The connection breaks when the server responds to a request whose first line matches.
+    /// The connection breaks when the server responds to a request for whose first line this function returns
+    /// `true`.
     LoseAnswer(fn(&str) -> bool),
 }
 

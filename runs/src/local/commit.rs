@@ -39,7 +39,7 @@ impl Commit {
     /// Starts a thread that computes the record of a frontier and commits the depth.
     #[allow(
         clippy::disallowed_methods,
-        reason = "a run on one machine is not simulated"
+        reason = "single-machine runs are never simulated, so they may start threads"
     )]
     pub(super) fn begin(
         mut store: RunStore,
@@ -86,7 +86,7 @@ impl Commit {
     }
 }
 
-/// Commits a depth. If the retention rule does not keep the previous depth, then drops its tables.
+/// Commits a depth. Then drops the tables of the previous depth if the retention rule does not keep them.
 fn commit(
     store: &mut RunStore,
     record: DepthRecord,

@@ -1,4 +1,4 @@
-//! Conclusion of a search: reads back the best game and saves it.
+//! Conclusion of a search: reading back and saving the best game.
 
 use super::{Run, RunError, SaveError, SearchResult};
 use crate::end::EndReason;
@@ -9,12 +9,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 use thiserror::Error;
 
-/// Parameters of the conclusion of a search.
+/// Parameters of [`Run::conclude`].
 #[derive(Clone, Copy, Debug)]
 pub struct SearchEnd<'a> {
     /// Name of the run.
     pub name: &'a str,
-    /// The reason why the search ended. An interrupted search has no game.
+    /// The reason why the search ended. If it was interrupted, no game is read back.
     pub end: EndReason,
     /// Time at which the search ended.
     pub now: SystemTime,
@@ -84,7 +84,7 @@ impl Run {
     ) -> Result<Option<BestGame>, ConcludeError> {
         let mut game = best_game(self);
         if let Err(error @ GameError::Store(StoreError::DamagedDepth { .. })) = &game {
-            warn(format!("{error}; repairing it"));
+            warn(format!("{error}; repairing the run"));
             self.repair(search.threads, search.cancel)?;
             game = best_game(self);
         }
@@ -97,7 +97,7 @@ impl Run {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "a run on one machine is not simulated"
+    reason = "single-machine runs are never simulated, so they may read the real clock"
 )]
 fn clock() -> Instant {
     Instant::now()

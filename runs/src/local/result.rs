@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
-/// Maximum number of scores in a report. If a depth has more wells, it is sampled evenly. This number
-/// suffices for a smooth curve.
+/// Maximum number of scores in a report. If a depth has more wells, their scores are sampled evenly. This
+/// number suffices for a smooth curve.
 const MAX_SCORES: usize = 5_000_000;
 
 /// Result of a run on one machine, as stored in its folder.
@@ -222,8 +222,9 @@ impl Run {
         self.store.finish(&value)
     }
 
-    /// Returns the scores of the last kept depth with the maximum number of wells, or the reason why they
-    /// cannot be read. Returns `None` if no such depth is kept.
+    /// Returns the scores of the wells at the depth with the most wells, or the reason why they cannot be read.
+    /// If several depths have the most wells, chooses the last one whose tables are kept. Returns `None` if
+    /// none of them is kept.
     pub fn scores(&self) -> Option<Result<Scores, String>> {
         let records = self.store.depths();
         let most = records.iter().map(|record| record.count).max();

@@ -1,8 +1,8 @@
-//! The search of a run on one machine, depth by depth, until no well has a living child.
+//! The search of a run on one machine, depth by depth, until every game is over or a limit is reached.
 //!
 //! A separate thread commits a depth while the next depth is searched. The next commit waits for the previous
-//! one, so the search is at most one depth ahead of the disk. A depth counts once its record is on disk. A
-//! crash therefore loses at most the depths after the last record.
+//! one, so the search is at most one depth ahead of the disk. A depth is committed once its record is on disk.
+//! A crash therefore loses only the depths after the last record.
 
 use super::commit::{Commit, CommitSettings};
 use super::{Run, RunError, SearchResult};
@@ -47,7 +47,7 @@ struct Clock {
 
 #[allow(
     clippy::disallowed_methods,
-    reason = "a run on one machine is not simulated"
+    reason = "single-machine runs are never simulated, so they may read the real clock"
 )]
 fn now() -> Instant {
     Instant::now()
