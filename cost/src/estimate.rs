@@ -1,9 +1,9 @@
 //! Estimates of a run's time and cost, before the run is submitted.
 //!
 //! If the price table contains the workers' machines, the estimate comes from the model in [`crate::model`]. Otherwise
-//! it comes from the speed of an earlier run. If there is no earlier run either, it comes from the model, with machines
-//! of which only the thread count is known. The number of depths is known only at the end of a run, so the estimate is
-//! a range.
+//! it comes from the speed of an earlier run. If there is no earlier run either, it comes from the model, which then
+//! assumes typical machines with the workers' thread counts. The number of depths is known only at the end of a run, so
+//! the estimate is a range.
 
 use crate::instances::{InstanceType, PriceTable};
 use crate::machine::{Machine, one_per_machine};
@@ -14,12 +14,13 @@ use serde::Serialize;
 
 /// Machine that the estimate assumes if there is no worker.
 const DEFAULT_INSTANCE: &str = "c5d.18xlarge";
-/// Lowest and highest likely factor between the model's time and the real time. It includes a margin, because the
+/// Lowest and highest likely ratio of the real time to the model's time. The range includes a margin, because the
 /// machines' capacity is assumed, not measured.
 const MODEL_RANGE: [f64; 2] = [0.8, 1.5];
-/// Factors for a time that is computed from another run, which had another width and other workers.
+/// Lowest and highest likely ratio of the real time to a time that is computed from an earlier run, which had another
+/// width and other workers.
 const MEASURED_RANGE: [f64; 2] = [0.7, 1.6];
-/// Factors for the model's time if only the machines' thread counts are known.
+/// Lowest and highest likely ratio of the real time to the model's time if only the machines' thread counts are known.
 const GUESSED_RANGE: [f64; 2] = [0.5, 2.5];
 /// Minimum number of depths of an earlier run whose speed is used. The first depths of a run are narrow.
 const MIN_DEPTHS: u32 = 30;
@@ -191,7 +192,7 @@ fn unknown_profile(worker: &EstimateWorker) -> MachineProfile {
 /// Speed of a depth at full width.
 struct Speed {
     seconds: f64,
-    /// Factors by which the likely times differ from `seconds`.
+    /// Lowest and highest likely ratio of the real time to `seconds`.
     range: [f64; 2],
     /// Number of writes to the object store.
     puts: f64,

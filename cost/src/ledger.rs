@@ -10,8 +10,8 @@ use crate::money::Micros;
 use crate::prices::ObjectStorePrices;
 use serde::{Deserialize, Serialize};
 
-/// Number of departed machines that have an entry each. If there are more, the entries are merged by kind. This bounds
-/// the size of the run's manifest, which contains the ledger and is written at each depth.
+/// Maximum number of departed machines with separate entries. If there are more, their entries are merged by kind. This
+/// bounds the size of the run's manifest, which contains the ledger and is written at each depth.
 const MAX_DEPARTED: usize = 1000;
 /// Number of seconds in a twelfth of a year.
 const SECONDS_PER_MONTH: u128 = 2_629_746;
@@ -40,7 +40,7 @@ impl MachineUsage {
     }
 
     /// Returns whether the process runs on this machine. If the machine has an identifier, a restarted process counts
-    /// as on the same machine; otherwise it counts as on another one.
+    /// as running on the same machine. Otherwise, it counts as running on another machine.
     pub fn is_machine_of(&self, process: &ActiveProcess) -> bool {
         match process.machine.id.as_str() {
             "" => self.name == process.name && self.started_ms == process.started_ms,
@@ -212,7 +212,8 @@ mod tests {
     fn cost_is_exact_when_workers_join_and_leave_and_coordinator_restarts() {
         let (a, b) = (worker("a", 3.456), worker("b", 1.38));
         let mut ledger = UsageLedger::default();
-        // a works from 0:00 to 2:00 and b from 0:30 to 1:15, recorded every second. In the last hour 500 GB are stored.
+        // Worker `a` works from 0:00 to 2:00, and `b` from 0:30 to 1:15. The usage is recorded every second. In the
+        // last hour, 500 GB are stored.
         for second in 0..=7200u64 {
             let has_b = (1800..=4500).contains(&second);
             let present = [a.clone(), b.clone()];

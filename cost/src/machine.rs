@@ -41,7 +41,7 @@ pub struct ActiveProcess {
 }
 
 /// Returns one item for each rented machine, because two workers on one machine must not be charged twice. `id` returns
-/// the identifier of an item's machine. An item whose identifier is empty counts as a machine of its own.
+/// the identifier of an item's machine. An item whose identifier is empty counts as a separate machine.
 pub fn one_per_machine<T>(items: &[T], id: impl Fn(&T) -> &str) -> Vec<&T> {
     let mut chosen: Vec<&T> = Vec::new();
     for item in items {

@@ -322,7 +322,7 @@ impl Work<'_> {
             + self.by_shard(inputs.ns_per_well_sorted)
     }
 
-    /// Number of requests that upload an object of this size.
+    /// Returns the number of requests that upload an object of this size.
     fn puts(&self, bytes: f64) -> f64 {
         let part = self.inputs.program.part_bytes as f64;
         if bytes <= part {
@@ -442,12 +442,12 @@ impl Stream {
     const STEPS: u32 = 1000;
 
     /// Returns the share of the children that are sent. A sender drops the children below the floor (the lowest rank
-    /// that the receiver's tables accept) of which it was last informed.
+    /// that the receiver's tables accept) that the receiver last reported.
     ///
     /// Once a share `x` of all children has been generated, the best `width` of them are a share `width / (x *
     /// children)`, and only that share of further children passes the floor. But the sender's floor is out of date: the
-    /// receiver reports the floor at intervals, and children that the sender has collected but not yet sent have not
-    /// raised it.
+    /// receiver reports the floor only at intervals, and the children that the sender has collected but not yet sent
+    /// have not raised it.
     pub(crate) fn part_sent(&self, inputs: &ModelInputs, beam: Beam, children: f64) -> f64 {
         let program = &inputs.program;
         let kept = inputs.duplicates * room(beam) * beam.width as f64 / children;

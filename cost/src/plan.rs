@@ -60,7 +60,7 @@ pub struct Plan {
     pub dollars: f64,
 }
 
-/// Error for a run that needs more memory than any of the given numbers of machines has.
+/// Error for a run that does not fit in the memory of any of the given numbers of machines.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error(
     "a width of {width} does not fit in {machines} {name}: a worker needs {:.1} GB of memory, and can use nine tenths of \

@@ -1,4 +1,4 @@
-//! The facts about a run that reports show. They are the same for a run on one machine and in a cluster.
+//! Facts about a run for its report. Runs on one machine and runs in a cluster have the same facts.
 
 use crate::numbers::grouped;
 use hatebeam_game::Geometry;

@@ -90,7 +90,7 @@ pub async fn save_files<S: FileSink>(
     Ok(names)
 }
 
-/// Saves files like [`save_files`], with a blocking sink: the futures that its `save` returns are never pending.
+/// Saves files like [`save_files`] to a blocking sink, whose `save` returns futures that are never pending.
 ///
 /// # Errors
 /// Returns the same errors as [`save_files`].

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// One of the seven one-sided tetrominoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
-#[expect(missing_docs, reason = "the letter is the name")]
+#[expect(missing_docs, reason = "each variant is the letter of its piece")]
 pub enum Piece {
     I,
     J,

@@ -1,4 +1,5 @@
-//! Tests of the game of dropped pieces against the vectors, and against a drop cell by cell on random fields.
+//! Tests of the game of dropped pieces against the vectors, and against slow implementations on random fields. The slow
+//! implementations process single cells.
 
 #![allow(clippy::unwrap_used)]
 
@@ -174,7 +175,7 @@ fn random_field(width: usize, height: usize, rng: &mut Rng) -> Field {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn drop_equals_drop_cell_by_cell(seed: u64, width in 4usize..=16, height in 1usize..=40) {
+    fn drop_equals_slow_drop(seed: u64, width in 4usize..=16, height in 1usize..=40) {
         let mut rng = Rng::new(seed);
         let field = random_field(width, height, &mut rng);
         for set in [PieceSet::standard(), PieceSet::small()] {
@@ -201,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn holes_equal_flood_fill_cell_by_cell(seed: u64, width in 1usize..=16, height in 1usize..=40) {
+    fn holes_equal_those_of_slow_flood_fill(seed: u64, width in 1usize..=16, height in 1usize..=40) {
         let mut rng = Rng::new(seed);
         let field = random_field(width, height, &mut rng);
         let mut open: Vec<(usize, usize)> =

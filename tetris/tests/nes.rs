@@ -1,4 +1,5 @@
-//! Tests of Nintendo Tetris against the vectors, and against a search cell by cell on random boards.
+//! Tests of Nintendo Tetris against the vectors, and against a slow search on random boards, which moves pieces cell by
+//! cell.
 
 #![allow(clippy::unwrap_used)]
 
@@ -154,7 +155,8 @@ fn register_repeats_after_its_period() {
 
 #[test]
 fn transition_table_follows_from_the_generator() {
-    // Tries every state of the high byte before and after a step, with every count, which is equal to uniform bits.
+    // Draw with every state of the register and every count. Each combination occurs once, as if the bits were
+    // uniformly distributed.
     for (last, row) in CARTRIDGE_ORDER.iter().zip(CARTRIDGE_TRANSITIONS) {
         let mut counts: HashMap<Piece, u32> = HashMap::new();
         for register in 0..=u16::MAX {
@@ -224,8 +226,8 @@ fn scores_and_levels_equal_vectors() {
     assert_eq!(u64::from(MAXOUT), vectors["maxout"].as_u64().unwrap());
 }
 
-/// Returns the highest possible score of a game that stops when at least 230 rows have been cleared. Dynamic
-/// programming over the number of rows cleared computes it.
+/// Returns the highest possible score of a game that stops when at least 230 rows have been cleared. The score is
+/// computed by dynamic programming over the number of rows cleared.
 fn best_score(start_level: u32) -> u32 {
     let mut best = vec![0; 235];
     for lines in (0..230usize).rev() {
@@ -374,7 +376,7 @@ fn slow_features(board: &Board, lines: u8, lock_height: i32) -> [i32; 17] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn placements_equal_search_cell_by_cell(seed: u64) {
+    fn placements_equal_those_of_slow_search(seed: u64) {
         let mut rng = Rng::new(seed);
         let mut finder = Placements::new();
         for rule in Rows::ALL {

@@ -1,4 +1,5 @@
-//! Tests of guideline Tetris against the vectors, and against a search cell by cell on random fields.
+//! Tests of guideline Tetris against the vectors, and against a slow search on random fields, which moves pieces cell
+//! by cell.
 
 #![allow(clippy::unwrap_used)]
 
@@ -118,7 +119,8 @@ fn empty_field_has_162_placements_with_every_table() {
     }
 }
 
-/// An independent search cell by cell, with its own copy of the shapes and kick tables. All shifts apply to the box.
+/// An independent search that moves pieces cell by cell, with separate copies of the shapes and kick tables. All shifts
+/// apply to the piece's box.
 mod slow {
     use super::*;
 
@@ -152,8 +154,8 @@ mod slow {
             ["02 11 12 21", "10 11 21 22", "01 10 11 20", "00 01 11 12"],
         ),
     ];
-    /// Quarter turns: the orientations before and after the turn, and the shifts for J, L, S, T and Z, for I in SRS, and
-    /// for I in SRS+.
+    /// Quarter turns: the orientations before and after the turn, the shifts for J, L, S, T and Z, the shifts for I in
+    /// SRS, and the shifts for I in SRS+.
     const QUARTERS: [(usize, usize, &str, &str, &str); 8] = [
         (
             0,
@@ -327,7 +329,7 @@ fn random_field(rng: &mut Rng) -> Field {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
-    fn placements_equal_search_cell_by_cell(seed: u64) {
+    fn placements_equal_those_of_slow_search(seed: u64) {
         let mut rng = Rng::new(seed);
         let field = random_field(&mut rng);
         for kicks in Kicks::ALL {

@@ -4,7 +4,7 @@ use super::{Agent, View};
 use hatebeam_tetris::drop::{Action, BCTS_NAMES, ControllerFeatures, Drop, DropGame};
 use hatebeam_tetris::{Field, Rng};
 
-/// Weights of the features in the order of [`BCTS_NAMES`]. Greater values are better.
+/// Weights of the features in the order of [`BCTS_NAMES`]. An action with a greater weighted sum is better.
 pub type ControllerWeights = [f64; BCTS_NAMES.len()];
 
 /// Dellacherie's weights from 2003, which were set by hand.

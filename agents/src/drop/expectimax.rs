@@ -6,7 +6,7 @@ use hatebeam_tetris::{Field, Rng};
 
 /// Agent that follows the best placements of the current and the next piece. To the values of these two moves it adds
 /// the best value of a third move, averaged over all third pieces. The values are added because each includes the rows
-/// cleared and the landing height of its own move only.
+/// cleared and the landing height of only one move.
 #[derive(Clone, Debug)]
 pub struct Expectimax {
     controller: Controller,
@@ -27,8 +27,8 @@ impl Expectimax {
         }
     }
 
-    /// Returns the best `count` placements of a piece that do not lose, best first, as (value, action, field after the
-    /// action).
+    /// Returns the `count` placements of a piece with the greatest values, in descending order. Each element consists of
+    /// the value, the action and the field after the action. Losing placements are excluded.
     fn best(
         &self,
         game: &DropGame,
@@ -50,7 +50,7 @@ impl Expectimax {
         all
     }
 
-    /// Returns the best value on a field, averaged over all pieces.
+    /// Returns the greatest value of a move on a field, averaged over all pieces.
     fn expected(&self, game: &DropGame, field: &Field) -> f64 {
         let pieces = game.set().len();
         let sum: f64 = (0..pieces)

@@ -1,4 +1,4 @@
-//! The published search over the two known pieces.
+//! The published search over the two known pieces. Lower values are better.
 
 use super::{Search, View};
 use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};
@@ -9,8 +9,8 @@ pub(super) const TETRIS: f64 = -1e9;
 pub(super) const LOST: f64 = 1e9;
 
 /// Search that tries all placements of the current piece, followed by all placements of the next piece, and chooses the
-/// pair with the lowest value at its end. Among equal values it chooses the first placement with the lower number in
-/// [`Numbering`].
+/// pair that leads to the lowest value. Among pairs with equal values, it chooses the one whose first placement has the
+/// lowest number in [`Numbering`].
 #[derive(Clone, Debug)]
 pub struct Bfs {
     weights: Weights,

@@ -1,5 +1,5 @@
 //! The published search with branching. It follows the best placements of the known pieces, and then the best
-//! placements of every possible following piece.
+//! placements of every possible following piece. Lower values are better.
 
 use super::bfs::{LOST, TETRIS};
 use super::{Search, View};

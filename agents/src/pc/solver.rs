@@ -38,7 +38,7 @@ pub struct Solver {
 struct Child {
     placement: SrsPlacement,
     field: LowField,
-    /// Whether the placed piece is the oldest unplaced piece; otherwise it is the piece after it.
+    /// Whether the placed piece is the oldest unplaced piece. Otherwise it is the second oldest.
     is_oldest: bool,
 }
 
@@ -60,9 +60,10 @@ impl Solver {
         }
     }
 
-    /// Searches for a perfect clear of all rows of the field. Returns `None` if there is none. The first piece of the
-    /// queue is the held piece if there is one, otherwise the current piece. With hold, the search uses one more piece
-    /// than it places, if the queue has one.
+    /// Searches for a perfect clear of all rows of the field. Returns `None` if no perfect clear exists.
+    ///
+    /// The first piece of the queue is the held piece if there is one, otherwise the current piece. With hold, the
+    /// search uses one more piece than it places, if the queue is long enough.
     pub fn solve(
         &mut self,
         field: &LowField,

@@ -139,8 +139,9 @@ impl DropGame {
         &self.distinct[piece]
     }
 
-    /// Returns the number of actions with the same result as one of [`DropGame::distinct_actions`]. Ties between the
-    /// best actions are broken uniformly over all actions, so a distinct action counts this many times.
+    /// Returns the number of actions that have the same result as `action`, including `action` itself, which must be
+    /// one of [`DropGame::distinct_actions`]. Agents that break ties uniformly over all actions count a distinct action
+    /// this many times.
     pub fn multiplicity(&self, piece: usize, action: Action) -> usize {
         let piece = self.set.piece(piece);
         (0..ROTATIONS as u8)

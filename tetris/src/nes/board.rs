@@ -17,8 +17,8 @@ pub(crate) const VISIBLE: usize = 20;
 pub enum Rows {
     /// 20 rows. No cell of a piece may be above them.
     Twenty,
-    /// 20 visible rows and two more rows above them, which behave like the visible rows. Pieces spawn at the same
-    /// visible place.
+    /// 20 visible rows and two more rows above them, which behave like the visible rows. Pieces spawn in the same
+    /// visible row as with the other rule sets.
     TwentyTwo,
     /// The cartridge's rule: pieces may move in two rows above the visible ones, but cells that lock there disappear.
     TwentyPlusTwo,
@@ -260,7 +260,7 @@ impl Board {
     }
 
     fn remove_rows(&mut self, mut rows: u32) {
-        // Starts with the highest full row, so that the other full rows keep their positions.
+        // Start with the highest full row, because removing it does not move the other full rows.
         while rows != 0 {
             let row = rows.trailing_zeros();
             let above = (1u32 << row) - 1;

@@ -151,7 +151,7 @@ fn evaluate_all_portable(
     }
 }
 
-/// The same code, compiled for processors with AVX2 and instructions that count bits.
+/// A version of [`evaluate_all_portable`] that is compiled for processors with AVX2 and bit-counting instructions.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod fast {
@@ -224,9 +224,9 @@ pub struct BoardSums {
     /// Result of the function [`changes`] for each pair of neighbouring columns, walls included.
     changes: [i32; WIDTH + 1],
     all_changes: i32,
-    /// Mask, for each `x`, of the rows that have no empty cell to the left of column `x`.
+    /// For each `x`, a mask of the rows that have no empty cell to the left of column `x`.
     full_left: [u32; WIDTH + 1],
-    /// Mask, for each `x`, of the rows that have no empty cell in column `x` or to its right.
+    /// For each `x`, a mask of the rows that have no empty cell in column `x` or to its right.
     full_right: [u32; WIDTH + 1],
 }
 
@@ -439,7 +439,7 @@ impl BoardSums {
     #[inline(always)]
     #[expect(
         clippy::too_many_arguments,
-        reason = "the arguments are the counts of one board and exist only here"
+        reason = "no other function needs these arguments, so a struct for them would serve only this one"
     )]
     fn assemble(
         &self,
@@ -479,7 +479,7 @@ impl BoardSums {
             i32::from(min_depth),
             i32::from(max_depth),
             total[TRANSITIONS],
-            // Adds the walls' part that does not depend on the outer columns: see `changes`.
+            // Add the pile's height for each wall: see `changes`.
             row_changes + 2 * highest,
             total[HEIGHT],
             highest,
@@ -491,9 +491,11 @@ impl BoardSums {
     }
 }
 
-/// Returns the number of rows in which the columns `x − 1` and `x` differ. A wall differs from each empty cell of the
-/// outer column up to the pile's height, so their number is the pile's height minus the column's filled cells. For a
-/// wall this function returns only minus the number of filled cells; the caller adds the pile's height for each wall.
+/// Returns the number of rows in which the columns `x − 1` and `x` differ.
+///
+/// If one of the two is a wall, it differs from the other column in all rows up to the pile's height that are empty
+/// there. Their number is the pile's height minus the number of filled cells. In this case the function returns only
+/// the negated number of filled cells, and the caller adds the pile's height for each wall.
 #[inline(always)]
 fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
     match x {

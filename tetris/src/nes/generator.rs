@@ -123,8 +123,8 @@ impl ArticleSets {
         }
     }
 
-    /// Draws the next piece. Draws a number below eight. If that number is the last piece or no piece, draws a number
-    /// below seven from the other generator.
+    /// Draws the next piece. The first generator draws a number below eight. If that number denotes the last piece or
+    /// no piece, the second generator draws a number below seven instead.
     pub fn draw(&mut self) -> Piece {
         let mut number = self.first.boost_below(8);
         if number == 7 || number == self.last {

@@ -148,9 +148,9 @@ impl LowField {
         4 * empty.count_ones() - 2 * (right.count_ones() + up.count_ones())
     }
 
-    /// Returns whether a border between two columns splits the empty cells into parts that whole pieces cannot fill. No
-    /// piece can cross the border if no row is empty on both sides of it, and this does not change, because rows are
-    /// only removed.
+    /// Returns whether a border between two columns splits the empty cells into parts that whole pieces cannot fill. A
+    /// piece can cross a border only in a row that is empty on both sides of it. If there is no such row, none appears
+    /// later, because placing a piece only fills cells and removes rows.
     #[inline]
     pub fn is_split(&self) -> bool {
         let empty = !self.cells & (FLOOR * ((1 << self.rows) - 1));
