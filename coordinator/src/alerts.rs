@@ -7,10 +7,10 @@ use hatebeam_runs::Limits;
 
 /// Used share of a limit at which a budget warning is shown.
 pub(crate) const WARN_AT: f64 = 0.8;
-/// Share of free space below which a disk counts as almost full, if its free space is within [`FREE_BYTES`].
+/// Share of free space below which a disk counts as almost full. Applies if its free bytes are within [`FREE_BYTES`].
 const MIN_FREE_SHARE: f64 = 0.05;
-/// Range of free space in bytes within which [`MIN_FREE_SHARE`] decides. Below the range, a disk always counts as
-/// almost full. Above it, a disk never does.
+/// Range of free bytes to which [`MIN_FREE_SHARE`] applies. A disk with fewer free bytes always counts as almost full,
+/// and a disk with more free bytes never does.
 const FREE_BYTES: std::ops::Range<u64> = 2 << 30..20 << 30;
 
 /// A problem that needs attention.

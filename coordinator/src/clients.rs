@@ -1,4 +1,4 @@
-//! Client requests.
+//! Handling of client requests.
 
 use crate::alerts::Alert;
 use crate::coordinator::Coordinator;
@@ -67,7 +67,8 @@ impl Coordinator {
         self.0.queue.changes()
     }
 
-    /// Returns the game that leads through the best well of a depth. For depth 0, returns the best game so far.
+    /// Returns the game that leads through the best well of a depth (the well with the most rows cleared). For depth 0,
+    /// returns the best game so far.
     ///
     /// # Errors
     /// Returns an error if there is no such game, or if it cannot be read back.
@@ -114,7 +115,8 @@ impl Coordinator {
         self.status(&name)
     }
 
-    /// Creates a run. If the object store already contains a run with this name, returns that run's manifest.
+    /// Creates a run, and returns `None`. If the object store already contains a run with this name, returns its
+    /// manifest instead.
     async fn create(
         &self,
         name: &str,
@@ -219,8 +221,8 @@ impl Coordinator {
         status.ok_or_else(|| RequestError::NoRun(name.to_owned()))
     }
 
-    /// Queues an update of a run and waits until it is saved. Returns `false` if the run has ended, so that the update
-    /// cannot be applied.
+    /// Queues an update of a run and waits until it is saved. Returns `false` if the update cannot be applied
+    /// because the run has ended.
     async fn save_update(&self, name: &str, update: RunUpdate) -> Result<bool, RequestError> {
         let saved = tokio::time::timeout(SAVE_LIMIT, self.wait_until_saved(name, update)).await;
         saved.unwrap_or_else(|_| {

@@ -240,10 +240,9 @@ async fn until_idle(queue: &RunQueue, idle_stop: Option<Duration>) {
 /// Searches one run after another. Returns an error if this coordinator loses the lease, or if another coordinator
 /// keeps writing its manifests.
 ///
-/// A manifest written by another coordinator does not prove that this one has lost the lease. A coordinator that was
-/// suspended, and lost the lease to this one, may write a manifest once more before it notices. If this coordinator
-/// still holds the lease after that, it resumes from the manifest in the store, which contains a depth of the same
-/// search.
+/// If another coordinator has written a manifest, this coordinator may still hold the lease: a suspended coordinator
+/// may write a manifest once more before it notices that it has lost the lease. In this case, this coordinator resumes
+/// from the manifest in the store, which contains a depth of the same search.
 async fn search_runs(parts: Arc<Parts>, mut renewals: watch::Receiver<u64>) -> CoordinatorError {
     let mut updates = parts.queue.updates();
     let mut changes = parts.registry.changes();

@@ -149,7 +149,7 @@ impl CostTracker {
 
     /// Returns the cost of a run, as reported to clients.
     pub(crate) fn cost(&self, manifest: &Manifest) -> Cost {
-        // An ended run stays the current one while its garbage is collected, but is not charged any more.
+        // An ended run stays the current one while its garbage is collected, but is no longer charged.
         let is_open = manifest.is_open();
         let current = is_open.then(|| self.last_ledger(&manifest.name)).flatten();
         let present = match current {

@@ -1,4 +1,5 @@
-//! Games that clients request: the game through the best well of any depth, or the best game of a run so far.
+//! Games that clients request: the best game of a run so far, or the game that leads through the best well of a depth
+//! (the well with the most rows cleared).
 
 use crate::read_back::{GameReader, with_causes};
 use crate::request::RequestError;

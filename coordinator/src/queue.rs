@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn note_hides_the_note_of_the_manifest_until_it_is_cleared() {
+    fn queue_note_hides_the_manifest_note_until_it_is_cleared() {
         let queue = RunQueue::default();
         let mut failed = manifest("r", 1);
         failed.note = "depth 4 failed".to_owned();

@@ -1,4 +1,5 @@
-//! Reading back games of a run from the object store, and storing the files of the best game there.
+//! Reading back games of a run from the object store, and storing the files of the best game there. Reading a game back
+//! means finding its wells, from the last to the first, in the run's tables.
 
 use hatebeam_env::Env;
 use hatebeam_game::Geometry;
@@ -54,7 +55,8 @@ pub(crate) struct GameReader {
 }
 
 impl GameReader {
-    /// Reads back the game through the best well of a depth. If `depth` is `None`, reads back the run's best game.
+    /// Reads back the game that leads through the well with the most rows cleared at a depth. If `depth` is `None`,
+    /// reads back the run's best game.
     pub(crate) async fn read(
         &self,
         manifest: &Manifest,

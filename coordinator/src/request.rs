@@ -1,9 +1,9 @@
-//! Errors of client requests.
+//! Errors returned for client requests.
 
 use hatebeam_runs::ManifestError;
 use thiserror::Error;
 
-/// The error of a client request. The variant determines the gRPC status code.
+/// An error returned for a client request. The variant determines the gRPC status code.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RequestError {
     /// The request is invalid.

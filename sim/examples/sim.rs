@@ -12,7 +12,7 @@ Usage: sim [--seed N | --seeds A..B] [--trace] [--only CLASS,..] [--with CLASS,.
 
   --seed N         Simulate one seed and print its log.
   --seeds A..B     Simulate a range of seeds and print the ones that fail [default: 0..1000].
-  --trace          Also log messages, object store requests, and the processes' own log messages.
+  --trace          Add messages, object store requests and the processes' own log messages to the log.
   --only CLASS,..  Use exactly these classes of events in every seed.
   --with CLASS,..  Use these classes of events in every seed, in addition to random ones.
   --threads N      Number of simulation threads [default: 2].

@@ -9,7 +9,7 @@
 //! - each committed depth has the digest that a single-threaded search finds,
 //! - manifests (the records of the runs) only grow, and no depth is committed twice, unless a fault deletes a table,
 //! - every object that a manifest references exists,
-//! - every run finishes with its best game,
+//! - every run finishes with its best game, unless a fault makes this impossible,
 //! - no run is charged for more time than has passed.
 //!
 //! `docs/simulation.md` describes what is simulated and how to repeat a seed.

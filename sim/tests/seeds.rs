@@ -55,13 +55,13 @@ fn equal_seeds_give_equal_traces() {
     }
 }
 
-/// Returns the lines of a trace, without log messages and task numbers. Whether a message is logged also depends on the
-/// other threads of the test process, because tracing caches for all threads together which call sites are enabled.
+/// Returns the lines of a trace, without log messages and task numbers. Log messages are not repeatable: tracing caches
+/// the enabled call sites for the whole process, so other tests in it affect which messages are logged.
 fn behavior(trace: &str) -> Vec<&str> {
     let levels = [" INFO ", " WARN ", " ERROR ", " DEBUG "];
     let is_log = |line: &&str| levels.iter().any(|level| line.contains(level));
     let lines = trace.lines().filter(|line| !is_log(line));
-    // Task numbers are removed, because tokio assigns them across all runtimes of the process.
+    // Tokio assigns task numbers across all runtimes of the process, so they are not repeatable either.
     lines
         .map(|line| line.split(": task ").next().unwrap_or(line))
         .collect()

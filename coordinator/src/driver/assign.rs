@@ -55,8 +55,8 @@ pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity
         .collect()
 }
 
-/// Returns the number of shards for each worker, in proportion to its weight and limited by its memory. If the memory
-/// of all workers together is too small, the numbers exceed it.
+/// Returns the number of shards for each worker, in proportion to its weight and limited by its memory. If the
+/// total memory of the workers is too small for all shards, some numbers exceed the limit.
 fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
     let mut quotas = vec![0; workers.len()];
     // Workers whose share exceeds their memory. They get as many shards as fit, and the others share the rest.
@@ -99,8 +99,8 @@ fn share(shards: usize, places: &[usize], workers: &[WorkerCapacity], quotas: &m
     }
 }
 
-/// Returns the number of shards that fit into a worker's memory. Returns the number of all shards if `memory_bytes`
-/// is 0, which means that the memory is unknown.
+/// Returns the number of shards that fit into a worker's memory. If `memory_bytes` is 0, the memory is unknown, and the
+/// function returns the total number of shards.
 pub(crate) fn shards_in(memory_bytes: u64, layout: ShardLayout) -> usize {
     if memory_bytes == 0 {
         return layout.shards();

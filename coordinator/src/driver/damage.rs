@@ -50,8 +50,8 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Drops the last committed depth, whose tables cannot be read, and all depths before it whose tables are not
-    /// stored. The search resumes from the last remaining depth.
+    /// Drops the last committed depth, whose tables cannot be read, and the depths directly before it whose tables are
+    /// not stored. The search resumes from the last remaining depth.
     pub(super) fn drop_damaged(&mut self, error: &ManifestError) {
         let depth = self.depth();
         tracing::warn!(depth, %error, "dropped damaged depth: searching it again");
@@ -69,8 +69,8 @@ impl RunDriver {
         }
     }
 
-    /// Drops the last depths while their tables are not stored, since the search cannot resume from them. Never drops
-    /// the first depth.
+    /// Drops the last depth repeatedly until the tables of the last depth are stored, since the search can resume only
+    /// from such a depth. Never drops the first depth.
     pub(super) fn drop_trailing(&mut self) {
         let depths = &mut self.manifest_mut().depths;
         while depths.len() > 1 && depths.last().is_some_and(|last| !last.record.kept) {

@@ -101,7 +101,7 @@ impl RunDriver {
         }
     }
 
-    /// Has each worker load its shards of the last committed depth, and returns that depth.
+    /// Orders each worker to load its shards of the last committed depth. Returns that depth.
     async fn prepare(&mut self, workers: &EpochWorkers) -> Result<u32, EpochError> {
         let owners = self.assign_shards(&workers.members);
         let manifest = self.manifest();

@@ -1,8 +1,8 @@
-//! Tracking of failed depths: decides which worker to quarantine, and when a run has failed.
+//! Tracking of failed depths, to decide which worker to quarantine and when a run has failed.
 //!
 //! A worker that stays connected may still fail every depth, because it cannot reach another worker or cannot carry out
-//! its orders (for example, its disk is full). A worker with too little memory is lost at every depth. Such a worker is
-//! quarantined: it gets no shards for some time, and the other workers continue without it. A run fails if many
+//! its orders (for example, its disk is full). A worker with too little memory is lost at every depth. Both are
+//! quarantined: they get no shards for some time, and the other workers continue without them. A run fails if many
 //! attempts in a row commit no depth.
 
 use crate::registry::{WorkerError, WorkerErrorKind};
@@ -14,8 +14,8 @@ use std::time::Duration;
 const PAIR_LIMIT: u32 = 2;
 /// Total weight of a worker's own failures at which it is quarantined.
 const OWN_LIMIT: u32 = 9;
-/// Weight of a permanent failure. A transient failure has weight 1. Usually, an object store that is unavailable to all
-/// workers is unavailable to the coordinator too, which then sends no orders, so outages rarely cause a quarantine.
+/// Weight of a permanent failure. A transient failure has weight 1. An outage of the object store rarely
+/// causes a quarantine: it usually affects the coordinator too, which then sends no orders.
 const PERMANENT: u32 = 3;
 /// Duration of a worker's first quarantine. Each further quarantine lasts twice as long, up to [`MAX_QUARANTINE`].
 const FIRST_QUARANTINE: Duration = Duration::from_secs(30);
@@ -117,8 +117,9 @@ impl FailureTracker {
         })
     }
 
-    /// Returns the worker with the most unreachable peers, and the reason to quarantine it, once any pair has failed
-    /// [`PAIR_LIMIT`] times. If just one pair is affected, the choice is arbitrary, and the greater name is returned.
+    /// Returns the worker with the most unreachable peers, and the reason to quarantine it. Returns `None` if no pair
+    /// of workers has failed [`PAIR_LIMIT`] times. If just one pair is affected, the choice is arbitrary, and the
+    /// worker with the greater name is returned.
     fn cut_off(&self, workers: &[&str]) -> Option<(String, String)> {
         let is_here = |name: &String| workers.contains(&name.as_str());
         let pairs: Vec<_> = self
@@ -162,7 +163,7 @@ impl FailureTracker {
     }
 }
 
-/// Consecutive failures of one depth before the run is marked failed.
+/// Number of permanent failures of one depth at which the run is marked failed.
 pub(super) const MAX_FAILURES: u32 = 5;
 /// Pause before a failed depth is retried, after a permanent failure or the first transient one.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -209,8 +210,8 @@ impl Retries {
         (self.permanent < MAX_FAILURES).then_some(PAUSE)
     }
 
-    /// Records the loss of one of `workers` workers, and returns the pause before the next attempt. Returns `None` if
-    /// there were too many losses. The first two pauses are zero, since single losses are normal. The next ones
+    /// Records a loss in an epoch of `workers` workers, and returns the pause before the next attempt. Returns `None`
+    /// if there were too many losses. The first two pauses are zero, since single losses are normal. The next ones
     /// double, because a failed network may recover.
     pub(super) fn pause_after_loss(&mut self, workers: usize) -> Option<Duration> {
         self.losses += 1;

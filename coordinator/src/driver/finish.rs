@@ -63,7 +63,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Reads back the best game and stores its files, and retries while the object store is unavailable. If the tables
+    /// Reads back the best game and stores its files. Retries while the object store is unavailable. If the tables
     /// needed to read the game back were not kept, returns `None` and sets a note in the manifest.
     async fn read_back(&mut self) -> Result<Option<GameResult>, DriverError> {
         let mut pause = PAUSE;
@@ -85,7 +85,7 @@ impl RunDriver {
                 tracing::warn!(
                     depth,
                     error = reason,
-                    "reading back without the tables of damaged depth"
+                    "cannot read tables of damaged depth: reading back without them"
                 );
                 self.mark_damaged(depth);
                 self.save().await?;

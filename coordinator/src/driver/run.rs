@@ -1,4 +1,4 @@
-//! The sequence of epochs that searches a run.
+//! The main loop of a run's search, which runs one epoch after another.
 
 use super::epoch::EpochEnd;
 use super::error::{DriverError, EpochError};

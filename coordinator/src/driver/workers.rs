@@ -99,7 +99,7 @@ impl EpochWorkers {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Has each worker load its shards, and returns the answers, which contain the number of loaded wells.
+    /// Orders each worker to load its shards. Returns the answers, which contain the numbers of loaded wells.
     pub(super) async fn prepare(
         &self,
         order: impl Fn(usize) -> Prepare,
@@ -112,7 +112,7 @@ impl EpochWorkers {
         self.ask_all(order, prepared).await
     }
 
-    /// Tells the workers to stop searching. Errors are ignored: a worker that misses the order stops when the next
+    /// Orders the workers to stop searching. Errors are ignored: a worker that misses the order stops when the next
     /// epoch begins.
     pub(super) async fn halt(&self) {
         let _ = self.ask_all(|_| OrderKind::Halt, Some).await;
@@ -206,7 +206,7 @@ impl EpochWorkers {
         Ok(Validation { dropped, tied })
     }
 
-    /// Has the workers keep the survivors and start to upload them, and returns a summary of the new frontier.
+    /// Orders the workers to keep the survivors and to begin uploading them. Returns a summary of the new frontier.
     pub(super) async fn select(&self, explored: &Explored) -> Result<FrontierSummary, WorkerError> {
         let began = self.env.now();
         let select = |_| OrderKind::Select(explored.select.clone());

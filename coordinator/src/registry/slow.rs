@@ -36,8 +36,8 @@ impl Worker {
             .is_some_and(|since| since.elapsed() > TOLERANCE)
     }
 
-    /// Updates the fields `behind` and `uploads` from the worker's last heartbeat. A worker is far behind if the median
-    /// share of all workers is above 0.5, and the worker's share is less than half the median.
+    /// Updates the fields `behind` and `uploads` from the worker's last heartbeat. A worker is far behind if
+    /// the workers' median share of expanded parents is above 0.5, and its own share is less than half the median.
     fn compare(&mut self, epoch: u64, median: f64, now: Instant) {
         let uploads = self.uploads.unwrap_or(now);
         self.uploads = self.waits_for_uploads().then_some(uploads);

@@ -29,7 +29,7 @@ impl WorkerState {
     }
 }
 
-/// Status of a connected worker, as clients see it.
+/// Status of a connected worker, as reported to clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerStatus {
     /// Name of the worker.

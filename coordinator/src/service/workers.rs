@@ -10,7 +10,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Capacity of the queue of messages to a worker. In practice, fewer messages wait at any time.
+/// Capacity of the queue of messages to a worker. In practice, the queue is never full.
 const QUEUE: usize = 16;
 
 #[tonic::async_trait]

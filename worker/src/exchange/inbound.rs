@@ -239,7 +239,7 @@ impl InboundExchange {
                 biased;
                 () = &mut is_over => return Err(LinkError::superseded("the depth is over")),
                 _ = ticks.tick() => {
-                    // If the channel is full, the peer is not reading. It gets fewer responses.
+                    // If the channel is full, the peer is reading slowly, and this response is dropped.
                     let _ = responses.try_send(Ok(accepted.floors(None)));
                     continue;
                 }

@@ -58,7 +58,7 @@ struct PeerStream {
 }
 
 impl PeerStreams {
-    /// Opens a stream to each peer. Returns the streams, and a handle for each stream that aborts it.
+    /// Opens a stream to each peer. Returns the streams, and for each stream a handle that aborts it.
     pub(crate) fn open(outbound: Outbound<'_>) -> (PeerStreams, Vec<AbortHandle>) {
         let mut tasks = JoinSet::new();
         let mut handles = Vec::new();

@@ -234,7 +234,7 @@ async fn next_epoch_resumes_from_tables_in_the_object_store() {
     }
 }
 
-/// A worker that has not received the order to repeat a depth yet must not add children of the second attempt to the
+/// A worker that has not yet received the order to repeat a depth must not add children of the second attempt to the
 /// tables of the first one.
 #[tokio::test]
 async fn children_of_a_repeated_depth_wait_until_the_receiver_repeats_it_too() {
