@@ -24,7 +24,10 @@ pub fn play_numbered<P, R: Send>(
                         return;
                     }
                     let result = play(&mut player, number);
-                    results.lock().expect("lock is not poisoned")[number] = Some(result);
+                    results
+                        .lock()
+                        .expect("lock is not poisoned: no thread panics while holding it")
+                        [number] = Some(result);
                 }
             });
         }

@@ -151,7 +151,7 @@ fn controllers_survive_ten_thousand_pieces() {
 }
 
 #[test]
-fn ties_are_broken_uniformly_by_count() {
+fn ties_are_broken_in_proportion_to_counts() {
     let mut rng = Rng::new(4);
     let action = |column| Action {
         rotation: 0,

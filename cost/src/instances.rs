@@ -190,7 +190,7 @@ impl PriceTable {
     }
 
     /// Sets the price of a machine to `chosen`, which the user gave. If `chosen` is `None`, uses the table's price for
-    /// the kind and market of the machine, or leaves the price unknown if the table does not contain the kind.
+    /// the kind and market of the machine. If the table does not contain the kind, leaves the price unknown.
     pub fn set_price(&self, machine: &mut Machine, chosen: Option<Micros>) {
         if let Some(price) = chosen {
             machine.price_per_hour = Some(price);

@@ -1,6 +1,7 @@
-//! The costs of a run: the usage of machines, requests and storage in whole numbers, their prices, and a model of the
-//! speed and cost of a search in a cluster. This crate is pure arithmetic: it uses no clock, no network and no metadata
-//! service.
+//! The costs of a run. This crate records the usage of machines, requests and storage in whole numbers, and contains
+//! their prices. It also contains a model of the speed and cost of a search in a cluster.
+//!
+//! This crate is pure arithmetic: it uses no clock, no network and no metadata service.
 
 mod estimate;
 mod instances;

@@ -445,9 +445,9 @@ impl Stream {
     /// that the receiver's tables accept) that the receiver last reported.
     ///
     /// Once a share `x` of all children has been generated, the best `width` of them are a share `width / (x *
-    /// children)`, and only that share of further children passes the floor. But the sender's floor is out of date: the
-    /// receiver reports the floor only at intervals, and the children that the sender has collected but not yet sent
-    /// have not raised it.
+    /// children)`. Only that share of further children passes the floor. But the sender's floor is out of date, because
+    /// the receiver reports the floor only at intervals. The children that the sender has collected but not yet sent
+    /// have not raised the floor either.
     pub(crate) fn part_sent(&self, inputs: &ModelInputs, beam: Beam, children: f64) -> f64 {
         let program = &inputs.program;
         let kept = inputs.duplicates * room(beam) * beam.width as f64 / children;

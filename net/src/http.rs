@@ -19,8 +19,8 @@ use tokio::task::JoinSet;
 pub struct Limits {
     /// Maximum number of open connections. Additional clients wait until a connection closes.
     pub connections: usize,
-    /// Maximum time for the handshake. It is also the maximum time for the headers of each request to arrive,
-    /// counted from when the connection is ready or the previous response has been sent.
+    /// Maximum time for the handshake. It is also the maximum time for the headers of each request to arrive. This
+    /// time starts when the connection is ready or the previous response has been sent.
     pub header_timeout: Duration,
     /// Maximum duration of a connection.
     pub connection_timeout: Duration,

@@ -1,6 +1,6 @@
-//! TLS certificates, which are checked before use. A missing file, a certificate from another certificate
-//! authority (CA) or an expired certificate therefore causes an error at start that names the file, instead
-//! of an alert from the other side.
+//! TLS certificates, which are checked before use. If a file is missing, or a certificate has expired or was
+//! issued by another certificate authority (CA), the process therefore reports an error that names the file.
+//! Without this check, the user would only see an alert from the other side.
 
 use super::{HANDSHAKE, WireError, files};
 use rustls::client::WebPkiServerVerifier;

@@ -173,7 +173,7 @@ async fn clients_connect_to_servers_without_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn certificates_of_other_ca_are_refused() {
+async fn certificates_from_another_ca_are_refused() {
     let (ours, theirs) = (certificates(), certificates());
     let server_tls = Tls::in_dir(ours.path(), "coordinator");
     let uri = format!("https://127.0.0.1:{}", serve(Some(&server_tls), None));

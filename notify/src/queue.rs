@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Maximum number of queued events. Run-end events may exceed it, because a queue holds at most one per run.
+/// Maximum number of queued events. A queue that contains only run-end events may exceed this number, because it
+/// drops a run-end event only when a later one of the same run replaces it.
 pub(crate) const MAX_WAITING: usize = 256;
 
 /// Runs a callback after every hook has accepted or dropped an event. The argument is `true` if all of them
@@ -40,7 +41,7 @@ impl Drop for Receipt {
     }
 }
 
-/// An event that is being delivered to one hook.
+/// An event for one hook, which is queued or being delivered.
 pub(crate) struct Delivery {
     pub(crate) event: Arc<Event>,
     pub(crate) receipt: Arc<Receipt>,

@@ -3,11 +3,15 @@
 //! A write creates a temporary file in `.tmp` and then renames it, so that a reader never sees a partial
 //! object.
 //!
-//! A lock on the file `.lock` protects three steps against concurrent writers in this process and in others.
-//! These are the check and rename of a conditional write, the removal of folders that a deletion leaves
-//! empty, and the creation of folders for a new object. Unconditional writes do not conflict with each other,
-//! so they hold the lock in shared mode while they rename the file. Conditional writes and deletions hold the
-//! lock exclusively. The operating system releases the lock when a process dies.
+//! A lock on the file `.lock` protects three steps against concurrent writers in this process and in others:
+//!
+//! - the check and rename of a conditional write,
+//! - the removal of folders that a deletion leaves empty, and
+//! - the creation of folders for a new object.
+//!
+//! Unconditional writes do not conflict with each other, so they hold the lock in shared mode while they rename
+//! the file. Conditional writes and deletions hold the lock exclusively. The operating system releases the lock
+//! when a process dies.
 
 use crate::checksum::Stored;
 use crate::entry::{Condition, Entry, Version};

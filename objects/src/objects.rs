@@ -120,8 +120,8 @@ impl Objects {
         self.counters.snapshot()
     }
 
-    /// Returns the number of seconds by which the server's clock is ahead of this machine's clock, or `None`
-    /// if no response has arrived or the store has no server.
+    /// Returns the number of seconds by which the server's clock is ahead of this machine's clock. Returns
+    /// `None` if no response has arrived or the store has no server.
     ///
     /// The value comes from the server's last response, which may be an error. S3 refuses requests from
     /// clients whose clocks are wrong by more than 15 minutes.

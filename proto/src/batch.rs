@@ -1,9 +1,9 @@
 //! Encoding of the batches of children that one worker sends to another.
 //!
-//! A batch consists of a flag (0: uncompressed, 1: LZ4) and the number of children (32 bits), followed by
-//! four columns: the scores (32 bits each), the rows cleared (16 bits each), the hints (8 bits each) and the
-//! packed wells. All integers are little-endian. A hint is the low byte of the hash of the child's parent.
-//! Columns compress better than rows, because the values in a column resemble one another.
+//! A batch begins with a flag (0: uncompressed, 1: LZ4) and the number of children (32 bits). Four columns
+//! follow: the scores (32 bits each), the rows cleared (16 bits each), the hints (8 bits each) and the packed
+//! wells. All integers are little-endian. A hint is the low byte of the hash of the child's parent. Columns
+//! compress better than one record per child, because the values in a column resemble one another.
 
 use hatebeam_game::Geometry;
 use hatebeam_search::{Node, NodeWell};

@@ -435,7 +435,7 @@ fn invalid_answer_fails_its_order() {
 }
 
 #[test]
-fn long_texts_are_truncated_and_impossible_prices_dropped() {
+fn long_texts_are_truncated_and_impossible_prices_are_dropped() {
     let long = "é".repeat(5000);
     let machine = v1::Machine {
         kind: long.clone(),

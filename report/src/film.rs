@@ -170,8 +170,8 @@ mod tests {
         Film::of(replay, Enemy::Hatetris, Geometry::STANDARD).unwrap()
     }
 
-    /// Computes the rows after a turn like a program that does not know the rules: fills the cells at the end of the path,
-    /// and removes full rows if no cell is above the bar.
+    /// Computes the rows after a turn like a program that does not know the rules. Fills the cells at the end of the
+    /// path, and removes full rows if no cell is above the bar.
     fn rows_after(film: &Film, turn: &FilmTurn) -> Vec<u16> {
         let well = Well::from_hex(Geometry::STANDARD, &turn.well).unwrap();
         let mut rows = vec![0; film.above];

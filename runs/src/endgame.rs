@@ -93,10 +93,10 @@ impl EndSearch<'_> {
 
     /// Searches for the best end of the finished game `record`, whose keys are `keys`.
     ///
-    /// With `from_piece`, replaces only the pieces from that one on. Without it, starts with the last piece
-    /// and moves back one piece at a time, until a limit is reached or a piece cannot be searched completely.
-    /// Before each piece, calls `continues` with the piece number and the best score so far; a return value
-    /// of `false` stops the search.
+    /// If `from_piece` is given, replaces only that piece and the pieces after it. Otherwise, starts with the
+    /// last piece and moves back one piece at a time. The search stops when a limit is reached or a piece cannot
+    /// be searched completely. Before each piece, calls `continues` with the piece number and the best score so
+    /// far. A return value of `false` stops the search.
     ///
     /// # Errors
     /// Returns [`EndgameError::NotOver`] if the game is not finished, [`EndgameError::NoPiece`] if it has no

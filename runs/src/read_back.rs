@@ -63,7 +63,8 @@ pub enum GameError {
         /// Description of the problem.
         source: WellError,
     },
-    /// The exact rules give a different score, which indicates a bug in this program.
+    /// The game does not end or clears fewer rows than expected when it is played by the exact rules. This
+    /// indicates a bug in this program.
     #[error("the game should clear {expected} lines, but clears {found} when it is played")]
     Score {
         /// Rows cleared according to the search.
@@ -122,11 +123,12 @@ pub struct GameSearch {
     path: Option<PathSearch>,
     parted_at: Option<usize>,
     /// The valid part of the best game so far that HATETRIS cuts short.
-    cut: Option<CutGame>,
+    cut: Option<FoundGame>,
 }
 
+/// A game that was read back, or the valid part of a game that HATETRIS cuts short.
 #[derive(Debug)]
-struct CutGame {
+struct FoundGame {
     wells: Vec<Well>,
     depth: u32,
     lookups: u64,
@@ -191,7 +193,7 @@ impl GameSearch {
             let Some(piece) = loops_at(run, &wells) else {
                 return self.finish(
                     run,
-                    CutGame {
+                    FoundGame {
                         wells,
                         depth,
                         lookups,
@@ -199,7 +201,7 @@ impl GameSearch {
                 );
             };
             self.parted_at = self.parted_at.or(Some(piece));
-            let cut = CutGame {
+            let cut = FoundGame {
                 wells: wells[..piece].to_vec(),
                 depth: (piece - 1) as u32,
                 lookups,
@@ -220,7 +222,7 @@ impl GameSearch {
     }
 
     /// Continues the game to its end and plays it by the exact rules.
-    fn finish(&self, run: &impl ReadableRun, game: CutGame) -> Result<BestGame, GameError> {
+    fn finish(&self, run: &impl ReadableRun, game: FoundGame) -> Result<BestGame, GameError> {
         let (geometry, rules) = (run.emulator().geometry(), run.emulator().rules());
         let mut wells = game.wells;
         bring_to_end(run.emulator(), &mut wells)?;
@@ -297,7 +299,7 @@ pub fn resume_path(run: &impl ReadableRun, path: &mut PathSearch) -> Result<Game
 }
 
 /// Returns the number (from 1) of the first piece that HATETRIS changes in this game because a well is
-/// repeated, if any.
+/// repeated. Returns `None` if it changes no piece.
 fn loops_at(run: &impl ReadableRun, wells: &[Well]) -> Option<usize> {
     let (mut exact, mut mild) = (
         EnemyState::new(Enemy::Hatetris),

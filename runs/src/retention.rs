@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Maximum distance between two kept depths. To cross a gap, reading back tries about five candidate wells at
-/// each depth in the gap for each candidate at the previous one, so the effort grows exponentially with the gap.
+/// Maximum distance between two kept depths. To cross a gap, reading back tries all possible parents of each
+/// candidate well. A well has about five, so the effort grows exponentially with the gap.
 pub const MAX_GAP: u32 = 6;
 
 /// Rule that determines which depths keep their tables. Its text form is `all`, `last` or a number.

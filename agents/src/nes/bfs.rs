@@ -8,7 +8,7 @@ pub(super) const TETRIS: f64 = -1e9;
 /// Value of a board on which the next piece cannot spawn.
 pub(super) const LOST: f64 = 1e9;
 
-/// Search that tries all placements of the current piece, followed by all placements of the next piece, and chooses the
+/// Search that tries all placements of the current piece, followed by all placements of the next piece. It chooses the
 /// pair that leads to the lowest value. Among pairs with equal values, it chooses the one whose first placement has the
 /// lowest number in [`Numbering`].
 #[derive(Clone, Debug)]

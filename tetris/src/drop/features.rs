@@ -1,6 +1,7 @@
-//! Features of an action (a rotation and a column) in the game of dropped pieces. There are two sets: the features of
-//! Brenman's paper, both as the paper defines them and as the paper's program computes them; and the features of the
-//! controllers by Dellacherie and by Thiery and Scherrer (BCTS, DT).
+//! Features of an action (a rotation and a column) in the game of dropped pieces. There are two sets:
+//!
+//! - the features of Brenman's paper, both as the paper defines them and as the paper's program computes them
+//! - the features of the controllers by Dellacherie and by Thiery and Scherrer (BCTS, DT)
 
 use super::{Drop, Turned};
 use crate::Field;

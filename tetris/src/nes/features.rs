@@ -493,9 +493,9 @@ impl BoardSums {
 
 /// Returns the number of rows in which the columns `x − 1` and `x` differ.
 ///
-/// If one of the two is a wall, it differs from the other column in all rows up to the pile's height that are empty
-/// there. Their number is the pile's height minus the number of filled cells. In this case the function returns only
-/// the negated number of filled cells, and the caller adds the pile's height for each wall.
+/// A wall differs from an outer column in the column's empty cells up to the pile's height. Their number is the pile's
+/// height minus the column's number of filled cells. For a wall, this function returns only the negated number of
+/// filled cells, and the caller adds the pile's height.
 #[inline(always)]
 fn changes(x: usize, columns: &[u32; WIDTH]) -> i32 {
     match x {

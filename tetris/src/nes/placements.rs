@@ -35,8 +35,9 @@ impl Placements {
         Placements::default()
     }
 
-    /// Finds every resting position that a piece can reach from its spawn position by steps to the left, to the right
-    /// and down, and by turns in both directions. After each step all four cells must be inside the board and empty.
+    /// Finds every resting position that a piece can reach from its spawn position. The piece can step left, right and
+    /// down, and turn in both directions. After each move, all four cells must be inside the board and empty.
+    ///
     /// Returns the placements sorted by orientation, column and row. Returns no placements if the piece cannot spawn.
     pub fn find(&mut self, board: &Board, piece: Piece) -> &[Placement] {
         self.find_inline(board, piece);

@@ -293,8 +293,8 @@ fn turn_index(piece: Piece, from: Orientation, to: Orientation) -> usize {
     (piece.index() * 4 + from.index()) * 4 + to.index()
 }
 
-/// Returns the cell of the box that kick files use as the pivot: the middle of a 3 × 3 box, or a cell of the piece for
-/// I and O.
+/// Returns the cell of the box that kick files use as the pivot. It is a cell of the piece for I and O, and the middle
+/// of the 3 × 3 box for the other pieces.
 fn pivot(piece: Piece, orientation: Orientation) -> (i8, i8) {
     match (piece, orientation) {
         (Piece::I, N) => (1, 2),
