@@ -33,7 +33,7 @@ pub(crate) fn signal(process: &Child, signal: &str) {
     assert!(status.success(), "kill {signal} {pid}");
 }
 
-/// Waits until the condition holds. On timeout, panics with the message.
+/// Waits until the condition holds. Panics with the message after [`TIMEOUT`].
 #[track_caller]
 pub(crate) fn wait_until(mut condition: impl FnMut() -> bool, message: impl FnOnce() -> String) {
     let begin = Instant::now();

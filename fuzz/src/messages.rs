@@ -30,8 +30,8 @@ pub(crate) fn batch(data: &[u8]) {
     }
 }
 
-/// Checks that decoding a message that can contain wells returns an error, or a message that
-/// survives encoding and decoding.
+/// Checks that decoding a message of a worker's streams returns an error, or a message that survives
+/// encoding and decoding.
 pub(crate) fn message(data: &[u8]) {
     let [kind, data @ ..] = data else {
         return;

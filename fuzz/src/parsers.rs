@@ -15,7 +15,7 @@ fn geometry(data: &[u8]) -> Option<(Geometry, &[u8])> {
     Some((Geometry::new(width, height).ok()?, rest))
 }
 
-/// Returns whether `keys` survive encoding and decoding, except for padding.
+/// Returns whether encoding and decoding keeps `keys`, except for padding.
 fn encoding_keeps(keys: &[Key], encoding: Encoding) -> bool {
     let again = encoding
         .decode(&encode(keys, encoding))
@@ -68,7 +68,7 @@ pub(crate) fn play(data: &[u8]) {
     );
 }
 
-/// Checks that parsing a well from hex digits returns an error, or a well with the same text.
+/// Checks that parsing a well from hex digits returns an error, or a well with the same digits.
 pub(crate) fn well_hex(data: &[u8]) {
     let Some((geometry, rest)) = geometry(data) else {
         return;

@@ -17,8 +17,8 @@ fn find(report: &Value, name: &str) -> (String, String) {
     (text("verdict"), text("found"))
 }
 
-/// Parses the report. Asserts that the exit code agrees with it, and that exactly the checks with a verdict other than
-/// `ok` have advice.
+/// Parses the report. Asserts that the exit code matches it, and that a check has advice exactly if its verdict is not
+/// `ok`.
 #[track_caller]
 fn report(run: &Run) -> Value {
     assert_eq!(run.err, "");
@@ -57,7 +57,7 @@ fn doctor_checks_machine_and_leaves_no_files() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn unwritable_folder_fails() {
+fn doctor_fails_if_folder_cannot_be_created() {
     let run = doctor(&["--json", "--dir", "/proc/self/nothing"]);
     let report = report(&run);
     assert_eq!(report["ok"], false);

@@ -27,7 +27,7 @@ fn end_of_public_game_is_proven_optimal() {
 
 #[test]
 fn spoiled_game_is_improved() {
-    // The first nine tenths of the game, followed by drops only.
+    // Keeps the first nine tenths of the keys and appends only downward moves.
     let keys = run(&["replay", "convert", "--to", "raw", "--file", &example()]).silent_results();
     let cut = keys.trim().len() * 9 / 10;
     let spoiled = format!("{}{}", &keys[..cut], "D".repeat(400));

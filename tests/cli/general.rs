@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 
 #[test]
-fn no_arguments_print_help() {
+fn program_without_arguments_prints_help() {
     let help = run(&[]).silent_results();
     assert_eq!(help, run(&["--help"]).silent_results());
     assert!(
@@ -39,7 +39,7 @@ fn usage_error_has_exit_code_2() {
 }
 
 #[test]
-fn size_out_of_range_names_limits() {
+fn error_for_size_out_of_range_names_limits() {
     for (option, size, expected) in [
         (
             "--width",

@@ -63,7 +63,7 @@ fn every_help_has_valid_examples() {
     }
 }
 
-/// Returns a value that clap accepts for a flag, as TOML and as a command-line argument.
+/// Returns a valid value of a flag as TOML, and the command-line argument that sets the flag to this value.
 fn sample(all: &Command, path: &[&str], flag: &Arg) -> (String, String) {
     let name = flag.get_long().unwrap();
     if is_switch(flag) {
@@ -85,7 +85,7 @@ fn sample(all: &Command, path: &[&str], flag: &Arg) -> (String, String) {
         let typed = format!("--{name}={value}");
         let program = std::iter::once("hatebeam");
         let words = program.chain(path.iter().copied()).chain([typed.as_str()]);
-        // Ignores other errors, which are caused by missing flags.
+        // Ignores errors of other kinds, such as missing required flags.
         let parsed = all.clone().try_get_matches_from(words);
         !parsed.is_err_and(|error| {
             let kind = error.kind();
@@ -93,7 +93,9 @@ fn sample(all: &Command, path: &[&str], flag: &Arg) -> (String, String) {
         })
     };
     let value = possible.chain(others.map(str::to_owned)).find(accepts);
-    let value = value.unwrap_or_else(|| panic!("{path:?} --{name}: add a value to the list"));
+    let value = value.unwrap_or_else(|| {
+        panic!("{path:?} --{name}: no sample value is valid; add one to the list")
+    });
     (format!("{value:?}"), format!("--{name}={value}"))
 }
 

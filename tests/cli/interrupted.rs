@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Kills a search at random times until it has been killed `kills` times, then lets it finish, and compares its result
+/// Kills a search at `kills` random times and resumes it after each kill. Then lets it finish, and compares its result
 /// with the result of an undisturbed search.
 #[track_caller]
 fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
@@ -26,7 +26,7 @@ fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
         attempts += 1;
         assert!(
             attempts <= 20 * kills,
-            "the search often ends before it is killed"
+            "the search ended before the kill too often"
         );
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -39,7 +39,7 @@ fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
         if code.is_none() {
             killed += 1;
         } else {
-            // The search ended before the kill. Delete the run, so that it starts again.
+            // The search ended before the kill. Deletes the run, so that the next attempt searches from the start.
             assert_eq!(state.digests(name), digests);
             fs::remove_dir_all(state.path()).unwrap();
         }
@@ -73,7 +73,7 @@ fn resume_after_sixty_kills_gives_same_digests() {
 }
 
 #[test]
-fn signal_stops_run_and_names_resume_command() {
+fn run_stopped_by_signal_prints_resume_command() {
     let state = State::new("signal");
     for signal in ["-INT", "-TERM"] {
         let before = state.committed("long");

@@ -46,7 +46,7 @@ fn longest_game_and_widest_level_of_small_wells_equal_published_values() {
 
 #[test]
 fn memory_limit_does_not_change_counts() {
-    // 1 MiB is enough for a quarter of the children of the last level.
+    // 1 MiB has room for only a quarter of the last level's children.
     assert_eq!(
         counts(&["--depth", "4", "--memory", "1"]),
         counts(&["--depth", "4", "--memory", "100"])
@@ -54,7 +54,7 @@ fn memory_limit_does_not_change_counts() {
 }
 
 #[test]
-fn text_ends_at_depth_without_wells() {
+fn text_output_ends_at_first_depth_without_wells() {
     let results = run(&["perft", "--depth", "100", "--height", "2"]).silent_results();
     let lines: Vec<&str> = results.lines().map(str::trim_start).collect();
     assert_eq!(
@@ -72,7 +72,7 @@ fn text_ends_at_depth_without_wells() {
 }
 
 #[test]
-fn insufficient_memory_names_remedies() {
+fn error_for_insufficient_memory_names_remedies() {
     let (out, error) = run(&["perft", "--depth", "6", "--memory", "2"]).late_error();
     assert!(out.ends_with("\n     3  2339\n     4  25195\n"), "{out}");
     assert_eq!(

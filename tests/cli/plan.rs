@@ -16,7 +16,7 @@ fn assert_close(found: f64, expected: f64) {
 }
 
 #[test]
-fn table_names_bottleneck_for_each_count() {
+fn table_names_bottleneck_for_each_machine_count() {
     let table = run(&["plan", "--width", "25M", "--count", "1..64"]).silent_results();
     let lines: Vec<&str> = table.lines().collect();
     assert!(
@@ -112,13 +112,13 @@ fn machine_can_be_described_by_options() {
 }
 
 #[test]
-fn error_for_too_large_width_names_required_number_of_machines() {
+fn error_for_excessive_width_names_required_machine_count() {
     let small = ["--cores", "4", "--memory-gib", "8", "--network-gbit", "10"];
     let args = [&["plan", "--width", "1G", "--count", "1,2"], &small[..]].concat();
     let error = run(&args).error(1);
     assert!(error.contains("does not fit in 2"), "{error}");
     assert!(error.contains("use at least"), "{error}");
-    // If one of the counts is large enough, the table marks the other one.
+    // If only one of the machine counts suffices, the table marks the other one.
     let args = [&["plan", "--width", "1G", "--count", "1,32"], &small[..]].concat();
     let table = run(&args).silent_results();
     assert_eq!(table.matches("does not fit").count(), 1, "{table}");

@@ -4,7 +4,7 @@ use crate::support::{example, file, game, games, run, run_with_input};
 use serde_json::{Value, json};
 use std::fs::File;
 
-/// Returns the keys of a whole game in which nine pieces are dropped without other moves.
+/// Returns the keys of a complete game in which nine pieces only move down.
 fn nine_drops() -> String {
     "D".repeat(90)
 }
@@ -67,7 +67,7 @@ fn replay_is_read_from_argument_file_or_standard_input() {
 }
 
 #[test]
-fn keys_after_end_of_game_are_a_warning() {
+fn keys_after_end_of_game_cause_warning() {
     for (extra, counted) in [("L", "1 key"), ("LLLUU", "5 keys")] {
         let run = run(&["replay", "verify", &(nine_drops() + extra)]);
         assert_eq!(
@@ -166,7 +166,7 @@ fn replay_against_another_enemy_is_recognised() {
 
 #[test]
 fn error_for_wrong_enemy_names_the_right_one() {
-    // The game with score 0 is too short: Burgiel gives the same nine pieces.
+    // Skips the game with score 0, because it is too short: Burgiel gives the same nine pieces.
     for game in games().iter().filter(|game| game.score > 0) {
         for enemy in ["lovetris", "burgiel", "brzustowski"] {
             let error = run(&["replay", "verify", "--enemy", enemy, game.replay()]).error(1);
@@ -184,7 +184,7 @@ fn unexpected_score_is_an_error() {
 }
 
 #[test]
-fn invalid_text_is_an_error_with_its_position() {
+fn error_for_invalid_file_names_path_and_reason() {
     let path = file("bad_text.txt", b"DDRR\nDDLLx\n");
     let empty = file("empty.txt", b"");
     let binary = file("binary.txt", b"DD\xc3(");
@@ -294,7 +294,7 @@ fn convert_writes_film_and_picture() {
 }
 
 #[test]
-fn ambiguous_encoding_is_a_warning() {
+fn ambiguous_encoding_causes_warning() {
     let converted = run(&["replay", "convert", "--to", "hex", "URUR"]);
     assert!(
         converted.err.contains("pass --from hex when reading it"),
@@ -332,7 +332,7 @@ fn show_prints_well_with_given_number() {
     let expected =
         format!("well 2 of 10: piece S, score 0, 18 keys\n{empty}.....##...\n....##....\n");
     assert_eq!(text, expected);
-    // The last piece is above the bar.
+    // The picture of the last well includes the rows above the bar, because they contain the last piece.
     let text = run(&["replay", "show", "--well", "10", &nine_drops()]).silent_results();
     assert_eq!(text.lines().count(), 21);
 
@@ -344,7 +344,7 @@ fn show_prints_well_with_given_number() {
 }
 
 #[test]
-fn invalid_replay_is_shown_with_a_warning() {
+fn invalid_replay_is_shown_with_warning() {
     let run = run(&["replay", "show", &"D".repeat(30)]);
     assert!(
         run.err.starts_with("warning: the replay is truncated"),

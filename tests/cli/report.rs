@@ -3,7 +3,7 @@
 use crate::support::{new_path, run};
 use std::fs;
 
-/// Searches a run and returns its report.
+/// Searches with the given options and returns the report of the run.
 #[track_caller]
 fn report_of(name: &str, args: &[&str]) -> String {
     let state = new_path(&format!("report-{name}"));

@@ -30,7 +30,7 @@ fn finished_run_has_valid_replay_and_prints_same_result_again() {
     let kept = summary["replay_file"].as_str().unwrap();
     assert_eq!(fs::read_to_string(kept).unwrap().trim(), replay);
 
-    // The same command prints the same result and searches nothing.
+    // A repeated command prints the same result without searching.
     let again = state.run(&["run", "--width", "500"]);
     assert!(again.out.contains(replay) && !again.err.contains("depth"));
     let again = state.search(&["--width", "500"]);
@@ -104,7 +104,7 @@ fn game_files_have_all_formats_and_are_written_once() {
     let text = |file: &Path| fs::read_to_string(file).unwrap();
     assert!(text(&files[3]).contains(&format!(">{score} lines<")));
     assert!(text(&files[4]).contains("Distribution of scores"));
-    // The files of both games exist, once each.
+    // The folder contains the five files of each game, without duplicates.
     assert!(early.files()[0].is_file());
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 10);
 }
@@ -265,7 +265,7 @@ fn weights_from_file_equal_weights_from_options() {
 }
 
 #[test]
-fn run_starts_from_position_in_game_or_with_another_size() {
+fn run_can_start_from_replay_position_or_use_another_well_size() {
     let state = State::new("start");
     let example = example();
     let start = ["--start-replay", &example, "--from-piece", "380"];

@@ -17,7 +17,7 @@ fn keyframes_reads_games_back() {
     assert!(game["lookups"].as_u64().unwrap() < 2 * wells.len() as u64);
     let depth_20 = ["keyframes", name, "--depth", "20"];
     let keyframes = |args: &[&str]| state.run(&[&depth_20, args].concat());
-    // A game through a given well at a depth ends with that well.
+    // A game that is read back from a given well ends with that well.
     let middle = wells[20].as_str().unwrap();
     let part = keyframes(&["--well", middle, "--json"]).json();
     assert_eq!(part["wells"].as_array().unwrap()[20], middle);

@@ -41,7 +41,7 @@ impl Run {
     }
 
     /// Asserts the exit code and empty standard output, and returns the error message. The message must have one line,
-    /// except with exit code 2, with which the program also prints its usage.
+    /// unless the exit code is 2, because the program then prints its usage too.
     #[track_caller]
     pub(crate) fn error(self, code: i32) -> String {
         assert_eq!((self.code, self.out.as_str()), (code, ""), "{self:?}");
@@ -130,12 +130,12 @@ pub(crate) struct PublicGame {
     pub(crate) ends_in_game_over: bool,
     pub(crate) keys: usize,
     pub(crate) pieces: String,
-    /// Replays of the game by the name of the encoding.
+    /// Replays of the game, by encoding name.
     pub(crate) replays: BTreeMap<String, String>,
 }
 
 impl PublicGame {
-    /// Returns the enemy's name on the command line.
+    /// Returns the value of `--enemy` that selects the game's enemy.
     pub(crate) fn enemy(&self) -> &'static str {
         if self.enemy == "HATETRIS Mild" {
             "mild"
@@ -144,7 +144,7 @@ impl PublicGame {
         }
     }
 
-    /// Returns the replay in the encoding with the first name.
+    /// Returns the replay in the alphabetically first encoding.
     pub(crate) fn replay(&self) -> &str {
         self.replays.values().next().unwrap()
     }

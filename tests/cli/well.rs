@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 const EMPTY: &str = "000000000000000000000000000000000000000000000000";
 
-/// Returns the wells of an `expand_*.jsonl` file, one on each line.
+/// Returns the wells of an `expand_*.jsonl` file, one per line.
 fn wells_of(expansions: &str) -> String {
     let well = |line| {
         let line: Value = serde_json::from_str(line).unwrap();
@@ -57,13 +57,13 @@ fn text_shows_well_children_and_parents() {
 fn well_of_another_size_is_read_with_and_without_rows_above_bar() {
     let text = run(&["well", "--width", "4", "--height", "2", "07"]).silent_results();
     assert!(text.starts_with("07\n....\n###.\n"), "{text}");
-    // The text may also contain the rows above the bar if they are empty.
+    // The digits may also include the rows above the bar if these are empty.
     let whole = run(&["well", "--width", "4", "--height", "2", "000007"]).silent_results();
     assert_eq!(whole, text);
 }
 
 #[test]
-fn invalid_well_is_an_error_with_its_reason() {
+fn error_for_invalid_well_gives_reason() {
     let width_5 = ["--width", "5", "--height", "2"];
     for (options, hex, expected) in [
         (&[][..], "0000", "a 10x16 well has 48 hex digits, not 4"),

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::path::Path;
 use support::Browser;
 
-/// Width of a run that takes two workers with one thread each about half a minute.
+/// Width at which a run takes about half a minute on two workers with one thread each.
 const WIDTH: &str = "10000";
 
 fn start_worker(cluster: &mut Cluster, name: &str) {

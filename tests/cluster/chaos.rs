@@ -1,5 +1,5 @@
-//! Tests with random faults of workers, coordinators, the network and the object store, which must not change the
-//! digests.
+//! Tests that inject random faults into workers, coordinators, the network and the object store. These faults must not
+//! change the digests.
 
 use crate::faults::{FAULTS, FaultyStore};
 use crate::harness::Cluster;
@@ -33,19 +33,19 @@ enum Environment {
 /// Names of workers. In `Environment::Hosts`, each name has a host.
 const NAMES: [&str; 6] = ["w0", "w1", "w2", "w3", "w4", "w5"];
 
-/// A cluster with random faults.
+/// A cluster into which random faults are injected.
 struct Chaos {
     random: Random,
     cluster: Cluster,
-    /// The object store if it can fail, otherwise `None`.
+    /// The object store, if faults can be injected into it.
     store: Option<FaultyStore>,
 }
 
 impl Chaos {
-    /// Starts a cluster of three workers. Returns `None` if this machine does not support the environment.
+    /// Starts a cluster with three workers. Returns `None` if this machine does not support the environment.
     fn start(seed: u64, environment: Environment) -> Option<Chaos> {
         let mut cluster = Cluster::new();
-        // Shorter than most pauses of a process, so that the coordinator notices them.
+        // Shorter than the longest suspensions, so that the coordinator notices them.
         cluster.lost_after = 1.5;
         let mut store = None;
         match environment {
@@ -159,14 +159,14 @@ impl Chaos {
     }
 }
 
-/// A run with random faults.
+/// A run during which random faults are injected.
 struct Scenario<'a> {
     seed: u64,
     environment: Environment,
     width: &'a str,
     /// Maximum number of faults.
     faults: u32,
-    /// Maximum of the random time between two faults.
+    /// Upper limit of the random delay before each fault, in addition to 50 ms.
     pause_ms: u64,
 }
 

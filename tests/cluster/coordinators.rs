@@ -25,8 +25,8 @@ fn cancelled_run_resumes_with_next_coordinator() {
     cluster.watch().assert_same(&expected);
 }
 
-/// Checks that a second coordinator exits while the first one renews its lease. If the first coordinator hangs, the
-/// second one takes over, and the first one cannot commit anything when it continues.
+/// Checks that a second coordinator exits if the first one still renews its lease. If the first coordinator hangs, the
+/// second one takes over, and the first one cannot commit anything after it resumes.
 #[test]
 fn second_coordinator_takes_over_only_if_first_one_hangs() {
     let expected = one_process(&WIDTH);
@@ -72,9 +72,9 @@ fn cancellation_is_kept_when_coordinator_is_killed() {
     cluster.wait_for_depth(depth + 1);
 }
 
-/// Uses Garage, which ignores the conditions of writes.
+/// Uses Garage, which ignores the conditions of conditional writes.
 #[test]
-fn store_without_conditional_writes_needs_single_coordinator() {
+fn store_without_conditional_writes_requires_single_coordinator_flag() {
     let Some(garage) = Server::garage() else {
         return;
     };

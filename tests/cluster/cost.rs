@@ -48,7 +48,7 @@ fn worker_reads_machine_metadata_and_leaves_before_interruption() {
     assert!(of_depths > 0.0 && of_depths <= total + 1e-9, "{cost}");
     let machines = cost["machines"].as_array().unwrap();
     assert_eq!(machines.len(), 2, "{cost}");
-    // The cost of each machine is its own price, multiplied by the time during which it took part.
+    // The cost of a machine is its price, multiplied by the time during which it took part in the run.
     for machine in machines {
         let per_hour = machine["machine"]["dollars_per_hour"].as_f64().unwrap();
         let expected = per_hour / 3600.0 * machine["seconds"].as_f64().unwrap();
@@ -97,8 +97,8 @@ fn budget_stops_run_and_submission_without_budget_resumes_it() {
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("stopped by --max-cost"), "{text}");
 
-    // A submission with the same budget changes nothing. Without a budget the run resumes, and its cost so far still
-    // counts.
+    // A submission with the same budget changes nothing. A submission without a budget resumes the run, and its cost so
+    // far still counts.
     assert_eq!(cluster.submit(&budget)["state"], "finished");
     assert_eq!(cluster.submit(&WIDTH)["state"], "queued");
     let run = cluster.watch();
@@ -188,8 +188,8 @@ fn costs_continue_after_restart_of_coordinator_and_max_hours_stops_run() {
     let run = cluster.watch();
     let elapsed = begin.elapsed().as_secs_f64();
     assert_eq!(run.end["stopped_by"], "max-hours", "{}", run.end);
-    // The worker costs a dollar per second, also while there is no coordinator. Only the time between the last update
-    // and the kill is not charged.
+    // The worker costs a dollar per second, even while no coordinator runs. Only the time between the last update and
+    // the kill is not charged.
     let cost = &run.end["cost"];
     let dollars = cost["dollars"].as_f64().unwrap();
     assert!(

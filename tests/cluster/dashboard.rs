@@ -132,13 +132,13 @@ fn drain_through_api_stops_worker() {
     let workers = || api.get("/api/v1/workers")["workers"].clone();
     wait_until(
         || workers()[0]["worker"] == "w1",
-        || format!("the worker does not join: {}", cluster.logs()),
+        || format!("the worker has not joined: {}", cluster.logs()),
     );
     api.post("/api/v1/workers/w1/drain", &json!({}));
     assert_eq!(cluster.workers.get_mut("w1").unwrap().wait(), Some(0));
     wait_until(
         || workers() == json!([]),
-        || format!("the worker does not leave: {}", cluster.logs()),
+        || format!("the worker has not left: {}", cluster.logs()),
     );
 }
 
@@ -175,7 +175,7 @@ fn coordinator_refuses_invalid_dashboard_address() {
 
 #[test]
 fn coordinator_runs_without_dashboard_if_default_address_is_taken() {
-    // Ignores the error, which means that another process already listens there.
+    // Ignores the error, because then another process already listens there.
     let _taken = TcpListener::bind("127.0.0.1:7880");
     let mut cluster = Cluster::new();
     cluster.default_dashboard = true;

@@ -1,4 +1,4 @@
-//! Tests of `hatebeam demo`: its result, and that it leaves no processes or files behind, however it ends.
+//! Tests of `hatebeam demo`. They check its result, and that it leaves no processes or files behind however it ends.
 
 use crate::program::{hatebeam, signal, wait_until};
 use std::fs;
@@ -13,8 +13,8 @@ fn demo(dir: &TempDir, args: &[&str]) -> Command {
     command
 }
 
-/// Returns the number of processes whose command line contains a folder's path. The command line of the demo itself
-/// does not.
+/// Returns the number of server processes of the demo: processes whose command lines contain the path of its folder.
+/// The command line of the demo itself does not contain it.
 fn servers_in(dir: &Path) -> usize {
     let name = dir.to_str().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -92,6 +92,6 @@ fn servers_exit_when_demo_is_killed() {
     child.wait().unwrap();
     wait_until(
         || servers_in(dir.path()) == 0,
-        || "the servers do not exit".to_owned(),
+        || "the servers have not exited".to_owned(),
     );
 }

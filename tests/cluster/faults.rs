@@ -1,4 +1,4 @@
-//! Tests with an object store that fails for a while, during which the run must wait and then continue.
+//! Tests with an object store that fails for a while. The run must wait until the store works again, and then continue.
 
 use crate::harness::{Cluster, Store};
 use crate::proxy::{Fault, Proxy};
@@ -79,7 +79,7 @@ fn transient_faults_of_store_only_delay_run() {
     cluster.watch().assert_same(&one_process(&args));
 }
 
-/// Makes the store unavailable for longer than the retries of any request.
+/// Makes the store unavailable for longer than any request is retried.
 #[test]
 fn long_outage_of_store_only_delays_run() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();

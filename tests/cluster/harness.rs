@@ -1,4 +1,4 @@
-//! A cluster of real processes, either on the loopback interface or each on a separate host.
+//! A cluster of real processes, either all on the loopback interface or each on a separate host.
 
 use crate::hosts::{COORDINATOR, Hosts};
 use crate::program::{self, hatebeam, wait_until};
@@ -38,7 +38,7 @@ impl Process {
                 status = self.child.try_wait().unwrap();
                 status.is_some()
             },
-            || format!("the process does not exit: {}", read(&log)),
+            || format!("the process has not exited: {}", read(&log)),
         );
         status.and_then(|status| status.code())
     }
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// Returns a store with a prefix in the server's bucket. Requests go to `endpoint`, which is the server or a proxy.
+    /// Returns a store under a prefix of the server's bucket. Requests go to `endpoint`, which is the server or a proxy.
     pub(crate) fn s3(server: &Server, endpoint: &str) -> Store {
         let region = server.options().region.unwrap();
         let flags = [
@@ -425,7 +425,8 @@ impl RunOutput {
     }
 }
 
-/// Returns the objects with tables in a run's folder. Ignores folders that are deleted meanwhile.
+/// Returns the paths of the objects that contain tables in a run's folder. Ignores folders that are deleted during the
+/// call.
 fn tables_in(folder: &Path) -> BTreeSet<PathBuf> {
     let entries = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

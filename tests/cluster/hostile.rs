@@ -28,13 +28,13 @@ async fn send(uri: &str, messages: Vec<v1::SendRequest>) -> Status {
     loop {
         match answers.message().await {
             Ok(Some(_)) => {}
-            Ok(None) => panic!("the worker accepts the messages"),
+            Ok(None) => panic!("the worker accepted the messages"),
             Err(status) => return status,
         }
     }
 }
 
-/// A cluster of two workers, w0 and w1, that receives the messages, and its run.
+/// The cluster that receives the messages, with the workers w0 and w1, and its run.
 struct Target {
     /// Address of w0.
     worker: String,
@@ -222,7 +222,7 @@ fn invalid_streams() -> [InvalidStream; 5] {
         lines: 0,
         hint: 0,
     };
-    // There are enough wells that at least one belongs to a shard of the other worker.
+    // With this many wells, at least one belongs to a shard of the other worker.
     let many: Vec<Node> = (1..64u16)
         .map(|row| {
             let mut rows = [0; 16];

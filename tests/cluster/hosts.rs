@@ -1,4 +1,4 @@
-//! Several hosts on one machine. Each host is a network namespace that is connected to a bridge.
+//! Simulated hosts on one machine. Each host is a network namespace that is connected to a bridge.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -108,18 +108,19 @@ impl Hosts {
         ip(&["-n", &self.namespace(name), "link", "set", "net", state]).unwrap();
     }
 
-    /// Limits the rate at which a host sends, with a queue of at most `latency`. Returns whether this machine supports
-    /// the limit.
+    /// Limits the rate at which a host sends. A packet waits in its queue for at most `latency`. Returns whether this
+    /// machine supports the limit.
     pub(crate) fn slow(&self, name: &str, rate: &str, latency: &str) -> bool {
         let mut command = self.command(name);
         command.args(["tc", "qdisc", "replace", "dev", "net", "root", "tbf"]);
         command.args(["rate", rate, "burst", "32kbit", "latency", latency]);
         run(command)
-            .inspect_err(|reason| println!("skipped: a slow network: {reason}"))
+            .inspect_err(|reason| println!("skipped: cannot slow down the network: {reason}"))
             .is_ok()
     }
 
-    /// Drops `per_thousand` of every thousand packets that a host sends. Returns whether this machine supports this.
+    /// Drops a random `per_thousand` of every thousand packets that a host sends. Returns whether this machine supports
+    /// packet loss.
     pub(crate) fn lose(&self, name: &str, per_thousand: u32) -> bool {
         let chain = "type filter hook output priority 0;";
         let rule = format!("numgen random mod 1000 < {per_thousand} drop;");
@@ -127,7 +128,7 @@ impl Hosts {
         let mut command = self.command(name);
         command.args(["nft", &rules]);
         run(command)
-            .inspect_err(|reason| println!("skipped: a lossy network: {reason}"))
+            .inspect_err(|reason| println!("skipped: cannot drop packets: {reason}"))
             .is_ok()
     }
 }

@@ -1,5 +1,5 @@
-//! Tests of clusters of real processes and sockets. Whatever faults a cluster has, its result must equal the result of
-//! a single process, bit for bit.
+//! Tests of clusters of real processes and sockets. Whatever faults occur, a cluster's result must equal the result of a
+//! single process, bit for bit.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
@@ -33,7 +33,7 @@ use program::hatebeam;
 use std::fs;
 use support::{proxy, servers};
 
-/// Width of a run that takes a few seconds.
+/// Options of a run that takes a few seconds.
 const WIDTH: [&str; 2] = ["--width", "2000"];
 
 /// Runs the search in one process.
@@ -81,7 +81,7 @@ fn any_number_of_workers_threads_and_shards_gives_same_digests() {
 }
 
 #[test]
-fn keep_3_leaves_tables_of_every_third_depth_and_same_digests() {
+fn keep_3_keeps_tables_of_every_third_depth_and_gives_same_digests() {
     let args = [&WIDTH[..], &["--max-depth", "30"]].concat();
     let keep_third = [&args[..], &["--keep", "3"]].concat();
     let expected = one_process(&keep_third);

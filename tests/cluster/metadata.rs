@@ -1,4 +1,4 @@
-//! A fake of AWS's instance metadata service, version 2. It refuses requests without a session token.
+//! A fake of AWS's instance metadata service, version 2, which refuses requests without a session token.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const SESSION: &str = "a-session";
 
-/// Metadata service of a spot machine.
+/// The metadata service of a spot instance.
 pub(crate) struct MetadataService {
     pub(crate) endpoint: String,
     state: Arc<State>,
@@ -17,7 +17,7 @@ pub(crate) struct MetadataService {
 struct State {
     /// Whether the service announces that AWS will reclaim the machine.
     is_interrupted: AtomicBool,
-    /// Number of requests without a session token.
+    /// Number of requests refused because they lack the session token.
     refused: AtomicUsize,
 }
 
@@ -41,7 +41,7 @@ impl MetadataService {
         self.state.is_interrupted.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the number of requests without a session token.
+    /// Returns the number of requests refused because they lacked the session token.
     pub(crate) fn refused(&self) -> usize {
         self.state.refused.load(Ordering::Relaxed)
     }
@@ -118,7 +118,7 @@ impl Request {
         })
     }
 
-    /// Returns the value of a header. `name` is in lower case.
+    /// Returns the value of a header. `name` must be lower case.
     fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(known, _)| known == name);

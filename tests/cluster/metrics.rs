@@ -29,7 +29,7 @@ fn url_of(process: &Process) -> String {
     process.wait_for_log("metrics at http://");
     let log = process.log();
     let (_, url) = log.split_once("metrics at ").unwrap();
-    // In a JSON log, the message ends after the URL.
+    // In a JSON log, a quotation mark follows the URL.
     let end = url.find(|end: char| end.is_whitespace() || end == '"');
     url[..end.unwrap_or(url.len())].to_owned()
 }
@@ -37,9 +37,9 @@ fn url_of(process: &Process) -> String {
 /// Metrics of a process at one time.
 #[derive(Default)]
 struct Scrape {
-    /// Kind of each family by the family's name.
+    /// Kind of each metric family, by name.
     kinds: BTreeMap<String, String>,
-    /// Value of each series by the series' name and labels.
+    /// Value of each series, by name and labels.
     values: BTreeMap<String, f64>,
 }
 
@@ -80,7 +80,7 @@ impl Scrape {
         scrape
     }
 
-    /// Parses a line with the value of a series of the given family.
+    /// Parses a line that contains a series of the given family and its value.
     #[track_caller]
     fn parse_sample(&mut self, family: &str, line: &str) {
         let (series, value) = line.rsplit_once(' ').unwrap();
@@ -101,7 +101,7 @@ impl Scrape {
         assert_eq!(before, None, "{line} occurs twice");
     }
 
-    /// Returns the value of a series. `series` lacks the prefix `hatebeam_`.
+    /// Returns the value of a series, which is named without the prefix `hatebeam_`.
     #[track_caller]
     fn value(&self, series: &str) -> f64 {
         let value = self.values.get(&format!("hatebeam_{series}"));
@@ -196,7 +196,7 @@ fn metrics_of_cluster_are_documented_and_agree_with_run() {
     assert_workers(&workers, &run);
 }
 
-/// Asserts the values of the coordinator's metrics for the run.
+/// Asserts the values of the metrics that describe the run.
 #[track_caller]
 fn assert_run(coordinator: &Scrape, run: &RunOutput) {
     let name = run.end["run"].as_str().unwrap();
@@ -221,10 +221,10 @@ fn assert_run(coordinator: &Scrape, run: &RunOutput) {
     coordinator.assert_positive(["run_stored_bytes", "run_searched_seconds"]);
 }
 
-/// Asserts the values of the coordinator's other metrics.
+/// Asserts the values of the metrics that describe the coordinator.
 #[track_caller]
 fn assert_coordinator(coordinator: &Scrape, run: &RunOutput) {
-    // The wells of the last depth are also expanded, but all of their children are game over.
+    // The wells of the last depth are also expanded, but the game ends with every move from them.
     let expanded = last_depth(run) + 1.0;
     coordinator.assert_values([
         ("coordinator_runs{state=\"finished\"}", 1.0),

@@ -24,9 +24,9 @@ fn stderr(output: &Output) -> String {
 /// Result files of a game.
 #[derive(Debug, PartialEq)]
 struct GameFiles {
-    /// Common name of the files without their extensions.
+    /// Name of the files without the extension, which is the same for all.
     stem: String,
-    /// Contents of each file by extension.
+    /// Contents of each file, by extension.
     contents: BTreeMap<String, Vec<u8>>,
 }
 
@@ -172,7 +172,7 @@ fn pull_verifies_score_and_works_if_manifest_names_no_files() {
     assert_eq!(run.pull(&["--best"]).stdout, stored.contents["txt"]);
     let film = run.pull(&["--best", "--format", "json"]);
     assert_eq!(film.stdout, stored.contents["json"]);
-    // The manifest's score differs from the score of its replay.
+    // Now the manifest's score differs from the score of its replay.
     manifest["result"]["lines"] = 999.into();
     run.write_manifest(&manifest);
     let refused = run.pull(&["--best"]);
@@ -187,7 +187,7 @@ fn so_far(cluster: &Cluster, args: &[&str]) -> Output {
 }
 
 #[test]
-fn best_game_and_game_through_depth_are_available_while_run_is_in_progress() {
+fn so_far_prints_best_game_or_game_through_depth_of_run_in_progress() {
     let cluster = Cluster::start(&["w0"]);
     let run = cluster.submit_name(&["--width", "20k"]);
     cluster.wait_for_depth(12);
@@ -202,7 +202,7 @@ fn best_game_and_game_through_depth_are_available_while_run_is_in_progress() {
     let film = so_far(&cluster, &["--depth", "10", "--format", "json"]);
     let film: Value = serde_json::from_slice(&film.stdout).unwrap();
     assert!(film["turns"].as_array().unwrap().len() > 10);
-    // The game leads through the best well of that depth.
+    // The game leads through the best well at depth 10.
     let manifest = cluster.manifest(&run);
     let best_well = &manifest["depths"][10]["record"]["best_well"];
     assert_eq!(&film["turns"][10]["well"], best_well);

@@ -1,4 +1,4 @@
-//! Tests of the coordinator's gRPC services for other tools: health and reflection.
+//! Tests of the coordinator's gRPC services for health checks and reflection, which other tools use.
 
 use crate::harness::Cluster;
 use hatebeam_net::{self as net, Limits};

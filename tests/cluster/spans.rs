@@ -1,5 +1,5 @@
-//! Tests of the spans of log lines: run, epoch, depth and table. The feature `otlp` adds tests in which a collector
-//! receives the spans.
+//! Tests of the tracing spans around log lines: run, epoch, depth and table. The feature `otlp` adds tests in which a
+//! collector receives the spans.
 
 use crate::harness::{Cluster, Process};
 use crate::program::hatebeam;
@@ -15,8 +15,8 @@ fn lines(log: &str, message: &str) -> Vec<Value> {
     lines.filter(|line| line["message"] == message).collect()
 }
 
-/// Returns the spans around a log line, the outermost first. Each consists of the span's name and the value of the
-/// field with the same name, or of the field `shard` for a table.
+/// Returns the name and the value of each span around a log line, outermost first. The value of the span `table` is its
+/// field `shard`; the value of any other span is the field with the span's name.
 fn spans(line: &Value) -> Vec<(String, Value)> {
     let spans = line["spans"].as_array().unwrap_or_else(|| panic!("{line}"));
     let pair = |span: &Value| {
@@ -222,7 +222,7 @@ mod otlp {
         let output = run(&collector.url);
         assert!(output.status.success(), "{output:?}");
         let [run] = &collector.spans("hatebeam-run", "run")[..] else {
-            panic!("there is not exactly one span of a run");
+            panic!("the collector did not receive exactly one `run` span");
         };
         assert!(attribute(&run.attributes, "run").starts_with("patterns-500-"));
         let depths = collector.spans("hatebeam-run", "depth");

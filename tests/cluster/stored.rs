@@ -45,7 +45,7 @@ fn run_in_store_is_read_back_like_local_run() {
     let text = run(&["runs", "show", &name, "--store", &store]);
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("state     finished"), "{text}");
-    // The object store and the local run yield the same game, read back from the last depth and from the middle.
+    // From the last depth and from depth 25, the stored run and the local run are read back as the same game.
     for depth in [&[][..], &["--depth", "25"]] {
         let stored = json(&[&["keyframes", &name, "--store", &store][..], depth].concat());
         let expected = json(&[&["keyframes", &name, "--state", &state][..], depth].concat());

@@ -45,7 +45,7 @@ impl Server {
     }
 }
 
-/// Reads a request and returns its body.
+/// Reads a request and returns its JSON body.
 fn read_body(stream: &TcpStream) -> Value {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
@@ -152,7 +152,7 @@ fn webhook_and_command_receive_all_events_of_run() {
     assert_eq!(lines, events);
 }
 
-/// Kills the coordinator after a run has ended while the webhook was unreachable.
+/// Lets a run end while the webhook is unreachable, and then kills the coordinator.
 #[test]
 fn next_coordinator_delivers_run_end_event_once() {
     let mut cluster = Cluster::new();

@@ -1,4 +1,4 @@
-//! Tests of the cluster on one machine in deploy/compose.
+//! Tests of deploy/compose, which runs a cluster on one machine.
 
 use crate::support::{Start, Uri, list, path, read, succeeds, table, text, tool, uri, yaml};
 use serde_json::Value;
@@ -9,11 +9,11 @@ use std::path::Path;
 use std::process::Command;
 
 const IMAGE: &str = "hatebeam:local";
-/// Third-party images with published ports, and their ports.
+/// Name prefixes of third-party images, and the ports on which these images listen.
 const OTHERS: [(&str, u16); 2] = [("prom/prometheus", 9090), ("grafana/grafana", 3000)];
 
-/// Replaces `${NAME:-default}` with the default, and the required `${NAME:?message}` with a value that `./prepare` may
-/// write to `.env`.
+/// Replaces `${NAME:-default}` with the default, and the required `${NAME:?message}` with 1000, a value that `./prepare`
+/// may write to `.env`.
 fn interpolated(text: &str) -> String {
     let mut parts = text.split("${");
     let mut whole = parts.next().unwrap().to_owned();
@@ -142,7 +142,7 @@ fn program_accepts_options_and_variables_of_every_service() {
 }
 
 #[test]
-fn a_service_listens_at_every_address() {
+fn every_configured_address_has_a_listening_service() {
     let file = compose();
     let (services, starts) = (services(&file), starts(&file));
     let networks = |name: &str| -> BTreeSet<String> {
@@ -243,7 +243,7 @@ fn health_checks_use_metrics_port() {
         let service = services[name.as_str()];
         let is_disabled = service.pointer("/healthcheck/disable") == Some(&Value::Bool(true));
         let has_metrics = start.option("--metrics").is_some();
-        // Without metrics the image's own health check would always fail.
+        // A service without metrics must disable the image's health check, which would always fail.
         assert_ne!(is_disabled, has_metrics, "{name}");
         if has_metrics {
             let port = start.port("--metrics").to_string();
@@ -292,7 +292,8 @@ fn prepare_creates_secrets_and_keeps_existing_ones() {
     let mut made = BTreeMap::new();
     for (name, secret) in table(&file, "/secrets") {
         let secret = dir.path().join(text(secret, "/file"));
-        // The file in /run/secrets has the secret's name, which must be the name of the file that the program reads.
+        // A container finds the secret in /run/secrets under the secret's name, which must be the file name that the
+        // program reads.
         assert_eq!(secret.file_name().unwrap().to_str(), Some(name));
         made.insert(secret.clone(), fs::read(&secret).unwrap());
         let mode = secret.metadata().unwrap().permissions().mode() & 0o777;
@@ -333,12 +334,12 @@ fn prepare_completes_interrupted_setup() {
 }
 
 #[test]
-fn compose_file_matches_the_schema() {
+fn compose_file_matches_schema() {
     let Some(mut python) = tool("HATEBEAM_SCHEMAS", "python-with-schemas") else {
         return;
     };
     let mut file = compose();
-    // The parser has already merged these fragments into the services.
+    // Removes the fragments, which the parser has already merged into the services.
     let top = file.as_object_mut().unwrap();
     top.retain(|key, _| !key.starts_with("x-"));
     let check = "import sys; from compose_spec import PyCompose; PyCompose.from_yaml(sys.argv[1])";
@@ -351,7 +352,7 @@ fn compose_file_matches_the_schema() {
         .unwrap();
     assert!(
         !refused.status.success(),
-        "the schema check accepts an invalid file"
+        "the schema check accepted an invalid file"
     );
     succeeds(python.args(check_of(&file)));
 }

@@ -65,7 +65,7 @@ fn dockerfiles_pass_hadolint() {
         return;
     };
     // DL3008: Debian's packages are not pinned, so that each build gets the release's security fixes.
-    // DL3022: hadolint does not know named build contexts.
+    // DL3022: hadolint does not support named build contexts.
     hadolint.args(["--ignore", "DL3008", "--ignore", "DL3022"]);
     for file in ["deploy/docker/Dockerfile", "deploy/compose/s3/Dockerfile"] {
         hadolint.arg(path(file));
@@ -74,7 +74,7 @@ fn dockerfiles_pass_hadolint() {
 }
 
 /// Returns whether a .dockerignore pattern matches a file or one of its parent folders. Supports only the kinds of
-/// pattern that the file uses.
+/// pattern that Dockerfile.dockerignore contains.
 fn matches(pattern: &str, file: &str) -> bool {
     let below = |folder: &str| file == folder || file.starts_with(&format!("{folder}/"));
     if let Some(folder) = pattern.strip_prefix("**/") {
@@ -243,7 +243,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Checks both signals, because containers are stopped with SIGINT or SIGTERM, and systemd's services with SIGINT.
+/// Checks both signals, because containers are stopped with SIGINT or SIGTERM, and systemd units with SIGINT.
 #[test]
 fn worker_is_healthy_until_a_signal_stops_it() {
     for signal in ["-INT", "-TERM"] {

@@ -1,4 +1,4 @@
-//! Tests of the cluster on Kubernetes in deploy/kubernetes.
+//! Tests of the Kubernetes manifests in deploy/kubernetes.
 
 use crate::support::{
     Start, Uri, checkov, hatebeam, list, parse_yaml, path, succeeds, table, text, tool, uri, yaml,
@@ -202,7 +202,7 @@ fn program_accepts_options_and_variables_of_every_pod() {
 }
 
 #[test]
-fn ports_and_probes_match_the_program() {
+fn ports_and_probes_match_program() {
     for cluster in Cluster::all() {
         for pod in cluster.pods() {
             let ports = pod.ports();
@@ -288,7 +288,7 @@ fn pods_pass_checkov() {
 }
 
 #[test]
-fn selectors_match_the_pods() {
+fn selectors_match_pods() {
     for cluster in Cluster::all() {
         let set = cluster.named("StatefulSet", "hatebeam-worker");
         let worker = &set["spec"]["template"];
@@ -315,7 +315,7 @@ fn selectors_match_the_pods() {
 }
 
 #[test]
-fn pods_mount_the_secrets_that_certs_creates() {
+fn pods_mount_secrets_that_make_secrets_creates() {
     let dir = tempfile::tempdir().unwrap();
     let mut certs = hatebeam();
     succeeds(certs.args(["certs", "--out"]).arg(dir.path().join("tls")));
@@ -352,7 +352,7 @@ fn pods_mount_the_secrets_that_certs_creates() {
 }
 
 #[test]
-fn program_finds_its_files_in_the_mounted_volumes() {
+fn program_finds_its_files_in_mounted_volumes() {
     for cluster in Cluster::all() {
         for pod in cluster.pods().into_iter().filter(Pod::is_ours) {
             let mounts: BTreeMap<&str, &str> = list(pod.container(), "/volumeMounts")
@@ -401,7 +401,7 @@ fn make_secrets_without_certificates_prints_usage() {
 /// A kind of connection that the network policies allow.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Flow {
-    /// Component of the pods, name of a namespace, or `internet`.
+    /// Component label of the pods, name of a namespace, or `internet`.
     from: String,
     to: String,
     port: String,
@@ -499,7 +499,7 @@ fn network_policies_allow_only_required_connections() {
 }
 
 #[test]
-fn garage_has_a_single_coordinator() {
+fn coordinator_has_single_coordinator_flag_exactly_if_store_is_garage() {
     for cluster in Cluster::all() {
         let start = &cluster.starts()["hatebeam-coordinator"];
         let is_garage = start.variable("HATEBEAM_S3_ENDPOINT").is_some();
@@ -561,7 +561,7 @@ fn manifests_match_kubernetes_schemas() {
             .output();
         assert!(
             !refused.unwrap().status.success(),
-            "the schema check accepts an invalid manifest"
+            "the schema check accepted an invalid manifest"
         );
     }
 }

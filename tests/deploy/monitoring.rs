@@ -7,7 +7,7 @@ use hatebeam_metrics::list::of_process;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the definitions of all exported series by series name.
+/// Returns the definitions of all exported series, by series name.
 fn series() -> BTreeMap<String, &'static Definition> {
     let mut found = BTreeMap::new();
     for process in ["coordinator", "worker"] {
@@ -48,7 +48,7 @@ fn selected(query: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// Returns the labels in matchers such as `{a="b",c=~"d|e"}`, each with its values.
+/// Returns the labels in matchers such as `a="b",c=~"d|e"`, each with its values.
 fn matchers(text: &str) -> Vec<(String, Vec<String>)> {
     let parts = text.split(',').filter(|part| !part.trim().is_empty());
     parts
@@ -193,7 +193,7 @@ fn every_alert_has_a_test_in_which_it_fires_and_one_in_which_it_does_not() {
 }
 
 #[test]
-fn promtool_accepts_config_and_rules_and_runs_their_tests() {
+fn promtool_accepts_config_and_rules_and_rule_tests_pass() {
     for args in [
         ["check", "config", "prometheus.yml"],
         ["check", "rules", "alerts.yaml"],

@@ -1,4 +1,4 @@
-//! Helpers for access to the files of the repository, to the program, and to checkers.
+//! Helpers that read the repository's files, and run the program and checkers.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 /// Environment variables of AWS's tools that the program reads.
 const AWS: [&str; 2] = ["AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED"];
-/// Environment variables that only the images and manifests use.
+/// Environment variables of the images and manifests that are not settings of the program.
 const OWN: [&str; 3] = ["TMPDIR", "POD_NAME", "POD_IP"];
 
 /// Returns the path of a file or folder of the repository.
@@ -34,7 +34,7 @@ pub(crate) fn yaml(name: &str) -> Vec<Value> {
     parse_yaml(name, &read(name))
 }
 
-/// Returns the names of all files below a folder of the repository that end in `ending`.
+/// Returns the files below a folder of the repository whose names end in `ending`, as paths relative to the repository.
 pub(crate) fn files_below(folder: &str, ending: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(path(folder)).unwrap() {
@@ -58,13 +58,13 @@ pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no string at {pointer} in {value}"))
 }
 
-/// Returns the elements of the list at a JSON pointer, or nothing if there is no list.
+/// Returns the elements of the list at a JSON pointer. Returns no elements if there is no list.
 pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
     let list = value.pointer(pointer).and_then(Value::as_array);
     list.into_iter().flatten()
 }
 
-/// Returns the entries of the object at a JSON pointer, or nothing if there is no object.
+/// Returns the entries of the object at a JSON pointer. Returns no entries if there is no object.
 pub(crate) fn table<'a>(
     value: &'a Value,
     pointer: &str,
@@ -76,8 +76,8 @@ pub(crate) fn table<'a>(
         .map(|(key, value)| (key.as_str(), value))
 }
 
-/// Returns a command for the program at the path in an environment variable, or for the program in `PATH`. If neither
-/// exists, prints a message and returns `None`.
+/// Returns a command that runs a tool: the program that the environment variable names, or else the program `name` in
+/// `PATH`. If there is neither, prints that the test is skipped and returns `None`.
 pub(crate) fn tool(variable: &str, name: &str) -> Option<Command> {
     let named = std::env::var_os(variable).filter(|path| !path.is_empty());
     let found = named.map(PathBuf::from).or_else(|| {

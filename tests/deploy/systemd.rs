@@ -110,7 +110,7 @@ fn units_match_exit_codes_and_folders_of_program() {
     assert!(sysusers.lines().any(|line| line.starts_with("u hatebeam ")));
     for unit in Unit::all() {
         assert_eq!(unit.value("User"), "hatebeam");
-        // SIGINT and SIGTERM stop the program gracefully. The documentation names SIGINT.
+        // SIGINT and SIGTERM both stop the program gracefully. The documentation names SIGINT.
         assert_eq!(unit.value("KillSignal"), "SIGINT");
         // 2 is the exit code for a wrong command line.
         assert_eq!(unit.value("RestartPreventExitStatus"), "2");

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 const MODULES: [&str; 2] = ["bucket", "cluster"];
 
-/// An initialized copy of the modules, in which Terraform writes its files instead of in the checkout.
+/// An initialized copy of the modules. Terraform writes its files to the copy and not to the checkout.
 struct Workshop {
     dir: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Returns whether Terraform has a configuration file, which may name a mirror of providers.
+/// Returns whether Terraform has a configuration file, which may name a provider mirror.
 fn is_configured() -> bool {
     let named = std::env::var_os("TF_CLI_CONFIG_FILE").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".terraformrc"));
@@ -151,11 +151,12 @@ fn exceptions() -> BTreeSet<String> {
     ids
 }
 
-/// Results of the run `user_data` in the cluster's tests.
+/// Results of the run `user_data` in the Terraform tests of the module `cluster`.
 struct Rendered {
-    /// Files of each machine, by the address of its Terraform resource and by path.
+    /// Contents of each machine's files. The outer keys are the addresses of the machines' Terraform resources, and the
+    /// inner keys are the paths of the files.
     machines: BTreeMap<String, BTreeMap<String, String>>,
-    /// Text of the output `next`.
+    /// Text of the module's output `next`.
     next: String,
 }
 
@@ -172,7 +173,7 @@ fn unpacked(base64: &str) -> String {
     String::from_utf8(unpack.wait_with_output().unwrap().stdout).unwrap()
 }
 
-/// Returns the files in a cloud-config by path. The cloud-config's YAML is also valid JSON.
+/// Returns the contents of the files in a cloud-config, by path. The cloud-config's YAML is also valid JSON.
 fn files_of(user_data: &str) -> BTreeMap<String, String> {
     assert!(user_data.starts_with("#cloud-config\n"), "{user_data}");
     let lines = user_data.lines().filter(|line| !line.starts_with('#'));

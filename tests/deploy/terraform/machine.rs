@@ -284,7 +284,7 @@ fn workers_start_with_a_run_and_stop_after_it() {
     assert_eq!(watchdog.with(0, &[]), Effects::success(Some("0")));
 }
 
-/// Returns a watchdog that runs every five minutes instead of every minute. Its tests need fewer runs, which are slow.
+/// Returns a watchdog that runs every five minutes instead of every minute, so that tests need fewer of its slow runs.
 fn slow_watchdog() -> Option<Watchdog> {
     let mut watchdog = Watchdog::new()?;
     watchdog.seconds = 300;
@@ -317,7 +317,7 @@ fn workers_and_machine_stop_if_coordinator_does_not_answer() {
 }
 
 #[test]
-fn answer_restarts_blind_time() {
+fn answer_restarts_time_limit_for_missing_answers() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
@@ -353,19 +353,19 @@ fn workers_stop_for_an_hour_if_none_connects() {
     assert_eq!(capacities(12, 0), ["0"]);
     assert_eq!(capacities(4, 0), ["3"]);
     assert_eq!(capacities(2, 0), ["0"]);
-    // A worker connects late.
+    // The capacity stays once a late worker has connected.
     assert_eq!(capacities(6, 1), ["3"]);
 }
 
 #[test]
-fn failed_run_sends_no_heartbeat() {
+fn failed_watchdog_run_sends_no_heartbeat() {
     let Some(mut watchdog) = Watchdog::new() else {
         return;
     };
     for _ in 0..6 {
         watchdog.with(3, &["running"]);
     }
-    // If the tag is missing, the number of workers is unknown.
+    // If the tag is missing, the required number of workers is unknown.
     std::fs::remove_file(watchdog.machine.path("tag")).unwrap();
     assert_eq!(watchdog.with(3, &["running"]), Effects::failure());
     watchdog.machine.write("tag", "3");
@@ -458,7 +458,7 @@ fn fetched_secrets_are_private_and_never_partially_replaced() {
         for name in names {
             std::fs::write(tls.join(name), format!("{name} {salt}")).unwrap();
         }
-        // The same command as in the output `next`.
+        // This is the same command as in the module's output `next`.
         let mut tar = Command::new("tar");
         tar.arg("-C")
             .arg(tls)
@@ -536,7 +536,7 @@ fn machine_powers_off_after_worker_stops() {
 }
 
 #[test]
-fn all_disks_of_the_instance_store_are_used() {
+fn all_instance_store_disks_are_used() {
     let line = |name: &str| format!("{name} Amazon EC2 NVMe Instance Storage\n");
     let system = "/dev/nvme0n1 Amazon Elastic Block Store\n";
     for (disks, device) in [
