@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// Returns a store under a prefix of the server's bucket. Requests go to `endpoint`, which is the server or a proxy.
+    /// Returns a store under a prefix of the server's bucket. Requests go to `endpoint`: the server or a proxy.
     pub(crate) fn s3(server: &Server, endpoint: &str) -> Store {
         let region = server.options().region.unwrap();
         let flags = [

@@ -1,5 +1,5 @@
-//! Tests of clusters of real processes and sockets. Whatever faults occur, a cluster's result must equal the result of a
-//! single process, bit for bit.
+//! Tests of clusters of real processes and sockets. Whatever faults occur, a cluster's result must equal the result of
+//! a single process, bit for bit.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests

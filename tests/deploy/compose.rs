@@ -12,8 +12,8 @@ const IMAGE: &str = "hatebeam:local";
 /// Name prefixes of third-party images, and the ports on which these images listen.
 const OTHERS: [(&str, u16); 2] = [("prom/prometheus", 9090), ("grafana/grafana", 3000)];
 
-/// Replaces `${NAME:-default}` with the default, and the required `${NAME:?message}` with 1000, a value that `./prepare`
-/// may write to `.env`.
+/// Replaces `${NAME:-default}` with the default, and the required `${NAME:?message}` with 1000, a value that
+/// `./prepare` may write to `.env`.
 fn interpolated(text: &str) -> String {
     let mut parts = text.split("${");
     let mut whole = parts.next().unwrap().to_owned();
