@@ -30,7 +30,7 @@ const MAX_EPOCHS: usize = 300;
 #[derive(Clone)]
 struct Known {
     manifest: Manifest,
-    /// Names of the processes that may have begun each epoch. Several are possible if the manifest was written late.
+    /// Names of the processes that may have begun each epoch. If the manifest was written late, there may be several.
     begun: BTreeMap<u64, Vec<String>>,
     /// Keys of the objects that the manifest references, by depth.
     referenced: BTreeMap<u32, BTreeSet<String>>,
@@ -191,7 +191,7 @@ impl Checker {
         }
     }
 
-    /// Checks the objects that late writes may have changed, except the one at the key `written`.
+    /// Checks the objects that late writes may have changed. Skips the key `written`, which the caller checks.
     async fn see_late(&self, written: Option<&str>) {
         let late = self.seen().late.clone();
         let keys: BTreeSet<&String> = late.iter().map(|(key, _)| key).collect();
@@ -208,8 +208,8 @@ impl Checker {
         }
     }
 
-    /// Checks whether one of these processes has written the lease late. The writer is found by the machine's name in
-    /// the lease.
+    /// Checks whether one of these processes has written the lease late. The writer is identified by the machine's
+    /// name in the lease.
     async fn see_late_lease(&self, writers: &[String]) {
         let Ok((bytes, _)) = self.direct.get(LEASE).await else {
             return;

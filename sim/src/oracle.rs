@@ -27,7 +27,7 @@ pub(crate) struct Oracle {
 static SEARCHED: LazyLock<Mutex<BTreeMap<String, Arc<Oracle>>>> = LazyLock::new(Mutex::default);
 
 impl Oracle {
-    /// Returns the search of a specification. The result is cached.
+    /// Returns the completed search for a specification. The result is cached.
     ///
     /// # Errors
     /// Returns a [`SpecError`] if the specification is invalid.

@@ -23,18 +23,18 @@ pub(super) struct WorkerCapacity {
 /// `before` contains the name of each shard's previous owner. A shard stays with that owner if the owner is in
 /// `workers` and its share is not used up, so few shards move when a worker joins or leaves.
 pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity]) -> Vec<u32> {
-    let places = workers.iter().enumerate();
-    let places: BTreeMap<&str, usize> = places
-        .map(|(place, worker)| (worker.name.as_str(), place))
+    let indices = workers.iter().enumerate();
+    let indices: BTreeMap<&str, usize> = indices
+        .map(|(index, worker)| (worker.name.as_str(), index))
         .collect();
     let mut free = quotas(shards, workers);
     let mut owners: Vec<Option<usize>> = vec![None; shards];
     for (owner, name) in owners.iter_mut().zip(before) {
-        if let Some(&place) = places.get(name.as_str())
-            && free[place] > 0
+        if let Some(&index) = indices.get(name.as_str())
+            && free[index] > 0
         {
-            free[place] -= 1;
-            *owner = Some(place);
+            free[index] -= 1;
+            *owner = Some(index);
         }
     }
     for (shard, owner) in owners.iter_mut().enumerate() {
@@ -42,11 +42,11 @@ pub(super) fn assign(before: &[String], shards: usize, workers: &[WorkerCapacity
             continue;
         }
         // Rendezvous hashing: the same shard and the same candidates always give the same owner.
-        let candidates = (0..workers.len()).filter(|&place| free[place] > 0);
-        let weight = |&place: &usize| (rendezvous_weight(&workers[place].name, shard), place);
-        if let Some(place) = candidates.max_by_key(weight) {
-            free[place] -= 1;
-            *owner = Some(place);
+        let candidates = (0..workers.len()).filter(|&index| free[index] > 0);
+        let weight = |&index: &usize| (rendezvous_weight(&workers[index].name, shard), index);
+        if let Some(index) = candidates.max_by_key(weight) {
+            free[index] -= 1;
+            *owner = Some(index);
         }
     }
     let owners = owners.into_iter();
@@ -62,40 +62,40 @@ fn quotas(shards: usize, workers: &[WorkerCapacity]) -> Vec<usize> {
     // Workers whose share exceeds their memory. They get as many shards as fit, and the others share the rest.
     let mut full: Vec<bool> = vec![false; workers.len()];
     loop {
-        let open: Vec<usize> = (0..workers.len()).filter(|&place| !full[place]).collect();
+        let open: Vec<usize> = (0..workers.len()).filter(|&index| !full[index]).collect();
         let taken = quotas.iter().zip(&full).filter(|(_, full)| **full);
         let taken: usize = taken.map(|(quota, _)| *quota).sum();
         share(shards.saturating_sub(taken), &open, workers, &mut quotas);
-        let is_over = |&&place: &&usize| quotas[place] > workers[place].max_shards;
+        let is_over = |&&index: &&usize| quotas[index] > workers[index].max_shards;
         let over: Vec<usize> = open.iter().filter(is_over).copied().collect();
         // Stop if no share exceeds the memory. Also stop if all shares exceed it: the limit cannot be met.
         if over.is_empty() || over.len() == open.len() {
             return quotas;
         }
-        for place in over {
-            quotas[place] = workers[place].max_shards;
-            full[place] = true;
+        for index in over {
+            quotas[index] = workers[index].max_shards;
+            full[index] = true;
         }
     }
 }
 
-/// Divides shards among the workers at `places` in proportion to their weights. Shards left over after rounding down
+/// Divides shards among the workers with these `indices` in proportion to their weights. Shards left over after rounding down
 /// go to the workers with the largest remainders.
-fn share(shards: usize, places: &[usize], workers: &[WorkerCapacity], quotas: &mut [usize]) {
-    let weight = |place: usize| u128::from(workers[place].weight.max(1));
-    let total: u128 = places.iter().map(|&place| weight(place)).sum();
-    let share = |place: usize| shards as u128 * weight(place);
-    for &place in places {
-        quotas[place] = (share(place) / total) as usize;
+fn share(shards: usize, indices: &[usize], workers: &[WorkerCapacity], quotas: &mut [usize]) {
+    let weight = |index: usize| u128::from(workers[index].weight.max(1));
+    let total: u128 = indices.iter().map(|&index| weight(index)).sum();
+    let share = |index: usize| shards as u128 * weight(index);
+    for &index in indices {
+        quotas[index] = (share(index) / total) as usize;
     }
-    let mut order = places.to_vec();
-    order.sort_by_key(|&place| {
-        let remainder = share(place) % total;
-        (Reverse(remainder), workers[place].name.clone())
+    let mut order = indices.to_vec();
+    order.sort_by_key(|&index| {
+        let remainder = share(index) % total;
+        (Reverse(remainder), workers[index].name.clone())
     });
-    let given: usize = places.iter().map(|&place| quotas[place]).sum();
-    for &place in order.iter().cycle().take(shards.saturating_sub(given)) {
-        quotas[place] += 1;
+    let given: usize = indices.iter().map(|&index| quotas[index]).sum();
+    for &index in order.iter().cycle().take(shards.saturating_sub(given)) {
+        quotas[index] += 1;
     }
 }
 
@@ -170,8 +170,8 @@ mod tests {
             let owners = assign(&[], shards, &all);
             prop_assert_eq!(owners.len(), shards);
             let total: u32 = threads.iter().sum();
-            for (place, &own) in threads.iter().enumerate() {
-                let has = owners.iter().filter(|&&owner| owner as usize == place).count() as f64;
+            for (index, &own) in threads.iter().enumerate() {
+                let has = owners.iter().filter(|&&owner| owner as usize == index).count() as f64;
                 let share = shards as f64 * f64::from(own) / f64::from(total);
                 prop_assert!((has - share).abs() <= 1.0, "{has} shards, share {share}");
             }

@@ -119,8 +119,8 @@ impl RunDriver {
             address: member.address.clone(),
         };
         let members: Vec<Peer> = workers.members.iter().map(peer).collect();
-        let order = |place: usize| {
-            let is_own = |table: &&Table| owners[table.shard as usize] as usize == place;
+        let order = |index: usize| {
+            let is_own = |table: &&Table| owners[table.shard as usize] as usize == index;
             Prepare {
                 run: manifest.name.clone(),
                 spec: manifest.spec.clone(),

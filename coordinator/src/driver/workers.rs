@@ -76,20 +76,20 @@ impl EpochWorkers {
         take: impl Fn(AnswerKind) -> Option<T>,
     ) -> Result<Vec<T>, WorkerError> {
         let mut asked: JoinSet<Answered> = JoinSet::new();
-        for (place, member) in self.members.iter().enumerate() {
+        for (index, member) in self.members.iter().enumerate() {
             let (registry, member) = (Arc::clone(&self.registry), member.clone());
-            let (epoch, order) = (self.epoch, order(place));
+            let (epoch, order) = (self.epoch, order(index));
             asked.spawn(self.env.guard(async move {
                 let answer = registry.ask(&member, epoch, order).await;
-                (place, answer)
+                (index, answer)
             }));
         }
         let mut answers: Vec<Option<T>> = self.members.iter().map(|_| None).collect();
         while let Some(answer) = asked.join_next().await {
             match answer {
-                Ok((place, Ok(answer))) => match take(answer) {
-                    Some(answer) => answers[place] = Some(answer),
-                    None => return Err(unexpected_answer(&self.members[place].name)),
+                Ok((index, Ok(answer))) => match take(answer) {
+                    Some(answer) => answers[index] = Some(answer),
+                    None => return Err(unexpected_answer(&self.members[index].name)),
                 },
                 Ok((_, Err(error))) if error.unreachable.is_empty() => return Err(error),
                 Ok((_, Err(error))) => return Err(collect_peer_reports(error, asked).await),
@@ -108,7 +108,7 @@ impl EpochWorkers {
             AnswerKind::Prepared(prepared) => Some(prepared),
             _ => None,
         };
-        let order = |place| OrderKind::Prepare(Box::new(order(place)));
+        let order = |index| OrderKind::Prepare(Box::new(order(index)));
         self.ask_all(order, prepared).await
     }
 

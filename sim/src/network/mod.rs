@@ -132,7 +132,7 @@ impl Network {
         }
     }
 
-    /// Holds back all messages in this direction.
+    /// Holds back all messages in this direction, until [`heal`](Network::heal) is called for it.
     pub(crate) fn cut(&self, from: NodeId, to: NodeId) {
         self.state().cuts.insert((from, to));
         self.changed();
