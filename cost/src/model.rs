@@ -261,7 +261,7 @@ impl Beam {
     }
 }
 
-/// Work of one worker at one depth. All workers wait for the worker with the most shards.
+/// Work of the worker with the most shards at one depth. All other workers wait for this worker.
 struct Work<'a> {
     inputs: &'a ModelInputs,
     machine: &'a MachineProfile,
@@ -421,7 +421,7 @@ pub fn fewest_workers(inputs: &ModelInputs, machine: &MachineProfile, beam: Beam
 /// Returns the memory in bytes of a worker with the given number of wells.
 fn memory(inputs: &ModelInputs, machine: &MachineProfile, wells: f64, workers: f64) -> f64 {
     let program = &inputs.program;
-    // Includes the batches that wait for a peer, and the batch that is being filled.
+    // For each peer, a worker holds the batches that wait to be sent, and the batch that is being filled.
     let batches = (program.queued_batches + 1) * program.batch_children;
     let peer = (batches as f64 + machine.threads * REMOTE_BATCH as f64) * CHILD_BYTES;
     inputs.memory_per_well * wells + inputs.memory_base + (workers - 1.0) * peer

@@ -11,8 +11,8 @@ pub struct Milestones {
 }
 
 impl Milestones {
-    /// Creates the milestones of a run that starts or resumes at `progress`. An [`EventKind::Depth`] event is
-    /// caused at each multiple of `every` depths.
+    /// Creates the milestones of a run that starts or resumes at `progress`. Each depth that is a multiple of
+    /// `every` causes an [`EventKind::Depth`] event.
     pub fn new(every: u32, progress: Progress) -> Milestones {
         Milestones {
             every: every.max(1),

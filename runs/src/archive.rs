@@ -3,8 +3,8 @@
 //! A table contains the wells of one shard (a range of well hashes) at one depth (the number of pieces
 //! placed). A lookup searches only tables that have been fetched. If it needs another table, it fails with an error
 //! that names the table ([`StoreError::MissingTables`]). [`Archive::look_up`] then fetches the table and
-//! resumes the lookup. A lookup itself never waits for the object store, so it can run on any thread, and the
-//! simulation can run it too.
+//! resumes the lookup. A lookup itself never waits for the object store, so it can run on any thread and in the
+//! deterministic simulation of a cluster.
 
 use crate::error::ManifestError;
 use crate::manifest::Manifest;

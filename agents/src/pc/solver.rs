@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use thiserror::Error;
 
-/// The placements of a perfect clear in order. Each placement refers to the field at that time, from which full rows
-/// have been removed.
+/// The placements of a perfect clear in order. Each placement refers to the field without the rows that earlier
+/// placements cleared.
 pub type Solution = Vec<SrsPlacement>;
 
 /// Error for a queue that cannot be searched.
@@ -28,7 +28,7 @@ pub enum PcError {
 pub struct Solver {
     placements: LowPlacements,
     failed: HashSet<u64, BuildHasherDefault<KeyHasher>>,
-    /// Reusable lists of the fields after a placement, one for each depth.
+    /// Reusable lists of children, one for each number of pieces left.
     children: Vec<Vec<Child>>,
     positions: u64,
 }

@@ -1,7 +1,8 @@
 //! Fields of at most four rows, stored in one word, and their placements. Searches for perfect clears use these fields.
 //!
-//! A column has six bits, of which the lowest is the floor row. Positions of pieces use all six bits. The space above
-//! the field is unlimited, but six rows of positions are enough to find every placement.
+//! A column has six bits, of which the lowest is the floor row. The position of a piece is that of the lower left
+//! corner of its cells. Positions use all six bits. The space above the field is unlimited, but six rows of positions
+//! are enough to find every placement.
 
 use super::kicks::KickTable;
 use super::placements::DropMode;
@@ -94,7 +95,8 @@ impl LowField {
         self.empty_cells() as usize / 4
     }
 
-    /// Returns a number that identifies the field. Bits 4 and 5 of the third and all later columns are 0.
+    /// Returns a number that identifies the field. In the third and all later columns, bits 4 and 5 are 0, so callers
+    /// can store other values there.
     pub const fn key(&self) -> u64 {
         self.cells | (self.rows as u64 & 3) << 4 | (self.rows as u64 >> 2) << 10
     }

@@ -197,7 +197,7 @@ impl PlacementSet {
             .sum()
     }
 
-    /// Returns whether there is no placement, because the piece cannot spawn.
+    /// Returns whether the piece has no placement.
     pub fn is_empty(&self) -> bool {
         self.rests.iter().flatten().all(|&column| column == 0)
     }
