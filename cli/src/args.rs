@@ -23,7 +23,7 @@ pub(crate) struct ReplayInput {
     pub(crate) from: Option<Encoding>,
 }
 
-/// The game to play and its enemy.
+/// The enemy, the size of the well, and the rules.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MatchArgs {
     /// Algorithm that chooses the pieces
@@ -34,7 +34,7 @@ pub(crate) struct MatchArgs {
     pub(crate) variant: VariantArgs,
 }
 
-/// Size of the well, and the rules.
+/// The size of the well, and the rules.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VariantArgs {
     /// Columns of the well, 4 to 16
@@ -104,7 +104,7 @@ impl SpanArgs {
     }
 }
 
-/// Returns a parser that finds one of several values by name and ignores case.
+/// Returns a parser for the names of the values in `all`. The parser ignores case.
 fn named_parser<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,
@@ -144,15 +144,16 @@ fn parse_height(text: &str) -> anyhow::Result<usize> {
     Ok(Geometry::new(Geometry::STANDARD.width(), text.parse()?)?.height())
 }
 
-/// Returns a parser for numbers in a range. Its error message calls them `unit`.
+/// Returns a parser for numbers in `range`. `what` describes the number in the error message, such as `a number of
+/// hours`.
 pub(crate) fn number_in(
     range: RangeInclusive<f64>,
-    unit: &'static str,
+    what: &'static str,
 ) -> impl Fn(&str) -> Result<f64, String> + Clone {
     move |text| match text.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(format!(
-            "give {unit} from {} to {}",
+            "give {what} from {} to {}",
             range.start(),
             range.end()
         )),
@@ -161,7 +162,7 @@ pub(crate) fn number_in(
 
 /// Parses a search time in hours.
 pub(crate) fn parse_hours(text: &str) -> Result<f64, String> {
-    number_in(1e-4..=1e6, "hours")(text)
+    number_in(1e-4..=1e6, "a number of hours")(text)
 }
 
 /// Parses a number of wells: `10000`, `10k`, `2.5M`.

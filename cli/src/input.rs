@@ -10,12 +10,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 
-/// Maximum length of a replay in bytes. The record game, with 9,309 pieces, has about 150 KB in its longest encoding. The
+/// Maximum length of a replay in bytes. The record game, with 9,309 pieces, has about 150 kB in its longest encoding. The
 /// limit also bounds memory: a played replay can use a few hundred times its length, because one Base65536 character can
 /// encode 16 keys, and one piece takes 64 bytes.
 const MAX_REPLAY_BYTES: u64 = 4 << 20;
 
-/// Maximum length in bytes of a line with a well. The largest well has 80 digits, including the rows above the bar.
+/// Maximum length of an input line in bytes. A line contains one well, and the largest well has 80 hex digits,
+/// including the rows above the bar.
 const MAX_LINE_BYTES: u64 = 1024;
 
 /// Origin of a replay.
@@ -124,7 +125,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> String {
     format!("byte {} ({:#04x}) is not valid UTF-8", at + 1, bytes[at])
 }
 
-/// Returns an error if standard input is a terminal, because the command would silently wait for input.
+/// Returns an error if standard input is a terminal. Otherwise the command would silently wait for input.
 pub(crate) fn refuse_terminal(missing: &str) -> Result<(), Failure> {
     if io::stdin().is_terminal() {
         return Err(Failure::Usage(format!(
@@ -156,13 +157,13 @@ impl<R: Read> Lines<R> {
         !self.reader.buffer().contains(&b'\n')
     }
 
-    /// Returns the number of the last line that was read; 0 before the first line.
+    /// Returns the number of the last line that was read, or 0 if no line has been read.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 
-    /// Returns the next line without its line break, or `None` after the last line. The inner error describes an invalid
-    /// line, after which reading can continue; the outer error is a read error.
+    /// Returns the next line without its line break, or `None` after the last line. The outer error is a read error. The
+    /// inner error describes an invalid line; after it, the caller can continue with the next line.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<&str>>> {
         const CANNOT_READ: &str = "cannot read standard input";
         self.line.clear();

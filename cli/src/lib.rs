@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Runs the command that this process's command line names, and returns the exit code.
+/// Parses the command line of this process, runs the command, and returns the exit code.
 pub fn main() -> ExitCode {
     hatebeam_host::return_large_blocks();
     hatebeam_host::raise_file_limit();

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use thiserror::Error;
 
-/// Failures that need another exit code or no message. All other errors print one line on standard error and exit with
-/// code 1.
+/// Failures with a special exit code or without a message. For any other error, the process prints one line on standard
+/// error and exits with code 1.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     /// The command line is invalid: exit code 2.

@@ -24,10 +24,10 @@ pub(crate) struct ResultJson<'a> {
     pub(crate) replay_file: Option<PathBuf>,
     /// Files with the best game: the replay, its keys as letters, every well, a picture, and a report.
     files: Vec<PathBuf>,
-    /// Number of the piece at which HATETRIS diverges from a better game that the search found; `None` if the best game
-    /// found holds.
+    /// Number of the piece that HATETRIS replaces in a better game that the search found; `None` if HATETRIS allows the
+    /// best game found.
     pub(crate) parted_at: Option<usize>,
-    /// Number of children at all depths.
+    /// Total number of children, over all depths.
     children: u64,
     /// Search time in seconds.
     seconds: f64,
@@ -113,7 +113,8 @@ impl<'a> ResultJson<'a> {
     }
 }
 
-/// Returns a picture of the best well at the deepest depth that has the highest score.
+/// Returns a picture of the run's best well: the one with the highest score, and among those the one at the greatest
+/// depth.
 fn picture(run: &Run) -> String {
     let geometry = run.store().geometry();
     let depths = run.store().depths().iter();

@@ -16,17 +16,18 @@ use std::path::{Path, PathBuf};
 /// Maximum size of a weights file, about fifty times the size of a file with every weight.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// The specification of the run.
+/// Arguments that specify a run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SpecArgs {
     /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
-    /// Evaluator of wells [default: from the weights file; or else knewjade if weights are given; or else patterns]
+    /// Evaluator of wells [default: the weights file's evaluator, or else knewjade if weights are
+    /// given, or else patterns]
     #[arg(long, value_name = "NAME", value_parser = kind_parser(), ignore_case = true)]
     evaluator: Option<EvaluatorKind>,
-    /// Evaluate a well after clearing the lines that consecutive pieces can clear [default: from the weights file; or
-    /// else off]
+    /// Evaluate a well after clearing the lines that consecutive pieces can clear [default: the weights file's
+    /// mode, or else off]
     #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Option<Quiescence>,
     /// TOML file with the evaluator and its weights
@@ -47,10 +48,10 @@ pub(crate) struct SpecArgs {
     /// Start from this well in hex [default: the empty well]
     #[arg(long, value_name = "HEX", conflicts_with = "start_replay")]
     start_well: Option<String>,
-    /// Start from the well before piece --from-piece of the replay in this file
+    /// Start from a position in the replay in this file: the well before piece --from-piece
     #[arg(long, value_name = "FILE", requires = "from_piece")]
     start_replay: Option<PathBuf>,
-    /// Number of the piece of --start-replay, counted from 1, from whose well the search starts
+    /// First piece of --start-replay that the search replaces, counted from 1
     #[arg(long, value_name = "N", requires = "start_replay")]
     from_piece: Option<u32>,
 }
@@ -66,7 +67,7 @@ struct WeightsFile {
 }
 
 impl SpecArgs {
-    /// Returns the specification after checking it.
+    /// Builds and checks the specification.
     pub(crate) fn spec(&self) -> anyhow::Result<RunSpec> {
         let geometry = Geometry::new(self.columns, self.rows)
             .map_err(|error| Failure::Usage(error.to_string()))?;

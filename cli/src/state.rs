@@ -60,7 +60,7 @@ impl State {
         self.root.join("replays")
     }
 
-    /// Returns the folder of a run, given its name, the beginning of its name, or its path.
+    /// Returns the folder of a run. `run` is the run's name, the beginning of the name, or the path of the folder.
     pub(crate) fn find(&self, run: &str) -> anyhow::Result<PathBuf> {
         let path = Path::new(run);
         let as_path = || std::path::absolute(path).with_context(|| run.to_owned());

@@ -210,7 +210,7 @@ impl ShowArgs {
         }
         if commands.is_empty() {
             bail!(Failure::Usage(format!(
-                "no command '{}' has settings: `hatebeam --help` lists all commands",
+                "'{}' is not a command with settings: `hatebeam --help` lists all commands",
                 wanted.join(" ")
             )));
         }
@@ -248,7 +248,7 @@ impl InitArgs {
         let path = location.path()?;
         if path.exists() {
             bail!(
-                "{} already exists: `hatebeam config init --stdout` prints a new file",
+                "{} already exists: remove it, or print a new file with `hatebeam config init --stdout`",
                 path.display()
             );
         }

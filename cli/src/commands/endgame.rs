@@ -1,4 +1,4 @@
-//! `hatebeam endgame`: search all ways to continue the end of a game.
+//! `hatebeam endgame`: search all possible endings of a game for the best one.
 
 use crate::args::{ReplayInput, VariantArgs, number_in};
 use crate::input::Replay;
@@ -23,7 +23,7 @@ for later pieces speed up the search from earlier ones. The best game is played 
 the same; with --seconds, it depends on the machine. Ctrl-C stops the search and prints the best result so far.
 
 With --json, prints one object with from, score, was, proven_from (the first piece from which the game is proven best, or
-null), proven, nodes, seconds, replay.
+null), proven, nodes (number of wells expanded), seconds, replay.
 
 Examples:
   hatebeam endgame --file game.txt
@@ -48,7 +48,7 @@ pub(crate) struct EndgameArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     nodes: Option<u64>,
     /// Maximum time in seconds [default: 60, or no limit if --nodes is given]
-    #[arg(long, value_name = "S", value_parser = number_in(0.001..=1e8, "seconds"))]
+    #[arg(long, value_name = "S", value_parser = number_in(0.001..=1e8, "a number of seconds"))]
     seconds: Option<f64>,
     /// Memory for the table of searched wells, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 512)]

@@ -36,7 +36,7 @@ pub(crate) struct KeyframesArgs {
     /// Depth of the last well [default: the depth with the most lines cleared]
     #[arg(long, value_name = "DEPTH")]
     depth: Option<u32>,
-    /// Last well, in hex [default: the best well at the depth]
+    /// Last well, in hex [default: the well with the most lines cleared at the depth]
     #[arg(long, value_name = "HEX", requires = "depth")]
     well: Option<String>,
     /// Print only every Nth well and the last well
@@ -113,7 +113,7 @@ impl KeyframesArgs {
         };
         let Some(record) = record else {
             let (Some(first), Some(last)) = (depths.first(), depths.last()) else {
-                bail!("the run has no depth yet");
+                bail!("the run has not committed a depth yet");
             };
             bail!("the run has depths {} to {}", first.depth, last.depth);
         };

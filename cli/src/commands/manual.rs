@@ -44,7 +44,7 @@ pub(crate) struct ManArgs {
 }
 
 impl CompletionsArgs {
-    /// Prints the script for the command line `all`.
+    /// Prints the script for the command line that `all` defines.
     pub(crate) fn run(&self, mut all: Command) -> anyhow::Result<()> {
         let mut script = Vec::new();
         let name = all.get_name().to_owned();
@@ -54,7 +54,7 @@ impl CompletionsArgs {
 }
 
 impl ManArgs {
-    /// Prints or writes the pages for the command line `all`.
+    /// Prints or writes the pages for the command line that `all` defines.
     pub(crate) fn run(&self, mut all: Command) -> anyhow::Result<()> {
         // `build` gives subcommands their full names.
         all.build();

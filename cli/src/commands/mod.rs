@@ -44,7 +44,7 @@ pub(crate) struct Args {
     command: Option<Command>,
     // This argument does not use clap's `env`, because `arg_required_else_help` prints no help if a variable sets an
     // argument.
-    /// Read flags from this TOML file, or none to read no file [default: HATEBEAM_CONFIG, or else
+    /// TOML file from which to read flags, or none to read no file [default: $HATEBEAM_CONFIG, or else
     /// ~/.config/hatebeam/config.toml]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -66,7 +66,7 @@ enum Command {
     Cluster(cluster::ClusterCommand),
     /// Search the whole game tree of a small well
     Solve(solve::SolveArgs),
-    /// Search all ways to continue the end of a game
+    /// Search all possible endings of a game for the best one
     Endgame(endgame::EndgameArgs),
     /// Verify, convert and show replays
     Replay(replay::ReplayArgs),

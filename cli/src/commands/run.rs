@@ -93,19 +93,19 @@ pub(crate) struct ResumeArgs {
 struct SearchArgs {
     #[command(flatten)]
     threads: ThreadsArgs,
-    /// Stop at this depth, which includes the pieces before the start; the run can be resumed with a higher limit
-    /// [default: no limit]
+    /// Stop at this depth, which also counts the pieces before the start; the run can be resumed with a higher
+    /// limit [default: no limit]
     #[arg(long, value_name = "PIECES")]
     max_depth: Option<u32>,
     /// Stop after this many hours of searching in total, and read back the best game; the run can be resumed with a
     /// higher limit [default: no limit]
     #[arg(long, value_name = "HOURS", value_parser = parse_hours)]
     max_hours: Option<f64>,
-    /// Depths whose wells are kept on disk: all; a number N from 2 to 6 for every Nth depth; or last, with which no game
-    /// can be read back [default: all for a new run, or else the setting with which the run was created]
+    /// Depths whose wells are kept on disk: all; a number N from 2 to 6 for every Nth depth; or last for only the last
+    /// depth, from which no game can be read back [default: all for a new run; the stored setting for an existing run]
     #[arg(long, value_name = "DEPTHS")]
     keep: Option<Retention>,
-    /// Start even if memory or disk seem too small
+    /// Start even if there seems to be too little memory or disk space
     #[arg(long)]
     ignore_limits: bool,
     #[command(flatten)]
@@ -180,7 +180,7 @@ fn opened(run: Result<Run, RunError>, name: &str) -> anyhow::Result<Run> {
 }
 
 impl SearchArgs {
-    /// Checks the arguments and starts the logs. Without --log-format, only warnings are logged.
+    /// Checks the arguments and starts the logs. Without --log-format, only warnings and errors are logged.
     fn start(&self) -> anyhow::Result<Logs> {
         self.observe.check()?;
         let level = self
@@ -253,8 +253,8 @@ impl SearchArgs {
         Ok(())
     }
 
-    /// Searches a run until it ends or reaches a limit, and prints its result. Prints the result of a finished run
-    /// without searching.
+    /// Searches a run until it ends or reaches a limit, and prints its result. If the run is already finished, only
+    /// prints its result.
     fn search(&self, run: Run) -> anyhow::Result<()> {
         let name = name_of(run.store().dir());
         let is_over = |result: &SearchResult| result.end == EndReason::Over;

@@ -197,7 +197,7 @@ impl Line {
     }
 }
 
-/// Returns the name of the reason why a run's search ended.
+/// Returns the name of the reason why a run's search ended, or the run's state if it has not ended.
 fn end_of(store: &RunStore) -> &'static str {
     match result_of(store) {
         Some(result) => result.end.name(),
@@ -258,7 +258,7 @@ impl ShowArgs {
     fn run(&self) -> anyhow::Result<()> {
         if self.from.is_given() {
             if self.verify {
-                let text = "--verify cannot be used with --store: it checks runs of this machine";
+                let text = "--verify cannot be used with --store: only runs on this machine can be verified";
                 return Err(Failure::Usage(text.to_owned()).into());
             }
             return self.from.show(&self.run, self.json);
@@ -292,7 +292,7 @@ impl ShowArgs {
             [] => Ok(()),
             _ if self.json => Err(Failure::Printed.into()),
             [(_, first), rest @ ..] => bail!(
-                "{first}{}: recompute it with `hatebeam runs repair`",
+                "{first}{}: recompute damaged depths with `hatebeam runs repair`",
                 match rest.len() {
                     0 => String::new(),
                     more => format!(" (and {more} more)"),
@@ -353,7 +353,9 @@ impl RepairArgs {
         let cancel = crate::interrupt::flag()?;
         let repaired = run.repair(self.threads.count(), &cancel)?;
         if cancel.load(Ordering::Relaxed) {
-            output::note("stopped before all depths were repaired; the same command continues");
+            output::note(
+                "stopped before all depths were repaired; run the same command again to continue",
+            );
             return Err(Failure::Interrupted.into());
         }
         if self.json {

@@ -159,7 +159,7 @@ impl SolutionJson {
     }
 }
 
-/// Returns the keys of the game with these wells in Base2048. If the next piece can end the game, the keys include that
+/// Returns the keys of the game through `wells`, in Base2048. If the next piece can end the game, the keys include that
 /// piece. Returns an error if the game does not reach its last well when it is played by the exact rules.
 fn replay(game: &GameTree, wells: &[Well]) -> anyhow::Result<String> {
     let &GameTree {

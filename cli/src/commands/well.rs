@@ -87,7 +87,7 @@ struct Describer {
 }
 
 impl Describer {
-    /// Describes the well on each line. Reports each invalid line, and returns an error at the end if there was one.
+    /// Describes the well on each line. Reports each invalid line and continues; then returns an error at the end.
     fn describe_lines(&mut self, input: impl Read, out: &mut impl Write) -> anyhow::Result<()> {
         let mut lines = Lines::new(input);
         let mut has_failed = false;
@@ -116,7 +116,8 @@ impl Describer {
         Ok(())
     }
 
-    /// Reports an invalid line: with `--json` as the returned JSON object, otherwise on standard error.
+    /// Reports an invalid line. With `--json`, returns a JSON object for standard output; otherwise, prints the error on
+    /// standard error and returns an empty string.
     fn bad_line(
         &self,
         line: usize,
@@ -158,7 +159,8 @@ impl Describer {
         children
     }
 
-    /// Returns a human-readable description of a well. `piece` and `self.children` must be the well's own.
+    /// Returns a human-readable description of a well. `piece` and `self.children` must be the results of
+    /// expanding `well`.
     fn text(&mut self, well: &Well, piece: Piece) -> String {
         let geometry = self.emulator.geometry();
         self.backward.parents(well, &mut self.parents);

@@ -73,7 +73,7 @@ impl S3Args {
 /// Certificates and token for a coordinator, a worker or a client.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct TlsArgs {
-    /// Folder with the certificates from `hatebeam certs`; this machine's own files are enough
+    /// Folder with the certificates from `hatebeam certs`; only this machine's own files are needed
     #[arg(long, value_name = "DIR", env = "HATEBEAM_TLS")]
     tls: Option<PathBuf>,
     /// File with the token [default: the variable HATEBEAM_TOKEN, or else the file `token` in the folder of --tls]
@@ -87,12 +87,13 @@ impl TlsArgs {
         self.tls.as_deref()
     }
 
-    /// Returns the certificate files with this member's name.
+    /// Returns the certificate files of the cluster member `name`, such as `worker`.
     pub(super) fn member(&self, name: &str) -> Option<Tls> {
         self.tls.as_ref().map(|dir| Tls::in_dir(dir, name))
     }
 
-    /// Returns the client certificate files. If there are none, returns those of the worker or the coordinator.
+    /// Returns the client's certificate files. If they do not exist but the worker's or the coordinator's files do,
+    /// returns those instead.
     fn client(&self) -> Option<Tls> {
         let members = ["client", "worker", "coordinator"].map(|name| self.member(name));
         let mut existing = members
@@ -124,10 +125,12 @@ impl TlsArgs {
     }
 }
 
-/// Parses a cost limit, which is greater than zero.
+/// Parses a cost limit, which must be greater than zero.
 pub(super) fn parse_dollars(text: &str) -> Result<Micros, String> {
     match text.parse() {
-        Ok(Micros::ZERO) | Err(_) => Err("give dollars from 0.000001 to 1000000000".to_owned()),
+        Ok(Micros::ZERO) | Err(_) => {
+            Err("give a number of dollars from 0.000001 to 1000000000".to_owned())
+        }
         Ok(dollars) => Ok(dollars),
     }
 }

@@ -1,4 +1,4 @@
-//! `hatebeam certs`: make the certificates and the token of a cluster.
+//! `hatebeam certs`: create the certificates and the token of a cluster.
 
 use crate::output::{self, Failure};
 use hatebeam_net::certs::{CLIENT, MAX_DAYS, Made, Options, make};
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const HELP: &str = "\
-Makes a certificate authority (CA), a token, and a certificate with its key for `coordinator`, `worker`, `client` and each
---name. Members of a cluster accept every certificate that their CA signed, whatever the address of the machine, so all
+Creates a certificate authority (CA), a token, and a certificate with its key for `coordinator`, `worker`, `client` and each
+--name. Members of a cluster accept every certificate that their CA signed, regardless of the machine's address, so all
 workers can share one certificate. The `client` certificate cannot be used by servers. Only the owner can read the keys and
 the token. Existing files are not overwritten.
 

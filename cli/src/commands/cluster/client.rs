@@ -47,7 +47,7 @@ pub(super) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// Asks the coordinator for the full name of the run.
+    /// Requests the full name of the run from the coordinator.
     pub(super) async fn name(&self) -> anyhow::Result<String> {
         let (_, run) = self.client.find(self.run.as_deref()).await?;
         Ok(run.name)

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const HELP: &str = "\
-The first two of these commands start a cluster, and the third submits a run. Any number of workers can join and leave
-during a run:
+Any number of workers can join and leave during a run. The first two of the following commands start a cluster, and the
+third submits a run:
   hatebeam coordinator --store s3://bucket/hatebeam --listen 10.0.0.1:7800 --tls tls
   hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls
   hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 25M
 
-The coordinator keeps all state in the object store. After it was stopped or killed, start it again with the same store on
-any machine, and it resumes the runs. Only one coordinator can use a store at a time. Without certificates, the coordinator
+The coordinator keeps all state in the object store. If it is stopped or killed, start it again with the same store on
+any machine: it resumes the runs. Only one coordinator can use a store at a time. Without certificates, the coordinator
 listens only on loopback addresses, unless --insecure-bind is given.
 
 The coordinator serves health checks and reflection to gRPC tools, metrics to Prometheus (--metrics), and a dashboard to
@@ -41,7 +41,7 @@ pub(crate) struct CoordinatorArgs {
     listen: SocketAddr,
     #[command(flatten)]
     server: ServerArgs,
-    /// Declare that no other coordinator uses the store, which then does not need to support conditional writes
+    /// Assume that no other coordinator uses the store; the store then does not need to support conditional writes
     #[arg(long)]
     single_coordinator: bool,
     /// Number of workers to wait for before a run starts
@@ -49,10 +49,10 @@ pub(crate) struct CoordinatorArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     min_workers: u32,
     /// Exit with code 0 after this many minutes without an open run, to release rented machines [default: never]
-    #[arg(long, value_name = "MINUTES", value_parser = number_in(0.01..=1e6, "minutes"))]
+    #[arg(long, value_name = "MINUTES", value_parser = number_in(0.01..=1e6, "a number of minutes"))]
     idle_stop: Option<f64>,
     /// Seconds without a heartbeat after which a worker is considered lost
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = number_in(0.2..=3600.0, "seconds"))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = number_in(0.2..=3600.0, "a number of seconds"))]
     lost_after: f64,
     #[command(flatten)]
     hooks: HookArgs,
@@ -106,7 +106,7 @@ impl CoordinatorArgs {
                 dashboard: dashboard.map(|opened| opened.dashboard),
             };
             let ready = |address: SocketAddr| {
-                // Scripts wait for these lines. The coordinator also runs with standard output closed.
+                // Scripts wait for these lines. Write errors are ignored, because standard output may be closed.
                 let _ = output::print(format_args!("listening on {address}\n"));
                 if let Some(url) = &url {
                     let _ = output::print(format_args!("dashboard at {url}\n"));

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 const HELP: &str = "\
 Starts a coordinator and two workers on free loopback ports, with a folder as the object store. Submits a run, shows its
 progress like `hatebeam watch`, and verifies its best game. At the end, stops all processes and removes all files, even
-after an error or Ctrl-C. With --dir, the folder is kept, and another demo in the same folder finds the run finished.
+after an error or Ctrl-C. With --dir, the folder is kept, and a later demo in the same folder does not search a finished
+run again.
 
 Examples:
   hatebeam demo

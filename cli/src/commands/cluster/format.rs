@@ -16,7 +16,7 @@ pub(super) struct RunJson<'a> {
     width: u64,
     shards: u32,
     depth: u32,
-    /// Number of rows cleared in the best game: the game that was read back, or else the best well so far.
+    /// Number of rows cleared in the game that was read back, or else on the way to the best well so far.
     best_lines: u32,
     epoch: u64,
     seconds: f64,

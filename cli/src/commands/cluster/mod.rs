@@ -35,11 +35,11 @@ pub(crate) enum ClusterCommand {
     Demo(demo::DemoArgs),
     /// Estimate the time and cost of a search on many machines
     Plan(plan::PlanArgs),
-    /// Make the certificates and the token of a cluster
+    /// Create the certificates and the token of a cluster
     Certs(certs::CertsArgs),
     /// Run the coordinator of a cluster
     Coordinator(coordinator::CoordinatorArgs),
-    /// Run a worker, which searches for a coordinator
+    /// Run a worker, which executes the searches of a coordinator
     Worker(worker::WorkerArgs),
     /// Submit a run to a coordinator
     Submit(submit::SubmitArgs),

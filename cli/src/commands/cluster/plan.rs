@@ -28,13 +28,12 @@ The estimate does not include idle time or the time to start machines. The model
 machine with a worker, and that all machines are in one zone with an S3 endpoint, so that traffic is free.
 
 The slowest of five resources determines the time for a depth: cores (searching), network, disk (of the worker), commit
-(upload of a depth's tables to S3 during the search) and requests (writes to S3). The rounds in which all workers wait for
-each other are added. The `limit` column names the slowest resource, and the columns after it show how much of the time
-each resource is busy.
+(upload of a depth's tables to S3 during the search) and requests (writes to S3). To this time, the estimate adds the
+rounds in which all workers wait for each other. The `limit` column names the slowest resource, and the columns after it
+show the share of the time during which each resource is busy.
 
-To replace an assumption by a measurement, pass to --ns-per-child the number that
-`cargo bench -p hatebeam-search -- --step patterns` prints on one thread of the machine. `--instance local` stands for this
-machine.
+To replace an assumption by a measurement, run `cargo bench -p hatebeam-search -- --step patterns` on one thread of the
+machine, and pass the printed number to --ns-per-child. `--instance local` stands for this machine.
 
 With --json, prints one object with width, depths, instance, dollars_per_hour, prices_as_of, stored_bytes,
 storage_dollars_per_month, and `plans`, which has one entry per machine count with all values of the table.
@@ -80,7 +79,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "MARKET", default_value = "on-demand", value_parser = market_parser())]
     market: Market,
     /// Price of a machine in dollars per hour [default: from the built-in table]
-    #[arg(long, value_name = "DOLLARS", value_parser = number_in(0.0..=1e6, "dollars"))]
+    #[arg(long, value_name = "DOLLARS", value_parser = number_in(0.0..=1e6, "a number of dollars"))]
     price_per_hour: Option<f64>,
     /// Number of physical cores, for a machine that is not in the built-in table
     #[arg(long, value_name = "N", conflicts_with = "instance")]
@@ -93,7 +92,7 @@ pub(crate) struct PlanArgs {
     /// Network throughput of a machine in gigabits per second in each direction [default: from the built-in table]
     #[arg(long, value_name = "GBIT", value_parser = number_in(POSITIVE, "a number"))]
     network_gbit: Option<f64>,
-    /// Nanoseconds per child, as the step benchmark prints on one thread of the machine [default: an assumption]
+    /// Nanoseconds per child, measured by the step benchmark on one thread of the machine [default: an assumption]
     #[arg(long, value_name = "NS", value_parser = number_in(POSITIVE, "a number"))]
     ns_per_child: Option<f64>,
     /// Mean number of distinct children per well; the actual number decreases during a game

@@ -93,7 +93,7 @@ struct PullArgs {
         conflicts_with = "best"
     )]
     run: Option<String>,
-    /// Download the replay with the most lines
+    /// Download the replay with the highest score
     #[arg(long)]
     best: bool,
     /// Format; `all` writes a file in each format to the folder --out, or to the current folder
@@ -223,8 +223,8 @@ impl ListArgs {
     }
 }
 
-/// Returns the files for a finished run's best game. This function checks the replay and makes all files from it instead
-/// of downloading them. So it does not rely on the stored files, and works for old runs that lack some of them.
+/// Returns the files for a finished run's best game. This function checks the replay and makes all files from it. It does
+/// not download the stored files, because old runs lack some of them.
 fn files_of(manifest: &Manifest) -> anyhow::Result<GameFiles> {
     let result = manifest.result.as_ref();
     let result = result.context("the run has no replay")?;
@@ -305,10 +305,7 @@ impl SoFarArgs {
         })?;
         let spec: RunSpec =
             serde_json::from_str(&run.spec).context("cannot read the run's specification")?;
-        output::note(format_args!(
-            "run {}, through depth {}",
-            run.name, game.depth
-        ));
+        output::note(format_args!("run {}, up to depth {}", run.name, game.depth));
         let film = spec.checked_film(&game.replay, game.score);
         let film = film.with_context(|| refused_replay(&run.name))?;
         let facts = spec.facts(&run.name, Vec::new(), end_in_words(None))?;

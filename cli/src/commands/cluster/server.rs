@@ -28,8 +28,8 @@ pub(super) struct ServerArgs {
     pub(super) store: StoreArgs,
     #[command(flatten)]
     pub(super) tls: TlsArgs,
-    /// Allow listening on addresses other than loopback without certificates; anyone who can reach them then has full
-    /// control. Also needed for --metrics on such an address, even with certificates, because metrics are always served
+    /// Allow listening on addresses other than loopback without certificates; anyone who can reach the address then has
+    /// full control. Also needed for --metrics on such an address, even with certificates, because metrics are always served
     /// without TLS
     #[arg(long)]
     pub(super) insecure_bind: bool,
@@ -93,7 +93,7 @@ fn stop_at_end_of_input(flag: &AtomicBool) {
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct RentArgs {
     /// Price of this machine in dollars per hour [default: the price of its type in the table of `hatebeam plan`]
-    #[arg(long, value_name = "DOLLARS", value_parser = number_in(0.0..=1e6, "dollars"))]
+    #[arg(long, value_name = "DOLLARS", value_parser = number_in(0.0..=1e6, "a number of dollars"))]
     price_per_hour: Option<f64>,
     /// AWS instance type of this machine [default: from the AWS metadata service]
     #[arg(long, value_name = "KIND")]

@@ -151,7 +151,7 @@ impl StoredRun {
         self.0.store().depths()
     }
 
-    /// Reads back the game that leads to `well` at `depth`, and prints how much data was fetched.
+    /// Reads back the game that leads to `well` at `depth`, and prints the amount of fetched data.
     pub(crate) fn game_to(self, depth: u32, well: &Well) -> anyhow::Result<GameTo> {
         let mut path = path_search(&self.0, depth, well);
         let look = move |archive: &Archive| Ok(resume_path(archive, &mut path)?);

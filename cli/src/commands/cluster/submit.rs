@@ -14,7 +14,7 @@ use hatebeam_runs::Retention;
 
 const HELP: &str = "\
 A run is identified by its specification, as with `hatebeam run`. Submitting a run again resumes it if it was cancelled,
-failed, or stopped at a lower limit; otherwise, nothing changes. The coordinator searches one run at a time.
+failed, or stopped at a lower limit; otherwise, the command changes nothing. The coordinator searches one run at a time.
 
 --max-cost works only if the coordinator knows the prices of the machines (see `hatebeam worker --help`).
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 const HELP: &str = "\
 A replay is valid if it can be decoded and is a valid game against the enemy. Keys after the end of the game are ignored with
 a warning. A replay that stops between two pieces before the game is over is valid, with a note. A replay that stops in the
-middle of a piece is truncated and not valid; up to two keys of a piece are accepted, because encodings add padding. A
+middle of a piece is truncated and not valid; one or two keys after the last complete piece are accepted as padding. A
 replay that is valid only against another enemy is not valid; the error names the piece at which the games differ.
 
 Examples:
