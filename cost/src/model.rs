@@ -108,7 +108,7 @@ impl ModelInputs {
         };
         let quiescence = match quiescence {
             Quiescence::Off => 0.0,
-            // Only `forced` was measured.
+            // Of the kinds of quiescence, only `forced` was measured.
             _ => BENCHMARK_FORCED_NS - BENCHMARK_NS,
         };
         ModelInputs {
