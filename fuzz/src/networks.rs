@@ -1,9 +1,9 @@
-//! The property of the parser of networks, for any input. The fuzz target and the bounded run in the test suite
-//! (`search/tests/network.rs`) share it.
+//! A property of the network parser that must hold for any input. The fuzz target and the bounded run in the test
+//! suite (`search/tests/network.rs`) share this property.
 
 use hatebeam_search::Network;
 
-/// The bytes of a network: decoding returns an error, or a network with the same bytes.
+/// Checks that decoding a network returns an error, or a network that encodes to the same bytes.
 pub(crate) fn network(data: &[u8]) {
     if let Ok(network) = Network::decode(data) {
         assert_eq!(network.encode(), data);
