@@ -5,7 +5,8 @@ use hatebeam_proto::v1;
 use std::time::{Duration, Instant};
 use tonic::{Code, Streaming};
 
-/// Time without a message after which the client stops reconnecting and returns an error.
+/// Time without a message, measured from the first failure, after which the client stops reconnecting and returns an
+/// error.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(120);
 /// Delay between attempts to connect.
 const RECONNECT_WAIT: Duration = Duration::from_millis(500);

@@ -40,7 +40,7 @@ pub enum ConfigError {
     },
     /// The user disabled the configuration file, but the command needs one.
     #[error(
-        "the configuration file is disabled by --config or {VARIABLE}, which is '{NONE}': name a file"
+        "the configuration file is disabled, because --config or {VARIABLE} is '{NONE}': name a file"
     )]
     Disabled,
     /// The default file does not exist.

@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Minimum similarity, from 0 to 1, between an unknown name and a known name that is suggested instead.
 const MIN_SIMILARITY: f64 = 0.7;
 
-/// Words in unknown keys under which a user may have tried to store a secret.
+/// Words that suggest a secret if an unknown key contains one of them.
 const SECRETS: [&str; 4] = ["token", "secret", "password", "access-key"];
 
 /// The value of a flag in a file.
@@ -149,7 +149,7 @@ struct Reader<'a> {
 struct Section<'p> {
     /// The path of the section in the file.
     path: &'p [&'p str],
-    /// The path of the command whose flags check the values.
+    /// The path of the command whose definition is used to check the values.
     command: &'p [&'p str],
 }
 

@@ -28,8 +28,8 @@ use std::path::PathBuf;
 /// Commands that ignore the file, so that they work even if the file contains errors.
 const EXCLUDED: [&str; 3] = ["config", "completions", "man"];
 
-/// Flags that an environment variable replaces without being the flag's own variable. HATEBEAM_TOKEN contains the token;
-/// --token-file names a file that contains it.
+/// Flags that an environment variable overrides although clap does not connect the two, each with this variable.
+/// HATEBEAM_TOKEN contains the token; --token-file names a file that contains it.
 const OTHER_VARIABLES: [(&str, &str); 1] = [("token-file", "HATEBEAM_TOKEN")];
 
 /// A command line with the flags that a file adds.
@@ -43,8 +43,8 @@ pub struct Merged {
     pub file: Option<PathBuf>,
 }
 
-/// Adds the flags of the configuration file to the typed words of the command line `all`. The global flag `--config` can
-/// name the file.
+/// Adds the flags from the configuration file to the words that the user typed. `all` defines the command line, whose
+/// global flag `--config` can name the file.
 ///
 /// Returns the words unchanged if the user requests help, if no command can be found in them, or if the command is
 /// `config`, `completions` or `man`. clap then prints the help or reports the error.
@@ -81,7 +81,7 @@ fn leniently_parsed(all: &Command, words: &[OsString]) -> Option<ArgMatches> {
 }
 
 impl File {
-    /// Adds the flags of this file to the typed words of the command line `all`.
+    /// Adds the flags from this file to the words that the user typed. `all` defines the command line.
     pub fn add_to(&self, all: &Command, typed: Vec<OsString>) -> Merged {
         let matches = leniently_parsed(all, &typed);
         match matches.as_ref().and_then(|found| Called::of(found, all)) {
@@ -142,8 +142,8 @@ impl<'a> Called<'a> {
             )
     }
 
-    /// Returns the entries of a file that apply: the flag is not set otherwise, and it conflicts with no argument that is
-    /// set.
+    /// Returns the entries of a file that apply, each with its flag. An entry applies if neither the command line nor the
+    /// environment sets its flag or an argument that conflicts with the flag.
     fn taken_from<'f>(&self, file: &'f File) -> Vec<(&'f Entry, &'a Arg)> {
         let conflicts = |one: &Arg, other: &Arg| {
             let conflicting = self.command.get_arg_conflicts_with(one);
@@ -192,7 +192,7 @@ fn words(entry: &Entry, flag: &Arg) -> Vec<String> {
     }
 }
 
-/// Returns the variable that replaces this flag, if the variable is set (see [`OTHER_VARIABLES`]).
+/// Returns the variable that overrides this flag, if the variable is set (see [`OTHER_VARIABLES`]).
 fn other_variable(flag: &Arg) -> Option<&'static str> {
     let name = flags::name(flag);
     let (_, variable) = OTHER_VARIABLES.iter().find(|(flag, _)| *flag == name)?;

@@ -62,7 +62,7 @@ impl Setting {
         setting
     }
 
-    /// Returns the settings that the file sets or a shared environment variable sets, section by section.
+    /// Returns the settings that the file sets and the shared settings that the environment sets, section by section.
     pub fn in_force(file: &File, all: &Command) -> Vec<Setting> {
         let commands = commands(all);
         let shared = flags::shared(&commands).into_iter();

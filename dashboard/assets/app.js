@@ -1,4 +1,4 @@
-// Selection of the page by the fragment of the URL, and the sign-in page.
+// Selects the page that the fragment of the URL names, and shows the sign-in page.
 
 import { h, show, toast } from "./dom.js";
 import { gamePage } from "./game.js";

@@ -24,7 +24,7 @@ export class Depths {
     return this.depth.length;
   }
 
-  /** Returns the first depth without a record. */
+  /** Returns the depth after the last record. */
   get next() {
     return this.length === 0 ? 0 : this.depth.at(-1) + 1;
   }

@@ -62,8 +62,8 @@ export function oncePerFrame(work) {
 }
 
 /**
- * Copies text to the clipboard. Over plain HTTP from another machine, browsers have no clipboard API; then this function
- * copies from a selected text area.
+ * Copies text to the clipboard. Over plain HTTP from another machine, browsers provide no clipboard API. In that case, this
+ * function copies the text from a temporary text area.
  */
 export async function copy(text, what) {
   try {

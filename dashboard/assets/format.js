@@ -28,7 +28,7 @@ function digits(value) {
 /** Formats a number of bytes. */
 export function bytes(value) {
   if (value === null || value === undefined) return DASH;
-  const units = ["B", "KB", "MB", "GB", "TB", "PB"];
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
   let unit = 0;
   while (value >= 999.5 && unit < units.length - 1) {
     value /= 1000;

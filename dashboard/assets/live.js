@@ -60,8 +60,8 @@ export function runPath(run) {
 /**
  * The event stream of a page. `path` is called for every connection and returns its API path, so that a page can continue
  * after the last event that it received. The functions in `handlers` are called with the data of the events. A browser does
- * not report why a stream fails. To find the reason, this class calls the API path `check`, and calls `notFound` if that
- * returns status 404.
+ * not report why a stream fails. To find the reason, this class requests the API path `check`. If the response has status
+ * 404, it calls `notFound`.
  */
 export class Live {
   constructor(path, handlers, { check = "workers", notFound = () => {} } = {}) {

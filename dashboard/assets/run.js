@@ -1,4 +1,4 @@
-// The page of one run, which event streams update.
+// The page of one run. An event stream updates the page.
 
 import { Chart, RIGHT } from "./charts.js";
 import { Depths } from "./depths.js";
@@ -61,7 +61,7 @@ class RunPage {
     this.spec = h("pre", { className: "command", tabIndex: 0 });
     const loading = h("p", { className: "hint", role: "status" }, "Waiting for the coordinator …");
     this.loading = loading;
-    // This element is hidden before the first depth is committed.
+    // This element is hidden until the first depth is committed.
     this.drawn = h("div", { className: "columns", hidden: true },
       this.wells.element,
       h("section", { className: "plots", "aria-label": "Plots over depth" },
@@ -172,7 +172,7 @@ class RunPage {
     this.schedulePlots();
   }
 
-  /** Returns the steps of an update as functions, one for each plot, so that no step blocks the page for long. */
+  /** Returns the steps of an update as functions. Each plot has its own step, so that no step blocks the page for long. */
   plotWork() {
     const { depths, charts: all } = this;
     return [
@@ -198,7 +198,7 @@ class RunPage {
 
   setAlerts(allAlerts) {
     this.allAlerts = allAlerts;
-    // An alert whose text equals the note is already visible there.
+    // The page already shows the run's note, so an alert with the same text is omitted.
     const alerts = allAlerts.filter((alert) => alert.text !== this.run?.note);
     const key = JSON.stringify(alerts);
     if (key === this.alertsKey) return;
@@ -275,13 +275,13 @@ class RunPage {
 }
 
 /**
- * Returns a function that schedules the work which `pieces` returns: one piece in each frame, followed by a pause. Plots of
- * ten thousand depths take a noticeable time, so the pause grows with the time that the work took.
+ * Returns a function that schedules an update. An update calls the functions that `pieces` returns, one in each frame, and
+ * then pauses. Drawing ten thousand depths takes a noticeable time, so the pause grows with the duration of the update.
  */
 function inPieces(pieces) {
   /** Minimum pause, in milliseconds. */
   const PAUSE = 500;
-  /** Ratio of the pause to the time that the work took. */
+  /** Ratio of the pause to the time spent in the functions. */
   const RATIO = 6;
   let timer = null;
   let isRequested = false;

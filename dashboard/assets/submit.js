@@ -69,7 +69,7 @@ class SubmitPage {
     ], "A run from a replay finds games that start like the replay.");
     const hex = this.fields.text("startWell", "The well", "", "In hex, top row first, as `hatebeam well` prints it.");
     const replay = this.fields.text("startReplay", "The replay", "", "In Base2048, as the game prints it.");
-    const piece = this.fields.text("startPiece", "The piece", "1", "Number of the piece, counted from 1. The search starts with the well before this piece.", { inputMode: "numeric" });
+    const piece = this.fields.text("startPiece", "The piece", "1", "Number of the piece, counted from 1. The search starts from the well before this piece.", { inputMode: "numeric" });
     return [start, hex, replay, piece];
   }
 

@@ -28,8 +28,8 @@ export function stackHeight(rows) {
 }
 
 /**
- * Returns the height of the surface: the lowest row with an empty cell that other empty cells connect to the top. Rows are
- * counted from 0 at the bottom.
+ * Returns the height of the surface: the number of rows below the lowest empty cell that is connected to the top through
+ * other empty cells.
  */
 export function surfaceHeight(rows, width) {
   const full = 2 ** width - 1;

@@ -128,7 +128,7 @@ export function workersPage(main) {
       show(none, workers.length === 0);
       show(table.element, workers.length > 0);
       const threads = workers.reduce((sum, worker) => sum + worker.threads, 0);
-      // Two workers can share a machine, whose price counts only once.
+      // Two workers can share a machine. Its price is counted only once.
       const ids = new Set();
       const rented = workers.filter(({ machine }) => !machine?.id || !ids.has(machine.id) && ids.add(machine.id));
       const prices = rented.map((worker) => worker.machine?.dollars_per_hour ?? null);

@@ -137,7 +137,7 @@ fn refused_body(error: &JsonRejection) -> ApiError {
     ApiError::new(error.status(), error.body_text())
 }
 
-/// Extractor for the parameter of the path.
+/// Extractor for the only parameter in the path.
 pub(crate) struct PathParam(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for PathParam {
@@ -365,7 +365,7 @@ async fn estimate<R: Runs>(
     State(app): Shared<R>,
     Body(form): Body<RunForm>,
 ) -> Result<Json<Estimate>, ApiError> {
-    // Rejects limits that could not be submitted.
+    // This request is discarded: building it reports invalid limits.
     form.request()?;
     let request = EstimateRequest {
         form,
@@ -379,7 +379,7 @@ async fn estimate<R: Runs>(
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GameQuery {
-    /// Depth at whose best well the game ends; 0 means the best game of the run.
+    /// Depth of the game's last well, which is the best well at that depth; 0 selects the run's best game.
     #[serde(default)]
     depth: u32,
 }

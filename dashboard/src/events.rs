@@ -23,7 +23,7 @@ use tokio_stream::wrappers::ReceiverStream;
 const QUEUE: usize = 8;
 /// Interval between two reads of the list of all runs.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum time between two messages to a browser. Without messages, it would not notice a lost connection.
+/// Maximum time between two messages to a browser. Without messages, the server would not notice a lost connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The sender of events to one browser.

@@ -6,7 +6,7 @@ use hatebeam_game::Encoding;
 use hatebeam_report::Film;
 use hatebeam_runs::RunSpec;
 
-/// Plays a replay in Base2048 in the well of the run specification `spec`.
+/// Plays `replay`, which is in Base2048, from the starting well of the run specification `spec`.
 pub(crate) fn film(spec: &str, replay: &str) -> Result<Film, ApiError> {
     let invalid = |what: &str, error: &dyn std::fmt::Display| {
         ApiError::new(

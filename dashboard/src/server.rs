@@ -49,7 +49,7 @@ pub enum DashboardError {
     /// The address is not allowed without TLS, or the certificate is invalid.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// Without a token, anyone on the network could submit and stop runs.
+    /// There is no token, so anyone on the network could submit and stop runs.
     #[error(
         "other machines can reach the dashboard at {0}, but there is no token: pass --token-file, set \
          HATEBEAM_TOKEN, or allow this with --insecure-bind"
@@ -81,7 +81,7 @@ pub struct Server {
     access: Access,
 }
 
-/// Starts to listen. Must be called within a tokio runtime.
+/// Starts listening. Must be called within a tokio runtime.
 ///
 /// # Errors
 /// Returns an error if the address is not allowed with these settings or is in use, or if the certificate is invalid.

@@ -11,10 +11,10 @@ use subtle::ConstantTimeEq;
 const MAX_SESSIONS: usize = 64;
 /// Duration of a session.
 pub(crate) const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Number of random bytes in a session's name, which makes the name impossible to guess.
+/// Number of random bytes in a session's name. Names of this length cannot be guessed.
 const RANDOM_BYTES: usize = 32;
 
-/// The sessions, the oldest first. They are only in memory, so users must sign in again after a restart.
+/// The sessions, the oldest first. They are kept only in memory, so users must sign in again after a restart.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 

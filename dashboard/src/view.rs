@@ -10,7 +10,7 @@ fn dollars(micros: u64) -> f64 {
     Micros(micros).dollars()
 }
 
-/// Returns `None` for empty text, which means unknown.
+/// Returns `None` if the text is empty, which means that the value is unknown.
 fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
@@ -23,7 +23,7 @@ pub(crate) struct RunLine<'a> {
     width: u64,
     depth: u32,
     max_depth: u32,
-    /// Number of rows cleared in the best game: the game that was read back, or else the best well so far.
+    /// Number of rows cleared in the game that was read back, or else on the way to the best well so far.
     best_lines: u32,
     pieces: Option<u32>,
     seconds: f64,

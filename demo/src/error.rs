@@ -28,7 +28,7 @@ pub enum DemoError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A server ended before the demo.
-    #[error("the {name} ended ({status}); the end of its log:\n{log}")]
+    #[error("the process {name} ended ({status}); the last lines of its log:\n{log}")]
     ServerEnded {
         /// Name of the server's process.
         name: &'static str,
@@ -38,7 +38,9 @@ pub enum DemoError {
         log: String,
     },
     /// The coordinator did not print its addresses in time.
-    #[error("the coordinator printed no addresses within {limit:?}; the end of its log:\n{log}")]
+    #[error(
+        "the coordinator printed no addresses within {limit:?}; the last lines of its log:\n{log}"
+    )]
     NoAddresses {
         /// The time limit.
         limit: Duration,

@@ -119,7 +119,8 @@ impl Demo {
         Ok(())
     }
 
-    /// Asks the user at the terminal whether to play the game, and plays it. Does nothing without a terminal.
+    /// Asks the user at the terminal whether to play the game, and plays it if the user agrees. Does nothing without a
+    /// terminal.
     fn offer_to_play(&self, replay: &Path, report: Sink<'_>) -> Result<(), DemoError> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Ok(());

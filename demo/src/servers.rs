@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// Interval between checks for processes that have ended.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
-/// Maximum time for a server to start, and for a server to stop.
+/// Maximum time for the coordinator to print its addresses, and for a server to stop.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Names of the workers.
 const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
@@ -115,7 +115,7 @@ impl Servers {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn();
-        let mut child = child.map_err(DemoError::io(format!("start the {name}")))?;
+        let mut child = child.map_err(DemoError::io(format!("start the process {name}")))?;
         let stdout = child.stdout.take();
         self.servers.push(Server { name, child, log });
         // A server prints fewer lines than the channel can hold; further lines would be read and dropped.
@@ -185,7 +185,10 @@ impl Servers {
     fn check(&mut self) -> Result<(), DemoError> {
         for server in &mut self.servers {
             let status = server.child.try_wait();
-            let status = status.map_err(DemoError::io(format!("wait for the {}", server.name)))?;
+            let status = status.map_err(DemoError::io(format!(
+                "wait for the process {}",
+                server.name
+            )))?;
             if let Some(status) = status {
                 return Err(DemoError::ServerEnded {
                     name: server.name,
@@ -226,7 +229,7 @@ impl Servers {
         // The thread cannot panic, so the default is never used.
         let out = reader.join().unwrap_or_else(|_| Ok(String::new()));
         let out = out.map_err(failed())?;
-        // A failed command with output describes its failure there, and the caller reports it.
+        // If a failed command has printed output, the output describes the failure, and the caller reports it.
         if !status.success() && out.is_empty() {
             return Err(DemoError::Command(status));
         }

@@ -18,8 +18,8 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(15);
 /// Remaining validity below which a certificate gives a warning.
 const MIN_VALIDITY: Duration = Duration::from_secs(14 * 86_400);
 
-/// Difference in seconds at which a clock gives a warning. A machine whose clock is behind considers a certificate that was
-/// just made as not yet valid.
+/// Difference in seconds at which a clock gives a warning. A machine whose clock is behind rejects a newly created
+/// certificate as not yet valid.
 const WARN_SKEW: u64 = 30;
 /// Difference in seconds at which a clock fails the check. S3 refuses requests whose time is wrong by 15 minutes.
 const MAX_SKEW: u64 = 600;
@@ -138,7 +138,7 @@ fn certificates(dir: &Path) -> Vec<Check> {
     vec![Check::failed(
         "certificates",
         format!("no certificates in {}", dir.display()),
-        "make them with `hatebeam certs --out DIR`",
+        "create them with `hatebeam certs --out DIR`",
     )]
 }
 

@@ -45,7 +45,7 @@ fn refused(uri: &str, status: &Status) -> Check {
     Check::failed(
         NAME,
         format!("{uri} refused the request: {}", explain(status)),
-        "pass its token with --token-file, HATEBEAM_TOKEN, or the file `token` in the folder of --tls",
+        "pass the coordinator's token with --token-file, HATEBEAM_TOKEN, or the file `token` in the folder of --tls",
     )
 }
 

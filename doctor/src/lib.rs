@@ -1,4 +1,4 @@
-//! Checks that find problems of a machine or a cluster before a search.
+//! Checks that find problems of a machine or a cluster before a search starts.
 
 mod check;
 #[cfg(feature = "cluster")]

@@ -67,7 +67,10 @@ pub(crate) fn memory() -> Check {
         1.. => Check::warning(
             "memory",
             fits(),
-            "pass that --width to `hatebeam run`, or end other processes",
+            format!(
+                "pass --width {} to `hatebeam run`, or end other processes",
+                wells(most)
+            ),
         ),
         0 => Check::failed("memory", found, "no run fits: end other processes"),
     }

@@ -86,7 +86,7 @@ impl Metadata {
         }
     }
 
-    /// Waits until AWS announces that it reclaims the machine, and returns the reason as text.
+    /// Waits until AWS announces that it will reclaim the machine, and returns the reason as text.
     pub async fn reclaimed(&self) -> String {
         loop {
             match self.get("spot/instance-action").await {

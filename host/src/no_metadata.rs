@@ -18,7 +18,8 @@ impl Metadata {
         None
     }
 
-    /// Waits until AWS announces that it reclaims the machine. Never called, because no [`Metadata`] exists in this build.
+    /// Waits until AWS announces that it will reclaim the machine. Never called, because no [`Metadata`] exists in this
+    /// build.
     pub async fn reclaimed(&self) -> String {
         match self.0 {}
     }

@@ -45,8 +45,8 @@ pub fn watch(timeline: &Timeline) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes all pending key presses to the player. Returns `false` if one of them quits the player. Other events need no
-/// handling: for example, the next frame uses a changed terminal size.
+/// Passes all pending key presses to the player. Returns `false` if one of them quits the player. Ignores all other
+/// events. A resize needs no handling, because each frame reads the size of the terminal.
 fn press_pending(player: &mut Player<'_>) -> io::Result<bool> {
     loop {
         if let Event::Key(key) = event::read()?
@@ -61,7 +61,8 @@ fn press_pending(player: &mut Player<'_>) -> io::Result<bool> {
     }
 }
 
-/// Returns a flag that signals set. By default, a signal would end the process without restoring the terminal.
+/// Returns a flag that is set when a signal arrives. By default, a signal would end the process without restoring the
+/// terminal.
 #[cfg(unix)]
 fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -82,7 +83,8 @@ fn draw(out: &mut impl Write, timeline: &Timeline, player: &Player<'_>) -> io::R
     let (columns, rows) = screen::size(&frame);
     let (width, height) = size()?;
     let lines = if usize::from(width) < columns || usize::from(height) < rows {
-        let text = format!("{width}x{height} is too small: enlarge to {columns}x{rows} (q quits)");
+        let text =
+            format!("terminal is {width}x{height}: enlarge it to {columns}x{rows} (q quits)");
         let text = text.chars().take(usize::from(width)).collect();
         vec![vec![screen::Span {
             text,

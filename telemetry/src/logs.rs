@@ -45,7 +45,7 @@ impl LogFormat {
 pub struct LogSettings {
     /// Format of the lines.
     pub format: LogFormat,
-    /// Lowest level that is logged, unless `HATEBEAM_LOG` selects another level.
+    /// Least severe level that is logged, unless `HATEBEAM_LOG` selects another level.
     pub level: LevelFilter,
     /// Kind of the process, such as `worker`, which is part of the spans' service name.
     pub process: &'static str,

@@ -14,7 +14,7 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Starts to listen on `address`. Must be called within a tokio runtime. `process` is the kind of this process, and
+    /// Starts listening on `address`. Must be called within a tokio runtime. `process` is the kind of this process, and
     /// `version` the version of the program; both are served as metrics.
     ///
     /// # Errors
@@ -63,8 +63,8 @@ impl MetricsServer {
         tokio::spawn(self.server.serve());
     }
 
-    /// Starts to listen like [`MetricsServer::bind`], serves the metrics in a new thread, and returns their URL. This is
-    /// for processes without a tokio runtime.
+    /// Starts listening like [`MetricsServer::bind`], serves the metrics in a new thread, and returns their URL. Processes
+    /// without a tokio runtime use this function.
     ///
     /// # Errors
     /// Returns [`TelemetryError::Metrics`] if the server cannot listen on the address, and [`TelemetryError::Thread`] if

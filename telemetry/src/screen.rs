@@ -1,5 +1,5 @@
-//! The progress of a run. Standard error gets one row per depth and, on a terminal, a progress bar below the rows. With
-//! `--json`, standard output gets one JSON line per depth.
+//! The progress of a run. Standard error shows rows for depths, at most one per second, and on a terminal, a progress bar
+//! below the rows. With `--json`, standard output contains one JSON line per depth.
 
 use hatebeam_report::{bytes, duration};
 use hatebeam_runs::{Observer, ProgressEstimator};
@@ -60,9 +60,9 @@ pub struct Screen {
     begun: Instant,
     last_row: Option<Instant>,
     rows: u32,
-    /// Cost of the next depth that will be shown.
+    /// Cost of the depth whose record is shown next.
     dollars: Option<f64>,
-    /// The first error when writing a JSON line. The run continues, and [`Screen::close`] returns the error.
+    /// The first error that occurred when writing a JSON line. The run continues, and [`Screen::close`] returns the error.
     failed: Option<io::Error>,
 }
 
@@ -105,7 +105,7 @@ impl Screen {
         }
     }
 
-    /// Sets the cost of the next depth that will be shown.
+    /// Sets the cost of the depth whose record is shown next.
     pub fn cost(&mut self, dollars: f64) {
         self.dollars = Some(dollars);
     }

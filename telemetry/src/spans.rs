@@ -23,8 +23,9 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// Creates an exporter that sends spans of this kind of process to the collector at `url`. This function does not
-    /// connect, so that a search does not wait for the collector. An unreachable collector is reported when spans are sent.
+    /// Creates an exporter that sends spans to the collector at `url`. `process` is the kind of this process, which becomes
+    /// part of the service name. This function does not connect, so that a search does not wait for the collector. An
+    /// unreachable collector is reported when spans are sent.
     pub(crate) fn open(url: &str, process: &'static str) -> Result<Exporter, TelemetryError> {
         if !url.starts_with("http://") {
             // TLS is not supported, because spans contain no secrets and a local collector can forward them over TLS.
@@ -64,8 +65,8 @@ impl Exporter {
         })
     }
 
-    /// Returns a layer that passes hatebeam's own spans to the exporter. Spans of libraries are excluded, because the
-    /// libraries that send spans would create new spans.
+    /// Returns a layer that passes hatebeam's own spans to the exporter. Spans of libraries are excluded, because
+    /// some of these libraries send the spans and would create new spans with each transfer.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,

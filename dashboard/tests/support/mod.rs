@@ -34,7 +34,7 @@ impl Browser {
             chromium.or_else(|| program(&["chromium", "chromium-browser", "google-chrome"]));
         let (Some(chromium), Some(node)) = (chromium, program(&["node", "nodejs"])) else {
             eprintln!(
-                "skipped: the dashboard in a browser (needs chromium and node: apt-get install chromium nodejs)"
+                "skipped the browser test: it needs chromium and node (apt-get install chromium nodejs)"
             );
             return None;
         };

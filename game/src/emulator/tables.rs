@@ -7,7 +7,7 @@
 //! wall there, because no orientation reaches both ends of its lane.
 //!
 //! A row is looked up in two halves, because a row blocks the union of the positions that its
-//! halves block. Two tables of 32 entries fit into the L1 cache. One table of 1,024 entries (480 KB
+//! halves block. Two tables of 32 entries fit into the L1 cache. One table of 1,024 entries (480 kB
 //! including the copies per piece) would occupy half of the L2 cache. With a core to itself, the
 //! large table was 6 to 10 % faster, but a beam search needs this cache for other data.
 //!
