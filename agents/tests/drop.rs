@@ -1,6 +1,6 @@
 //! Tests that the agents for dropped pieces choose valid actions, are deterministic, and play as well as published.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_agents::Statistics;
 use hatebeam_agents::drop::{

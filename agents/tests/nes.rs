@@ -1,6 +1,6 @@
 //! Tests that the searches reproduce the published games of Nintendo Tetris: moves, results and summary.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_agents::nes::{
     Bfs, Branching, GameRules, Move, Search, Summary, Widths, article_games, play, play_traced,

@@ -1,6 +1,6 @@
 //! Tests of the search for perfect clears: results equal the vectors, and solutions can be played.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_agents::pc::{PcError, Solution, Solver};
 use hatebeam_tetris::srs::{DropMode, Hold, KickTable, Kicks, LowField, Placements, parse_field};

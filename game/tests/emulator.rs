@@ -1,7 +1,7 @@
 //! Compares the fast emulator at every SIMD level with the test vectors and with the oracle (the
 //! slow reference emulator).
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! Runs the fuzz targets for a limited number of rounds on valid, damaged and random inputs.
 //! `fuzz/README.md` describes longer runs.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 mod common;
 #[path = "../../fuzz/src/parsers.rs"]

@@ -1,5 +1,5 @@
 //! Tests with whole games (public replays) and with key paths between wells.
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::reference::Reference;
 use hatebeam_game::{

@@ -1,6 +1,6 @@
 //! Checks that playing the keys that [`PathFinder`] finds for a child produces this child.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 mod common;
 

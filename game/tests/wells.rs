@@ -1,6 +1,6 @@
 //! Tests of the text form, picture, packed form and hash of wells, and of invalid wells.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! Compares whole game trees, level by level, with the counts of the reference implementation.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 mod common;
 

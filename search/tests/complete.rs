@@ -1,7 +1,7 @@
 //! Compares complete searches with the counts of the reference implementation and with a
 //! brute-force search that keeps each level in a set.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::{
     Children, Emulator, Enemy, Geometry, Piece, Rules, Well, play, replay_of_wells,

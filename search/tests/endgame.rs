@@ -1,6 +1,6 @@
 //! Compares the endgame search with whole game trees, for several table sizes and limits.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::endgame::{Endgame, EndgameLimits, EndgameResult};

@@ -1,7 +1,7 @@
 //! Compares the feature counts with a version that follows the definitions cell by cell.
 
 #![allow(clippy::needless_range_loop)] // the indices are cell coordinates
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{Features, LANES, count_features};

@@ -2,7 +2,7 @@
 //! does not depend on the number of threads, the SIMD level, or the number and size of tables,
 //! shards and machines.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{

@@ -1,6 +1,6 @@
 //! Tests of valid and rejected commits, crashes and damaged files.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::{Backward, Children, Emulator, Geometry, Rules, Well};
 use hatebeam_search::{

@@ -1,6 +1,6 @@
 //! Tests that run the program with arguments, files and signals.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 mod certs;
 mod config;
 mod doctor;

@@ -2,7 +2,7 @@
 //! a single process, bit for bit.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 mod browser;
 mod chaos;

@@ -5,7 +5,7 @@
 //! a message and passes.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 mod compose;
 mod image;

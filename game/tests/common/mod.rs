@@ -1,6 +1,6 @@
 //! Test data: wells from the vector files and wells from generated games.
 #![allow(dead_code)] // each test file uses only a part of this module
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use hatebeam_game::{Children, Emulator, Geometry, Piece, Rules, SimdLevel, Well};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! Tests with lower limits than callers may set, so that a small tree needs many runs, passes and
 //! files.
 
-#![allow(clippy::unwrap_used)] // the lint does not exempt helper functions of tests
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use super::*;
 use std::process::{Command, Stdio};
