@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Kills a search at `kills` random times and resumes it after each kill. Then lets it finish, and compares its result
-/// with the result of an undisturbed search.
+/// with the result of an uninterrupted search.
 #[track_caller]
 fn assert_same_after_kills(name: &str, width: &str, kills: u32) {
     let seed = time_ns();

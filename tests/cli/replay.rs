@@ -165,7 +165,7 @@ fn replay_against_another_enemy_is_recognised() {
 }
 
 #[test]
-fn error_for_wrong_enemy_names_the_right_one() {
+fn error_for_wrong_enemy_names_right_enemy() {
     // Skips the game with score 0, because it is too short: Burgiel gives the same nine pieces.
     for game in games().iter().filter(|game| game.score > 0) {
         for enemy in ["lovetris", "burgiel", "brzustowski"] {
@@ -306,7 +306,7 @@ fn ambiguous_encoding_causes_warning() {
 }
 
 #[test]
-fn show_prints_text_without_a_terminal() {
+fn show_prints_text_if_output_is_not_a_terminal() {
     let text = run(&["replay", "show", &nine_drops()]).silent_results();
     let headings: Vec<&str> = text
         .lines()

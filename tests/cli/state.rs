@@ -33,7 +33,7 @@ impl Search {
         self.summary["run"].as_str().unwrap()
     }
 
-    /// Returns the number of rows cleared in the best game as text.
+    /// Returns the score of the best game as text.
     pub(crate) fn score(&self) -> String {
         self.summary["best_lines"].to_string()
     }

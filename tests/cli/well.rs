@@ -131,7 +131,7 @@ fn invalid_lines_give_error_objects_and_other_lines_are_processed() {
 }
 
 #[test]
-fn without_json_invalid_lines_are_reported_and_other_wells_are_described() {
+fn text_output_describes_valid_wells_and_errors_name_invalid_lines() {
     let good = run(&["well", EMPTY]).silent_results();
     for (bad, expected) in BAD_LINES {
         let (out, error) = run_with_input(&["well"], &with_bad_lines(bad)).late_error();

@@ -14,7 +14,7 @@ fn cancelled_run_resumes_with_next_coordinator() {
     let ended = cluster.client(&["wait", "--json"]);
     assert_eq!(ended.status.code(), Some(1));
     assert_eq!(cluster.status().unwrap()["state"], "cancelled");
-    // After a graceful exit by either signal, the next coordinator starts immediately.
+    // After a graceful exit on either signal, the next coordinator starts immediately.
     for signal in ["-INT", "-TERM"] {
         cluster.coordinator().signal(signal);
         assert_eq!(cluster.coordinator().wait(), Some(0));

@@ -13,8 +13,8 @@ fn demo(dir: &TempDir, args: &[&str]) -> Command {
     command
 }
 
-/// Returns the number of server processes of the demo: processes whose command lines contain the path of its folder.
-/// The command line of the demo itself does not contain it.
+/// Returns the number of processes that the demo has started: those whose command line contains the path of the demo's
+/// folder. The demo's own command line does not contain this path.
 fn servers_in(dir: &Path) -> usize {
     let name = dir.to_str().unwrap();
     let processes = fs::read_dir("/proc").unwrap().flatten();

@@ -119,8 +119,8 @@ impl Hosts {
             .is_ok()
     }
 
-    /// Drops a random `per_thousand` of every thousand packets that a host sends. Returns whether this machine supports
-    /// packet loss.
+    /// Drops each packet that a host sends with a probability of `per_thousand` in 1000. Returns whether this machine
+    /// supports packet loss.
     pub(crate) fn lose(&self, name: &str, per_thousand: u32) -> bool {
         let chain = "type filter hook output priority 0;";
         let rule = format!("numgen random mod 1000 < {per_thousand} drop;");

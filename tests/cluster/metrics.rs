@@ -92,7 +92,7 @@ impl Scrape {
             "counter" => &["_total"],
             "gauge" => &[""],
             "histogram" => &["_bucket", "_sum", "_count"],
-            kind => panic!("{family} has the kind {kind}"),
+            kind => panic!("{family} has the unknown kind {kind}"),
         };
         assert!(expected.contains(&suffix), "{line}");
         let value: f64 = value.parse().unwrap();
@@ -122,8 +122,8 @@ impl Scrape {
         }
     }
 
-    /// Asserts that the families are exactly those under the given headings of docs/metrics.md, and that each has a
-    /// value.
+    /// Asserts that the metric families are exactly those under the given headings of docs/metrics.md, and that each
+    /// family has a value.
     #[track_caller]
     fn assert_documented(&self, headings: &[&str]) {
         let page = include_str!("../../docs/metrics.md");
@@ -171,7 +171,7 @@ fn last_depth(run: &RunOutput) -> f64 {
 }
 
 #[test]
-fn metrics_of_cluster_are_documented_and_agree_with_run() {
+fn metrics_of_cluster_are_documented_and_match_run() {
     let mut cluster = Cluster::new();
     cluster.set_coordinator_flags(&[&["--min-workers", "2"][..], &METRICS].concat());
     cluster.start_coordinator();

@@ -79,7 +79,7 @@ fn starts(file: &Value) -> BTreeMap<String, Start> {
         .collect()
 }
 
-/// Returns the ports on which a service listens on addresses other than loopback.
+/// Returns the ports that a service serves on addresses other than loopback.
 fn listened(name: &str, service: &Value) -> BTreeSet<u16> {
     let image = text(service, "/image");
     if let Some((_, port)) = OTHERS.iter().find(|(other, _)| image.starts_with(other)) {

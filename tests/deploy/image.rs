@@ -64,8 +64,8 @@ fn dockerfiles_pass_hadolint() {
     let Some(mut hadolint) = tool("HATEBEAM_HADOLINT", "hadolint") else {
         return;
     };
-    // DL3008: Debian's packages are not pinned, so that each build gets the release's security fixes.
-    // DL3022: hadolint does not support named build contexts.
+    // Ignores DL3008, because Debian's packages are not pinned, so that each build gets the release's security fixes.
+    // Ignores DL3022, because hadolint does not support named build contexts.
     hadolint.args(["--ignore", "DL3008", "--ignore", "DL3022"]);
     for file in ["deploy/docker/Dockerfile", "deploy/compose/s3/Dockerfile"] {
         hadolint.arg(path(file));

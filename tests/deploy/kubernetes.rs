@@ -281,8 +281,8 @@ fn addresses_belong_to_services_and_services_select_pods() {
 
 #[test]
 fn pods_pass_checkov() {
-    // CKV_K8S_11: a CPU limit would only slow the coordinator down. CKV_K8S_15 and CKV_K8S_43: the image is built
-    // locally, or an overlay names it. CKV_K8S_21: the kustomizations set the namespace.
+    // Skips CKV_K8S_11, because a CPU limit would only slow the coordinator down; CKV_K8S_15 and CKV_K8S_43, because the
+    // image is built locally or named by an overlay; and CKV_K8S_21, because the kustomizations set the namespace.
     let skipped = ["CKV_K8S_11", "CKV_K8S_15", "CKV_K8S_21", "CKV_K8S_43"];
     checkov("kubernetes", FOLDER, &skipped);
 }

@@ -338,7 +338,7 @@ fn workers_stop_for_an_hour_if_none_connects() {
     let Some(mut watchdog) = slow_watchdog() else {
         return;
     };
-    // Returns the capacities that consecutive runs set, without repetitions.
+    // Returns the capacities that consecutive runs of the watchdog set, without consecutive duplicates.
     let mut capacities = |runs: usize, workers| -> Vec<String> {
         let capacity = |_| {
             let effects = watchdog.with(workers, &["running"]);
