@@ -22,12 +22,12 @@ pub(crate) struct SpecArgs {
     /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
-    /// Evaluator of wells [default: the weights file's evaluator, or else knewjade if weights are
+    /// Evaluator, which scores the wells [default: the weights file's evaluator, or else knewjade if weights are
     /// given, or else patterns]
     #[arg(long, value_name = "NAME", value_parser = kind_parser(), ignore_case = true)]
     evaluator: Option<EvaluatorKind>,
-    /// Evaluate a well after clearing the lines that consecutive pieces can clear [default: the weights file's
-    /// mode, or else off]
+    /// Score a well by the best well that it can reach by clearing lines with consecutive pieces [default: the weights
+    /// file's mode, or else off]
     #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Option<Quiescence>,
     /// TOML file with the evaluator and its weights

@@ -30,13 +30,13 @@ specification: width, well, start, evaluator and weights. The same specification
 at each depth), bit for bit, on every machine. A depth is committed to disk while the next depth is searched. Ctrl-C, a
 crash or a full disk loses no committed depth.
 
-A run needs about 100 bytes of memory per well of width, and about 12 bytes of disk per well and kept depth (--keep). The
-search ends when no well has a live child. Then the command reads back the best game, plays it by the exact rules and prints
-it. It also writes the game to the folder `replays` of the run: as text for the original game, as letters, as JSON with
-every well, as a picture, and as an HTML report with plots.
+A run needs about 100 bytes of memory per well of width, and about 12 bytes of disk per well of each kept depth (--keep).
+The search ends when no well has a live child. Then the command reads back the best game, plays it by the exact rules and
+prints it. It also writes the game to the folder `replays` of the run: as Base2048 for the original game, as letters, as
+JSON with every well, as a picture, and as an HTML report with plots.
 
 Columns: `lines` is the number of lines cleared in the best game; `best`, `median` and `cut` are the evaluator's scores of
-the best, the median and the worst well kept, in units of 1/256 of a weight.
+the best, the median and the worst well kept, multiplied by 256.
 
 With --json, prints one object per depth, then one object for the run, whose `best_lines` is the score of the best game.
 

@@ -63,11 +63,11 @@ const steps = {
     const started = Date.now();
     await page.click("tbody a", RUNNING);
     const depths = Number(await send("depths"));
-    assert(depths >= 10_000, `only ${depths} depths`);
+    assert(depths >= 10_000, `the page has only ${depths} depths`);
     await page.until(`document.querySelector(".well-title").textContent.startsWith("Depth ${depths.toLocaleString("en-US")},")`);
     await page.until("document.querySelectorAll('.u-wrap canvas').length === 6", "six plots");
     const loaded = Date.now() - started;
-    assert(loaded < 45_000, `all depths are loaded only after ${loaded} ms`);
+    assert(loaded < 45_000, `loading all depths takes ${loaded} ms`);
     console.log(`${depths} depths: loaded after ${loaded} ms`);
     // The page is not saturated while ten depths per second arrive. This counts the page's own processor time, so other
     // work on the machine does not matter.
@@ -88,7 +88,7 @@ const steps = {
     console.log(`busy for ${Math.round(busy * 100)} % of the time; ${drawn} frames in 3 s (${idle} on an idle page), ` +
       `longest task ${Math.round(longest)} ms`);
     assert(busy < 0.6, `the page is busy for ${busy} of the time`);
-    assert(drawn > 3, `${drawn} frames in 3 s`);
+    assert(drawn > 3, `the page draws only ${drawn} frames in 3 s`);
   },
 
   async "page of a run shows all its data"(page) {
@@ -144,7 +144,7 @@ const steps = {
     await page.click(".depths summary");
   },
 
-  async "downloads have all depths and the run"(page) {
+  async "downloads contain all depths and the run"(page) {
     await page.evaluate(collectDownloads);
     await page.click("button", "Depths as CSV");
     const csv = await page.until("window.saved[0]");
@@ -155,7 +155,7 @@ const steps = {
     assert.equal(JSON.parse(await page.until("window.saved[1]")).run, RUNNING);
   },
 
-  async "unreachable coordinator is reported and reconnected"(page) {
+  async "page reports an unreachable coordinator and reconnects"(page) {
     await send("stop");
     await page.until("!document.getElementById('offline').hidden");
     await page.shows("The coordinator is unreachable.");

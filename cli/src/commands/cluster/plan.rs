@@ -57,14 +57,14 @@ pub(crate) struct PlanArgs {
     /// previous one
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_counts)]
     count: Counts,
-    /// Number of shards per depth, 1 to 4096 [default: 64, or one per million wells]
+    /// Number of shards per depth, 1 to 4096 [default: one per million wells, at least 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     shards: Option<u32>,
-    /// Evaluator of wells
+    /// Evaluator, which scores the wells
     #[arg(long, value_name = "NAME", default_value = "patterns")]
     #[arg(value_parser = kind_parser(), ignore_case = true)]
     evaluator: EvaluatorKind,
-    /// Evaluate a well after clearing the lines that consecutive pieces can clear
+    /// Score a well by the best well that it can reach by clearing lines with consecutive pieces
     #[arg(long, value_name = "MODE", default_value = "off")]
     #[arg(value_parser = quiescence_parser(), ignore_case = true)]
     quiescence: Quiescence,

@@ -48,7 +48,8 @@ pub(crate) struct SubmitArgs {
     /// Depths whose wells are kept in the object store: all; a number N from 2 to 6 for every Nth depth; or last
     #[arg(long, value_name = "DEPTHS", default_value = "all")]
     keep: Retention,
-    /// Number of shards per depth, 1 to 4096; use many more shards than workers [default: 64, or one per million wells]
+    /// Number of shards per depth, 1 to 4096; use many more shards than workers [default: one per
+    /// million wells, at least 64]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=4096))]
     shards: u32,
