@@ -56,7 +56,7 @@ pub fn call<T>(message: T) -> Request<T> {
     request
 }
 
-/// Returns all runs, the last submitted first.
+/// Returns all runs, most recently submitted first.
 ///
 /// # Errors
 /// Returns [`ClientError::Refused`] if the call fails.
@@ -66,7 +66,7 @@ pub async fn runs(client: &mut Client) -> Result<Vec<v1::RunStatus>, ClientError
 }
 
 /// Returns the run with this name, or the only run whose name begins with it. Without a name, returns the running run, or
-/// else the next run in the queue, or else the last submitted run.
+/// else the next run in the queue, or else the most recently submitted run.
 ///
 /// # Errors
 /// Returns [`ClientError::Refused`] if the call fails, and [`ClientError::NoRun`] or [`ClientError::Name`] if there is no

@@ -65,7 +65,7 @@ impl Access {
         self.guard.admits(header.map(HeaderValue::as_bytes))
     }
 
-    /// Starts a session and returns its cookie, or `None` if the token is wrong.
+    /// Starts a session and returns its cookie, or `None` if the token is wrong or no session can be started.
     pub(crate) fn sign_in(&self, token: &str) -> Option<HeaderValue> {
         if !self.guard.accepts(token.trim().as_bytes()) {
             return None;

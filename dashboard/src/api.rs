@@ -229,7 +229,7 @@ fn with_cookie(cookie: Option<HeaderValue>) -> Response {
 #[serde(deny_unknown_fields)]
 struct EmptyBody {}
 
-/// Returns all runs, the last submitted first.
+/// Returns all runs, most recently submitted first.
 pub(crate) async fn all_runs<R: Runs>(app: &App<R>) -> Result<Vec<v1::RunStatus>, Status> {
     let listed = app.runs.list(tonic::Request::new(v1::ListRequest {}));
     Ok(listed.await?.into_inner().runs)

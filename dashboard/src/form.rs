@@ -97,7 +97,7 @@ pub struct EstimateRequest {
     pub form: RunForm,
     /// Connected workers.
     pub workers: Vec<v1::WorkerStatus>,
-    /// All runs, the last submitted first.
+    /// All runs, most recently submitted first.
     pub runs: Vec<v1::RunStatus>,
 }
 

@@ -39,7 +39,8 @@ impl ClientArgs {
 /// A coordinator and one of its runs.
 #[derive(Debug, clap::Args)]
 pub(super) struct TargetArgs {
-    /// Name of the run, or the beginning of the name [default: the running run, or else the last submitted]
+    /// Name of the run, or the beginning of the name [default: the running run, or else the
+    /// next queued run, or else the most recently submitted run]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     #[command(flatten)]

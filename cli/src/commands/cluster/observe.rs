@@ -102,7 +102,7 @@ pub(crate) struct ObserveArgs {
     hooks: HookArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
-    /// Allow --metrics to use an address other than loopback, which other machines can reach
+    /// Allow --metrics to use an address that other machines can reach
     #[arg(long, requires = "metrics")]
     insecure_bind: bool,
 }

@@ -64,7 +64,7 @@ pub(crate) struct ReplaysArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReplaysCommand {
-    /// List the finished runs, the best first
+    /// List the finished runs, best first
     #[command(after_help = LIST_HELP)]
     List(ListArgs),
     /// Download the replay of a finished run
@@ -108,7 +108,8 @@ struct PullArgs {
 
 #[derive(Debug, clap::Args)]
 struct SoFarArgs {
-    /// Name of the run, or the beginning of the name [default: the running run, or else the last submitted]
+    /// Name of the run, or the beginning of the name [default: the running run, or else the
+    /// next queued run, or else the most recently submitted run]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     /// Download the game that leads to the best well at this depth [default: the depth with the most lines cleared]
@@ -165,7 +166,7 @@ impl ReplaysArgs {
     }
 }
 
-/// Returns the runs that have a replay, the best first.
+/// Returns the runs that have a replay, best first.
 fn finished(store: &StoreArgs) -> anyhow::Result<Vec<Manifest>> {
     let mut found = block_on(async { manifests(&store.open().await?).await })?;
     found.retain(|manifest| manifest.result.is_some());

@@ -10,7 +10,7 @@ use hatebeam_proto::v1;
 use std::fmt::Write as _;
 
 const HELP: &str = "\
-Prints the given run and the workers. Without RUN, prints all runs, the last submitted first, and the workers.
+Prints the given run and the workers. Without RUN, prints all runs, most recently submitted first, and the workers.
 
 Examples:
   hatebeam status

@@ -30,7 +30,7 @@ pub(crate) struct FromStoreArgs {
 /// A run in an object store.
 pub(crate) struct StoredRun(Archive);
 
-/// Returns the runs in an object store, the last submitted first. Prints a warning for each unreadable run.
+/// Returns the runs in an object store, most recently submitted first. Prints a warning for each unreadable run.
 pub(super) async fn manifests(objects: &Objects) -> anyhow::Result<Vec<Manifest>> {
     let mut found = Vec::new();
     for listed in list_manifests(objects, true).await? {
