@@ -74,7 +74,7 @@ impl Access {
         self.set_cookie(&name, SESSION_LIFETIME.as_secs())
     }
 
-    /// Ends the session, and returns the cookie that deletes it in the browser.
+    /// Ends the session, and returns an expired cookie, which makes the browser delete the session cookie.
     pub(crate) fn sign_out(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         if let Some(name) = self.session(headers) {
             self.sessions.end(name);

@@ -80,7 +80,7 @@ pub enum CertsError {
     )]
     Name(String),
     /// The validity is out of range.
-    #[error("a validity of {0} days is out of range: give 1 to {MAX_DAYS}")]
+    #[error("a validity of {0} days is out of range: give a number from 1 to {MAX_DAYS}")]
     Days(u32),
     /// A file exists and would be overwritten.
     #[error(

@@ -150,7 +150,7 @@ impl Events {
     }
 
     /// Queues an event, and later calls `then` with `true` if every hook accepted the event, or with `false`
-    /// otherwise. The call is made on the thread of the last hook that accepts or drops the event.
+    /// otherwise. The call is made on the thread that delivers the event to the last hook, or that drops it.
     pub fn send_then(&self, event: Event, then: impl FnOnce(bool) + Send + 'static) {
         self.put(event, Some(Box::new(then)));
     }
@@ -182,7 +182,7 @@ impl Events {
     }
 }
 
-/// Delivers queued events one at a time until the queue is closed.
+/// Delivers queued events one at a time until the queue is closed and empty, or aborted.
 fn deliver_all(hook: &Hook, queue: &Queue) {
     let label = hook.label();
     while let Some((delivery, dropped)) = queue.next() {

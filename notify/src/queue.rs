@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn full_queue_drops_oldest_milestones_first_and_then_notices() {
+    fn full_queue_drops_oldest_milestones_before_other_events() {
         let queue = Queue::default();
         queue.put(delivery("r", 0, EventKind::BestScore {}));
         for depth in 0..MAX_WAITING as u32 + 9 {

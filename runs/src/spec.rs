@@ -72,12 +72,13 @@ impl WellSpec {
 pub enum Start {
     /// The empty well.
     Empty,
-    /// A well without a preceding game. No cleared rows count.
+    /// A well without a preceding game. The count of cleared rows starts at 0.
     Well {
         /// The well in the format of [`Well::to_hex`].
         hex: String,
     },
-    /// The well before a piece of a replay. Rows cleared before that piece count.
+    /// The well in which the given piece of a replay starts. The count of cleared rows includes those that the
+    /// replay has cleared before.
     Replay {
         /// The replay, encoded in Base2048.
         base2048: String,
@@ -112,7 +113,7 @@ impl StartingPosition {
 #[non_exhaustive]
 pub enum SpecError {
     /// The width is out of range.
-    #[error("width {0} is out of range: give 1 to {MAX_WIDTH}")]
+    #[error("width {0} is out of range: give a number from 1 to {MAX_WIDTH}")]
     Width(u64),
     /// The well cannot have this size.
     #[error(transparent)]

@@ -3,8 +3,8 @@
 //! A table does not store the parent of a well, only a one-byte hint: the lowest byte of the
 //! parent's hash. The backward emulator computes the few parents that a well can have, and the
 //! table of the previous depth contains the parents that were in the beam. Any of these parents may
-//! be used, because all paths to a well have the same score: the number of lines cleared follows
-//! from the well's cells and its depth.
+//! be used: all paths to a well clear the same number of lines, which is determined by the well's
+//! cells and its depth.
 //!
 //! Across dropped depths, whose tables were deleted, the search follows one chain of ancestors
 //! after another until it finds an ancestor in the nearest kept table.
@@ -41,7 +41,8 @@ pub trait Lookup {
     }
 }
 
-/// Maximum number of wells that are tried to cross one range of consecutive dropped depths.
+/// Maximum number of candidate wells to try when searching back through one range of consecutive
+/// dropped depths.
 pub const MAX_CANDIDATES: u64 = 1_000_000;
 
 /// The path from the first well of a run to a given well.
@@ -199,7 +200,7 @@ struct BackStep {
     kept: u32,
     /// The chain of ancestors that is being tried, starting with the node.
     line: Vec<Generation>,
-    /// Ancestors already tried, each with the index in `line` of the well whose parent it is.
+    /// Ancestors already tried, each paired with the index of its child in `line`.
     seen: HashSet<(usize, Well)>,
     tried: u64,
     lookups: u64,

@@ -11,9 +11,9 @@
 //! writes manifests. A worker that is lost or disconnected therefore cannot change a run.
 //!
 //! - `session` connects to the coordinator, sends heartbeats and receives orders.
-//! - `executor` carries out the orders, one file per group of orders.
+//! - `executor` carries out the orders. Each of its source files handles one group of orders.
 //! - `exchange` sends children to other workers and receives theirs.
-//! - `tables` caches the tables of the last depths on this machine.
+//! - `tables` caches the tables of the most recent depths on this machine.
 //! - `link` contains the gRPC connections to the coordinator and to other workers. Only this module uses protobuf
 //!   types.
 //! - `process` assembles these modules into the process that `hatebeam worker` runs.
@@ -47,7 +47,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 // A batch of children takes less than a quarter of the maximum message size.
 const _: () = assert!(hatebeam_proto::batch::MAX_BYTES * 4 < hatebeam_net::MAX_MESSAGE);
 
-/// Locks a mutex, even if it is poisoned. A panic while the lock is held fails the order, which ends the epoch.
+/// Locks a mutex and ignores poisoning, because a panic while the lock is held makes the current order fail, and a
+/// failed order ends the epoch.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,8 +9,9 @@ use serde::Serialize;
 use std::io::{self, BufWriter, Read, Write};
 
 const HELP: &str = "\
-A well is written as hex digits, row by row from the top row below the bar to the bottom row. A row of 10 columns has three
-digits, and bit 0 is the leftmost column. The printed piece is the one that HATETRIS chooses if no well has repeated.
+A well is written as hex digits, row by row from top to bottom, without the rows above the bar (a locked cell above
+the bar ends the game). A row of 10 columns has three digits, and bit 0 is the leftmost column. HATETRIS may choose another
+piece for a well that occurs twice in a game; the printed piece is its choice for a well that occurs for the first time.
 
 With --json, prints one object per well, such as {\"well\":\"...\",\"piece\":\"S\",\"children\":[...],\"can_die\":false}. Children
 are sorted; the suffix \"+n\" means that n lines were cleared. For an invalid line of standard input, the command prints an

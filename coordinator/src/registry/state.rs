@@ -133,7 +133,7 @@ impl WorkerRegistry {
         })
     }
 
-    /// Returns the time without a message after which a worker is lost.
+    /// Returns how long a worker may be silent before it is considered lost.
     pub(crate) fn lost_after(&self) -> Duration {
         self.lost_after
     }

@@ -174,8 +174,8 @@ pub(super) struct Search<'a> {
     pub(super) well: &'a Well,
     /// Maximum stack height before full rows are removed.
     pub(super) limit: usize,
-    /// Whether the enemy gives the worst piece. If so, every piece can lower the stack of a parent
-    /// to the height of the well's stack.
+    /// Whether the enemy always gives the worst piece. If so, a well is a parent only if every piece
+    /// can leave a stack that is no higher than this well's stack.
     pub(super) worst_piece: bool,
 }
 
@@ -222,8 +222,8 @@ pub(super) fn collect<S: Simd>(simd: S, search: &Search<'_>, out: &mut Vec<Paren
     }
 }
 
-/// Appends candidates whose box has its bottom row at `bottom - 3` and whose position is in every
-/// set in `touches`.
+/// Appends candidates whose position is in every set in `touches`, with the box at one height. The
+/// bottom row of the box is `bottom - 3`, because a box may reach three rows below the floor.
 #[inline(always)]
 fn collect_level<S: Simd>(
     simd: S,
@@ -346,8 +346,8 @@ fn o_and_i_may_clear(rows: &[u16; MAX_HEIGHT], full_row: u16, lines: usize) -> b
         two_by_o |= fits_o & (above == gap) & (empty[row + 2] & gap == gap);
         by_i |= ((gap == first) | (gap == first.wrapping_mul(15))) & (open != 0);
     }
-    // O has two rows. The code does not check whether I can clear two lines at once, because the
-    // test for O excludes nearly all wells.
+    // The O piece has two rows, so it cannot clear three lines or more. For two lines, the I piece is
+    // not checked, because the test for O excludes nearly all wells.
     by_i & match lines {
         1 => one_by_o,
         2 => two_by_o,

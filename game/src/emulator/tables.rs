@@ -8,8 +8,9 @@
 //!
 //! A row is looked up in two halves, because a row blocks the union of the positions that its
 //! halves block. Two tables of 32 entries fit into the L1 cache. One table of 1,024 entries (480 kB
-//! including the copies per piece) would occupy half of the L2 cache. With a core to itself, the
-//! large table was 6 to 10 % faster, but a beam search needs this cache for other data.
+//! including the copies per piece) would occupy half of the L2 cache. In a benchmark
+//! that had a core to itself, the large table was 6 to 10 % faster, but a beam search needs the L2
+//! cache for other data.
 //!
 //! [`Seven`] holds seven words, one per piece in the order of [`Piece::ALL`], and an empty eighth
 //! word. Together they fill one 512-bit register.
@@ -35,8 +36,9 @@ pub(crate) const SHAPE_ROWS: usize = 40;
 /// Index of the bottom row of the box in a [`Shape`].
 pub(crate) const SHAPE_BOTTOM: usize = 20;
 
-/// The rows of a piece at one position, bottom row of the box first. Because of the empty rows
-/// before and after them, sixteen rows can be read with the box at any height in a well.
+/// The rows of a piece at one position, bottom row of the box first, padded with empty rows on both sides.
+/// For a box at any height, a slice of 16 rows (the maximum height of a well) has the piece's rows
+/// where the well has them.
 pub(crate) type Shape = [u16; SHAPE_ROWS];
 
 pub(crate) struct Tables {
@@ -115,8 +117,8 @@ impl Tables {
     /// it.
     pub(crate) fn new(geometry: Geometry, rules: Rules) -> Option<Tables> {
         if !(5..=MAX_FAST_WIDTH).contains(&geometry.width()) {
-            // A single piece can fill an empty row of four columns, which the shortcuts do not
-            // handle. Sixteen columns do not fit into a lane.
+            // In four columns, I can fill an empty row. The fast emulator assumes that no piece can.
+            // Sixteen columns do not fit into a lane.
             return None;
         }
         let (width, height) = (geometry.width() as u32, geometry.height());

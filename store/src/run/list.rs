@@ -16,7 +16,7 @@ pub struct RunSummary {
     pub name: String,
     /// Number of committed depths.
     pub depths: usize,
-    /// Whether the run has a result, which the caller stores when the search ends.
+    /// Whether the run's manifest contains a result, which is written when the search ends.
     pub finished: bool,
 }
 

@@ -114,7 +114,7 @@ impl ObserveArgs {
         self.hooks.hooks()?.check().context("--webhook")
     }
 
-    /// Starts the observers of a run that is about to be searched.
+    /// Starts the observers of a run whose search is about to begin.
     pub(crate) fn start(&self, run: &Run, name: &str) -> anyhow::Result<Observers> {
         let mut observers = Observers::default();
         if let Some(address) = self.metrics.metrics {
