@@ -6,7 +6,7 @@ use crate::output::Failure;
 use anyhow::{Context, bail, ensure};
 use hatebeam_game::{Encoding, Geometry, Rules, encode};
 use hatebeam_runs::{RunSpec, Start, WellSpec};
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
 use serde::Deserialize;
 use serde_json::{Number, Value};
 use std::fs;
@@ -79,6 +79,7 @@ impl SpecArgs {
             well: WellSpec::new(geometry, rules),
             start: self.start()?,
             evaluator: self.evaluator_spec()?,
+            search: Fingerprint::current(),
         };
         spec.check()?;
         Ok(spec)

@@ -96,6 +96,8 @@ impl Coordinator {
     pub async fn submit(&self, submission: Submission) -> Result<RunStatus, RequestError> {
         let invalid = |error: &dyn std::fmt::Display| RequestError::Invalid(error.to_string());
         submission.spec.check().map_err(|error| invalid(&error))?;
+        let checked = submission.spec.check_search(&self.0.settings.search);
+        checked.map_err(|error| invalid(&error))?;
         let name = submission.spec.name();
         check_key(&name).map_err(|error| invalid(&error))?;
         let limits = submission.limits;
@@ -142,6 +144,7 @@ impl Coordinator {
             )));
         }
         manifest.limits = submission.limits;
+        parts.announce(&name).await?;
         let created = VersionedManifest::create(&parts.objects, manifest, parts.conditional).await;
         match created {
             Ok(versioned) => {
@@ -295,8 +298,11 @@ impl Coordinator {
         manifest.note = String::new();
         manifest.limits = limits;
         manifest.end = None;
+        // The best game of the longer search is not known yet.
+        manifest.result = None;
         manifest.stop_requested = false;
         parts.queue.take_update(name);
+        parts.announce(name).await?;
         versioned.save().await?;
         tracing::info!(run = name, "reopened run");
         parts.queue.put(&versioned.manifest);

@@ -11,6 +11,7 @@ use crate::parts::{CoreSettings, Parts};
 use crate::queue::RunQueue;
 use crate::read_back::GameReader;
 use crate::registry::WorkerRegistry;
+use crate::submissions::keep_adopting;
 use hatebeam_env::{Env, watch};
 use hatebeam_metrics::Registry;
 use hatebeam_runs::{VersionedManifest, list_manifests};
@@ -23,6 +24,8 @@ use tracing::Instrument;
 /// is slow to notice the loss of its lease writes fewer manifests than this.
 const MAX_SUPERSEDED: u32 = 10;
 /// Pause before a failed run is retried.
+/// Maximum time for saving the ledger of a run when the coordinator stops.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_secs(2);
 
 /// A handle to a coordinator, through which clients and workers use it.
@@ -123,6 +126,7 @@ fn assemble(
         settings.heartbeat,
         settings.lost_after,
         &metrics.coordinator,
+        settings.search.clone(),
     );
     let machine = settings.machine.clone();
     let reader = GameReader {
@@ -135,7 +139,7 @@ fn assemble(
         env: env.clone(),
         conditional,
         metrics,
-        queue: Arc::default(),
+        queue: Arc::new(RunQueue::new(settings.search.clone())),
         costs: CostTracker::new(
             env,
             Arc::clone(&workers),
@@ -190,6 +194,8 @@ impl CoordinatorTask {
         let mut tasks: JoinSet<CoordinatorError> = JoinSet::new();
         let renewals = heartbeat.renewals();
         tasks.spawn(env.guard(search_runs(Arc::clone(&parts), renewals)));
+        let adopting = keep_adopting(Arc::clone(&parts), heartbeat.renewals());
+        tasks.spawn(env.guard(async move { match adopting.await {} }));
         let registry = Arc::clone(&parts.registry);
         tasks.spawn(env.guard(async move { match registry.watch_slow().await {} }));
         let costs = Arc::clone(&parts.costs);
@@ -210,9 +216,34 @@ impl CoordinatorTask {
             () = idle => Ok(()),
         };
         tasks.shutdown().await;
+        if ended.is_ok() {
+            close_ledger(&parts).await;
+        }
         parts.notifier.close(deletion).await;
         heartbeat.release().await;
         ended
+    }
+}
+
+/// Saves the ledger of the run in progress, so that the time until the next coordinator starts is not charged.
+async fn close_ledger(parts: &Parts) {
+    let Some((run, mut ledger)) = parts.costs.current_ledger() else {
+        return;
+    };
+    ledger.close();
+    let saving = async {
+        let loaded = VersionedManifest::load(&parts.objects, &run, parts.conditional).await;
+        let mut versioned = loaded?;
+        if !versioned.manifest.is_open() {
+            return Ok(());
+        }
+        versioned.manifest.ledger = ledger;
+        versioned.save().await
+    };
+    match tokio::time::timeout(CLOSE_LIMIT, saving).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(run, %error, "cannot save the ledger"),
+        Err(_) => tracing::warn!(run, "cannot save the ledger: timed out"),
     }
 }
 

@@ -11,6 +11,7 @@ use hatebeam_runs::{Limits, Manifest, UsedShare};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Interval between two updates of the ledger.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -20,6 +21,9 @@ struct Current {
     run: String,
     ledger: UsageLedger,
     stored_bytes: u64,
+    /// When the charging began: by the clock that never jumps, and by the wall clock.
+    began: Instant,
+    began_ms: u64,
     /// Request counters at the last update of the ledger. Only requests beyond these are added to it.
     counted: RequestCounts,
 }
@@ -84,9 +88,14 @@ impl CostTracker {
     /// Starts charging a run.
     pub(crate) fn begin(&self, manifest: &Manifest) {
         let counted = self.requests();
+        let began_ms = self.env.wall_ms();
+        let mut ledger = manifest.ledger.clone();
+        ledger.resume(began_ms);
         *self.current() = Some(Current {
             run: manifest.name.clone(),
-            ledger: manifest.ledger.clone(),
+            ledger,
+            began: self.env.now(),
+            began_ms,
             stored_bytes: manifest.stored_bytes(),
             counted,
         });
@@ -108,8 +117,9 @@ impl CostTracker {
     /// Advances the ledger of the current run to now.
     fn advance(&self) {
         let (present, requests) = (self.present(), self.requests());
-        let now_ms = self.env.wall_ms();
         if let Some(current) = &mut *self.current() {
+            let elapsed = current.began.elapsed().as_millis() as u64;
+            let now_ms = current.began_ms.saturating_add(elapsed);
             let ledger = &mut current.ledger;
             ledger.advance(now_ms, &present, current.stored_bytes);
             let counted = std::mem::replace(&mut current.counted, requests);
@@ -126,6 +136,14 @@ impl CostTracker {
             tokio::time::sleep(INTERVAL).await;
             self.advance();
         }
+    }
+
+    /// Returns the current run and its ledger, advanced to now.
+    pub(crate) fn current_ledger(&self) -> Option<(String, UsageLedger)> {
+        self.advance();
+        let current = self.current();
+        let current = current.as_ref()?;
+        Some((current.run.clone(), current.ledger.clone()))
     }
 
     /// Returns the ledger of a run, advanced to now. Returns `None` if it is not the current run.
@@ -277,10 +295,15 @@ mod tests {
     use hatebeam_metrics::{CoordinatorMetrics, Registry};
     use hatebeam_objects::Memory;
     use hatebeam_runs::RunState;
+    use hatebeam_search::Fingerprint;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::task::Waker;
 
     const HOUR: u64 = 3_600_000;
+
+    async fn advance(millis: u64) {
+        tokio::time::advance(Duration::from_millis(millis)).await;
+    }
 
     /// A process whose wall clock is set by the test.
     #[derive(Default)]
@@ -311,7 +334,7 @@ mod tests {
         let env = Env::with_host(clock.clone());
         let metrics = CoordinatorMetrics::register(&Registry::default());
         let second = Duration::from_secs(1);
-        let registry = WorkerRegistry::new(&env, second, second, &metrics);
+        let registry = WorkerRegistry::new(&env, second, second, &metrics, Fingerprint::current());
         let prices = ObjectStorePrices {
             nanos_per_write: 5000,
             ..ObjectStorePrices::default()
@@ -323,13 +346,13 @@ mod tests {
         CostTracker::new(&env, registry, objects.clone(), prices, machine)
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn current_run_is_charged_until_it_ends() {
         let clock = Arc::new(Clock::default());
         let tracker = tracker(&clock, &direct(&Memory::new()));
         let run = manifest("r", 1);
         tracker.begin(&run);
-        clock.0.store(HOUR / 2, Relaxed);
+        advance(HOUR / 2).await;
         assert_eq!(tracker.spent("r"), Micros(500_000));
         assert_eq!(tracker.spent("other"), Micros::ZERO);
         assert_eq!(tracker.cost(&run).total(), Micros(500_000));
@@ -338,45 +361,65 @@ mod tests {
         assert_eq!(tracker.cost(&ended).total(), Micros::ZERO);
         assert!(tracker.cost(&ended).present.is_empty());
         tracker.end();
-        clock.0.store(HOUR, Relaxed);
+        advance(HOUR / 2).await;
         assert!(tracker.ledger("r").is_none());
         // The run is no longer current, so the cost is that of the manifest's ledger, which is empty here.
         assert_eq!(tracker.cost(&run).total(), Micros::ZERO);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn next_coordinator_continues_the_ledger() {
         let clock = Arc::new(Clock::default());
         let objects = direct(&Memory::new());
         let mut run = manifest("r", 1);
         let first = tracker(&clock, &objects);
         first.begin(&run);
-        clock.0.store(HOUR, Relaxed);
+        advance(HOUR).await;
         run.ledger = first.ledger("r").unwrap();
         run.ledger.close();
         // The second coordinator starts ten hours later.
         clock.0.store(11 * HOUR, Relaxed);
         let second = tracker(&clock, &objects);
         second.begin(&run);
-        clock.0.store(12 * HOUR, Relaxed);
+        advance(HOUR).await;
         assert_eq!(second.spent("r"), Micros(2_000_000));
     }
 
-    #[tokio::test]
-    async fn no_time_is_charged_twice_when_the_clock_jumps_back() {
+    #[tokio::test(start_paused = true)]
+    async fn time_is_charged_after_a_takeover_by_a_coordinator_whose_clock_is_behind() {
+        let clock = Arc::new(Clock::default());
+        let objects = direct(&Memory::new());
+        let mut run = manifest("r", 1);
+        clock.0.store(5 * HOUR, Relaxed);
+        let first = tracker(&clock, &objects);
+        first.begin(&run);
+        advance(HOUR).await;
+        run.ledger = first.ledger("r").unwrap();
+        clock.0.store(2 * HOUR, Relaxed);
+        let second = tracker(&clock, &objects);
+        second.begin(&run);
+        advance(HOUR).await;
+        assert_eq!(second.spent("r"), Micros(2_000_000));
+        assert_eq!(second.ledger("r").unwrap().milliseconds, 2 * HOUR);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn jumps_of_the_clock_change_no_charge() {
         let clock = Arc::new(Clock::default());
         let tracker = tracker(&clock, &direct(&Memory::new()));
         clock.0.store(5 * HOUR, Relaxed);
         tracker.begin(&manifest("r", 1));
-        clock.0.store(6 * HOUR, Relaxed);
+        advance(HOUR).await;
         assert_eq!(tracker.spent("r"), Micros(1_000_000));
-        clock.0.store(HOUR, Relaxed);
-        assert_eq!(tracker.spent("r"), Micros(1_000_000));
-        clock.0.store(6 * HOUR, Relaxed);
-        assert_eq!(tracker.spent("r"), Micros(1_000_000));
+        for hour in [1, 60, 6] {
+            clock.0.store(hour * HOUR, Relaxed);
+            assert_eq!(tracker.spent("r"), Micros(1_000_000));
+        }
+        advance(HOUR).await;
+        assert_eq!(tracker.spent("r"), Micros(2_000_000));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn requests_before_the_run_are_not_charged() {
         let clock = Arc::new(Clock::default());
         let objects = direct(&Memory::new());

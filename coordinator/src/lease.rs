@@ -156,6 +156,7 @@ impl Lease {
     async fn write(&mut self) -> Result<(), LeaseError> {
         let text = Bytes::from(serde_json::to_vec(&self.record).unwrap_or_default());
         if !self.conditional {
+            self.check_holder().await?;
             self.objects.put(KEY, text).await?;
             return Ok(());
         }
@@ -170,6 +171,19 @@ impl Lease {
             }
             Err(error) if error.is_changed() => Err(LeaseError::Superseded),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Checks that no other coordinator has written the object since this one did. A store that ignores conditions does not
+    /// say so itself.
+    async fn check_holder(&self) -> Result<(), LeaseError> {
+        // The first write takes the lease over.
+        let is_first = self.record.beats <= 1;
+        match self.read().await? {
+            Some((Some(found), _)) if !is_first && found.id != self.record.id => {
+                Err(LeaseError::Superseded)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -302,6 +316,24 @@ mod tests {
         let old = r#"{"coordinator":"a","address":"127.0.0.1:1","beats":7}"#;
         let old: Record = serde_json::from_str(old).unwrap();
         assert_eq!((old.beats, old.id.as_str(), old.is_gone), (7, "", false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn second_holder_is_noticed_without_conditions() {
+        let objects = direct(&Memory::new());
+        let acquire = async |name: &str| {
+            let holder = Holder {
+                name: name.to_owned(),
+                address: "127.0.0.1:1".to_owned(),
+            };
+            let lease = Lease::acquire(&Env::system(), &objects, false, holder).await;
+            lease.unwrap()
+        };
+        let mut first = acquire("a").await;
+        first.renew().await.unwrap();
+        let mut second = acquire("b").await;
+        assert!(matches!(first.renew().await, Err(LeaseError::Superseded)));
+        second.renew().await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -31,6 +31,7 @@ mod request;
 mod serve;
 mod service;
 mod status;
+mod submissions;
 #[cfg(test)]
 mod tests;
 mod update;

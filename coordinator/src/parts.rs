@@ -10,6 +10,7 @@ use crate::registry::WorkerRegistry;
 use hatebeam_cost::{Machine, ObjectStorePrices};
 use hatebeam_env::Env;
 use hatebeam_objects::Objects;
+use hatebeam_search::Fingerprint;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct CoreSettings {
     /// Whether this is the only coordinator that uses the object store. If so, the store need not honor conditional
     /// writes.
     pub single: bool,
+    /// Fingerprint of the program's search. Workers and runs with another one are refused.
+    pub search: Fingerprint,
     /// Idle timeout: time without an open run after which the coordinator stops. If `None`, it never stops by itself.
     pub idle_stop: Option<Duration>,
     /// Minimum number of workers that a run needs to start or to resume.

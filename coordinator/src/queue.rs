@@ -3,6 +3,7 @@
 use crate::update::RunUpdate;
 use hatebeam_env::watch;
 use hatebeam_runs::{Manifest, RunState};
+use hatebeam_search::Fingerprint;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -36,9 +37,18 @@ pub(crate) struct RunQueue {
     runs: Mutex<Runs>,
     changes: watch::Sender<u64>,
     updates: watch::Sender<u64>,
+    /// Fingerprint of the program's search. Runs with another one are not searched.
+    search: Fingerprint,
 }
 
 impl RunQueue {
+    pub(crate) fn new(search: Fingerprint) -> RunQueue {
+        RunQueue {
+            search,
+            ..RunQueue::default()
+        }
+    }
+
     fn runs(&self) -> MutexGuard<'_, Runs> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,7 +164,8 @@ impl RunQueue {
     pub(crate) fn next(&self) -> Option<String> {
         let runs = self.runs();
         let manifests = runs.entries.values().map(|entry| &entry.manifest);
-        let open = manifests.filter(|manifest| manifest.is_open());
+        let open =
+            manifests.filter(|manifest| manifest.is_open() && manifest.spec.search == self.search);
         let order = |manifest: &&Arc<Manifest>| {
             let is_begun = manifest.state == RunState::Running;
             (!is_begun, manifest.submitted_ms, manifest.name.clone())
@@ -190,12 +201,16 @@ impl RunQueue {
     /// Returns a run with its note.
     pub(crate) fn get(&self, run: &str) -> Option<QueuedRun> {
         let runs = self.runs();
-        runs.entries.get(run).map(Entry::run)
+        runs.entries.get(run).map(|entry| entry.run(&self.search))
     }
 
     /// Returns all runs with their notes, most recently submitted first.
     pub(crate) fn all(&self) -> Vec<QueuedRun> {
-        let mut all: Vec<QueuedRun> = self.runs().entries.values().map(Entry::run).collect();
+        let mut all: Vec<QueuedRun> = {
+            let runs = self.runs();
+            let entries = runs.entries.values();
+            entries.map(|entry| entry.run(&self.search)).collect()
+        };
         all.sort_by(|a, b| {
             let key = |run: &QueuedRun| (run.manifest.submitted_ms, run.manifest.name.clone());
             key(b).cmp(&key(a))
@@ -220,14 +235,17 @@ impl RunQueue {
 }
 
 impl Entry {
-    fn run(&self) -> QueuedRun {
-        let note = match self.note.as_str() {
-            "" => &self.manifest.note,
-            note => note,
+    /// Returns the run for a program with this search.
+    fn run(&self, search: &Fingerprint) -> QueuedRun {
+        let manifest = &self.manifest;
+        let note = match (manifest.spec.check_search(search), self.note.as_str()) {
+            (Err(error), _) if manifest.is_open() => error.to_string(),
+            (_, "") => manifest.note.clone(),
+            (_, note) => note.to_owned(),
         };
         QueuedRun {
-            manifest: Arc::clone(&self.manifest),
-            note: note.to_owned(),
+            manifest: Arc::clone(manifest),
+            note,
         }
     }
 }
@@ -276,6 +294,24 @@ mod tests {
         queue.remove("b");
         assert_eq!(queue.next(), None);
         assert!(queue.get("b").is_none());
+    }
+
+    #[test]
+    fn run_with_another_search_is_not_searched() {
+        let queue = RunQueue::default();
+        let mut other = manifest("r", 1);
+        other.spec.search = Fingerprint::from_text("2-a-b");
+        queue.put(&other);
+        assert_eq!(queue.next(), None);
+        let note = queue.get("r").unwrap().note;
+        let expected = format!(
+            "the run has search fingerprint 2-a-b, and this program has {}: use the program that began the run",
+            Fingerprint::current()
+        );
+        assert_eq!(note, expected);
+        let upgraded = RunQueue::new(Fingerprint::from_text("2-a-b"));
+        upgraded.put(&other);
+        assert_eq!(upgraded.next().as_deref(), Some("r"));
     }
 
     #[test]

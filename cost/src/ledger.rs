@@ -106,6 +106,16 @@ impl UsageLedger {
         self.merge_departed(present);
     }
 
+    /// Continues the ledger at this time. If the clock is behind that of the last update, the time in between is not waited
+    /// for: it would not be charged.
+    pub fn resume(&mut self, now_ms: u64) {
+        let earlier = |until: Option<u64>| until.map(|until| until.min(now_ms));
+        self.until_ms = earlier(self.until_ms);
+        for usage in &mut self.machines {
+            usage.until_ms = earlier(usage.until_ms);
+        }
+    }
+
     /// Stops the accounting until the next call of [`advance`](Self::advance): the time between is not charged.
     pub fn close(&mut self) {
         self.until_ms = None;

@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromWorker {
     /// The first message of a session.
-    Hello(Hello),
+    Hello(Box<Hello>),
     /// Progress and resources, sent once per heartbeat interval.
     Heartbeat(Heartbeat),
     /// The answer to an order.
@@ -56,6 +56,8 @@ pub struct Hello {
     pub machine: Machine,
     /// Start time of the process, in milliseconds since 1970. It does not change when the worker reconnects.
     pub started_ms: u64,
+    /// Fingerprint of the program's search, which must be the coordinator's.
+    pub search: String,
 }
 
 /// Progress and resources of a worker.

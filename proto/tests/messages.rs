@@ -10,7 +10,8 @@ use hatebeam_proto::messages::*;
 use hatebeam_proto::v1;
 use hatebeam_runs::{FrontierSummary, RunSpec, Start, Table, WellSpec};
 use hatebeam_search::{
-    CountQuery, Digest, EvaluatorKind, EvaluatorSpec, Node, NodeWell, Quiescence, Weights,
+    CountQuery, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Node, NodeWell, Quiescence,
+    Weights,
 };
 use proptest::prelude::*;
 use prost::Message;
@@ -47,6 +48,7 @@ fn hello() -> impl Strategy<Value = Hello> {
             version: "0.1.0".to_owned(),
             machine,
             started_ms: numbers[3],
+            search: "1-a-b".to_owned(),
         },
     )
 }
@@ -84,6 +86,7 @@ fn spec() -> impl Strategy<Value = RunSpec> {
             },
             quiescence: Quiescence::Off,
         },
+        search: Fingerprint::from_text("1-a-b"),
     })
 }
 
@@ -216,7 +219,7 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
 
 fn from_worker() -> impl Strategy<Value = FromWorker> {
     prop_oneof![
-        hello().prop_map(FromWorker::Hello),
+        hello().prop_map(|hello| FromWorker::Hello(Box::new(hello))),
         heartbeat().prop_map(FromWorker::Heartbeat),
         (any::<(u64, u64)>(), answer())
             .prop_map(|((epoch, id), kind)| FromWorker::Answer(Answer { epoch, id, kind })),

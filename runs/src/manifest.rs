@@ -22,9 +22,9 @@ use serde_json::{Map, Value, json};
 pub const RUNS: &str = "runs";
 /// Format number of the manifests that this version writes. Older formats remain readable.
 ///
-/// Format 3 renamed `bill` to `ledger`, `outcome` to `result`, `stopped_by` to `end`, and `is_to_stop` to
+/// Format 4 added `search` to the specification and `waiting_micros` to the depths. Format 3 renamed `bill` to `ledger`, `outcome` to `result`, `stopped_by` to `end`, and `is_to_stop` to
 /// `stop_requested`. It also merged `max_depth` and `budget` into `limits`.
-pub(crate) const FORMAT: u64 = 3;
+pub(crate) const FORMAT: u64 = 4;
 
 /// A committed depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct CommittedDepth {
     /// Cost of the run between the commits of the previous depth and this depth.
     #[serde(default, rename = "cost_micros")]
     pub cost: Micros,
+    /// Part of the cost that the run had while it waited for workers.
+    #[serde(default, rename = "waiting_micros")]
+    pub waiting: Micros,
 }
 
 /// State of a run, as stored in the object store.
@@ -174,7 +177,8 @@ impl Manifest {
         let mut value: Value = serde_json::from_slice(bytes).map_err(damaged)?;
         match value.get("format").and_then(Value::as_u64) {
             Some(found) if found > FORMAT => return Err(ManifestError::Newer { found }),
-            Some(found) if found < FORMAT => upgrade(&mut value),
+            Some(found) if found < 3 => upgrade(&mut value),
+            Some(found) if found < FORMAT => value["format"] = json!(FORMAT),
             Some(_) => {}
             None => return Err(ManifestError::Damaged("the manifest has no format".into())),
         }

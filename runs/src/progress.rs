@@ -174,7 +174,7 @@ impl ProgressEstimator {
 mod tests {
     use super::*;
     use crate::spec::{Start, WellSpec};
-    use hatebeam_search::{EvaluatorSpec, Quiescence, Weights};
+    use hatebeam_search::{EvaluatorSpec, Fingerprint, Quiescence, Weights};
 
     fn spec(width: u64) -> RunSpec {
         RunSpec {
@@ -190,6 +190,7 @@ mod tests {
                 weights: Weights::default(),
                 quiescence: Quiescence::Off,
             },
+            search: Fingerprint::current(),
         }
     }
 

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::spec::WellSpec;
     use hatebeam_game::{Geometry, Rules};
-    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+    use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
 
     #[test]
     fn film_begins_at_the_start_of_the_search() {
@@ -119,6 +119,7 @@ mod tests {
                 weights: Weights::default(),
                 quiescence: Quiescence::Off,
             },
+            search: Fingerprint::current(),
         };
         let film = spec.film(&[Key::Down]).unwrap();
         assert_eq!(film.turns[0].well, well.to_hex(geometry));

@@ -6,7 +6,7 @@
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, GeometryError, ReplayError, Rules, Well, WellError, play,
 };
-use hatebeam_search::{Evaluator, EvaluatorSpec, NodeWell, WeightError};
+use hatebeam_search::{Evaluator, EvaluatorSpec, Fingerprint, NodeWell, WeightError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -26,6 +26,9 @@ pub struct RunSpec {
     pub start: Start,
     /// Evaluator of the wells.
     pub evaluator: EvaluatorSpec,
+    /// Fingerprint of the program's search. Specifications of version 0.1.0 have none.
+    #[serde(default = "Fingerprint::first")]
+    pub search: Fingerprint,
 }
 
 /// Size of the well and variants of the rules.
@@ -112,6 +115,16 @@ impl StartingPosition {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SpecError {
+    /// The specification is for another search.
+    #[error(
+        "the run has search fingerprint {run}, and this program has {program}: use the program that began the run"
+    )]
+    Search {
+        /// Fingerprint in the specification.
+        run: Fingerprint,
+        /// Fingerprint of this program.
+        program: Fingerprint,
+    },
     /// The width is out of range.
     #[error("width {0} is out of range: give a number from 1 to {MAX_WIDTH}")]
     Width(u64),
@@ -199,6 +212,20 @@ impl RunSpec {
         }
     }
 
+    /// Checks that a program with this fingerprint finds the frontiers of the specification.
+    ///
+    /// # Errors
+    /// Returns [`SpecError::Search`] if it does not.
+    pub fn check_search(&self, program: &Fingerprint) -> Result<(), SpecError> {
+        if self.search == *program {
+            return Ok(());
+        }
+        Err(SpecError::Search {
+            run: self.search.clone(),
+            program: program.clone(),
+        })
+    }
+
     /// Returns an emulator for the geometry and rules.
     ///
     /// # Errors
@@ -218,7 +245,12 @@ impl RunSpec {
     /// Returns a name for the run that consists of the evaluator, the width, and a hash of the whole
     /// specification.
     pub fn name(&self) -> String {
-        let text = serde_json::to_string(self).unwrap_or_default();
+        let mut text = serde_json::to_string(self).unwrap_or_default();
+        // Runs of the first search keep the names that they had before specifications named it.
+        let first = format!(",\"search\":\"{}\"}}", Fingerprint::first());
+        if let Some(before) = text.strip_suffix(&first) {
+            text = format!("{before}}}");
+        }
         // FNV-1a. If the hashes of two runs collide, opening the second run fails, because specifications are
         // compared in full.
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -14,8 +14,8 @@ use hatebeam_runs::{
     WellSpec, best_game, game_through, list_manifests, read_game,
 };
 use hatebeam_search::{
-    DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence,
-    Weights,
+    DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Frontier, Node, NodeWell,
+    Quiescence, Weights,
 };
 use hatebeam_store::{ColumnFamilies, ShardTables, StoreError};
 use std::collections::BTreeMap;
@@ -45,6 +45,7 @@ fn searched(dir: &Path, keep: Retention) -> Run {
             weights: Weights::default(),
             quiescence: Quiescence::Off,
         },
+        search: Fingerprint::current(),
     };
     let run = Run::open_or_create(dir, &spec, Some(keep)).unwrap();
     let settings = Settings {
@@ -140,6 +141,7 @@ async fn publish(
             sent_bytes: 0,
             tables: list,
             cost: Default::default(),
+            waiting: Default::default(),
         });
     }
     stored.save().await.unwrap();

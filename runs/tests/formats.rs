@@ -10,7 +10,9 @@ use hatebeam_runs::{
     EndReason, Limits, Observer, Retention, Run, RunSpec, Settings, Start, WellSpec, best_game,
     result_of,
 };
-use hatebeam_search::{DepthRecord, EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use hatebeam_search::{
+    DepthRecord, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights,
+};
 use hatebeam_store::StoreError;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +40,7 @@ fn spec() -> RunSpec {
             weights: Weights::default(),
             quiescence: Quiescence::Off,
         },
+        search: Fingerprint::current(),
     }
 }
 
@@ -237,12 +240,23 @@ mod current {
             r#"{"width":20,"well":{"columns":6,"rows":6,"clear_above_bar":false},"start":"empty","#,
             r#""evaluator":{"kind":"knewjade","weights":{"holes":11.2106,"enclosed":83.7646,"#,
             r#""enclosed_lines":83.7646,"surface_height":-83.7646,"stack_height":0.0,"bumpiness":0.0,"gaps":0.0,"#,
-            r#""steps":0.0,"erasability":-83.7646,"erasability_sz":0.0,"score":-332.2211},"quiescence":"off"}}"#,
+            r#""steps":0.0,"erasability":-83.7646,"erasability_sz":0.0,"score":-332.2211},"quiescence":"off"}"#,
         );
-        assert_eq!(serde_json::to_string(&spec()).unwrap(), text);
-        assert_eq!(serde_json::from_str::<RunSpec>(text).unwrap(), spec());
-        // The name contains the hash of this text.
+        let with_search = format!(r#"{text},"search":"1-aff763be108b4610-95d506e08dd9bdcd"}}"#);
+        assert_eq!(serde_json::to_string(&spec()).unwrap(), with_search);
+        assert_eq!(
+            serde_json::from_str::<RunSpec>(&with_search).unwrap(),
+            spec()
+        );
+        // Version 0.1.0 names no search. The name contains the hash of its text.
+        let text = format!("{text}}}");
+        assert_eq!(serde_json::from_str::<RunSpec>(&text).unwrap(), spec());
         assert_eq!(spec().name(), "knewjade-20-9fbc4697");
+        let later = RunSpec {
+            search: Fingerprint::from_text("2-a-b"),
+            ..spec()
+        };
+        assert_ne!(later.name(), spec().name());
         for (start, text) in [
             (
                 Start::Well {
@@ -302,6 +316,7 @@ mod current {
         use std::time::Duration;
 
         const FORMAT_3: &str = include_str!("formats/manifest-3.json");
+        const FORMAT_4: &str = include_str!("formats/manifest-4.json");
 
         fn record(depth: u32) -> DepthRecord {
             DepthRecord {
@@ -327,6 +342,7 @@ mod current {
                 sent_bytes: 0,
                 tables: None,
                 cost: Micros(0),
+                waiting: Micros(0),
             };
             let second = CommittedDepth {
                 record: record(1),
@@ -338,6 +354,7 @@ mod current {
                     checksum: "fa1267e7a1e2980c".to_owned(),
                 }),
                 cost: Micros(439),
+                waiting: Micros(40),
             };
             vec![first, second]
         }
@@ -398,9 +415,17 @@ mod current {
         #[test]
         fn manifest_has_documented_format() {
             let text = serde_json::to_string_pretty(&manifest()).unwrap();
-            assert_eq!(text.trim(), FORMAT_3.trim());
-            let parsed = Manifest::parse(FORMAT_3.as_bytes()).unwrap();
+            assert_eq!(text.trim(), FORMAT_4.trim());
+            let parsed = Manifest::parse(FORMAT_4.as_bytes()).unwrap();
             assert_eq!(parsed, manifest());
+        }
+
+        #[test]
+        fn manifest_of_format_3_is_read() {
+            let mut expected = manifest();
+            expected.depths[1].waiting = Micros(0);
+            let parsed = Manifest::parse(FORMAT_3.as_bytes()).unwrap();
+            assert_eq!(parsed, expected);
         }
 
         #[tokio::test]

@@ -7,7 +7,7 @@ use hatebeam_runs::{
     EndReason, GameError, Limits, Observer, ReadableRun, Retention, Run, RunError, RunSpec,
     Settings, SpecError, Start, WellSpec, best_game, game_to,
 };
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
 use hatebeam_store::{DepthRecord, StoreError};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ fn spec(width: u64) -> RunSpec {
             weights: Weights::default(),
             quiescence: Quiescence::Off,
         },
+        search: Fingerprint::current(),
     }
 }
 

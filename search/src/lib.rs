@@ -4,6 +4,7 @@ pub mod complete;
 pub mod endgame;
 mod evaluator;
 mod features;
+mod fingerprint;
 mod network;
 mod node;
 mod patterns;
@@ -15,6 +16,7 @@ pub use evaluator::{
     Evaluator, EvaluatorKind, EvaluatorSpec, Quiescence, SCALE, WeightError, Weights,
 };
 pub use features::{Features, LANES, count as count_features};
+pub use fingerprint::Fingerprint;
 pub use network::{
     FEATURES, FeatureLister, MAX_HEADER_BYTES, Network, NetworkDigest, NetworkError,
     NetworkWeights, VALUE_ONE, WEIGHT_ONE,

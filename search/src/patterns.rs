@@ -52,8 +52,10 @@ pub(crate) struct Patterns {
     triples: Box<[[i16; TRIPLE]; TRIPLES]>,
 }
 
-static STANDARD: LazyLock<Patterns> =
-    LazyLock::new(|| Patterns::read(include_bytes!("patterns.bin")));
+/// The learned weights as a file of little-endian 16-bit numbers.
+pub(crate) const TABLES: &[u8] = include_bytes!("patterns.bin");
+
+static STANDARD: LazyLock<Patterns> = LazyLock::new(|| Patterns::read(TABLES));
 
 fn table<const N: usize>(next: &mut impl FnMut() -> i16) -> Box<[i16; N]> {
     let all: Box<[i16]> = (0..N).map(|_| next()).collect();

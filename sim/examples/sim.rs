@@ -78,10 +78,7 @@ fn classes(text: &str) -> Result<Vec<Class>, String> {
 
 fn list_classes() {
     for class in Class::ALL {
-        match Class::OPEN.contains(&class) {
-            true => println!("{} (only with --only or --with)", class.name()),
-            false => println!("{}", class.name()),
-        }
+        println!("{}", class.name());
     }
 }
 

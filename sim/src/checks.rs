@@ -356,6 +356,11 @@ impl Checker {
         (has_failed && !is_justified).then(|| format!("the run failed: {}", after.note))
     }
 
+    /// Whether all faults have ended.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.seen().is_quiet
+    }
+
     /// Records that all faults have ended.
     pub(crate) fn set_quiet(&self) {
         self.seen().is_quiet = true;

@@ -190,8 +190,8 @@ impl Client {
             for (run, manifest) in self.expected() {
                 match self.next_request(run, manifest.as_ref()) {
                     Next::Nothing => continue,
-                    Next::Ask(request) => self.insist(run, request).await,
-                    Next::Wait => self.submit_if_unknown(run).await,
+                    Next::Ask(request) => drop(self.ask(request).await),
+                    Next::Wait => {}
                 }
                 open.push(run);
             }
@@ -202,31 +202,6 @@ impl Client {
                 return self.stuck(&open);
             }
             sleep(LOOK).await;
-        }
-    }
-
-    /// Makes a request. If it is refused, submits the run again, since the coordinator may have an outdated state of
-    /// the run.
-    async fn insist(&self, run: usize, request: Request) {
-        let max_depth = None;
-        if self.ask(request).await == Asked::Refused && self.looks() {
-            self.ask(Request::Submit { run, max_depth }).await;
-        }
-    }
-
-    /// Whether clients check the effect of their requests.
-    fn looks(&self) -> bool {
-        !self.world.plan.classes.contains(&Class::StaleSubmission)
-    }
-
-    /// Submits a run again if its coordinator does not list it, because it was submitted to a coordinator that had
-    /// lost the lease. Does nothing with [`Class::StaleSubmission`].
-    async fn submit_if_unknown(&self, run: usize) {
-        let name = self.world.plan.runs[run].spec.name();
-        let serving = self.choose().filter(|_| self.looks());
-        if serving.is_some_and(|serving| serving.coordinator.run(&name).is_none()) {
-            let max_depth = None;
-            self.ask(Request::Submit { run, max_depth }).await;
         }
     }
 

@@ -15,6 +15,7 @@ use hatebeam_cost::{Machine as Rented, Micros};
 use hatebeam_env::{Env, watch};
 use hatebeam_metrics::Registry;
 use hatebeam_objects::Objects;
+use hatebeam_search::Fingerprint;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,6 +76,7 @@ fn settings(machine: &Machine, objects: Objects, world: &World, sink: Sink) -> C
             ..Rented::default()
         },
         single: false,
+        search: Fingerprint::current(),
         idle_stop: None,
         min_workers: world.plan.min_workers,
         heartbeat: HEARTBEAT,

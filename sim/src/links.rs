@@ -78,6 +78,8 @@ pub(crate) struct Here {
     pub(crate) process: Arc<Process>,
     pub(crate) env: Env,
     pub(crate) attempt: Attempt,
+    /// Whether the program has another search.
+    pub(crate) is_skewed: bool,
 }
 
 impl Here {

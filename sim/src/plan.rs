@@ -4,7 +4,7 @@ use crate::rng::Rng;
 use crate::store::{Effect, StoreMode, Trigger};
 use hatebeam_objects::faults::Operation;
 use hatebeam_runs::{Retention, RunSpec, Start, WellSpec};
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub enum Class {
     SmallTables,
     /// A worker crashes at every depth from a certain depth on, as if it ran out of memory.
     OutOfMemory,
-    /// A worker uses a different evaluator.
+    /// A worker runs a program with a different search until the faults end.
     VersionSkew,
     /// A committed table is deleted.
     DamagedTable,
@@ -83,14 +83,6 @@ impl Class {
         Class::StaleSubmission,
     ];
 
-    /// Classes that reveal known faults, which are not fixed yet. A seed uses them only if [`Mix`] names them.
-    pub const OPEN: [Class; 2] = [
-        // The version number does not distinguish programs with different weights or tables.
-        Class::VersionSkew,
-        // A run that was submitted to a superseded coordinator is unknown to its successor.
-        Class::StaleSubmission,
-    ];
-
     /// Returns the name used on the command line.
     pub fn name(self) -> String {
         let mut name = String::new();
@@ -120,7 +112,7 @@ impl FromStr for Class {
 /// Selection of the classes that a seed may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mix {
-    /// Random classes, without [`Class::OPEN`].
+    /// Random classes.
     #[default]
     Default,
     /// These classes in every seed, in addition to random ones.
@@ -134,7 +126,7 @@ fn probability(class: Class) -> u64 {
     match class {
         Class::CoordinatorPanic | Class::TwinWorker | Class::DamagedManifest => 60,
         Class::OutOfMemory => 60,
-        Class::DamagedTable => 100,
+        Class::DamagedTable | Class::VersionSkew | Class::StaleSubmission => 100,
         Class::ManyRuns => 10,
         Class::SmallTables => 250,
         Class::Request => 250,
@@ -399,7 +391,7 @@ const FAULTS: [StoreMode; 7] = [
 fn classes(rng: &Rng, mix: &Mix) -> Vec<Class> {
     let mut drawn = Vec::new();
     for class in Class::ALL {
-        let is_drawn = rng.chance(probability(class)) && !Class::OPEN.contains(&class);
+        let is_drawn = rng.chance(probability(class));
         let is_in = match mix {
             Mix::Default => is_drawn,
             Mix::With(classes) => is_drawn || classes.contains(&class),
@@ -458,6 +450,7 @@ fn run_plan(rng: &Rng) -> RunPlan {
                 weights: Weights::default(),
                 quiescence: Quiescence::Off,
             },
+            search: Fingerprint::current(),
         },
         keep,
         shards: *rng.pick(&[1, 3, 4, 8]).unwrap_or(&4),

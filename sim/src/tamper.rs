@@ -40,7 +40,7 @@ pub(crate) fn order(here: &Here, mut message: ToWorker) -> ToWorker {
         return message;
     };
     match &mut order.kind {
-        OrderKind::Prepare(prepare) if is_first && has(&here.world, Class::VersionSkew) => {
+        OrderKind::Prepare(prepare) if here.is_skewed => {
             prepare.spec.evaluator.kind = EvaluatorKind::PlainHoles;
         }
         OrderKind::Expand(expand) => {

@@ -3,6 +3,7 @@
 use crate::links::{Here, Listening, ToCoordinator, ToPeers, address};
 use crate::machine::{Exit, Machine, Program};
 use crate::network::NodeId;
+use crate::plan::{Class, Target};
 use crate::process::Process;
 use crate::store;
 use crate::tables::MemoryStorage;
@@ -11,6 +12,7 @@ use crate::world::World;
 use hatebeam_cost::{Machine as Rented, Micros};
 use hatebeam_env::{Env, Host, watch};
 use hatebeam_metrics::Registry;
+use hatebeam_search::Fingerprint;
 use hatebeam_worker::{Parts, Settings, Worker};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,7 +32,7 @@ impl Drop for Listed {
     }
 }
 
-fn settings(machine: &Machine, started_ms: u64) -> Settings {
+fn settings(machine: &Machine, started_ms: u64, search: Fingerprint) -> Settings {
     Settings {
         name: machine.name.clone(),
         address: address(machine.node),
@@ -46,6 +48,7 @@ fn settings(machine: &Machine, started_ms: u64) -> Settings {
             ..Rented::default()
         },
         started_ms,
+        search,
         rss: || 0,
     }
 }
@@ -65,12 +68,20 @@ impl Program for WorkerProgram {
         };
         let started_ms = process.wall_ms();
         world.presence.started(&machine.name, started_ms);
+        let is_skewed = machine.target == Target::Worker(0)
+            && world.plan.classes.contains(&Class::VersionSkew)
+            && !world.checker.is_quiet();
+        let search = match is_skewed {
+            true => Fingerprint::from_text("2-skewed"),
+            false => Fingerprint::current(),
+        };
         let here = Here {
             world: Arc::clone(world),
             machine: Arc::clone(machine),
             process: Arc::clone(process),
             env: env.clone(),
             attempt: Attempt::default(),
+            is_skewed,
         };
         let parts = Parts {
             env: env.clone(),
@@ -86,7 +97,7 @@ impl Program for WorkerProgram {
             world: Arc::clone(world),
             node: machine.node,
         };
-        let settings = settings(machine, started_ms);
+        let settings = settings(machine, started_ms, search);
         let running = env.spawn(async move {
             let worker = Worker::new(settings, parts, &Registry::default());
             let listening = Listening {

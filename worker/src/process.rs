@@ -10,6 +10,7 @@ use hatebeam_metrics::Registry;
 use hatebeam_net::{self as net, Tls, Token, WireError};
 use hatebeam_objects::Objects;
 use hatebeam_proto::batch::QUEUED_BATCHES;
+use hatebeam_search::Fingerprint;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,6 +95,7 @@ pub async fn work(
         queued_batches: QUEUED_BATCHES,
         machine: process.machine,
         started_ms: process.started_ms,
+        search: Fingerprint::current(),
         rss: process.rss,
     };
     let mut server = net::server(process.tls.as_ref())?;

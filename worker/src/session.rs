@@ -176,6 +176,7 @@ impl Worker {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             machine: settings.machine.clone(),
             started_ms: settings.started_ms,
+            search: settings.search.to_string(),
         }
     }
 
@@ -253,7 +254,10 @@ mod tests {
             let session = lock(&self.sessions).pop();
             let session =
                 session.unwrap_or_else(|| Err(LinkError::refused("no session is left")))?;
-            let sent = session.outbound.send(FromWorker::Hello(hello)).await;
+            let sent = session
+                .outbound
+                .send(FromWorker::Hello(Box::new(hello)))
+                .await;
             sent.map_err(|_| LinkError::transient("the coordinator is gone"))?;
             Ok(session)
         }

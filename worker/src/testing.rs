@@ -16,7 +16,8 @@ use hatebeam_proto::messages::{
 use hatebeam_proto::{BoxStream, LinkError};
 use hatebeam_runs::{RunSpec, Start, Table, WellSpec};
 use hatebeam_search::{
-    Digest, EvaluatorKind, EvaluatorSpec, Node, NodeWell, Quiescence, WELL_BYTES, Weights,
+    Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Node, NodeWell, Quiescence, WELL_BYTES,
+    Weights,
 };
 use hatebeam_store::StoreError;
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ pub(crate) fn spec(width: u64) -> RunSpec {
             weights: Weights::default(),
             quiescence: Quiescence::Off,
         },
+        search: Fingerprint::current(),
     }
 }
 
@@ -244,6 +246,7 @@ impl Cluster {
             queued_batches: 2,
             machine: Machine::default(),
             started_ms: 1,
+            search: Fingerprint::current(),
             rss: || 0,
         };
         let parts = Parts {

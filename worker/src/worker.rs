@@ -8,6 +8,7 @@ use hatebeam_cost::Machine;
 use hatebeam_env::Env;
 use hatebeam_metrics::{Registry, WorkerMetrics};
 use hatebeam_objects::Objects;
+use hatebeam_search::Fingerprint;
 use std::sync::Arc;
 
 /// Settings of a worker.
@@ -32,6 +33,8 @@ pub struct Settings {
     pub machine: Machine,
     /// Start time of the process, in milliseconds since the Unix epoch.
     pub started_ms: u64,
+    /// Fingerprint of the program's search, which must be the coordinator's.
+    pub search: Fingerprint,
     /// A function that returns the resident memory of the process in bytes, for heartbeats.
     pub rss: fn() -> u64,
 }
@@ -87,6 +90,7 @@ impl Worker {
             threads,
             compress: settings.compress,
             queued_batches: settings.queued_batches.max(1),
+            search: settings.search.clone(),
             objects: parts.objects,
             storage: parts.storage,
             peers: parts.peers,

@@ -83,10 +83,12 @@ impl RunDriver {
         let depth = pending.record.depth;
         let list = self.versioned.put_tables(depth, &tables).await?;
         let spent = self.parts.costs.spent(&self.manifest().name);
+        let waiting = std::mem::take(&mut self.waiting);
         let depths = &mut self.manifest_mut().depths;
         let before: Micros = depths.iter().map(|depth| depth.cost).sum();
         depths.push(CommittedDepth {
             cost: spent.saturating_sub(before),
+            waiting,
             record: pending.record,
             sent: pending.sent,
             sent_bytes: pending.sent_bytes,

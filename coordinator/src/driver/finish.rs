@@ -28,6 +28,7 @@ impl RunDriver {
     async fn cancel(&mut self) -> Result<(), DriverError> {
         self.close(RunState::Cancelled, EventKind::Cancelled {})
             .await?;
+        collect(&self.parts, self.manifest()).await;
         Ok(())
     }
 
@@ -48,7 +49,7 @@ impl RunDriver {
         };
         self.manifest_mut().result = result;
         self.close(RunState::Finished, finished).await?;
-        self.collect_garbage().await;
+        collect(&self.parts, self.manifest()).await;
         Ok(())
     }
 
@@ -120,17 +121,17 @@ impl RunDriver {
         );
         Ok(result)
     }
+}
 
-    /// Deletes objects that failed depths left in the object store. Must be called after the manifest is saved: a
-    /// successful save proves that no successor has committed objects that this manifest does not list.
-    async fn collect_garbage(&self) {
-        match collect_garbage(&self.parts.objects, self.manifest()).await {
-            Ok(garbage) if garbage.objects == 0 => {}
-            Ok(Garbage { objects, bytes }) => {
-                tracing::info!(objects, bytes, "removed unreferenced objects");
-            }
-            Err(error) => tracing::warn!(%error, "cannot remove unreferenced objects"),
+/// Deletes objects that failed depths left in the object store. Must be called after the manifest is saved: a
+/// successful save proves that no successor has committed objects that this manifest does not list.
+async fn collect(parts: &Parts, manifest: &Manifest) {
+    match collect_garbage(&parts.objects, manifest).await {
+        Ok(garbage) if garbage.objects == 0 => {}
+        Ok(Garbage { objects, bytes }) => {
+            tracing::info!(objects, bytes, "removed unreferenced objects");
         }
+        Err(error) => tracing::warn!(%error, "cannot remove unreferenced objects"),
     }
 }
 
@@ -170,6 +171,7 @@ pub(crate) async fn mark_failed(parts: &Parts, name: &str, error: &DriverError) 
     match versioned.save().await {
         Ok(()) => {
             parts.notifier.deliver(staged);
+            collect(parts, &versioned.manifest).await;
             Failed::Saved(Box::new(versioned.manifest))
         }
         Err(error) => Failed::NotSaved(error),

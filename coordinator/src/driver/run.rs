@@ -15,7 +15,10 @@ impl RunDriver {
         self.begin()?;
         loop {
             self.apply_pending().await?;
-            let members = match self.wait_for_workers().await {
+            let before = self.spent();
+            let ready = self.wait_for_workers().await;
+            self.note_waiting(before);
+            let members = match ready {
                 Readiness::Ready(members) => members,
                 Readiness::UpdatePending => continue,
                 Readiness::Ended(end) => return self.end(end).await,
@@ -43,7 +46,11 @@ impl RunDriver {
                 Err(EpochError::Run(error)) => return Err(error),
                 Err(EpochError::Damaged(error)) => self.drop_damaged(&error),
                 Err(EpochError::Worker(error)) => match self.recover(error, &workers).await {
-                    Ok(pause) => tokio::time::sleep(pause).await,
+                    Ok(pause) => {
+                        let before = self.spent();
+                        tokio::time::sleep(pause).await;
+                        self.note_waiting(before);
+                    }
                     Err(error) => {
                         workers.halt().await;
                         return Err(error);
@@ -64,6 +71,7 @@ impl RunDriver {
                 sent_bytes: 0,
                 tables: None,
                 cost: Micros::ZERO,
+                waiting: Micros::ZERO,
             });
         }
         self.drop_trailing();

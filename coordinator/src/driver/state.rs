@@ -2,6 +2,7 @@
 
 use super::failures::{FailureTracker, Retries};
 use crate::parts::Parts;
+use hatebeam_cost::Micros;
 use hatebeam_runs::{EndReason, Manifest, ManifestError, RunState, VersionedManifest};
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub(crate) struct RunDriver {
     pub(super) owners: Vec<String>,
     /// Total search time in seconds, including that of earlier coordinators.
     pub(super) seconds: f64,
+    /// Cost of waiting for workers since the last committed depth.
+    pub(super) waiting: Micros,
     /// Whether the budget warning for the current limits was sent.
     pub(super) has_warned: bool,
 }
@@ -39,6 +42,7 @@ impl RunDriver {
             failures: FailureTracker::default(),
             retries: Retries::default(),
             owners: Vec::new(),
+            waiting: Micros::ZERO,
             has_warned: false,
         }
     }

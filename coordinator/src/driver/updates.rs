@@ -2,6 +2,7 @@
 
 use super::state::RunDriver;
 use crate::alerts::WARN_AT;
+use hatebeam_cost::Micros;
 use hatebeam_notify::EventKind;
 use hatebeam_runs::{EndReason, ManifestError, Usage};
 use std::convert::Infallible;
@@ -53,11 +54,23 @@ impl RunDriver {
         let ledger = self.parts.costs.ledger(&manifest.name).unwrap_or_default();
         manifest.limits.exceeded_by(&Usage {
             depth: last.record.depth,
-            cost: self.parts.costs.spent(&manifest.name),
-            depth_cost: last.cost,
+            cost: self.spent(),
+            // The next depth may begin without waiting.
+            depth_cost: last.cost.saturating_sub(last.waiting),
             time: Duration::from_millis(ledger.milliseconds),
             depth_time: Duration::try_from_secs_f64(last.record.seconds).unwrap_or_default(),
         })
+    }
+
+    /// Returns the cost of the run so far.
+    pub(super) fn spent(&self) -> Micros {
+        self.parts.costs.spent(&self.manifest().name)
+    }
+
+    /// Counts what was spent since `before` as the cost of waiting.
+    pub(super) fn note_waiting(&mut self, before: Micros) {
+        let waited = self.spent().saturating_sub(before);
+        self.waiting = self.waiting.saturating_add(waited);
     }
 
     /// Warns when the used share of a limit reaches [`WARN_AT`]. Warns at most once until the limits change.

@@ -31,6 +31,7 @@ impl WorkerRegistry {
         outbound: mpsc::Sender<ToWorker>,
     ) -> Result<(), LinkError> {
         check(&hello)?;
+        self.check_search(&hello)?;
         let welcome = ToWorker::Welcome(Welcome {
             heartbeat: self.heartbeat,
             lost_after: self.lost_after,
@@ -91,6 +92,23 @@ impl WorkerRegistry {
         self.metrics.joined.add(1);
         self.changed();
         Ok(session)
+    }
+
+    /// Checks that a worker finds the same frontiers as this program.
+    fn check_search(&self, hello: &Hello) -> Result<(), LinkError> {
+        if hello.search == self.search.as_str() {
+            return Ok(());
+        }
+        tracing::warn!(
+            worker = hello.name,
+            search = hello.search,
+            own = self.search.as_str(),
+            "refused worker: its search differs"
+        );
+        Err(LinkError::bad_message(format!(
+            "worker {} has search fingerprint {}, but the coordinator has {}: install the same version on all machines",
+            hello.name, hello.search, self.search
+        )))
     }
 
     /// Whether a worker has sent a message within [`lost_after`](WorkerRegistry::lost_after).

@@ -4,6 +4,7 @@ use hatebeam_cost::ActiveProcess;
 use hatebeam_env::{Env, watch};
 use hatebeam_metrics::CoordinatorMetrics;
 use hatebeam_proto::messages::{AnswerKind, Heartbeat, Hello, ToWorker};
+use hatebeam_search::Fingerprint;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -114,6 +115,8 @@ pub struct WorkerRegistry {
     pub(super) heartbeat: Duration,
     pub(super) lost_after: Duration,
     pub(super) metrics: CoordinatorMetrics,
+    /// Fingerprint of the search, which the workers must have.
+    pub(super) search: Fingerprint,
 }
 
 impl WorkerRegistry {
@@ -122,6 +125,7 @@ impl WorkerRegistry {
         heartbeat: Duration,
         lost_after: Duration,
         metrics: &CoordinatorMetrics,
+        search: Fingerprint,
     ) -> Arc<WorkerRegistry> {
         Arc::new(WorkerRegistry {
             env: env.clone(),
@@ -130,6 +134,7 @@ impl WorkerRegistry {
             heartbeat,
             lost_after,
             metrics: metrics.clone(),
+            search,
         })
     }
 

@@ -4,6 +4,7 @@ use hatebeam_env::Env;
 use hatebeam_metrics::{CoordinatorMetrics, Registry};
 use hatebeam_proto::messages::{FromWorker, Heartbeat, Hello, ToWorker};
 use hatebeam_proto::{LinkError, LinkErrorKind};
+use hatebeam_search::Fingerprint;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -14,7 +15,13 @@ const LOST_AFTER: Duration = Duration::from_secs(5);
 
 fn registry() -> Arc<WorkerRegistry> {
     let metrics = CoordinatorMetrics::register(&Registry::default());
-    WorkerRegistry::new(&Env::system(), LOST_AFTER / 5, LOST_AFTER, &metrics)
+    WorkerRegistry::new(
+        &Env::system(),
+        LOST_AFTER / 5,
+        LOST_AFTER,
+        &metrics,
+        Fingerprint::current(),
+    )
 }
 
 struct Connection {
@@ -117,6 +124,12 @@ async fn invalid_workers_are_refused() {
     refused(|hello| hello.address = "a".repeat(1025));
     let reason = refused(|hello| hello.version = "9.9.9".to_owned());
     assert!(reason.contains("9.9.9"), "{reason}");
+    let reason = refused(|hello| hello.search = "2-other".to_owned());
+    assert!(
+        reason.contains("worker w has search fingerprint 2-other"),
+        "{reason}"
+    );
+    assert!(reason.contains(Fingerprint::current().as_str()), "{reason}");
     assert!(names(&registry).is_empty());
 }
 

@@ -28,7 +28,7 @@ impl Members for Service {
         let first = tokio::time::timeout(limit, inbound.next()).await;
         let first = first.map_err(|_| Status::deadline_exceeded("the worker sent no hello"))?;
         let hello = match first.transpose()? {
-            Some(FromWorker::Hello(hello)) => hello,
+            Some(FromWorker::Hello(hello)) => *hello,
             _ => {
                 let reason = "the first message of a worker must be a hello";
                 return Err(Status::invalid_argument(reason));

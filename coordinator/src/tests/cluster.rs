@@ -17,6 +17,7 @@ use hatebeam_proto::messages::{
     ToWorker,
 };
 use hatebeam_runs::{Limits, Manifest, Retention, RunState, VersionedManifest};
+use hatebeam_search::Fingerprint;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -130,6 +131,7 @@ impl Cluster {
             prices: ObjectStorePrices::default(),
             machine: Machine::default(),
             single: false,
+            search: Fingerprint::current(),
             idle_stop: None,
             min_workers: self.min_workers,
             heartbeat: Duration::from_secs(1),
@@ -332,6 +334,7 @@ pub(crate) fn hello(name: &str) -> Hello {
         threads: 2,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_ms: 1,
+        search: Fingerprint::current().to_string(),
         ..Hello::default()
     }
 }

@@ -10,7 +10,7 @@ use hatebeam_objects::{Memory, ObjectError, Objects, Options, Random};
 use hatebeam_runs::{
     CommittedDepth, Manifest, Retention, RunSpec, RunState, Start, WellSpec, first_record,
 };
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -125,6 +125,7 @@ pub(crate) fn spec() -> RunSpec {
             weights: Weights::default(),
             quiescence: Quiescence::Off,
         },
+        search: Fingerprint::current(),
     }
 }
 
@@ -140,6 +141,7 @@ pub(crate) fn manifest(name: &str, depths: u32) -> Manifest {
             sent_bytes: 0,
             tables: None,
             cost: Micros::ZERO,
+            waiting: Micros::ZERO,
         });
     }
     manifest

@@ -1,10 +1,12 @@
 //! Tests of client requests.
 
-use super::cluster::{Cluster, Reaction, obedient};
+use super::cluster::{Cluster, Reaction, hello, obedient};
 use super::support::Faults;
-use crate::RequestError;
-use hatebeam_proto::messages::OrderKind;
+use crate::{Machine, RequestError};
+use hatebeam_cost::Micros;
+use hatebeam_proto::messages::{FailureKind, Hello, OrderKind};
 use hatebeam_runs::{Limits, Manifest, Retention, RunState, VersionedManifest};
+use hatebeam_search::Fingerprint;
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
@@ -159,4 +161,117 @@ async fn queued_run_can_be_updated_while_another_run_is_searched() {
     let cancelled = process.coordinator.cancel(&cluster.run).await.unwrap();
     assert!(cancelled.manifest.stop_requested);
     assert!(cluster.saved().await.stop_requested);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reopened_run_has_no_result_until_it_ends_again() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 2).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    assert!(run.manifest.result.is_some());
+    let reopened = cluster.submit(&process, 4).await;
+    assert_eq!(reopened.manifest.result, None);
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    assert!(run.manifest.result.as_ref().unwrap().pieces > 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_accepted_by_a_superseded_coordinator_is_adopted() {
+    let cluster = Cluster::new();
+    let first = cluster.coordinator("a").await;
+    // The first coordinator is suspended: it renews nothing, and another one takes over.
+    first.running.abort();
+    let second = cluster.coordinator("b").await;
+    cluster.worker(&second, "w0", obedient());
+    cluster.submit(&first, 2).await;
+    assert!(second.coordinator.run(&cluster.run).is_none());
+    cluster.wait_for(&second, RunState::Finished).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    // It is reopened in the same way.
+    cluster.submit(&first, 4).await;
+    cluster.wait(&second, |run| run.depth() == 4).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let notes = cluster.objects().list("submissions").await.unwrap();
+    assert!(notes.is_empty(), "{notes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn run_with_another_search_is_refused() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let mut submission = cluster.submission(2);
+    submission.spec.search = Fingerprint::from_text("2-a-b");
+    let error = process.coordinator.submit(submission).await.unwrap_err();
+    assert!(
+        error.to_string().contains("search fingerprint 2-a-b"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_workers_does_not_count_as_the_cost_of_a_depth() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let hello = Hello {
+        machine: Machine {
+            price_per_hour: Some(Micros(3_600_000)),
+            ..Machine::default()
+        },
+        ..hello("w0")
+    };
+    let mut is_first = true;
+    let script = move |order: &OrderKind| match order {
+        // The depth is repeated after a pause.
+        OrderKind::Expand(expand) if expand.depth == 3 && is_first => {
+            is_first = false;
+            Reaction::Fail(FailureKind::Worker)
+        }
+        _ => Reaction::Obey,
+    };
+    let _worker = cluster
+        .try_worker(&process, hello, Box::new(script))
+        .unwrap();
+    cluster.submit(&process, 5).await;
+    let run = cluster.wait_for(&process, RunState::Finished).await;
+    let depth = &run.manifest.depths[3];
+    // Half a second of pause, and 400 ms until the workers have settled.
+    assert!((900..1000).contains(&depth.waiting.0), "{depth:?}");
+    assert!(depth.cost > depth.waiting);
+    assert_eq!(run.manifest.depths[4].waiting, Micros::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_between_two_coordinators_is_not_charged_after_an_orderly_stop() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 30).await;
+    cluster.wait(&process, |run| run.depth() == 3).await;
+    process.stop().await.unwrap();
+    let ledger = cluster.saved().await.ledger;
+    assert_eq!(ledger.until_ms, None);
+    assert!(
+        ledger
+            .machines
+            .iter()
+            .all(|machine| machine.until_ms.is_none())
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn garbage_of_a_cancelled_run_is_removed() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    cluster.worker(&process, "w0", obedient());
+    cluster.submit(&process, 30).await;
+    cluster.wait(&process, |run| run.depth() == 2).await;
+    let objects = cluster.objects();
+    let key = format!("runs/{}/frontier/00009/0-w9", cluster.run);
+    objects.put(&key, "x".into()).await.unwrap();
+    process.coordinator.cancel(&cluster.run).await.unwrap();
+    cluster.wait_for(&process, RunState::Cancelled).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    objects.size(&key).await.unwrap_err();
 }

@@ -20,7 +20,7 @@ impl TryFrom<v1::FromWorker> for FromWorker {
                 .message
                 .ok_or_else(|| MessageError::missing("message"))?
             {
-                Message::Hello(hello) => FromWorker::Hello(hello.into()),
+                Message::Hello(hello) => FromWorker::Hello(Box::new(hello.into())),
                 Message::Heartbeat(heartbeat) => FromWorker::Heartbeat(heartbeat.into()),
                 Message::Answer(answer) => {
                     let (epoch, id) = (answer.epoch, answer.id);
@@ -44,7 +44,7 @@ impl From<FromWorker> for v1::FromWorker {
     fn from(message: FromWorker) -> v1::FromWorker {
         use v1::from_worker::Message;
         let message = Some(match message {
-            FromWorker::Hello(hello) => Message::Hello(hello.into()),
+            FromWorker::Hello(hello) => Message::Hello((*hello).into()),
             FromWorker::Heartbeat(heartbeat) => Message::Heartbeat(heartbeat.into()),
             FromWorker::Answer(answer) => Message::Answer(answer.into()),
             FromWorker::Leaving(leaving) => Message::Leaving(leaving.into()),
@@ -93,6 +93,7 @@ impl From<v1::Hello> for Hello {
             version: hello.version,
             machine: hello.machine.map(read_machine).unwrap_or_default(),
             started_ms: hello.started_ms,
+            search: cut(&hello.search, MAX_TEXT),
         }
     }
 }
@@ -109,6 +110,7 @@ impl From<Hello> for v1::Hello {
             version: hello.version,
             machine: Some(hello.machine.into()),
             started_ms: hello.started_ms,
+            search: hello.search,
         }
     }
 }

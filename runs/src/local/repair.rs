@@ -1,7 +1,7 @@
 //! Repair of depths whose tables are damaged.
 
 use super::{Run, RunError};
-use hatebeam_search::{Cancelled, DepthRecord, Frontier, Node, Step};
+use hatebeam_search::{Cancelled, DepthRecord, Fingerprint, Frontier, Node, Step};
 use hatebeam_store::StoreError;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ impl Run {
     /// Returns [`StoreError::BadRecord`] in [`RunError::Store`] if the recomputed wells do not match the
     /// record of their depth, and other errors if tables cannot be read or written.
     pub fn repair(&mut self, threads: usize, cancel: &AtomicBool) -> Result<Vec<u32>, RunError> {
+        self.spec.check_search(&Fingerprint::current())?;
         let damaged = self.damaged()?;
         // Drop the tables of all damaged depths first, because RocksDB reads adjacent tables when it ingests
         // a table.

@@ -9,7 +9,7 @@ use super::{Run, RunError, SearchResult};
 use crate::end::EndReason;
 use crate::limits::{Limits, Usage};
 use crate::record::record_of;
-use hatebeam_search::{Cancelled, DepthRecord, Frontier, Node, Step};
+use hatebeam_search::{Cancelled, DepthRecord, Fingerprint, Frontier, Node, Step};
 use hatebeam_store::StoreError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -87,6 +87,7 @@ impl Run {
         cancel: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(Run, EndReason), RunError> {
+        self.spec.check_search(&Fingerprint::current())?;
         let threads = settings.threads.max(1);
         let step = Step::new(&self.emulator, self.spec.evaluator, self.layout(), threads)?;
         let mut frontier = Arc::new(self.last_frontier(threads, observer)?);

@@ -20,6 +20,7 @@ use crate::tables::{LocalStorage, LocalTables};
 use hatebeam_env::Env;
 use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{AnswerKind, Order, OrderKind};
+use hatebeam_search::Fingerprint;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub(crate) struct Executor {
     pub(crate) compress: bool,
     /// Maximum number of batches that are queued for a peer.
     pub(crate) queued_batches: usize,
+    /// Fingerprint of the program's search.
+    pub(crate) search: Fingerprint,
     pub(crate) objects: Objects,
     pub(crate) storage: Arc<dyn LocalStorage>,
     pub(crate) peers: Arc<dyn PeerLink>,

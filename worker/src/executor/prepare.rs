@@ -33,6 +33,7 @@ impl Executor {
         }
         let generation = self.halt();
         let start = order.spec.check()?;
+        order.spec.check_search(&self.search)?;
         let emulator = order.spec.emulator()?;
         let assignment = Assignment::of(&self.name, &order)?;
         let lost_after = *lock(&self.state.lost_after);

@@ -53,7 +53,7 @@ impl CoordinatorLink for GrpcCoordinator {
                 .max_encoding_message_size(MAX_MESSAGE);
         let (outbound, messages) = mpsc::channel(QUEUE);
         // This cannot fail: the queue is empty.
-        let _ = outbound.try_send(FromWorker::Hello(hello));
+        let _ = outbound.try_send(FromWorker::Hello(Box::new(hello)));
         let messages = ReceiverStream::new(messages).map(v1::FromWorker::from);
         let inbound = client
             .join(messages)

@@ -10,6 +10,7 @@ use hatebeam_coordinator::{
     CoreSettings, EventSink, NotifierSettings, Settings, TableSource, coordinate,
 };
 use hatebeam_metrics::Registry;
+use hatebeam_search::Fingerprint;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,6 +88,7 @@ impl CoordinatorArgs {
                 prices,
                 machine,
                 single: self.single_coordinator,
+                search: Fingerprint::current(),
                 idle_stop: idle_stop.map(Duration::from_secs_f64),
                 min_workers: self.min_workers as usize,
                 heartbeat: (lost_after / 5).min(Duration::from_secs(1)),
