@@ -56,13 +56,26 @@ pub fn call<T>(message: T) -> Request<T> {
     request
 }
 
-/// Returns all runs, most recently submitted first.
+/// Returns the runs that a request selects, most recently submitted first, from all pages. They have neither machines nor
+/// a replay, unless the request names a run.
 ///
 /// # Errors
-/// Returns [`ClientError::Refused`] if the call fails.
-pub async fn runs(client: &mut Client) -> Result<Vec<v1::RunStatus>, ClientError> {
-    let listed = client.list(call(v1::ListRequest {})).await;
-    Ok(listed.map_err(ClientError::refused)?.into_inner().runs)
+/// Returns [`ClientError::Refused`] if a call fails.
+pub async fn runs(
+    client: &mut Client,
+    request: v1::ListRequest,
+) -> Result<Vec<v1::RunStatus>, ClientError> {
+    let mut request = request;
+    let mut runs = Vec::new();
+    loop {
+        let listed = client.list(call(request.clone())).await;
+        let page = listed.map_err(ClientError::refused)?.into_inner();
+        runs.extend(page.runs);
+        if page.next.is_empty() {
+            return Ok(runs);
+        }
+        request.page = page.next;
+    }
 }
 
 /// Returns the run with this name, or the only run whose name begins with it. Without a name, returns the running run, or
@@ -72,13 +85,44 @@ pub async fn runs(client: &mut Client) -> Result<Vec<v1::RunStatus>, ClientError
 /// Returns [`ClientError::Refused`] if the call fails, and [`ClientError::NoRun`] or [`ClientError::Name`] if there is no
 /// such run.
 pub async fn find(client: &mut Client, name: Option<&str>) -> Result<v1::RunStatus, ClientError> {
-    let all = runs(client).await?;
-    let Some(name) = name else {
-        let running = all.iter().find(|run| run.state() == v1::State::Running);
-        let queued = all.iter().rfind(|run| run.state() == v1::State::Queued);
-        let found = running.or(queued).or(all.first()).cloned();
-        return found.ok_or(ClientError::NoRun);
+    let name = match name {
+        Some(prefix) => {
+            let prefix = prefix.to_owned();
+            let request = v1::ListRequest {
+                prefix: prefix.clone(),
+                ..v1::ListRequest::default()
+            };
+            let all = runs(client, request).await?;
+            let found = find_by_name(&all, |status| &status.name, &prefix);
+            found.map_err(ClientError::Name)?.name.clone()
+        }
+        None => next_run(client).await?,
     };
-    let found = find_by_name(&all, |status| &status.name, name);
-    found.cloned().map_err(ClientError::Name)
+    let request = v1::ListRequest {
+        name,
+        ..v1::ListRequest::default()
+    };
+    let found = runs(client, request).await?.into_iter().next();
+    found.ok_or(ClientError::NoRun)
+}
+
+/// Returns the name of the run that is searched, or else of the next one in the queue, or else of the last submitted one.
+async fn next_run(client: &mut Client) -> Result<String, ClientError> {
+    let request = v1::ListRequest {
+        open_only: true,
+        ..v1::ListRequest::default()
+    };
+    let open = runs(client, request).await?;
+    let running = open.iter().find(|run| run.state() == v1::State::Running);
+    if let Some(run) = running.or(open.last()) {
+        return Ok(run.name.clone());
+    }
+    let request = v1::ListRequest {
+        max_runs: 1,
+        ..v1::ListRequest::default()
+    };
+    let listed = client.list(call(request)).await;
+    let last = listed.map_err(ClientError::refused)?.into_inner().runs;
+    let last = last.into_iter().next().ok_or(ClientError::NoRun)?;
+    Ok(last.name)
 }

@@ -4,7 +4,9 @@ use crate::update::RunUpdate;
 use hatebeam_env::watch;
 use hatebeam_runs::{Manifest, RunState};
 use hatebeam_search::Fingerprint;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 struct Entry {
@@ -22,6 +24,37 @@ struct Runs {
     current: Option<String>,
     /// Name of the run that is being searched, or of the last one that was searched.
     searched: Option<String>,
+}
+
+/// Position of a run in lists, which begin with the greatest one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ListPosition {
+    submitted_ms: u64,
+    name: String,
+}
+
+impl ListPosition {
+    pub(crate) fn of(manifest: &Manifest) -> ListPosition {
+        ListPosition {
+            submitted_ms: manifest.submitted_ms,
+            name: manifest.name.clone(),
+        }
+    }
+
+    /// Parses the text of a position.
+    pub(crate) fn parse(text: &str) -> Option<ListPosition> {
+        let (submitted, name) = text.split_once('/')?;
+        Some(ListPosition {
+            submitted_ms: submitted.parse().ok()?,
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for ListPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.submitted_ms, self.name)
+    }
 }
 
 /// A run in the queue.
@@ -206,16 +239,23 @@ impl RunQueue {
 
     /// Returns all runs with their notes, most recently submitted first.
     pub(crate) fn all(&self) -> Vec<QueuedRun> {
-        let mut all: Vec<QueuedRun> = {
-            let runs = self.runs();
-            let entries = runs.entries.values();
-            entries.map(|entry| entry.run(&self.search)).collect()
-        };
-        all.sort_by(|a, b| {
-            let key = |run: &QueuedRun| (run.manifest.submitted_ms, run.manifest.name.clone());
-            key(b).cmp(&key(a))
+        self.list(None, |_| true)
+    }
+
+    /// Returns the runs that satisfy a condition, most recently submitted first, beginning after a position.
+    pub(crate) fn list(
+        &self,
+        after: Option<&ListPosition>,
+        filter: impl Fn(&Manifest) -> bool,
+    ) -> Vec<QueuedRun> {
+        let runs = self.runs();
+        let wanted = runs.entries.values().filter(|entry| {
+            let position = ListPosition::of(&entry.manifest);
+            after.is_none_or(|after| position < *after) && filter(&entry.manifest)
         });
-        all
+        let mut list: Vec<QueuedRun> = wanted.map(|entry| entry.run(&self.search)).collect();
+        list.sort_by_key(|run| Reverse(ListPosition::of(&run.manifest)));
+        list
     }
 
     /// Returns the number of open runs.

@@ -3,7 +3,7 @@
 use crate::alerts::{Alert, alerts};
 use crate::costs::Cost;
 use crate::parts::Parts;
-use crate::queue::QueuedRun;
+use crate::queue::{ListPosition, QueuedRun};
 use crate::registry::WorkerStatus;
 use crate::status::{CostProjection, RunStatus};
 use hatebeam_cost::Micros;
@@ -19,6 +19,16 @@ impl Parts {
     pub(crate) fn runs(&self) -> Vec<RunStatus> {
         let runs = self.queue.all().into_iter();
         runs.map(|run| self.status(run)).collect()
+    }
+
+    /// Returns the runs that satisfy a condition, most recently submitted first, beginning after a position.
+    pub(crate) fn list(
+        &self,
+        after: Option<&ListPosition>,
+        filter: impl Fn(&Manifest) -> bool,
+    ) -> impl Iterator<Item = RunStatus> {
+        let runs = self.queue.list(after, filter).into_iter();
+        runs.map(|run| self.status(run))
     }
 
     fn status(&self, QueuedRun { manifest, note }: QueuedRun) -> RunStatus {

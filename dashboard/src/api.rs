@@ -231,8 +231,17 @@ struct EmptyBody {}
 
 /// Returns all runs, most recently submitted first.
 pub(crate) async fn all_runs<R: Runs>(app: &App<R>) -> Result<Vec<v1::RunStatus>, Status> {
-    let listed = app.runs.list(tonic::Request::new(v1::ListRequest {}));
-    Ok(listed.await?.into_inner().runs)
+    let mut request = v1::ListRequest::default();
+    let mut runs = Vec::new();
+    loop {
+        let listed = app.runs.list(tonic::Request::new(request.clone())).await?;
+        let page = listed.into_inner();
+        runs.extend(page.runs);
+        if page.next.is_empty() {
+            return Ok(runs);
+        }
+        request.page = page.next;
+    }
 }
 
 /// Returns all workers.

@@ -24,7 +24,7 @@ pub(crate) async fn check(target: &Coordinator) -> Vec<Check> {
             return vec![Check::failed(NAME, format!("{error}{cause}"), advice)];
         }
     };
-    let listed = client.list(Request::new(v1::ListRequest {})).await;
+    let listed = client.list(Request::new(v1::ListRequest::default())).await;
     let workers = client.workers(Request::new(v1::WorkersRequest {})).await;
     let (listed, workers) = match (listed, workers) {
         (Ok(listed), Ok(workers)) => (listed, workers.into_inner().workers.len()),

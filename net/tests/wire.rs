@@ -119,7 +119,7 @@ fn quick() -> Limits {
 
 async fn list(channel: Channel, token: Option<&Token>) -> Result<usize, Status> {
     let mut client = RunsClient::with_interceptor(channel, Bearer::new(token));
-    let runs = client.list(ListRequest {}).await?.into_inner().runs;
+    let runs = client.list(ListRequest::default()).await?.into_inner().runs;
     Ok(runs.len())
 }
 

@@ -150,7 +150,11 @@ impl Target {
         let mut client = RunsClient::new(connect(&self.coordinator).await);
         let mut kinds = invalid_streams();
         for _ in 0..400 {
-            let now = client.list(v1::ListRequest {}).await.unwrap().into_inner();
+            let now = client
+                .list(v1::ListRequest::default())
+                .await
+                .unwrap()
+                .into_inner();
             let depth = now.runs[0].depth + 2;
             for kind in &mut kinds {
                 let mut header = self.header(depth, kind.from);

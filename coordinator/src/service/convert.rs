@@ -38,6 +38,18 @@ pub(super) fn run_status(run: &RunStatus) -> v1::RunStatus {
     }
 }
 
+/// Converts a run for a list: without its machines and its replay, which can be large.
+pub(super) fn run_summary(run: &RunStatus) -> v1::RunStatus {
+    let mut summary = run_status(run);
+    if let Some(cost) = &mut summary.cost {
+        cost.machines = Vec::new();
+    }
+    if let Some(result) = &mut summary.result {
+        result.replay = String::new();
+    }
+    summary
+}
+
 fn result(result: &GameResult) -> v1::Result {
     v1::Result {
         score: result.lines,

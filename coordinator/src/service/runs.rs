@@ -1,14 +1,18 @@
 //! The gRPC service for clients.
 
 use super::Service;
-use super::convert::{alert, depth_record, limit, limits, run_status, worker_status};
+use super::convert::{alert, depth_record, limit, limits, run_status, run_summary, worker_status};
 use crate::clients::Submission;
 use crate::coordinator::Coordinator;
+use crate::queue::ListPosition;
 use crate::request::RequestError;
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_proto::{BoxStream, v1};
-use hatebeam_runs::{Limits, Retention, RunSpec};
+use hatebeam_runs::{Limits, Manifest, Retention, RunSpec};
+use hatebeam_search::Fingerprint;
+use prost::Message;
+use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -16,6 +20,10 @@ use tonic::{Request, Response, Status};
 
 /// Maximum length of a run specification in bytes.
 const MAX_SPEC: usize = 64 << 10;
+/// Maximum number of runs in a page of the list of runs.
+const MAX_PAGE_RUNS: usize = 1000;
+/// Maximum size of the runs in a page in bytes, unless it has a single run. A message may have 4 MiB.
+const MAX_PAGE_BYTES: usize = 1 << 20;
 /// Maximum number of depth records in one message.
 const RECORDS: usize = 1000;
 /// Maximum interval between two messages to a watching client. The minimum is a quarter of this value.
@@ -29,19 +37,19 @@ impl Runs for Service {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
-        let run = self.0.submit(submission(&request.into_inner())?).await?;
+        let search = &self.0.0.settings.search;
+        let submission = submission(&request.into_inner(), search)?;
+        let run = self.0.submit(submission).await?;
         let run = Some(run_status(&run));
         Ok(Response::new(v1::SubmitResponse { run }))
     }
 
     async fn list(
         &self,
-        _: Request<v1::ListRequest>,
+        request: Request<v1::ListRequest>,
     ) -> Result<Response<v1::ListResponse>, Status> {
-        Ok(Response::new(v1::ListResponse {
-            runs: self.0.runs().iter().map(run_status).collect(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        }))
+        let page = page(&self.0, &request.into_inner())?;
+        Ok(Response::new(page))
     }
 
     type WatchStream = BoxStream<Result<v1::WatchResponse, Status>>;
@@ -112,15 +120,67 @@ impl Runs for Service {
     }
 }
 
+/// Returns a page of the list of runs, or a single run in full.
+fn page(
+    coordinator: &Coordinator,
+    request: &v1::ListRequest,
+) -> Result<v1::ListResponse, RequestError> {
+    let mut response = v1::ListResponse {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..v1::ListResponse::default()
+    };
+    if !request.name.is_empty() {
+        let run = coordinator.run(&request.name);
+        response.runs.extend(run.iter().map(run_status));
+        return Ok(response);
+    }
+    let invalid = || RequestError::Invalid(format!("{:?} is not a page", request.page));
+    let after = match request.page.as_str() {
+        "" => None,
+        text => Some(ListPosition::parse(text).ok_or_else(invalid)?),
+    };
+    let wanted = |manifest: &Manifest| {
+        manifest.name.starts_with(&request.prefix) && (manifest.is_open() || !request.open_only)
+    };
+    let max_runs = match request.max_runs {
+        0 => MAX_PAGE_RUNS,
+        max => (max as usize).min(MAX_PAGE_RUNS),
+    };
+    let mut bytes = 0;
+    let mut last: Option<ListPosition> = None;
+    for run in coordinator.0.list(after.as_ref(), wanted) {
+        let summary = run_summary(&run);
+        bytes += summary.encoded_len();
+        let is_full = response.runs.len() == max_runs || bytes > MAX_PAGE_BYTES;
+        if let Some(last) = last.as_ref().filter(|_| is_full) {
+            response.next = last.to_string();
+            break;
+        }
+        last = Some(ListPosition::of(&run.manifest));
+        response.runs.push(summary);
+    }
+    Ok(response)
+}
+
 /// Converts and validates a submission.
-fn submission(request: &v1::SubmitRequest) -> Result<Submission, RequestError> {
+fn submission(
+    request: &v1::SubmitRequest,
+    search: &Fingerprint,
+) -> Result<Submission, RequestError> {
     let invalid = |reason: String| RequestError::Invalid(reason);
     if request.spec.len() > MAX_SPEC {
         let reason = format!("the specification is longer than {MAX_SPEC} bytes");
         return Err(invalid(reason));
     }
-    let spec: RunSpec = serde_json::from_str(&request.spec)
-        .map_err(|error| invalid(format!("the specification cannot be parsed: {error}")))?;
+    let unreadable =
+        |error: serde_json::Error| invalid(format!("the specification cannot be parsed: {error}"));
+    let mut spec: Value = serde_json::from_str(&request.spec).map_err(unreadable)?;
+    // A client that names no search wants that of this program.
+    if let Value::Object(fields) = &mut spec {
+        let own = || Value::from(search.as_str());
+        fields.entry("search").or_insert_with(own);
+    }
+    let spec: RunSpec = serde_json::from_value(spec).map_err(unreadable)?;
     let keep: Retention = match request.keep.as_str() {
         "" => Retention::All,
         keep => match keep.parse() {
@@ -175,5 +235,86 @@ async fn watch(
             // If the run does not change, a message is still sent, since the workers have made progress.
             let _ = tokio::time::timeout(INTERVAL * 3 / 4, changes.changed()).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::cluster::Cluster;
+    use crate::tests::support::manifest;
+    use hatebeam_runs::{GameResult, RunState};
+
+    /// Returns the names of all runs that a request selects, and the number of pages.
+    fn names(coordinator: &Coordinator, mut request: v1::ListRequest) -> (Vec<String>, usize) {
+        let mut names = Vec::new();
+        for pages in 1.. {
+            let page = page(coordinator, &request).unwrap();
+            assert!(page.encoded_len() < 2 * MAX_PAGE_BYTES);
+            names.extend(page.runs.into_iter().map(|run| run.name));
+            if page.next.is_empty() {
+                return (names, pages);
+            }
+            request.page = page.next;
+        }
+        unreachable!()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_runs_are_listed_in_pages() {
+        let cluster = Cluster::new();
+        let process = cluster.coordinator("a").await;
+        let coordinator = &process.coordinator;
+        for number in 0..5000 {
+            let mut run = manifest(&format!("r-{number:04}"), 1);
+            run.submitted_ms = number / 10;
+            run.state = match number % 100 {
+                0 => RunState::Queued,
+                _ => RunState::Finished,
+            };
+            run.note = "x".repeat(300);
+            run.result = Some(GameResult {
+                lines: 1,
+                pieces: 7,
+                replay: "x".repeat(1000),
+                lookups: 8,
+                seconds: 0.5,
+                depth: 6,
+                ended_ms: 0,
+                files: Vec::new(),
+                parted_at: None,
+            });
+            coordinator.0.queue.put(&run);
+        }
+        let (all, pages) = names(coordinator, v1::ListRequest::default());
+        assert!(pages >= 5, "{pages}");
+        let expected: Vec<String> = (0..5000)
+            .rev()
+            .map(|number| format!("r-{number:04}"))
+            .collect();
+        assert_eq!(all, expected);
+        let request = v1::ListRequest {
+            open_only: true,
+            max_runs: 20,
+            ..v1::ListRequest::default()
+        };
+        let (open, pages) = names(coordinator, request);
+        assert_eq!((open.len(), pages), (50, 3));
+        let request = v1::ListRequest {
+            prefix: "r-123".to_owned(),
+            ..v1::ListRequest::default()
+        };
+        assert_eq!(names(coordinator, request).0.len(), 10);
+        let request = v1::ListRequest {
+            name: "r-1234".to_owned(),
+            ..v1::ListRequest::default()
+        };
+        let run = &page(coordinator, &request).unwrap().runs[0];
+        assert_eq!(run.result.as_ref().unwrap().replay.len(), 1000);
+        let wrong = v1::ListRequest {
+            page: "x".to_owned(),
+            ..v1::ListRequest::default()
+        };
+        page(coordinator, &wrong).unwrap_err();
     }
 }

@@ -268,11 +268,22 @@ impl Runs for FakeCoordinator {
 
     async fn list(
         &self,
-        _: Request<v1::ListRequest>,
+        request: Request<v1::ListRequest>,
     ) -> Result<Response<v1::ListResponse>, Status> {
+        // Pages of one run.
+        let page = request.into_inner().page.parse().unwrap_or(0);
         let runs = self.world().runs.clone();
+        let next = match page + 1 < runs.len() {
+            true => (page + 1).to_string(),
+            false => String::new(),
+        };
+        let runs = runs.into_iter().skip(page).take(1).collect();
         let version = "fake".to_owned();
-        Ok(Response::new(v1::ListResponse { runs, version }))
+        Ok(Response::new(v1::ListResponse {
+            runs,
+            version,
+            next,
+        }))
     }
 
     type WatchStream = Pin<Box<dyn Stream<Item = Result<v1::WatchResponse, Status>> + Send>>;

@@ -238,7 +238,7 @@ impl Watchdog {
             } else if call == "systemctl poweroff" {
                 effects.power_off = true;
             } else {
-                let queries = ["date", "hatebeam status --json", "curl"];
+                let queries = ["date", "hatebeam status --open --json", "curl"];
                 assert!(
                     queries.iter().any(|query| call.starts_with(query)),
                     "{call}"
@@ -429,7 +429,7 @@ fn watchdog_reads_status_of_real_coordinator() {
     watchdog.machine.stand_in(
         "hatebeam",
         &format!(
-            "exec '{}' status --json --coordinator {uri}",
+            "exec '{}' status --open --json --coordinator {uri}",
             env!("CARGO_BIN_EXE_hatebeam-under-test")
         ),
     );

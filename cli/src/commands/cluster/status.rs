@@ -22,6 +22,9 @@ pub(crate) struct StatusArgs {
     /// Name of the run, or the beginning of the name [default: all runs]
     #[arg(value_name = "RUN")]
     run: Option<String>,
+    /// Show queued and running runs only
+    #[arg(long, conflicts_with = "run")]
+    open: bool,
     #[command(flatten)]
     client: ClientArgs,
     /// Print one JSON object
@@ -37,7 +40,11 @@ impl StatusArgs {
                 (client, vec![run])
             } else {
                 let mut client = self.client.connect().await?;
-                let runs = runs(&mut client).await?;
+                let request = v1::ListRequest {
+                    open_only: self.open,
+                    ..v1::ListRequest::default()
+                };
+                let runs = runs(&mut client, request).await?;
                 (client, runs)
             };
             let workers = client.workers(call(v1::WorkersRequest {})).await;
