@@ -38,6 +38,14 @@ struct Known {
     closed: u64,
 }
 
+impl Known {
+    /// Returns how often the charging may have been resumed: by another process, or after the ledger was closed.
+    fn resumed(&self) -> u64 {
+        let processes: BTreeSet<&String> = self.begun.values().flatten().collect();
+        self.closed + processes.len() as u64
+    }
+}
+
 #[derive(Default)]
 struct Seen {
     runs: BTreeMap<String, Known>,
@@ -335,7 +343,7 @@ impl Checker {
         wrong.extend(self.saw_depths(&mut known, depths, writers).await);
         let presence = self.presence.get();
         let excess =
-            |presence: &Arc<Presence>| presence.excess(&known.manifest.ledger, known.closed);
+            |presence: &Arc<Presence>| presence.excess(&known.manifest.ledger, known.resumed());
         wrong.extend(presence.and_then(excess));
         if is_new && known.begun.len() > MAX_EPOCHS {
             wrong.push(format!("more than {MAX_EPOCHS} epochs have begun"));

@@ -4,12 +4,13 @@ use crate::process::Clock;
 use hatebeam_cost::UsageLedger;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::time::Instant;
 
 /// Tolerance in milliseconds, because a ledger counts whole milliseconds.
 const SLACK_MS: u64 = 5;
 
-/// Upper bounds of the time that may be charged. A coordinator measures time with its wall clock, so the bounds follow
-/// from the coordinators' clocks.
+/// Upper bounds of the time that may be charged: the time that has passed, and for each takeover the difference of the
+/// coordinators' wall clocks.
 #[derive(Debug)]
 pub(crate) struct Presence {
     clocks: Vec<Arc<Clock>>,
@@ -18,19 +19,34 @@ pub(crate) struct Presence {
 
 #[derive(Debug, Default)]
 struct State {
-    /// For each worker process, by name and start time: the lowest reading of any clock since the process started.
-    since: BTreeMap<(String, u64), u64>,
-    /// The lowest reading of any clock.
-    first_ms: u64,
+    /// Worker processes, by name and start time.
+    since: BTreeMap<(String, u64), Begun>,
+    /// The simulation.
+    all: Option<Begun>,
     /// The highest reading of any clock.
     last_ms: u64,
+}
+
+/// When something began.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    at: Instant,
+    /// The lowest reading of any clock since then.
+    least_ms: u64,
+}
+
+impl Begun {
+    fn now(least_ms: u64) -> Begun {
+        let at = Instant::now();
+        Begun { at, least_ms }
+    }
 }
 
 impl Presence {
     pub(crate) fn new(clocks: Vec<Arc<Clock>>) -> Presence {
         let first_ms = clocks.iter().map(|clock| clock.read_ms()).min();
         let state = State {
-            first_ms: first_ms.unwrap_or_default(),
+            all: first_ms.map(Begun::now),
             ..State::default()
         };
         Presence {
@@ -50,9 +66,9 @@ impl Presence {
         let greatest = readings.into_iter().max().unwrap_or_default();
         let mut state = self.state();
         state.last_ms = state.last_ms.max(greatest);
-        state.first_ms = state.first_ms.min(least);
-        for since in state.since.values_mut() {
-            *since = least.min(*since);
+        let State { since, all, .. } = &mut *state;
+        for begun in since.values_mut().chain(all) {
+            begun.least_ms = least.min(begun.least_ms);
         }
         least
     }
@@ -61,17 +77,22 @@ impl Presence {
     pub(crate) fn started(&self, name: &str, started_ms: u64) {
         let least = self.read();
         let key = (name.to_owned(), started_ms);
-        self.state().since.entry(key).or_insert(least);
+        self.state().since.entry(key).or_insert(Begun::now(least));
     }
 
-    /// Checks a ledger, and returns a description if it charges too much time. `closed` is the number of times that the
-    /// ledger was closed. After each close, charging may restart at any clock reading, so the bounds apply to each
-    /// period.
-    pub(crate) fn excess(&self, ledger: &UsageLedger, closed: u64) -> Option<String> {
+    /// Checks a ledger, and returns a description if it charges too much time. `resumed` is the number of times that
+    /// charging was resumed by another process, or after the ledger was closed.
+    pub(crate) fn excess(&self, ledger: &UsageLedger, resumed: u64) -> Option<String> {
         self.read();
         let state = self.state();
-        let most = |since: u64| (state.last_ms.saturating_sub(since) + SLACK_MS) * (closed + 1);
-        let of_run = most(state.first_ms);
+        let most = |begun: Begun| {
+            let passed = begun.at.elapsed().as_millis() as u64;
+            let by_clocks = state.last_ms.saturating_sub(begun.least_ms);
+            let skew = by_clocks.saturating_sub(passed);
+            passed + resumed * skew + (resumed + 1) * SLACK_MS
+        };
+        let all = state.all?;
+        let of_run = most(all);
         if ledger.milliseconds > of_run {
             let charged = ledger.milliseconds;
             return Some(format!(
@@ -80,7 +101,7 @@ impl Presence {
         }
         ledger.machines.iter().find_map(|usage| {
             let key = (usage.name.clone(), usage.started_ms);
-            let most = most(state.since.get(&key).copied().unwrap_or(state.first_ms));
+            let most = most(state.since.get(&key).copied().unwrap_or(all));
             let (name, charged) = (&usage.name, usage.milliseconds);
             (charged > most).then(|| {
                 format!("{name} is charged for {charged} ms, but was running for {most} ms")
