@@ -252,7 +252,7 @@ async fn outage_is_transient_and_damage_is_not() {
         let faulty = Objects::with_faults(&memory, &quick(), plan).unwrap();
         let error = read(in_map(&faulty, &manifest), None).await.unwrap_err();
         assert!(error.is_transient(), "{error}");
-        assert!(matches!(error, ReadError::Manifest(_)), "{error}");
+        assert!(matches!(error, ReadError::Tables { .. }), "{error}");
     }
     // Overwrite all tables.
     let last = manifest.last().unwrap().record.depth;

@@ -124,7 +124,7 @@ mod manifests {
     #[test]
     fn manifest_of_format_2_is_read() {
         let manifest = parse(FORMAT_2);
-        assert_eq!((manifest.format, manifest.spec.width), (3, 20));
+        assert_eq!((manifest.format, manifest.spec.width), (4, 20));
         assert_eq!(manifest.spec, spec());
         assert_eq!(manifest.state, RunState::Finished);
         assert_eq!(manifest.end, Some(EndReason::MaxDepth));
@@ -186,9 +186,9 @@ mod manifests {
             assert!(current.contains(from), "{from}");
             Manifest::parse(current.replacen(from, to, 1).as_bytes()).unwrap_err()
         };
-        let later = error("\"format\":3", "\"format\":4");
+        let later = error("\"format\":4", "\"format\":5");
         assert!(
-            matches!(later, ManifestError::Newer { found: 4 }),
+            matches!(later, ManifestError::Newer { found: 5 }),
             "{later}"
         );
         for (from, to) in [

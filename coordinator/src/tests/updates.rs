@@ -183,6 +183,7 @@ async fn run_accepted_by_a_superseded_coordinator_is_adopted() {
     let first = cluster.coordinator("a").await;
     // The first coordinator is suspended: it renews nothing, and another one takes over.
     first.running.abort();
+    tokio::time::sleep(Duration::from_secs(10)).await;
     let second = cluster.coordinator("b").await;
     cluster.worker(&second, "w0", obedient());
     cluster.submit(&first, 2).await;
