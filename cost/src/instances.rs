@@ -146,6 +146,10 @@ pub struct PriceTable {
     pub as_of: String,
     /// Region of the prices.
     pub region: String,
+    /// Assumed price of a vCPU for an hour, for types that the table does not contain. It is a ceiling.
+    pub ceiling_dollars_per_vcpu: f64,
+    /// Price of a gigabyte that one machine sends to another one in another zone.
+    pub dollars_per_gb_between_zones: f64,
     /// Prices of S3.
     pub s3: S3Prices,
     /// Machine types.
@@ -153,7 +157,26 @@ pub struct PriceTable {
     pub instances: Vec<InstanceType>,
 }
 
-/// Error for a machine type that the price table does not contain.
+const DAY_MS: u64 = 86_400_000;
+/// Prices that are older than this need a check.
+const OLD_DAYS: u64 = 365;
+
+/// Returns the days from 1970 to a date such as `2025-01-31`.
+fn days_since_1970(date: &str) -> Option<u64> {
+    let mut parts = date.splitn(3, '-').map(str::parse::<u64>);
+    let (year, month, day) = (
+        parts.next()?.ok()?,
+        parts.next()?.ok()?,
+        parts.next()?.ok()?,
+    );
+    // Counts years from March on, so that the leap day is the last one of a year.
+    let year = if month < 3 { year - 1 } else { year };
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let leap_days = year / 4 - year / 100 + year / 400;
+    (year * 365 + leap_days + day_of_year).checked_sub(719_468)
+}
+
+/// A type of machine that the table does not contain.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown machine type {name:?}: known types are {known}")]
 pub struct UnknownInstance {
@@ -189,22 +212,45 @@ impl PriceTable {
         })
     }
 
-    /// Sets the price of a machine to `chosen`, which the user gave. If `chosen` is `None`, uses the table's price for
-    /// the kind and market of the machine. If the table does not contain the kind, leaves the price unknown.
-    pub fn set_price(&self, machine: &mut Machine, chosen: Option<Micros>) {
-        if let Some(price) = chosen {
-            machine.price_per_hour = Some(price);
-            machine.price_from = "set by --price-per-hour".to_owned();
-            return;
-        }
-        let Ok(listed) = self.find(&machine.kind) else {
-            machine.price_per_hour = None;
-            machine.price_from = String::new();
-            return;
+    /// Sets the price of a machine: `chosen` if the user chose one, else that of the table. A kind that the table does
+    /// not contain counts at the ceiling for `vcpus`. A machine without a kind has no price, because it is not rented.
+    pub fn set_price(&self, machine: &mut Machine, chosen: Option<Micros>, vcpus: usize) {
+        let (price, from) = match (chosen, self.find(&machine.kind)) {
+            (Some(price), _) => (Some(price), "set by --price-per-hour".to_owned()),
+            (None, Ok(listed)) => {
+                let market = Market::from_name(&machine.market).unwrap_or(Market::OnDemand);
+                let price = Micros::from_dollars(listed.dollars_per_hour(market));
+                let from = format!("the table of {} for {}", self.as_of, self.region);
+                (Some(price), from)
+            }
+            (None, Err(_)) if machine.kind.is_empty() => (None, String::new()),
+            (None, Err(_)) => {
+                let ceiling = self.ceiling_dollars_per_vcpu;
+                let price = Micros::from_dollars(ceiling * vcpus as f64);
+                let from =
+                    format!("ASSUMED: {ceiling} dollars a vCPU, as the table has no such type");
+                (Some(price), from)
+            }
         };
-        let market = Market::from_name(&machine.market).unwrap_or(Market::OnDemand);
-        machine.price_per_hour = Some(Micros::from_dollars(listed.dollars_per_hour(market)));
-        machine.price_from = format!("the table of {} for {}", self.as_of, self.region);
+        machine.price_per_hour = price;
+        machine.price_from = from;
+    }
+
+    /// Returns the age of the prices in days at this time, in milliseconds since 1970.
+    pub fn age_days(&self, now_ms: u64) -> u64 {
+        (now_ms / DAY_MS).saturating_sub(days_since_1970(&self.as_of).unwrap_or(0))
+    }
+
+    /// Returns a warning about old prices, if they are old at this time.
+    pub fn age_warning(&self, now_ms: u64) -> Option<String> {
+        let days = self.age_days(now_ms);
+        (days > OLD_DAYS).then(|| {
+            format!(
+                "the prices are of {}, {} months ago: check them, or give --price-per-hour",
+                self.as_of,
+                days * 12 / 365
+            )
+        })
     }
 }
 
@@ -228,9 +274,11 @@ mod tests {
                 instance.spot > 0.0 && instance.spot < instance.on_demand,
                 "{name}"
             );
-            // In this table a vCPU costs between 3 and 7 cents per hour.
+            // A core costs 4 to 10 cents an hour; a vCPU that is a whole core costs 2 to 6. Burstable machines cost less.
             let per_vcpu = instance.on_demand / f64::from(instance.vcpus);
-            assert!((0.03..0.07).contains(&per_vcpu), "{name} {per_vcpu}");
+            let least = if name.starts_with('t') { 0.008 } else { 0.03 };
+            assert!((least..0.07).contains(&per_vcpu), "{name} {per_vcpu}");
+            assert!(per_vcpu < table.ceiling_dollars_per_vcpu, "{name}");
             assert_eq!(table.find(name).unwrap().name, *name);
         }
         let error = table.find("c5d.99xlarge").unwrap_err();
@@ -243,8 +291,35 @@ mod tests {
             market: market.to_owned(),
             ..Machine::default()
         };
-        PriceTable::get().set_price(&mut machine, chosen.map(Micros::from_dollars));
+        PriceTable::get().set_price(&mut machine, chosen.map(Micros::from_dollars), 8);
         machine
+    }
+
+    #[test]
+    fn machine_of_an_unknown_type_counts_at_the_ceiling() {
+        let unknown = priced("u7i-12tb.224xlarge", "spot", None);
+        assert_eq!(unknown.price_per_hour, Some(Micros(8 * 250_000)));
+        assert!(unknown.price_from.contains("0.25 dollars a vCPU"));
+        assert!(unknown.price_from.len() <= crate::MAX_TEXT);
+        let chosen = priced("u7i-12tb.224xlarge", "spot", Some(0.5));
+        assert_eq!(chosen.price_per_hour, Some(Micros(500_000)));
+    }
+
+    #[test]
+    fn age_of_the_prices_is_known() {
+        assert_eq!(days_since_1970("1970-01-01"), Some(0));
+        assert_eq!(days_since_1970("2000-02-29"), Some(11_016));
+        assert_eq!(days_since_1970("2025-01-01"), Some(20_089));
+        assert_eq!(days_since_1970("soon"), None);
+        let mut table = PriceTable::get().clone();
+        assert!(days_since_1970(&table.as_of).is_some());
+        table.as_of = "2025-01-01".to_owned();
+        let at = |days: u64| (20_089 + days) * DAY_MS;
+        assert_eq!(table.age_days(at(31)), 31);
+        assert_eq!(table.age_warning(at(365)), None);
+        let warning = table.age_warning(at(690)).unwrap();
+        assert!(warning.contains("2025-01-01, 22 months ago"), "{warning}");
+        assert_eq!(table.age_days(0), 0);
     }
 
     #[test]
@@ -256,7 +331,7 @@ mod tests {
         assert!(on_demand.price_from.starts_with("the table of 20"));
         let chosen = priced("c5d.18xlarge", "spot", Some(0.5));
         assert_eq!(chosen.price_per_hour, Some(Micros(500_000)));
-        let unknown = priced("my own", "", None);
+        let unknown = priced("", "", None);
         let price = (unknown.price_per_hour, unknown.price_from.as_str());
         assert_eq!(price, (None, ""));
     }

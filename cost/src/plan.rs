@@ -20,6 +20,8 @@ pub struct PlannedRun {
     pub instance: InstanceType,
     /// Price model under which the machines are rented.
     pub market: Market,
+    /// Number of zones over which the machines are spread.
+    pub zones: u32,
 }
 
 /// Plans for a run.
@@ -54,9 +56,11 @@ pub struct Plan {
     pub machine_dollars: f64,
     /// Cost of writes to the object store for the run.
     pub request_dollars: f64,
-    /// Cost of machines and writes for a depth.
+    /// Cost of the children that go to another zone, for the run.
+    pub zone_dollars: f64,
+    /// Cost of machines, writes and zones for a depth.
     pub dollars_per_depth: f64,
-    /// Cost of machines and writes for the run.
+    /// Cost of machines, writes and zones for the run.
     pub dollars: f64,
 }
 
@@ -122,6 +126,9 @@ impl PlannedRun {
         let depth = model_depth(&self.model, &self.instance.profile(), self.beam, count);
         let machines = per_hour / 3600.0 * depth.seconds * f64::from(count);
         let requests = depth.puts * prices.s3.dollars_per_1000_puts / 1000.0;
+        let zones = depth.sent_bytes * self.part_between_zones(count) / 1e9
+            * prices.dollars_per_gb_between_zones;
+        let per_depth = machines + requests + zones;
         let depths = f64::from(self.depths);
         Plan {
             count,
@@ -130,9 +137,24 @@ impl PlannedRun {
             machine_dollars_per_depth: machines,
             machine_dollars: machines * depths,
             request_dollars: requests * depths,
-            dollars_per_depth: machines + requests,
-            dollars: (machines + requests) * depths,
+            zone_dollars: zones * depths,
+            dollars_per_depth: per_depth,
+            dollars: per_depth * depths,
         }
+    }
+
+    /// Returns the part of the exchanged children that go to another zone, with the machines spread evenly.
+    fn part_between_zones(&self, count: u32) -> f64 {
+        let (count, zones) = (
+            f64::from(count),
+            f64::from(self.zones.clamp(1, count.max(1))),
+        );
+        if count < 2.0 {
+            return 0.0;
+        }
+        // Of the other machines these are in the same zone.
+        let same_zone = (count / zones - 1.0).max(0.0);
+        1.0 - same_zone / (count - 1.0)
     }
 
     fn too_small(&self, plans: &[Plan]) -> TooSmall {
@@ -145,5 +167,39 @@ impl PlannedRun {
             memory_gib: self.instance.memory_gib,
             fewest: fewest_workers(&self.model, &self.instance.profile(), self.beam),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::inputs;
+
+    fn plan(count: u32, zones: u32) -> Plan {
+        let planned = PlannedRun {
+            model: inputs(),
+            beam: Beam::new(25_000_000, None),
+            depths: 250,
+            kept_share: 1.0,
+            instance: PriceTable::get().find("c5d.18xlarge").unwrap().clone(),
+            market: Market::OnDemand,
+            zones,
+        };
+        planned.plans(&[count]).unwrap().plans.remove(0)
+    }
+
+    #[test]
+    fn traffic_between_zones_costs_more_than_the_machines() {
+        let (one, three) = (plan(8, 1), plan(8, 3));
+        assert_eq!(one.zone_dollars, 0.0);
+        // 0.86 TB; of seven other machines, five and a third are in another zone.
+        assert!((11.0..15.0).contains(&three.zone_dollars), "{three:?}");
+        assert!(three.zone_dollars > three.machine_dollars);
+        assert!((three.dollars - one.dollars - three.zone_dollars).abs() < 1e-9);
+        assert_eq!(plan(1, 3).zone_dollars, 0.0);
+        // Two machines in two zones: everything that is sent goes to another zone.
+        let two = plan(2, 6);
+        let sent_gb = two.depth.sent_bytes * 250.0 / 1e9;
+        assert!((two.zone_dollars - sent_gb * 0.02).abs() < 1e-9);
     }
 }

@@ -16,7 +16,7 @@ use hatebeam_search::{EvaluatorKind, Quiescence};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Allowed range for the numbers that describe a machine.
 const POSITIVE: RangeInclusive<f64> = 1e-3..=1e9;
@@ -101,6 +101,10 @@ pub(crate) struct PlanArgs {
     /// Time to write a small object to the object store, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 60.0, value_parser = number_in(POSITIVE, "a number"))]
     put_ms: f64,
+    /// Availability zones over which the machines are spread; traffic between zones costs money
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=6))]
+    zones: u32,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -143,6 +147,7 @@ struct PlansJson {
     evaluator: &'static str,
     instance: InstanceType,
     market: &'static str,
+    zones: u32,
     #[serde(flatten)]
     plans: Plans,
 }
@@ -153,7 +158,14 @@ impl PlanArgs {
         if self.json {
             return output::print_json(&plans);
         }
-        output::print(plans.text(self.keep))
+        output::print(plans.text(self.keep))?;
+        let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
+        let is_listed = self.price_per_hour.is_none() && plans.plans.dollars_per_hour > 0.0;
+        let warning = PriceTable::get().age_warning(since_1970.as_millis() as u64);
+        if let Some(warning) = warning.filter(|_| is_listed) {
+            output::warn(warning);
+        }
+        Ok(())
     }
 
     /// Returns the machine that the arguments describe.
@@ -198,6 +210,7 @@ impl PlanArgs {
             kept_share: self.keep.share(self.depths),
             instance: self.instance(prices)?,
             market: self.market,
+            zones: self.zones,
         };
         Ok(PlansJson {
             width: self.width,
@@ -205,6 +218,7 @@ impl PlanArgs {
             depths: self.depths,
             evaluator: self.evaluator.name(),
             market: self.market.name(),
+            zones: self.zones,
             plans: planned.plans(&self.count.0)?,
             instance: planned.instance,
         })
@@ -268,6 +282,21 @@ impl PlansJson {
             bytes(self.plans.stored_bytes as u64),
             dollars(self.plans.storage_dollars_per_month)
         );
+        for plan in self
+            .plans
+            .plans
+            .iter()
+            .filter(|plan| plan.zone_dollars > 0.0)
+        {
+            let _ = writeln!(
+                text,
+                "traffic between {} zones, {}: ${} of the run's ${}",
+                self.zones,
+                count(u64::from(plan.count), "machine"),
+                dollars(plan.zone_dollars),
+                dollars(plan.dollars)
+            );
+        }
         text
     }
 }

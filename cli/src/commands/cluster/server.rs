@@ -6,13 +6,13 @@ use crate::args::{SpanArgs, log_format_parser, number_in};
 use crate::interrupt;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatebeam_cost::{Machine, Market, Micros, ObjectStorePrices, PriceTable};
-use hatebeam_host::Metadata;
+use hatebeam_host::{Metadata, cores};
 use hatebeam_net::check_bind;
 use hatebeam_telemetry::{LogFormat, Logs};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::watch;
 use tracing::level_filters::LevelFilter;
 
@@ -138,6 +138,11 @@ impl RentArgs {
             price = machine.price_from,
             "found machine"
         );
+        let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
+        let age_warning = PriceTable::get().age_warning(since_1970.as_millis() as u64);
+        if let Some(warning) = age_warning.filter(|_| machine.price_per_hour.is_some()) {
+            tracing::warn!("{warning}");
+        }
         RentedMachine { machine, metadata }
     }
 
@@ -151,7 +156,7 @@ impl RentArgs {
             machine.market = market.name().to_owned();
         }
         let chosen = self.price_per_hour.map(Micros::from_dollars);
-        PriceTable::get().set_price(&mut machine, chosen);
+        PriceTable::get().set_price(&mut machine, chosen, cores());
         machine
     }
 }
