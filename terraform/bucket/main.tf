@@ -19,7 +19,6 @@ resource "aws_s3_bucket" "this" {
   #checkov:skip=CKV_AWS_145:S3's own keys encrypt the bucket; a customer-managed key has a monthly price and a price per request, and would protect wells that anyone can compute
   #checkov:skip=CKV_AWS_144:Everything in the bucket can be computed again; replication to a second region would double its cost
   #checkov:skip=CKV_AWS_18:An access log needs a second bucket; CloudTrail already records who changed the bucket's configuration
-  #checkov:skip=CKV_AWS_21:Each depth overwrites the run's manifest, so versions would keep hundreds of old manifests and every object that was deleted to save money; conditional writes isolate writers without versions
   #checkov:skip=CKV2_AWS_62:No program waits for bucket notifications; the coordinator sends events itself
   bucket        = local.bucket
   force_destroy = var.force_destroy
@@ -95,8 +94,20 @@ resource "aws_s3_bucket_policy" "tls_only" {
   depends_on = [aws_s3_bucket_public_access_block.this]
 }
 
+# Keeps what was overwritten or deleted for a day, in case that a program or a person makes a mistake. A run overwrites
+# its manifest with each depth; the versions of a day are some 20 MB.
+resource "aws_s3_bucket_versioning" "this" {
+  bucket = aws_s3_bucket.this.id
+
+  versioning_configuration {
+    status = "Enabled"
+  }
+}
+
 resource "aws_s3_bucket_lifecycle_configuration" "this" {
   bucket = aws_s3_bucket.this.id
+  # S3 accepts rules about versions only once it keeps them.
+  depends_on = [aws_s3_bucket_versioning.this]
 
   rule {
     id     = "unfinished-uploads"
@@ -107,6 +118,33 @@ resource "aws_s3_bucket_lifecycle_configuration" "this" {
     # A worker that is killed during an upload leaves parts behind, which are billed but do not appear in listings.
     abort_incomplete_multipart_upload {
       days_after_initiation = 2
+    }
+  }
+
+  rule {
+    id     = "old-versions"
+    status = "Enabled"
+
+    filter {}
+
+    noncurrent_version_expiration {
+      noncurrent_days = 1
+    }
+    expiration {
+      expired_object_delete_marker = true
+    }
+  }
+
+  rule {
+    id     = "logs"
+    status = "Enabled"
+
+    filter {
+      prefix = "logs/"
+    }
+
+    expiration {
+      days = 30
     }
   }
 

@@ -26,8 +26,8 @@ variable "prefix" {
   default     = "hatebeam"
 
   validation {
-    condition     = can(regex("^[A-Za-z0-9_-]{1,64}$", var.prefix)) && var.prefix != "bin"
-    error_message = "A prefix has 1 to 64 letters, digits, hyphens and underscores; 'bin' is reserved for the programs."
+    condition     = can(regex("^[A-Za-z0-9_-]{1,64}$", var.prefix)) && !contains(["bin", "logs", "machines"], var.prefix)
+    error_message = "A prefix has 1 to 64 letters, digits, hyphens and underscores; 'bin', 'logs' and 'machines' are reserved."
   }
 }
 

@@ -7,18 +7,16 @@ resource "aws_instance" "coordinator" {
   vpc_security_group_ids               = [aws_security_group.coordinator.id]
   iam_instance_profile                 = aws_iam_instance_profile.machine["coordinator"].name
   associate_public_ip_address          = var.public_addresses
+  private_ip                           = local.coordinator_address
   ebs_optimized                        = true
   instance_initiated_shutdown_behavior = "stop"
-  # All of the state is in the bucket, so a replacement machine resumes the search.
-  user_data_base64            = base64gzip(local.coordinator_user_data)
-  user_data_replace_on_change = true
+  # Names the object with the settings, so that no change of a setting replaces the machine.
+  user_data_base64 = base64gzip(local.user_data["coordinator"])
 
   metadata_options {
     http_endpoint               = "enabled"
     http_tokens                 = "required"
     http_put_response_hop_limit = 1
-    # The watchdog reads the number of workers from a tag, so a change of that number does not replace the machine.
-    instance_metadata_tags = "enabled"
   }
 
   root_block_device {
@@ -29,24 +27,21 @@ resource "aws_instance" "coordinator" {
   }
 
   tags = {
-    Name             = "${var.name}-coordinator"
-    hatebeam-workers = var.workers
+    Name = "${var.name}-coordinator"
   }
 
   lifecycle {
-    # A newer image does not replace the machine.
-    ignore_changes = [ami]
+    # A newer image or a newer checkout replaces no machine. A stopped machine has no public address, which the provider
+    # takes for a change that requires another machine.
+    ignore_changes = [ami, user_data_base64, associate_public_ip_address]
 
     precondition {
       condition     = contains(keys(local.binaries), local.architecture[local.coordinator_type])
       error_message = "There is no program for the coordinator's ${local.coordinator_type}, an ${local.architecture[local.coordinator_type]} machine: set binary_${local.architecture[local.coordinator_type]} or another coordinator_instance_type."
     }
-    precondition {
-      condition     = length(base64gzip(local.coordinator_user_data)) <= 21844
-      error_message = "The coordinator's user data exceeds AWS's limit of 16 KiB."
-    }
   }
 
-  # The machine reads the bucket and its secret as soon as it boots.
+  # The machine reads the bucket and its secret as soon as it boots. Its settings appear a moment later, because those of
+  # the workers contain its address; it waits for them.
   depends_on = [aws_iam_role_policy.machine, aws_route_table_association.public]
 }

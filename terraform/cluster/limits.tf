@@ -24,7 +24,19 @@ resource "aws_cloudwatch_metric_alarm" "heartbeat" {
   # The watchdog itself stops the workers 5 minutes earlier, after blind_minutes.
   evaluation_periods = var.blind_minutes + 5
   treat_missing_data = "breaching"
-  alarm_actions      = [aws_autoscaling_policy.no_workers.arn]
+  alarm_actions      = [aws_autoscaling_policy.no_workers.arn, aws_sns_topic.alerts.arn]
+}
+
+# Mails to alert_email: from the alarm, from the watchdog, and at the end of a run.
+resource "aws_sns_topic" "alerts" {
+  #checkov:skip=CKV_AWS_26:CloudWatch cannot publish to a topic with AWS's own key, and a customer-managed key costs a dollar a month; the mails contain names of runs and scores
+  name = "${var.name}-alerts"
+}
+
+resource "aws_sns_topic_subscription" "alerts" {
+  topic_arn = aws_sns_topic.alerts.arn
+  protocol  = "email"
+  endpoint  = var.alert_email
 }
 
 # Everything stops max_hours after the last `terraform apply`. Each plan computes a new deadline, so each apply extends

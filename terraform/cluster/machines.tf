@@ -1,5 +1,9 @@
-# User data of the machines. It contains no secrets, because every process on a machine and everyone who can describe
-# the machine can read it. Scripts are copied unchanged and read their settings from separate files.
+# Settings and scripts of the machines. They are in one object of the bucket for each kind of machine, which a machine reads
+# when its service starts; the coordinator's machine also reads it every minute. So `terraform apply` changes settings
+# without replacing a machine. The user data only names the object.
+#
+# Neither contains keys or tokens, because every process on a machine and everyone who can describe the machine can read
+# user data, and Terraform's state contains both.
 
 locals {
   tags = merge({ project = "hatebeam", cluster = var.name }, var.tags)
@@ -22,88 +26,112 @@ locals {
   group   = "${var.name}-workers"
   store   = "s3://${var.bucket}/${var.prefix}"
   systemd = "${path.module}/../../deploy/systemd"
+  machine = "${path.module}/machine"
   lib     = "/usr/local/lib/hatebeam"
+  units   = "/etc/systemd/system"
 
-  # Files of both kinds of machine.
-  common_files = {
-    "${local.lib}/boot"                 = { from = file("${path.module}/machine/boot"), mode = "0755" }
-    "${local.lib}/fetch-secrets"        = { from = file("${path.module}/machine/fetch-secrets"), mode = "0755" }
-    "/usr/lib/sysusers.d/hatebeam.conf" = { from = file("${local.systemd}/hatebeam.sysusers"), mode = "0644" }
+  # Kinds of machines, with their role and their program.
+  kinds = merge(
+    { coordinator = { role = "coordinator", program = lookup(local.binary_key, local.architecture[local.coordinator_type], "none") } },
+    { for architecture, key in local.binary_key : "worker-${architecture}" => { role = "worker", program = key } },
+  )
+  settings_key  = { for kind, _ in local.kinds : kind => "machines/${var.name}/${kind}.json" }
+  settings_keys = { for role, _ in local.secret_files : role => [for kind, of in local.kinds : local.settings_key[kind] if of.role == role] }
+  logs          = { for role, _ in local.secret_files : role => "logs/${var.name}/${role}" }
+
+  # In a new VPC the coordinator always has the same address. AWS reserves the first four of a subnet.
+  coordinator_address = var.coordinator_address != null || !local.makes_vpc ? var.coordinator_address : cidrhost(values(aws_subnet.public)[0].cidr_block, 10)
+
+  # Copied unchanged. They read their settings from the file machine.env.
+  scripts = {
+    coordinator = ["boot", "update", "prepare", "fetch-secrets", "ship-logs", "watchdog", "on-event"]
+    worker      = ["boot", "update", "prepare", "fetch-secrets", "ship-logs", "disks", "power-off"]
+  }
+  machine_units = {
+    coordinator = ["hatebeam-logs.service", "hatebeam-logs.timer", "hatebeam-watchdog.service", "hatebeam-watchdog.timer"]
+    worker      = ["hatebeam-logs.service", "hatebeam-logs.timer", "hatebeam-disks.service", "hatebeam-power-off.service", "hatebeam-power-off.timer"]
   }
 
-  coordinator_options = compact([
-    "--listen 0.0.0.0:${local.coordinator_port}",
-    # TLS and the token protect the dashboard. Without a tunnel it is reachable only from operator_cidrs.
-    "--dashboard ${length(var.operator_cidrs) > 0 ? "0.0.0.0" : "127.0.0.1"}:${local.dashboard_port}",
-    "--metrics 127.0.0.1:9100",
-    "--idle-stop ${var.idle_stop_minutes}",
-    var.coordinator_price_per_hour == null ? "" : "--price-per-hour ${var.coordinator_price_per_hour}",
-  ])
-  # The machine replaces @ADDRESS@ with its own address when it starts.
-  worker_options = ["--listen @ADDRESS@:${local.worker_port}", "--metrics 127.0.0.1:9101"]
+  # The machine replaces @ADDRESS@ and @PRICE@ when its service starts.
+  options = {
+    coordinator = join(" ", compact(concat([
+      "--listen 0.0.0.0:${local.coordinator_port}",
+      "--advertise https://@ADDRESS@:${local.coordinator_port}",
+      # Protected by TLS and the token; reachable without a tunnel only from operator_cidrs.
+      "--dashboard ${length(var.operator_cidrs) > 0 ? "0.0.0.0" : "127.0.0.1"}:${local.dashboard_port}",
+      "--metrics 127.0.0.1:9100",
+      "--idle-stop ${var.idle_stop_minutes}",
+      "--min-workers ${var.min_workers}",
+      "--deadline-file /etc/hatebeam/deadline",
+      "--on-event ${local.lib}/on-event",
+      var.coordinator_price_per_hour == null ? "@PRICE@" : "--price-per-hour ${var.coordinator_price_per_hour}",
+    ], var.coordinator_options)))
+    worker = "--listen @ADDRESS@:${local.worker_port} --metrics 127.0.0.1:9101 @PRICE@"
+  }
+  variables = {
+    coordinator = var.webhook == "" ? "" : "HATEBEAM_WEBHOOK=${var.webhook}\n"
+    worker      = "HATEBEAM_COORDINATOR=https://${aws_instance.coordinator.private_ip}:${local.coordinator_port}\n"
+  }
+  # Files of each kind of machine.
+  files = {
+    for kind, of in local.kinds : kind => merge(
+      { for script in local.scripts[of.role] : "${local.lib}/${script}" => { mode = "0755", content = file("${local.machine}/${script}") } },
+      { for unit in local.machine_units[of.role] : "${local.units}/${unit}" => { mode = "0644", content = file("${local.machine}/${unit}") } },
+      {
+        "/usr/lib/sysusers.d/hatebeam.conf"                     = { mode = "0644", content = file("${local.systemd}/hatebeam.sysusers") }
+        "${local.units}/hatebeam-${of.role}.service"            = { mode = "0644", content = file("${local.systemd}/hatebeam-${of.role}.service") }
+        "${local.units}/hatebeam-${of.role}.service.d/aws.conf" = { mode = "0644", content = file("${local.machine}/${of.role}.conf") }
+        "/etc/hatebeam/${of.role}.env" = { mode = "0600", content = <<-EOT
+          HATEBEAM_STORE=${local.store}
+          HATEBEAM_S3_REGION=${var.region}
+          HATEBEAM_TLS=/run/hatebeam/tls
+          ${local.variables[of.role]}OPTIONS=${local.options[of.role]}
+          EOT
+        }
+        "/etc/hatebeam/machine.env" = { mode = "0644", content = <<-EOT
+          ROLE=${of.role}
+          PROGRAM=s3://${var.bucket}/${of.program}
+          SECRET=${aws_secretsmanager_secret.this[of.role].name}
+          SECRET_FILES="${join(" ", local.secret_files[of.role])}"
+          LOGS=s3://${var.bucket}/${local.logs[of.role]}
+          ${of.role == "worker" ? "" : local.watchdog_settings}
+          EOT
+        }
+      },
+      of.role == "worker" ? {} : {
+        "/etc/hatebeam/event-command" = { mode = "0644", content = "${var.event_command}\n" }
+        "/etc/hatebeam/deadline"      = { mode = "0644", content = "${local.deadline}\n" }
+      },
+    )
+  }
+  watchdog_settings = <<-EOT
+    GROUP=${local.group}
+    WORKERS=${var.workers}
+    TOPIC=${aws_sns_topic.alerts.arn}
+    NAMESPACE=${local.namespace}
+    METRIC=${local.heartbeat}
+    QUIET_MINUTES=${var.quiet_minutes}
+    BLIND_MINUTES=${var.blind_minutes}
+    LONELY_MINUTES=${var.lonely_minutes}
+    STUCK_MINUTES=${var.stuck_minutes}
+    EOT
 
-  coordinator_files = merge(local.common_files, {
-    "${local.lib}/watchdog"                                       = { from = file("${path.module}/machine/watchdog"), mode = "0755" }
-    "/etc/systemd/system/hatebeam-watchdog.service"               = { from = file("${path.module}/machine/hatebeam-watchdog.service"), mode = "0644" }
-    "/etc/systemd/system/hatebeam-watchdog.timer"                 = { from = file("${path.module}/machine/hatebeam-watchdog.timer"), mode = "0644" }
-    "/etc/systemd/system/hatebeam-coordinator.service"            = { from = file("${local.systemd}/hatebeam-coordinator.service"), mode = "0644" }
-    "/etc/systemd/system/hatebeam-coordinator.service.d/aws.conf" = { from = file("${path.module}/machine/secrets.conf"), mode = "0644" }
-    "/etc/hatebeam/coordinator.env" = { mode = "0600", from = <<-EOT
-      HATEBEAM_STORE=${local.store}
-      HATEBEAM_S3_REGION=${var.region}
-      HATEBEAM_TLS=/run/hatebeam/tls
-      OPTIONS=${join(" ", local.coordinator_options)}
-      EOT
-    }
-    "/etc/hatebeam/machine.env" = { mode = "0644", from = <<-EOT
-      ROLE=coordinator
-      AWS_REGION=${var.region}
-      PROGRAM=s3://${var.bucket}/${lookup(local.binary_key, local.architecture[local.coordinator_type], "none")}
-      SECRET=${aws_secretsmanager_secret.this["coordinator"].name}
-      SECRET_FILES="${join(" ", local.secret_files["coordinator"])}"
-      GROUP=${local.group}
-      NAMESPACE=${local.namespace}
-      METRIC=${local.heartbeat}
-      QUIET_MINUTES=${var.quiet_minutes}
-      BLIND_MINUTES=${var.blind_minutes}
-      LONELY_MINUTES=${var.lonely_minutes}
-      EOT
-    }
-  })
-
-  worker_files = {
-    for architecture, key in local.binary_key : architecture => merge(local.common_files, {
-      "${local.lib}/disks"                                     = { from = file("${path.module}/machine/disks"), mode = "0755" }
-      "${local.lib}/power-off"                                 = { from = file("${path.module}/machine/power-off"), mode = "0755" }
-      "/etc/systemd/system/hatebeam-power-off.service"         = { from = file("${path.module}/machine/hatebeam-power-off.service"), mode = "0644" }
-      "/etc/systemd/system/hatebeam-power-off.timer"           = { from = file("${path.module}/machine/hatebeam-power-off.timer"), mode = "0644" }
-      "/etc/systemd/system/hatebeam-worker.service"            = { from = file("${local.systemd}/hatebeam-worker.service"), mode = "0644" }
-      "/etc/systemd/system/hatebeam-worker.service.d/aws.conf" = { from = file("${path.module}/machine/secrets.conf"), mode = "0644" }
-      "/etc/hatebeam/worker.env" = { mode = "0600", from = <<-EOT
-        HATEBEAM_STORE=${local.store}
-        HATEBEAM_S3_REGION=${var.region}
-        HATEBEAM_COORDINATOR=https://${aws_instance.coordinator.private_ip}:${local.coordinator_port}
-        HATEBEAM_TLS=/run/hatebeam/tls
-        OPTIONS=${join(" ", local.worker_options)}
-        EOT
-      }
-      "/etc/hatebeam/machine.env" = { mode = "0644", from = <<-EOT
-        ROLE=worker
-        AWS_REGION=${var.region}
-        PROGRAM=s3://${var.bucket}/${key}
-        SECRET=${aws_secretsmanager_secret.this["worker"].name}
-        SECRET_FILES="${join(" ", local.secret_files["worker"])}"
-        EOT
-      }
+  user_data = {
+    for kind, _ in local.kinds : kind => templatefile("${local.machine}/cloud-config.tftpl", {
+      lib      = local.lib
+      update   = file("${local.machine}/update")
+      settings = "AWS_REGION=${var.region}\nSETTINGS=s3://${var.bucket}/${local.settings_key[kind]}\n"
     })
   }
+}
 
-  cloud_config          = "${path.module}/machine/cloud-config.tftpl"
-  coordinator_user_data = templatefile(local.cloud_config, { files = local.coordinator_files, boot = "${local.lib}/boot" })
-  worker_user_data = {
-    for architecture, files in local.worker_files :
-    architecture => templatefile(local.cloud_config, { files = files, boot = "${local.lib}/boot" })
-  }
+resource "aws_s3_object" "settings" {
+  for_each = local.settings_key
+
+  bucket       = var.bucket
+  key          = each.value
+  content      = jsonencode(local.files[each.key])
+  content_type = "application/json"
 }
 
 data "aws_ssm_parameter" "image" {

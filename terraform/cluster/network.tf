@@ -13,6 +13,8 @@ data "aws_availability_zones" "this" {
   count = local.makes_vpc ? 1 : 0
 
   state = "available"
+  # It offers no machine of a newer type.
+  exclude_zone_ids = ["use1-az3"]
   # Excludes local and wavelength zones, which require an opt-in and offer other machines.
   filter {
     name   = "opt-in-status"

@@ -26,8 +26,10 @@ output "deadline" {
 output "next" {
   description = "Commands for the next steps. Print them with: terraform output -raw next"
   value       = <<-EOT
-    # 1. Create the certificates and the token, and upload them. Do this within ${var.blind_minutes} minutes. After that
-    #    time the coordinator's machine stops, and you must start it again with step 4.
+    # Run these commands in this folder. AWS has sent a mail to ${var.alert_email}: confirm it, or no alert will arrive.
+
+    # 1. Create the certificates and the tokens, and upload them. Do this within ${var.blind_minutes} minutes; after that
+    #    the machine is stopped, and you must start it again with step 5.
     hatebeam certs --out tls
     %{for role, files in local.secret_files~}
     tar -C tls -cz ${join(" ", files)} |
@@ -42,15 +44,31 @@ output "next" {
     %{endfor~}
     # The dashboard is at https://127.0.0.1:${local.dashboard_port} and asks for the token in tls/token.
 
-    # 3. Run a search and download its best game.
-    hatebeam submit --coordinator https://127.0.0.1:${local.coordinator_port} --tls tls --width 1M --max-cost 5 --watch
+    # 3. Run a small search, which takes minutes and costs cents, and download its best game.
+    hatebeam submit --coordinator https://127.0.0.1:${local.coordinator_port} --tls tls --width 20k --max-cost 0.5 --max-hours 2 --watch
     hatebeam replays pull --best --store ${local.store} --s3-region ${var.region}
 
-    # 4. Start the coordinator again after it has stopped, and move the deadline to ${var.max_hours} hours from now.
-    aws ec2 start-instances --region ${var.region} --instance-ids ${aws_instance.coordinator.id}
-    terraform apply
+    # If no worker connects within ten minutes, AWS names the reason here, for example a quota:
+    aws autoscaling describe-scaling-activities --region ${var.region} --auto-scaling-group-name ${local.group} --max-items 5
 
-    # 5. Destroy everything except the bucket, which ../bucket manages.
+    # 4. For a large search, delete the line worker_instance_types in terraform.tfvars, set workers there, and run:
+    terraform apply
+    hatebeam submit --coordinator https://127.0.0.1:${local.coordinator_port} --tls tls --width 1M --max-cost 5 --max-hours 6 --watch
+
+    # 5. Start the coordinator again after it has stopped, and move the deadline to ${var.max_hours} hours from now.
+    terraform apply
+    aws ec2 start-instances --region ${var.region} --instance-ids ${aws_instance.coordinator.id}
+
+    # 6. Apply other settings of the coordinator, or a new program, at once. The search resumes at its last depth.
+    aws ssm start-session --region ${var.region} --target ${aws_instance.coordinator.id} \
+      --document-name AWS-StartNonInteractiveCommand --parameters 'command=["sudo systemctl restart hatebeam-coordinator"]'
+
+    # 7. Destroy everything except the bucket, which ../bucket manages.
     terraform destroy
     EOT
+}
+
+output "user_data" {
+  description = "User data of each kind of machine, in base64."
+  value       = { for kind, text in local.user_data : kind => base64gzip(text) }
 }

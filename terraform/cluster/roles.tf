@@ -3,10 +3,22 @@
 data "aws_partition" "this" {}
 data "aws_caller_identity" "this" {}
 
+# Fails in another region than that of the bucket: there Terraform would find no machine, and would forget them all.
+data "aws_s3_bucket" "this" {
+  bucket = var.bucket
+
+  lifecycle {
+    postcondition {
+      condition     = self.region == var.region
+      error_message = "The bucket ${var.bucket} is in the region ${self.region}, not in ${var.region}: set region to that of the bucket."
+    }
+  }
+}
+
 locals {
-  bucket_arn = "arn:${data.aws_partition.this.partition}:s3:::${var.bucket}"
-  # Objects that each role can write.
-  writable   = { coordinator = "${var.prefix}/*", worker = "${var.prefix}/runs/*" }
+  bucket_arn = data.aws_s3_bucket.this.arn
+  # Objects of runs that each role can write. Workers write the wells of a depth; only the coordinator writes manifests.
+  writable   = { coordinator = "${var.prefix}/*", worker = "${var.prefix}/runs/*/frontier/*" }
   deletes    = { coordinator = ["s3:DeleteObject"], worker = [] }
   namespace  = "hatebeam/${var.name}"
   heartbeat  = "Heartbeat"
@@ -42,7 +54,7 @@ resource "aws_iam_instance_profile" "machine" {
 
 data "aws_iam_policy_document" "machine" {
   #checkov:skip=CKV_AWS_111:The actions of Session Manager cannot be restricted to a resource
-  #checkov:skip=CKV_AWS_356:The actions of Session Manager cannot be restricted to a resource
+  #checkov:skip=CKV_AWS_356:The actions of Session Manager and spot prices cannot be restricted to a resource
   for_each = local.secret_files
 
   # Lists the names of all objects in the bucket. Without this permission, or with a condition on the prefix, S3 answers
@@ -68,9 +80,22 @@ data "aws_iam_policy_document" "machine" {
   }
 
   statement {
-    sid       = "ReadProgram"
+    sid       = "ReadProgramAndSettings"
     actions   = ["s3:GetObject"]
-    resources = [for key in values(local.binary_key) : "${local.bucket_arn}/${key}"]
+    resources = [for key in concat(values(local.binary_key), local.settings_keys[each.key]) : "${local.bucket_arn}/${key}"]
+  }
+
+  statement {
+    sid       = "WriteLogs"
+    actions   = ["s3:PutObject"]
+    resources = ["${local.bucket_arn}/${local.logs[each.key]}/*"]
+  }
+
+  # AWS cannot restrict this action to a resource.
+  statement {
+    sid       = "ReadSpotPrices"
+    actions   = ["ec2:DescribeSpotPriceHistory"]
+    resources = ["*"]
   }
 
   statement {
@@ -108,6 +133,12 @@ data "aws_iam_policy_document" "watchdog" {
     sid       = "SetNumberOfWorkers"
     actions   = ["autoscaling:SetDesiredCapacity"]
     resources = [aws_autoscaling_group.workers.arn]
+  }
+
+  statement {
+    sid       = "SendMail"
+    actions   = ["sns:Publish"]
+    resources = [aws_sns_topic.alerts.arn]
   }
 
   statement {

@@ -1,11 +1,12 @@
-# Secrets for the certificates, the keys and the token. Terraform creates the secrets empty, and the operator fills them
+# Secrets for the certificates, the keys and the tokens. Terraform creates the secrets empty, and the operator fills them
 # with the commands in the output `next`, so their contents are neither in Terraform's state nor in user data.
 
 locals {
-  # The coordinator's machine also has a client certificate, with which the watchdog requests the coordinator's status.
+  # The watchdog uses the coordinator's own certificate. Workers have no token: their certificate admits them, and does
+  # not permit to submit runs.
   secret_files = {
-    coordinator = ["ca.pem", "coordinator.pem", "coordinator-key.pem", "client.pem", "client-key.pem", "token"]
-    worker      = ["ca.pem", "worker.pem", "worker-key.pem", "token"]
+    coordinator = ["ca.pem", "coordinator.pem", "coordinator-key.pem", "token", "view-token"]
+    worker      = ["ca.pem", "worker.pem", "worker-key.pem"]
   }
 }
 

@@ -11,7 +11,7 @@ variable "bucket" {
 }
 
 variable "alert_email" {
-  description = "Address that receives a mail when the account's costs approach the budget."
+  description = "Address that receives a mail when a run ends, when the machines stop without being asked to, and when the account's costs approach the budget."
   type        = string
 
   validation {
@@ -60,9 +60,8 @@ variable "name" {
 }
 
 variable "region" {
-  description = "Region of the bucket and the machines."
+  description = "Region of the bucket and the machines. It has no default: with a wrong region Terraform would not find the machines."
   type        = string
-  default     = "us-east-1"
 
   validation {
     condition     = can(regex("^[a-z]{2}(-[a-z]+)+-[0-9]$", var.region))
@@ -76,8 +75,8 @@ variable "prefix" {
   default     = "hatebeam"
 
   validation {
-    condition     = can(regex("^[A-Za-z0-9_-]{1,64}$", var.prefix)) && var.prefix != "bin"
-    error_message = "A prefix has 1 to 64 letters, digits, hyphens and underscores; 'bin' is reserved for the programs."
+    condition     = can(regex("^[A-Za-z0-9_-]{1,64}$", var.prefix)) && !contains(["bin", "logs", "machines"], var.prefix)
+    error_message = "A prefix has 1 to 64 letters, digits, hyphens and underscores; 'bin', 'logs' and 'machines' are reserved."
   }
 }
 
@@ -135,7 +134,7 @@ variable "operator_cidrs" {
 # Machines
 
 variable "workers" {
-  description = "Number of workers while a run is open. Without an open run there are no workers. A new number takes effect within two minutes after `terraform apply`."
+  description = "Number of workers while a run is open; without an open run there are none. After `terraform apply` a new number takes effect within two minutes, and no machine is replaced."
   type        = number
   default     = 1
 
@@ -207,6 +206,57 @@ variable "coordinator_price_per_hour" {
   }
 }
 
+variable "coordinator_address" {
+  description = "Private IPv4 address of the coordinator in the first of the subnet_ids. By default AWS chooses one, or the tenth of a new VPC. Workers find a coordinator with another address through the bucket."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.coordinator_address == null || can(cidrnetmask("${var.coordinator_address}/32"))
+    error_message = "'${coalesce(var.coordinator_address, "-")}' is not an IPv4 address."
+  }
+}
+
+variable "min_workers" {
+  description = "Workers that must be connected before a run begins or resumes."
+  type        = number
+  default     = 1
+
+  validation {
+    condition     = var.min_workers >= 1 && var.min_workers <= var.workers && floor(var.min_workers) == var.min_workers
+    error_message = "min_workers must be an integer from 1 to the number of workers."
+  }
+}
+
+variable "coordinator_options" {
+  description = "Additional options of `hatebeam coordinator`, without spaces: one per element, with its value after an equals sign."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for option in var.coordinator_options : can(regex("^--[a-z-]+(=[^ '\"\\\\$%]*)?$", option))])
+    error_message = "Write options like --lost-after=10."
+  }
+}
+
+variable "webhook" {
+  description = "URL that receives the events of runs by HTTPS: see docs/events.md. It is stored in Terraform's state, and in an object that only the coordinator's machine can read."
+  type        = string
+  default     = ""
+  sensitive   = true
+
+  validation {
+    condition     = var.webhook == "" || can(regex("^https?://[^ '\"\\\\$]+$", var.webhook))
+    error_message = "A webhook is a URL that begins with https:// or http://."
+  }
+}
+
+variable "event_command" {
+  description = "Shell command that the coordinator's machine runs for each event of a run, in addition to the mail: see docs/events.md. It runs in the sandbox of the coordinator's service."
+  type        = string
+  default     = ""
+}
+
 variable "image_ids" {
   description = "Machine images for the keys x86_64 and aarch64. The default is the newest Amazon Linux 2023. An image needs systemd, dnf, AWS's command line and Session Manager's agent."
   type        = map(string)
@@ -254,7 +304,7 @@ variable "blind_minutes" {
 }
 
 variable "lonely_minutes" {
-  description = "Minutes with an open run but without a connected worker after which all worker machines are stopped. They are started again an hour later."
+  description = "Minutes with an open run but without a connected worker after which all worker machines are stopped. They are started again an hour later, and after each further attempt in vain twice as long later."
   type        = number
   default     = 20
 
@@ -264,8 +314,19 @@ variable "lonely_minutes" {
   }
 }
 
+variable "stuck_minutes" {
+  description = "Minutes without a new depth, with an open run and connected workers, after which all worker machines are stopped. They are started again when the list of open runs changes."
+  type        = number
+  default     = 60
+
+  validation {
+    condition     = var.stuck_minutes >= 15 && var.stuck_minutes <= 1440 && floor(var.stuck_minutes) == var.stuck_minutes
+    error_message = "stuck_minutes must be an integer from 15 to 1440; a depth of a wide beam takes minutes."
+  }
+}
+
 variable "max_hours" {
-  description = "Hours after the last `terraform apply` at which everything stops, even during a run. Each apply extends the deadline."
+  description = "Hours after the last `terraform apply` at which everything stops, even during a run. Each apply extends the deadline. `hatebeam status` and the dashboard show the deadline an hour before."
   type        = number
   default     = 24
 

@@ -3,14 +3,14 @@
 
 resource "aws_launch_template" "worker" {
   #checkov:skip=CKV_AWS_88:Workers connect to AWS through their public addresses; the security group admits only other workers
-  for_each = local.worker_files
+  for_each = local.binaries
 
   name_prefix                          = "${var.name}-${replace(each.key, "_", "-")}-"
   description                          = "Worker of ${var.name}"
   image_id                             = local.image_ids[each.key]
   instance_initiated_shutdown_behavior = "terminate"
   update_default_version               = true
-  user_data                            = base64gzip(local.worker_user_data[each.key])
+  user_data                            = base64gzip(local.user_data["worker-${each.key}"])
 
   iam_instance_profile {
     name = aws_iam_instance_profile.machine["worker"].name
@@ -48,13 +48,6 @@ resource "aws_launch_template" "worker" {
       tags          = merge(local.tags, { Name = "${var.name}-worker" })
     }
   }
-
-  lifecycle {
-    precondition {
-      condition     = length(base64gzip(local.worker_user_data[each.key])) <= 21844
-      error_message = "The workers' user data exceeds AWS's limit of 16 KiB."
-    }
-  }
 }
 
 resource "aws_autoscaling_group" "workers" {
@@ -63,8 +56,9 @@ resource "aws_autoscaling_group" "workers" {
   min_size            = 0
   max_size            = var.workers
   desired_capacity    = 0
-  # AWS starts a replacement when it expects to reclaim a spot machine; the old worker hands over its shards.
-  capacity_rebalance = true
+  # With a rebalancing AWS would terminate a machine as soon as its replacement boots, minutes before that one works. The
+  # notice two minutes before an interruption suffices.
+  capacity_rebalance = false
   # The group is empty after an apply: machines start only when a run is open.
   wait_for_capacity_timeout = "0"
   health_check_type         = "EC2"
@@ -120,5 +114,5 @@ resource "aws_autoscaling_group" "workers" {
     }
   }
 
-  depends_on = [aws_iam_role_policy.machine]
+  depends_on = [aws_iam_role_policy.machine, aws_s3_object.settings]
 }

@@ -1,8 +1,11 @@
 //! Tests of the modules in terraform/, with checkov and with Terraform's mock provider.
 
 mod machine;
+mod watchdog;
 
-use crate::support::{Start, checkov, files_below, list, path, read, succeeds, text, tool};
+use crate::support::{
+    Start, checkov, files_below, hatebeam, list, path, read, succeeds, text, tool,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -153,8 +156,7 @@ fn exceptions() -> BTreeSet<String> {
 
 /// Results of the run `user_data` in the Terraform tests of the module `cluster`.
 struct Rendered {
-    /// Contents of each machine's files. The outer keys are the addresses of the machines' Terraform resources, and the
-    /// inner keys are the paths of the files.
+    /// Files of each kind of machine by path: its settings and those in its user data.
     machines: BTreeMap<String, BTreeMap<String, String>>,
     /// Text of the module's output `next`.
     next: String,
@@ -201,16 +203,22 @@ impl Rendered {
             .lines()
             .find(|line| line.contains(r#""test_state":{"#));
         let state: Value = serde_json::from_str(state.unwrap()).unwrap();
-        let resources = state.pointer("/test_state/root_module/resources").unwrap();
+        let user_data = state
+            .pointer("/test_state/outputs/user_data/value")
+            .unwrap();
         let mut machines = BTreeMap::new();
-        for resource in resources.as_array().unwrap() {
-            let key = match text(resource, "/type") {
-                "aws_instance" => "/values/user_data_base64",
-                "aws_launch_template" => "/values/user_data",
-                _ => continue,
-            };
-            let user_data = unpacked(text(resource, key));
-            machines.insert(text(resource, "/address").to_owned(), files_of(&user_data));
+        let resources = state.pointer("/test_state/root_module/resources").unwrap();
+        let settings = resources.as_array().unwrap().iter();
+        for object in settings.filter(|resource| text(resource, "/type") == "aws_s3_object") {
+            let kind = text(object, "/index").to_owned();
+            let packed = text(user_data, &format!("/{kind}"));
+            let mut files = files_of(&unpacked(packed));
+            let settings = text(object, "/values/content");
+            let settings: BTreeMap<String, Value> = serde_json::from_str(settings).unwrap();
+            for (path, file) in settings {
+                files.insert(path, text(&file, "/content").to_owned());
+            }
+            machines.insert(kind, files);
         }
         assert_eq!(machines.len(), 3, "{:?}", machines.keys());
         let next = text(&state, "/test_state/outputs/next/value").to_owned();
@@ -227,8 +235,12 @@ fn start(files: &BTreeMap<String, String>, role: &str) -> Start {
     let env = &files[&format!("/etc/hatebeam/{role}.env")];
     let assigns = |line: &str| {
         let (name, value) = line.split_once('=').unwrap();
-        // The machine replaces @ADDRESS@ with its own address.
-        (name.to_owned(), value.replace("@ADDRESS@", "10.77.0.9"))
+        // The machine replaces these by its own address and price.
+        let value = value.replace("@ADDRESS@", "10.77.0.9");
+        (
+            name.to_owned(),
+            value.replace("@PRICE@", "--price-per-hour 1.38"),
+        )
     };
     let (options, variables): (Vec<_>, Vec<_>) = env
         .lines()
@@ -260,7 +272,7 @@ fn program_accepts_command_lines_of_machines() {
         if is_worker {
             assert_eq!(start.port("--listen"), 7801);
             let coordinator = start.variable("HATEBEAM_COORDINATOR");
-            assert_eq!(coordinator, Some("https://10.77.0.4:7800"));
+            assert_eq!(coordinator, Some("https://10.77.0.10:7800"));
             let dir = start.option("--dir").unwrap();
             assert!(dir.starts_with("/var/lib/hatebeam/"), "{dir}");
         } else {
@@ -270,6 +282,14 @@ fn program_accepts_command_lines_of_machines() {
             );
             assert_eq!(start.option("--idle-stop"), Some("60"));
             assert_eq!(start.option("--price-per-hour"), Some("0.0168"));
+            assert_eq!(start.option("--advertise"), Some("https://10.77.0.9:7800"));
+            for (option, file) in [
+                ("--deadline-file", "/etc/hatebeam/deadline"),
+                ("--on-event", "/usr/local/lib/hatebeam/on-event"),
+            ] {
+                assert_eq!(start.option(option), Some(file));
+                assert!(files.contains_key(file), "{file}");
+            }
         }
     }
 }
@@ -282,10 +302,7 @@ fn machines_have_the_scripts_that_they_run() {
             let words =
                 content.split(|letter: char| letter.is_whitespace() || "='+".contains(letter));
             for script in words.filter(|word| word.starts_with("/usr/local/lib/hatebeam/")) {
-                // `boot` runs on both kinds of machine, but runs `disks` only on workers.
-                let is_for_workers = name.ends_with("/boot") && script.ends_with("/disks");
-                let is_there = files.contains_key(script) || is_for_workers;
-                assert!(is_there, "{machine}: {name}: {script}");
+                assert!(files.contains_key(script), "{machine}: {name}: {script}");
             }
         }
         let is_worker = machine.contains("worker");
@@ -347,4 +364,96 @@ fn readme_lists_every_variable() {
             assert!(readme.contains(&format!("`{name}`")), "{module}: {name}");
         }
     }
+}
+
+/// Types that the module rents if the user names no other ones.
+fn default_types() -> Vec<String> {
+    let variables = read("terraform/cluster/variables.tf");
+    let (_, after) = variables
+        .split_once("variable \"worker_instance_types\" {")
+        .unwrap();
+    let (list, _) = after.split_once("validation {").unwrap();
+    quoted(list.split_once("default = [").unwrap().1)
+}
+
+/// Quoted texts, as in a list.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_rented_machine_has_a_price() {
+    let mut types = default_types();
+    assert!(types.len() >= 8, "{types:?}");
+    let machines = read("terraform/cluster/machines.tf");
+    let coordinator = machines
+        .lines()
+        .find(|line| line.trim().starts_with("coordinator_type = "));
+    types.extend(
+        quoted(coordinator.unwrap())
+            .into_iter()
+            .filter(|text| text.contains('.')),
+    );
+    assert!(types.contains(&"t3.small".to_owned()) && types.contains(&"t4g.small".to_owned()));
+    // The machines of a first try.
+    let first = read("terraform/bucket/outputs.tf");
+    let (_, list) = first.split_once("worker_instance_types = [").unwrap();
+    types.extend(quoted(list.split_once(']').unwrap().0));
+    for kind in types {
+        succeeds(hatebeam().args(["plan", "--width", "1k", "--count", "1", "--instance", &kind]));
+    }
+}
+
+/// Runs the commands of the output `next` of the bucket with stand-ins for AWS and Terraform, and returns the variables
+/// that they write.
+fn written_variables(workshop: &Workshop) -> String {
+    let output = succeeds(workshop.terraform("bucket").args([
+        "test",
+        "-verbose",
+        "-json",
+        "-filter=tests/bucket.tftest.hcl",
+    ]));
+    let state = output
+        .lines()
+        .find(|line| line.contains(r#""test_state":{"#));
+    let state: Value = serde_json::from_str(state.unwrap()).unwrap();
+    let next = text(&state, "/test_state/outputs/next/value");
+    let dir = tempfile::tempdir().unwrap();
+    let folder = |name: &str| {
+        let folder = dir.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    };
+    let (bin, cluster) = (folder("bin"), folder("terraform/cluster"));
+    std::fs::write(folder("target/release").join("hatebeam"), "program").unwrap();
+    for name in ["aws", "terraform"] {
+        std::os::unix::fs::symlink("/bin/true", bin.join(name)).unwrap();
+    }
+    let system = std::env::var("PATH").unwrap();
+    succeeds(
+        Command::new("bash")
+            .args(["-euc", next])
+            .current_dir(folder("terraform/bucket"))
+            .env("PATH", format!("{}:{system}", bin.display())),
+    );
+    std::fs::read_to_string(cluster.join("terraform.tfvars")).unwrap()
+}
+
+#[test]
+fn cluster_accepts_the_variables_that_are_written_down() {
+    let Some(workshop) = &*WORKSHOP else { return };
+    let written = written_variables(workshop);
+    assert!(written.contains("binary_x86_64 = \"1310ca2c"), "{written}");
+    let file = workshop.path("written.tfvars");
+    std::fs::write(&file, written).unwrap();
+    succeeds(
+        workshop
+            .terraform("cluster")
+            .args(["test", "-no-color", "-test-directory=tests/written"])
+            .arg(format!("-var-file={}", file.display())),
+    );
 }

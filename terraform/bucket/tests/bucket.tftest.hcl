@@ -43,8 +43,8 @@ run "only_frontiers_and_unfinished_uploads_expire" {
     error_message = "By default `terraform destroy` deletes the replays."
   }
   assert {
-    condition     = { for rule in aws_s3_bucket_lifecycle_configuration.this.rule : rule.id => rule.status } == { "unfinished-uploads" = "Enabled", frontiers = "Enabled" }
-    error_message = "The bucket does not have exactly the two expected lifecycle rules, both enabled."
+    condition     = { for rule in aws_s3_bucket_lifecycle_configuration.this.rule : rule.id => rule.status } == { "unfinished-uploads" = "Enabled", old-versions = "Enabled", logs = "Enabled", frontiers = "Enabled" }
+    error_message = "The bucket has other lifecycle rules."
   }
   assert {
     condition     = aws_s3_bucket_lifecycle_configuration.this.rule[0].abort_incomplete_multipart_upload[0].days_after_initiation == 2
@@ -53,11 +53,22 @@ run "only_frontiers_and_unfinished_uploads_expire" {
   # Frontiers are larger than 1 MiB; replays, manifests and reports are smaller. Programs have another prefix.
   assert {
     condition = (
-      aws_s3_bucket_lifecycle_configuration.this.rule[1].filter[0].and[0].prefix == "hatebeam/runs/" &&
-      aws_s3_bucket_lifecycle_configuration.this.rule[1].filter[0].and[0].object_size_greater_than >= 1024 * 1024 &&
-      aws_s3_bucket_lifecycle_configuration.this.rule[1].expiration[0].days == 30
+      aws_s3_bucket_lifecycle_configuration.this.rule[3].filter[0].and[0].prefix == "hatebeam/runs/" &&
+      aws_s3_bucket_lifecycle_configuration.this.rule[3].filter[0].and[0].object_size_greater_than >= 1024 * 1024 &&
+      aws_s3_bucket_lifecycle_configuration.this.rule[3].expiration[0].days == 30
     )
     error_message = "Objects other than frontiers expire, or frontiers do not expire after 30 days."
+  }
+}
+
+run "keeps_old_versions_for_a_day" {
+  assert {
+    condition     = aws_s3_bucket_versioning.this.versioning_configuration[0].status == "Enabled" && aws_s3_bucket_lifecycle_configuration.this.rule[1].noncurrent_version_expiration[0].noncurrent_days == 1
+    error_message = "The bucket keeps no versions, or keeps them for longer than a day."
+  }
+  assert {
+    condition     = aws_s3_bucket_lifecycle_configuration.this.rule[2].filter[0].prefix == "logs/" && aws_s3_bucket_lifecycle_configuration.this.rule[2].expiration[0].days == 30
+    error_message = "Logs are not deleted after 30 days."
   }
 }
 
@@ -68,7 +79,7 @@ run "frontiers_can_be_kept" {
   }
 
   assert {
-    condition     = aws_s3_bucket_lifecycle_configuration.this.rule[1].status == "Disabled"
+    condition     = aws_s3_bucket_lifecycle_configuration.this.rule[3].status == "Disabled"
     error_message = "Frontiers expire although frontier_days is 0."
   }
   assert {

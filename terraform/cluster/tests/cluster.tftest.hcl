@@ -5,6 +5,7 @@ mock_provider "aws" {
 }
 
 variables {
+  region        = "us-east-1"
   bucket        = "bucket"
   alert_email   = "me@example.org"
   binary_x86_64 = "1111111111111111111111111111111111111111111111111111111111111111"
@@ -32,32 +33,7 @@ run "each_named_zone_has_a_subnet" {
   }
 }
 
-run "existing_vpc_is_used" {
-  variables {
-    vpc_id           = "vpc-1"
-    subnet_ids       = ["subnet-1", "subnet-2"]
-    public_addresses = false
-  }
-
-  assert {
-    condition     = length(aws_vpc.this) + length(aws_subnet.public) + length(aws_internet_gateway.this) + length(aws_route_table.public) + length(aws_vpc_endpoint.s3) + length(aws_default_security_group.this) == 0
-    error_message = "A new network is created although a VPC is named."
-  }
-  assert {
-    condition     = aws_security_group.coordinator.vpc_id == "vpc-1" && aws_security_group.worker.vpc_id == "vpc-1"
-    error_message = "Security groups are not in the named VPC."
-  }
-  assert {
-    condition     = aws_instance.coordinator.subnet_id == "subnet-1" && toset(aws_autoscaling_group.workers.vpc_zone_identifier) == toset(["subnet-1", "subnet-2"])
-    error_message = "Machines are not in the named subnets."
-  }
-  assert {
-    condition     = !aws_instance.coordinator.associate_public_ip_address && aws_launch_template.worker["x86_64"].network_interfaces[0].associate_public_ip_address == "false"
-    error_message = "Machines have public addresses although public_addresses is false."
-  }
-}
-
-run "machines_are_unreachable_from_outside" {
+run "unreachable_from_outside" {
   assert {
     condition     = length(aws_vpc_security_group_ingress_rule.coordinator_from_operator) == 0
     error_message = "By default the coordinator accepts connections from outside."
@@ -79,8 +55,8 @@ run "machines_are_unreachable_from_outside" {
     error_message = "Machines can connect to ports other than 443."
   }
   assert {
-    condition     = strcontains(local.coordinator_user_data, "--dashboard 127.0.0.1:7880 ")
-    error_message = "Without operator_cidrs the dashboard listens on an address other than loopback."
+    condition     = strcontains(local.options["coordinator"], "--dashboard 127.0.0.1:7880 ")
+    error_message = "The dashboard listens beyond the loopback without operator_cidrs."
   }
 }
 
@@ -100,8 +76,8 @@ run "operator_networks_reach_the_coordinator" {
     error_message = "Operators can reach machines other than the coordinator."
   }
   assert {
-    condition     = strcontains(local.coordinator_user_data, "--dashboard 0.0.0.0:7880 ")
-    error_message = "Operators cannot reach the dashboard."
+    condition     = strcontains(local.options["coordinator"], "--dashboard 0.0.0.0:7880 ")
+    error_message = "The dashboard is not reachable for operators."
   }
 }
 
@@ -123,14 +99,14 @@ run "machines_are_hardened" {
   }
 }
 
-run "user_data_has_no_secrets" {
+run "machines_get_no_secrets_from_terraform" {
   assert {
-    condition     = alltrue([for user_data in concat([local.coordinator_user_data], values(local.worker_user_data)) : !can(regex("PRIVATE KEY|BEGIN CERTIFICATE|HATEBEAM_TOKEN|--token|AWS_SECRET|AKIA", user_data))])
-    error_message = "User data contains a secret."
+    condition     = alltrue([for text in concat(values(local.user_data), [for settings in aws_s3_object.settings : settings.content]) : !can(regex("PRIVATE KEY|BEGIN CERTIFICATE|HATEBEAM_TOKEN|--token|AWS_SECRET|AKIA", text))])
+    error_message = "User data or settings contain a secret."
   }
   assert {
-    condition     = strcontains(local.coordinator_user_data, "SECRET=hatebeam/coordinator\\n") && strcontains(local.worker_user_data["x86_64"], "SECRET=hatebeam/worker\\n")
-    error_message = "User data does not name the role's secret."
+    condition     = strcontains(local.files["coordinator"]["/etc/hatebeam/machine.env"].content, "SECRET=hatebeam/coordinator\n") && strcontains(local.files["worker-x86_64"]["/etc/hatebeam/machine.env"].content, "SECRET=hatebeam/worker\n")
+    error_message = "The settings do not name the secret of the role."
   }
   assert {
     condition     = !contains(flatten(values(local.secret_files)), "ca-key.pem") && !contains(local.secret_files["worker"], "coordinator-key.pem")
@@ -154,7 +130,7 @@ run "roles_have_minimal_permissions" {
       [for statement in document.statement : statement.actions if contains(statement.resources, "*")]
       ])) == toset([
       "ssm:UpdateInstanceInformation", "ssmmessages:CreateControlChannel", "ssmmessages:CreateDataChannel",
-      "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel", "cloudwatch:PutMetricData",
+      "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel", "cloudwatch:PutMetricData", "ec2:DescribeSpotPriceHistory",
     ])
     error_message = "The actions that are allowed for all resources are not the expected ones."
   }
@@ -170,16 +146,19 @@ run "roles_have_minimal_permissions" {
       for role, document in data.aws_iam_policy_document.machine : role => toset(flatten([
         for statement in document.statement : statement.resources if contains(statement.actions, "s3:PutObject")
       ]))
-    } == { coordinator = toset(["arn:aws:s3:::bucket/mine/*"]), worker = toset(["arn:aws:s3:::bucket/mine/runs/*"]) }
-    error_message = "A role can write outside its prefix."
+      } == {
+      coordinator = toset(["arn:aws:s3:::bucket/mine/*", "arn:aws:s3:::bucket/logs/hatebeam/coordinator/*"])
+      worker      = toset(["arn:aws:s3:::bucket/mine/runs/*/frontier/*", "arn:aws:s3:::bucket/logs/hatebeam/worker/*"])
+    }
+    error_message = "Workers can write more than wells and logs, or the coordinator more than runs and logs."
   }
   assert {
     condition = alltrue([
       for role, document in data.aws_iam_policy_document.machine : toset(flatten([
         for statement in document.statement : statement.resources if contains(statement.actions, "s3:GetObject")
-      ])) == toset(["arn:aws:s3:::bucket/mine/*", "arn:aws:s3:::bucket/bin/${var.binary_x86_64}"])
+      ])) == toset(["arn:aws:s3:::bucket/mine/*", "arn:aws:s3:::bucket/bin/${var.binary_x86_64}", "arn:aws:s3:::bucket/machines/hatebeam/${ { coordinator = "coordinator", worker = "worker-x86_64" }[role]}.json"])
     ])
-    error_message = "A role can read objects other than runs and the program."
+    error_message = "A role can read other objects than runs, the program and its settings."
   }
   assert {
     condition     = !contains(flatten([for statement in data.aws_iam_policy_document.machine["worker"].statement : statement.actions]), "s3:DeleteObject")
@@ -246,12 +225,12 @@ run "machines_run_the_program_of_their_architecture" {
     error_message = "Both architectures have the same image."
   }
   assert {
-    condition     = strcontains(local.worker_user_data["aarch64"], "PROGRAM=s3://bucket/bin/2222") && strcontains(local.worker_user_data["x86_64"], "PROGRAM=s3://bucket/bin/1111") && strcontains(local.coordinator_user_data, "PROGRAM=s3://bucket/bin/2222")
+    condition     = alltrue([for kind, sum in { worker-aarch64 = "2222", worker-x86_64 = "1111", coordinator = "2222" } : strcontains(local.files[kind]["/etc/hatebeam/machine.env"].content, "PROGRAM=s3://bucket/bin/${sum}")])
     error_message = "A machine gets the program of the other architecture."
   }
   assert {
-    condition     = local.coordinator_type == "t4g.small" && aws_instance.coordinator.tags["hatebeam-workers"] == "10" && aws_autoscaling_group.workers.max_size == 10
-    error_message = "The coordinator's type, its tag or the size of the group is wrong."
+    condition     = local.coordinator_type == "t4g.small" && strcontains(local.files["coordinator"]["/etc/hatebeam/machine.env"].content, "WORKERS=10\n") && aws_autoscaling_group.workers.max_size == 10
+    error_message = "The coordinator's type, its number of workers or the size of the group is wrong."
   }
   assert {
     condition     = aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].on_demand_base_capacity == 2 && aws_autoscaling_group.workers.mixed_instances_policy[0].instances_distribution[0].on_demand_percentage_above_base_capacity == 25
@@ -266,6 +245,7 @@ run "stop_settings_are_passed_on" {
     blind_minutes     = 11
     idle_stop_minutes = 13
     lonely_minutes    = 17
+    stuck_minutes     = 19
   }
 
   assert {
@@ -286,16 +266,16 @@ run "stop_settings_are_passed_on" {
     error_message = "The deadline does not stop exactly the workers and the coordinator."
   }
   assert {
-    condition     = aws_cloudwatch_metric_alarm.heartbeat.treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.heartbeat.evaluation_periods == 16 && toset(aws_cloudwatch_metric_alarm.heartbeat.alarm_actions) == toset([aws_autoscaling_policy.no_workers.arn]) && aws_autoscaling_policy.no_workers.adjustment_type == "ExactCapacity" && aws_autoscaling_policy.no_workers.scaling_adjustment == 0
-    error_message = "Missing heartbeats do not stop the workers."
+    condition     = aws_cloudwatch_metric_alarm.heartbeat.treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.heartbeat.evaluation_periods == 16 && toset(aws_cloudwatch_metric_alarm.heartbeat.alarm_actions) == toset([aws_autoscaling_policy.no_workers.arn, aws_sns_topic.alerts.arn]) && aws_autoscaling_policy.no_workers.adjustment_type == "ExactCapacity" && aws_autoscaling_policy.no_workers.scaling_adjustment == 0
+    error_message = "Missing heartbeats do not stop the workers, or send no mail."
   }
   # The watchdog must send the same metric that the alarm watches.
   assert {
-    condition     = alltrue([for line in ["GROUP=hatebeam-workers", "NAMESPACE=${aws_cloudwatch_metric_alarm.heartbeat.namespace}", "METRIC=${aws_cloudwatch_metric_alarm.heartbeat.metric_name}", "QUIET_MINUTES=7", "BLIND_MINUTES=11", "LONELY_MINUTES=17"] : strcontains(local.coordinator_user_data, "${line}\\n")])
+    condition     = alltrue([for line in ["GROUP=hatebeam-workers", "NAMESPACE=${aws_cloudwatch_metric_alarm.heartbeat.namespace}", "METRIC=${aws_cloudwatch_metric_alarm.heartbeat.metric_name}", "QUIET_MINUTES=7", "BLIND_MINUTES=11", "LONELY_MINUTES=17", "STUCK_MINUTES=19", "TOPIC=${aws_sns_topic.alerts.arn}"] : strcontains(local.files["coordinator"]["/etc/hatebeam/machine.env"].content, "${line}\n")])
     error_message = "The watchdog's settings do not match."
   }
   assert {
-    condition     = aws_autoscaling_group.workers.name == "hatebeam-workers" && strcontains(local.coordinator_user_data, "--idle-stop 13")
+    condition     = aws_autoscaling_group.workers.name == "hatebeam-workers" && strcontains(local.options["coordinator"], "--idle-stop 13 ")
     error_message = "The group's name or the coordinator's --idle-stop is wrong."
   }
 }
@@ -315,7 +295,84 @@ run "budget_and_price_are_passed_on" {
     error_message = "A notification does not go to alert_email."
   }
   assert {
-    condition     = strcontains(local.coordinator_user_data, "--price-per-hour 0.0168\\n")
+    condition     = endswith(local.options["coordinator"], " --price-per-hour 0.0168")
     error_message = "The coordinator is started without --price-per-hour."
   }
+}
+
+run "somebody_is_told" {
+  variables {
+    webhook             = "https://example.org/hook"
+    event_command       = "logger $HATEBEAM_EVENT"
+    coordinator_options = ["--lost-after=10"]
+    min_workers         = 2
+    workers             = 3
+  }
+
+  assert {
+    condition     = aws_sns_topic_subscription.alerts.endpoint == "me@example.org" && aws_sns_topic_subscription.alerts.topic_arn == aws_sns_topic.alerts.arn
+    error_message = "alert_email does not receive the alerts."
+  }
+  assert {
+    condition     = strcontains(nonsensitive(local.files["coordinator"]["/etc/hatebeam/coordinator.env"].content), "HATEBEAM_WEBHOOK=https://example.org/hook\nOPTIONS=")
+    error_message = "The coordinator has no webhook."
+  }
+  assert {
+    condition     = alltrue([for kind, settings in aws_s3_object.settings : strcontains(nonsensitive(settings.content), "example.org") == (kind == "coordinator")])
+    error_message = "Another machine than the coordinator's gets the webhook."
+  }
+  assert {
+    condition     = strcontains(local.options["coordinator"], " --on-event /usr/local/lib/hatebeam/on-event ") && local.files["coordinator"]["/etc/hatebeam/event-command"].content == "logger $HATEBEAM_EVENT\n"
+    error_message = "An event does not run the command."
+  }
+  assert {
+    condition     = strcontains(local.options["coordinator"], "--min-workers 2 ") && endswith(local.options["coordinator"], " --lost-after=10")
+    error_message = "Options of the coordinator are missing."
+  }
+  assert {
+    condition     = flatten([for statement in data.aws_iam_policy_document.watchdog.statement : statement.resources if contains(statement.actions, "sns:Publish")]) == [aws_sns_topic.alerts.arn]
+    error_message = "The coordinator can publish to another topic."
+  }
+}
+
+# Together with the next run, which changes every setting that may change during a run of the search.
+run "before_a_change" {
+  assert {
+    condition     = aws_instance.coordinator.private_ip == "10.77.0.10"
+    error_message = "The coordinator has no fixed address."
+  }
+}
+
+run "changes_replace_no_machine" {
+  variables {
+    binary_x86_64              = "3333333333333333333333333333333333333333333333333333333333333333"
+    workers                    = 9
+    operator_cidrs             = ["203.0.113.7/32"]
+    quiet_minutes              = 9
+    idle_stop_minutes          = 90
+    blind_minutes              = 45
+    lonely_minutes             = 30
+    stuck_minutes              = 90
+    coordinator_price_per_hour = 0.5
+    webhook                    = "https://example.org/hook"
+    event_command              = "true"
+    coordinator_options        = ["--lost-after=10"]
+  }
+
+  assert {
+    condition     = aws_instance.coordinator.id == run.before_a_change.coordinator_instance_id
+    error_message = "The coordinator was replaced."
+  }
+  assert {
+    condition     = aws_instance.coordinator.user_data_base64 == run.before_a_change.user_data["coordinator"] && aws_launch_template.worker["x86_64"].user_data == run.before_a_change.user_data["worker-x86_64"]
+    error_message = "A setting changes the user data, so new workers differ from running ones."
+  }
+}
+
+run "names_no_region_but_that_of_the_bucket" {
+  command = plan
+  variables {
+    region = "eu-central-1"
+  }
+  expect_failures = [data.aws_s3_bucket.this]
 }

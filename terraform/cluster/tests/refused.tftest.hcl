@@ -5,6 +5,7 @@ mock_provider "aws" {
 }
 
 variables {
+  region        = "us-east-1"
   bucket        = "bucket"
   alert_email   = "me@example.org"
   binary_x86_64 = "1111111111111111111111111111111111111111111111111111111111111111"
@@ -66,6 +67,14 @@ run "more_on_demand_workers_than_workers" {
   expect_failures = [var.on_demand_base]
 }
 
+run "more_workers_to_wait_for_than_workers" {
+  command = plan
+  variables {
+    min_workers = 2
+  }
+  expect_failures = [var.min_workers]
+}
+
 run "coordinator_stops_before_workers" {
   command = plan
   variables {
@@ -89,6 +98,10 @@ run "invalid_values_of_other_variables" {
     quiet_minutes              = 0
     blind_minutes              = 1
     lonely_minutes             = 1
+    stuck_minutes              = 1
+    coordinator_address        = "here"
+    coordinator_options        = ["--listen 0.0.0.0:1"]
+    webhook                    = "example.org"
     max_hours                  = 1000
     budget_dollars             = 0
     coordinator_price_per_hour = -1
@@ -97,6 +110,7 @@ run "invalid_values_of_other_variables" {
   expect_failures = [
     var.name, var.region, var.prefix, var.alert_email, var.binary_x86_64, var.workers,
     var.on_demand_percent, var.worker_instance_types, var.quiet_minutes, var.blind_minutes, var.lonely_minutes,
+    var.stuck_minutes, var.coordinator_address, var.coordinator_options, var.webhook,
     var.max_hours, var.budget_dollars, var.coordinator_price_per_hour, var.image_ids,
   ]
 }

@@ -7,6 +7,7 @@ mock_provider "aws" {
 
 run "user_data" {
   variables {
+    region                     = "us-east-1"
     bucket                     = "bucket"
     alert_email                = "me@example.org"
     binary_x86_64              = "1111111111111111111111111111111111111111111111111111111111111111"
@@ -18,7 +19,7 @@ run "user_data" {
   }
 
   assert {
-    condition     = alltrue([for user_data in concat([local.coordinator_user_data], values(local.worker_user_data)) : startswith(user_data, "#cloud-config\n") && yamldecode(user_data).runcmd == [["/usr/local/lib/hatebeam/boot"]]])
+    condition     = alltrue([for user_data in values(local.user_data) : startswith(user_data, "#cloud-config\n") && yamldecode(user_data).runcmd[1] == ["/usr/local/lib/hatebeam/boot"]])
     error_message = "The user data is not a valid cloud-config."
   }
 }

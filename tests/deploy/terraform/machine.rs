@@ -1,10 +1,10 @@
 //! Tests of the scripts that run on the AWS machines. Stand-ins replace AWS, the clock and the system's commands.
 
-use crate::support::{files_below, hatebeam, read, succeeds, tool};
-use std::io::{BufRead, BufReader};
+use crate::support::{files_below, read, succeeds, tool};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 const FOLDER: &str = "terraform/cluster/machine";
 
@@ -26,19 +26,26 @@ fn units_pass_systemd_analyze_verify() {
             let text = read(&name)
                 .replace("/usr/local/bin/hatebeam", "/bin/true")
                 .replace("/usr/local/lib/hatebeam/watchdog", "/bin/true")
+                .replace("/usr/local/lib/hatebeam/update", "/bin/true")
+                .replace("/usr/local/lib/hatebeam/disks", "/bin/true")
+                .replace("/usr/local/lib/hatebeam/ship-logs", "/bin/true")
                 .replace("/usr/local/lib/hatebeam/power-off", "/bin/true");
             let file = dir.path().join(unit);
             std::fs::write(&file, text).unwrap();
             if folder != FOLDER {
                 let drop_ins = dir.path().join(format!("{unit}.d"));
                 std::fs::create_dir(&drop_ins).unwrap();
-                let drop_in = read(&format!("{FOLDER}/secrets.conf"));
+                let role = unit
+                    .trim_start_matches("hatebeam-")
+                    .trim_end_matches(".service");
+                let drop_in = read(&format!("{FOLDER}/{role}.conf"))
+                    .replace("/usr/local/lib/hatebeam/prepare", "/bin/true");
                 std::fs::write(drop_ins.join("aws.conf"), drop_in).unwrap();
             }
             units.push(file);
         }
     }
-    assert_eq!(units.len(), 6, "{units:?}");
+    assert_eq!(units.len(), 9, "{units:?}");
     let output = verify
         .arg("verify")
         .args(units)
@@ -53,13 +60,13 @@ fn units_pass_systemd_analyze_verify() {
     assert!(is_clean, "{messages}");
 }
 
-/// A folder that serves as the root of a script's file system, with stand-ins for the commands that the script calls.
-struct Machine {
+/// A folder that is the root of the file system for a script, with stand-ins for the commands that the script calls.
+pub(super) struct Machine {
     dir: tempfile::TempDir,
 }
 
 impl Machine {
-    fn new(env: &str) -> Machine {
+    pub(super) fn new(env: &str) -> Machine {
         let machine = Machine {
             dir: tempfile::tempdir().unwrap(),
         };
@@ -73,27 +80,28 @@ impl Machine {
             std::fs::create_dir_all(machine.path(folder)).unwrap();
         }
         machine.write(
-            "etc/hatebeam/machine.env",
-            &format!("AWS_REGION=here\n{env}"),
+            "etc/hatebeam/settings.env",
+            "AWS_REGION=here\nSETTINGS=s3://bucket/machines/x/worker.json\n",
         );
+        machine.write("etc/hatebeam/machine.env", env);
         machine.write("log", "");
         machine
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(super) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(super) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Writes a command that logs its arguments and then executes `script` in the machine's folder.
-    fn command(&self, file: &str, script: &str) {
+    /// Writes a command that logs its arguments and then runs `script` in the machine's folder.
+    pub(super) fn command(&self, file: &str, script: &str) {
         let name = file.rsplit_once('/').map_or(file, |(_, name)| name);
         let dir = self.dir.path().display();
         self.write(
@@ -104,18 +112,24 @@ impl Machine {
         std::fs::set_permissions(self.path(file), mode).unwrap();
     }
 
-    fn stand_in(&self, name: &str, script: &str) {
+    pub(super) fn stand_in(&self, name: &str, script: &str) {
         self.command(&format!("bin/{name}"), script);
     }
 
-    /// Runs a script after replacing its absolute paths with paths below the machine's folder.
-    fn run(&self, script: &str) -> Output {
+    /// Runs a script, with its absolute paths changed to paths below the machine's folder.
+    pub(super) fn run(&self, script: &str) -> Output {
+        self.run_with(script, &[])
+    }
+
+    /// Runs a script with arguments.
+    pub(super) fn run_with(&self, script: &str, args: &[&str]) -> Output {
         let mut text = read(&format!("{FOLDER}/{script}"));
         for place in [
             "/etc/hatebeam",
             "/usr/local",
             "/run/hatebeam",
             "/var/lib/hatebeam",
+            "/etc/machine-id",
         ] {
             text = text.replace(place, &format!("{}{place}", self.dir.path().display()));
         }
@@ -123,324 +137,19 @@ impl Machine {
         let system = std::env::var("PATH").unwrap();
         Command::new("bash")
             .arg(self.path("script"))
+            .args(args)
             .env("PATH", format!("{}:{system}", self.path("bin").display()))
             .current_dir(self.dir.path())
             .output()
             .unwrap()
     }
 
-    /// Returns the logged calls and clears the log.
-    fn calls(&self) -> Vec<String> {
+    /// Returns the calls since the last time, and clears the log.
+    pub(super) fn calls(&self) -> Vec<String> {
         let calls = self.read("log").lines().map(str::to_owned).collect();
         self.write("log", "");
         calls
     }
-}
-
-/// A coordinator's machine with a clock that advances at each run of the watchdog.
-struct Watchdog {
-    machine: Machine,
-    now: u64,
-    /// Seconds between two runs of the watchdog.
-    seconds: u64,
-}
-
-/// Effects of one run of the watchdog.
-#[derive(Debug, Default, PartialEq)]
-struct Effects {
-    capacity: Option<String>,
-    heartbeat: bool,
-    power_off: bool,
-    failed: bool,
-}
-
-impl Effects {
-    fn success(capacity: Option<&str>) -> Effects {
-        Effects {
-            capacity: capacity.map(str::to_owned),
-            heartbeat: true,
-            ..Effects::default()
-        }
-    }
-
-    /// Returns the effects of a run that fails without doing anything, because a value is unknown.
-    fn failure() -> Effects {
-        Effects {
-            failed: true,
-            ..Effects::default()
-        }
-    }
-}
-
-impl Watchdog {
-    /// Creates the machine. If `jq` is not installed, prints a message and returns `None`.
-    fn new() -> Option<Watchdog> {
-        tool("HATEBEAM_JQ", "jq")?;
-        let machine = Machine::new(
-            "GROUP=group\nNAMESPACE=hatebeam/x\nMETRIC=Heartbeat\n\
-             QUIET_MINUTES=5\nBLIND_MINUTES=30\nLONELY_MINUTES=20\n",
-        );
-        machine.stand_in("date", "cat now");
-        machine.stand_in("hatebeam", "cat status");
-        machine.stand_in("aws", "");
-        machine.stand_in("systemctl", "");
-        machine.stand_in(
-            "curl",
-            "case $* in *-X\\ PUT*/api/token) echo secret ;; *:\\ secret*/tags/instance/hatebeam-workers) cat tag ;; \
-             *) exit 22 ;; esac",
-        );
-        machine.write("tag", "3");
-        Some(Watchdog {
-            machine,
-            now: 1_800_000_000,
-            seconds: 60,
-        })
-    }
-
-    /// Runs the watchdog with the given number of connected workers, and with one run in each of the given states.
-    fn with(&mut self, workers: usize, runs: &[&str]) -> Effects {
-        let run = |state| serde_json::json!({"run": "r", "state": state});
-        let runs: Vec<_> = runs.iter().map(run).collect();
-        let workers = vec![serde_json::json!({"worker": "w"}); workers];
-        let status = serde_json::json!({"runs": runs, "workers": workers});
-        self.with_answer(&status.to_string())
-    }
-
-    /// Runs the watchdog while the coordinator answers `status`.
-    fn with_answer(&mut self, status: &str) -> Effects {
-        self.machine.write("status", status);
-        self.run()
-    }
-
-    /// Runs the watchdog while the coordinator does not answer.
-    fn without_answer(&mut self) -> Effects {
-        let _ = std::fs::remove_file(self.machine.path("status"));
-        self.run()
-    }
-
-    fn run(&mut self) -> Effects {
-        self.now += self.seconds;
-        self.machine.write("now", &self.now.to_string());
-        let output = self.machine.run("watchdog");
-        let mut effects = Effects {
-            failed: !output.status.success(),
-            ..Effects::default()
-        };
-        for call in self.machine.calls() {
-            let set = "aws autoscaling set-desired-capacity --auto-scaling-group-name group --desired-capacity ";
-            let beat = "aws cloudwatch put-metric-data --namespace hatebeam/x --metric-name Heartbeat --value 1";
-            if let Some(rest) = call.strip_prefix(set) {
-                assert_eq!(effects.capacity, None);
-                let count = rest.strip_suffix(" --no-honor-cooldown").unwrap();
-                effects.capacity = Some(count.to_owned());
-            } else if call == beat {
-                effects.heartbeat = true;
-            } else if call == "systemctl poweroff" {
-                effects.power_off = true;
-            } else {
-                let queries = ["date", "hatebeam status --open --json", "curl"];
-                assert!(
-                    queries.iter().any(|query| call.starts_with(query)),
-                    "{call}"
-                );
-            }
-        }
-        effects
-    }
-}
-
-#[test]
-fn workers_start_with_a_run_and_stop_after_it() {
-    let Some(mut watchdog) = Watchdog::new() else {
-        return;
-    };
-    // No workers start at first, because the alarm needs some time to receive the first heartbeats.
-    for _ in 0..4 {
-        let effects = watchdog.with(0, &["queued", "finished"]);
-        assert_eq!(effects, Effects::success(None));
-    }
-    for workers in [0, 0, 2, 3, 3] {
-        let effects = watchdog.with(workers, &["queued", "running"]);
-        assert_eq!(effects, Effects::success(Some("3")));
-    }
-    watchdog.machine.write("tag", "8");
-    let effects = watchdog.with(3, &["running"]);
-    assert_eq!(effects, Effects::success(Some("8")));
-    for _ in 0..4 {
-        let effects = watchdog.with(8, &["finished"]);
-        assert_eq!(effects, Effects::success(None));
-    }
-    // A new run within QUIET_MINUTES keeps the workers.
-    let effects = watchdog.with(8, &["queued", "finished"]);
-    assert_eq!(effects, Effects::success(Some("8")));
-    for _ in 0..4 {
-        let effects = watchdog.with(8, &["failed", "cancelled"]);
-        assert_eq!(effects, Effects::success(None));
-    }
-    for workers in [8, 0, 0] {
-        let effects = watchdog.with(workers, &["finished"]);
-        assert_eq!(effects, Effects::success(Some("0")));
-    }
-    assert_eq!(watchdog.with(0, &[]), Effects::success(Some("0")));
-}
-
-/// Returns a watchdog that runs every five minutes instead of every minute, so that tests need fewer of its slow runs.
-fn slow_watchdog() -> Option<Watchdog> {
-    let mut watchdog = Watchdog::new()?;
-    watchdog.seconds = 300;
-    Some(watchdog)
-}
-
-#[test]
-fn workers_and_machine_stop_if_coordinator_does_not_answer() {
-    let Some(mut watchdog) = slow_watchdog() else {
-        return;
-    };
-    for _ in 0..2 {
-        watchdog.with(3, &["running"]);
-    }
-    for _ in 0..5 {
-        assert_eq!(watchdog.without_answer(), Effects::failure());
-    }
-    // An invalid answer counts as no answer.
-    for status in ["", "no", "[]", "{\"runs\":[]}", "{\"workers\":[]}"] {
-        let effects = watchdog.with_answer(status);
-        assert!(
-            effects.power_off && !effects.heartbeat,
-            "{status}: {effects:?}"
-        );
-        assert_eq!(effects.capacity.as_deref(), Some("0"), "{status}");
-    }
-    // The machine is powered off even if AWS refuses the call.
-    watchdog.machine.stand_in("aws", "exit 1");
-    assert!(watchdog.without_answer().power_off);
-}
-
-#[test]
-fn answer_restarts_time_limit_for_missing_answers() {
-    let Some(mut watchdog) = slow_watchdog() else {
-        return;
-    };
-    for _ in 0..2 {
-        for _ in 0..5 {
-            assert_eq!(watchdog.without_answer(), Effects::failure());
-        }
-        assert!(watchdog.with(0, &[]).heartbeat);
-    }
-    for _ in 0..5 {
-        assert_eq!(watchdog.without_answer(), Effects::failure());
-    }
-    assert!(watchdog.without_answer().power_off);
-}
-
-#[test]
-fn workers_stop_for_an_hour_if_none_connects() {
-    let Some(mut watchdog) = slow_watchdog() else {
-        return;
-    };
-    // Returns the capacities that consecutive runs of the watchdog set, without consecutive duplicates.
-    let mut capacities = |runs: usize, workers| -> Vec<String> {
-        let capacity = |_| {
-            let effects = watchdog.with(workers, &["running"]);
-            assert!(effects.heartbeat);
-            effects.capacity.unwrap_or_else(|| "-".to_owned())
-        };
-        let mut all: Vec<String> = (0..runs).map(capacity).collect();
-        all.dedup();
-        all
-    };
-    assert_eq!(capacities(4, 0), ["-", "3"]);
-    assert_eq!(capacities(12, 0), ["0"]);
-    assert_eq!(capacities(4, 0), ["3"]);
-    assert_eq!(capacities(2, 0), ["0"]);
-    // The capacity stays once a late worker has connected.
-    assert_eq!(capacities(6, 1), ["3"]);
-}
-
-#[test]
-fn failed_watchdog_run_sends_no_heartbeat() {
-    let Some(mut watchdog) = Watchdog::new() else {
-        return;
-    };
-    for _ in 0..6 {
-        watchdog.with(3, &["running"]);
-    }
-    // If the tag is missing, the required number of workers is unknown.
-    std::fs::remove_file(watchdog.machine.path("tag")).unwrap();
-    assert_eq!(watchdog.with(3, &["running"]), Effects::failure());
-    watchdog.machine.write("tag", "3");
-    watchdog
-        .machine
-        .stand_in("aws", "[ \"$1\" != autoscaling ]");
-    let effects = watchdog.with(3, &["running"]);
-    assert!(effects.failed && !effects.heartbeat, "{effects:?}");
-    watchdog.machine.stand_in("aws", "");
-    let effects = watchdog.with(3, &["running"]);
-    assert_eq!(effects, Effects::success(Some("3")));
-}
-
-#[test]
-fn unreadable_timestamps_are_replaced() {
-    let Some(mut watchdog) = Watchdog::new() else {
-        return;
-    };
-    watchdog.with(3, &["running"]);
-    for mark in ["answered", "busy", "joined", "answering"] {
-        let file = format!("run/hatebeam-watchdog/{mark}");
-        assert!(watchdog.machine.path(&file).exists(), "{file}");
-        watchdog.machine.write(&file, "x[$(touch bad)]");
-    }
-    let effects = watchdog.with(3, &["finished"]);
-    assert_eq!(effects, Effects::success(None));
-    assert!(!watchdog.machine.path("bad").exists());
-}
-
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-#[test]
-fn watchdog_reads_status_of_real_coordinator() {
-    let Some(mut watchdog) = Watchdog::new() else {
-        return;
-    };
-    let store = tempfile::tempdir().unwrap();
-    let mut coordinator = Killed(
-        hatebeam()
-            .args(["coordinator", "--listen", "127.0.0.1:0", "--store"])
-            .arg(store.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
-    let mut line = String::new();
-    let stdout = coordinator.0.stdout.take().unwrap();
-    BufReader::new(stdout).read_line(&mut line).unwrap();
-    let uri = format!(
-        "http://{}",
-        line.trim().strip_prefix("listening on ").unwrap()
-    );
-    watchdog.machine.stand_in(
-        "hatebeam",
-        &format!(
-            "exec '{}' status --open --json --coordinator {uri}",
-            env!("CARGO_BIN_EXE_hatebeam-under-test")
-        ),
-    );
-    for _ in 0..5 {
-        assert!(watchdog.run().heartbeat);
-    }
-    assert_eq!(watchdog.run(), Effects::success(Some("0")));
-    succeeds(hatebeam().args(["submit", "--width", "10", "--coordinator", &uri]));
-    assert_eq!(watchdog.run(), Effects::success(Some("3")));
-    drop(coordinator);
-    assert_eq!(watchdog.run(), Effects::failure());
 }
 
 #[test]
@@ -518,9 +227,17 @@ fn fetched_secrets_are_private_and_never_partially_replaced() {
     assert_eq!(left, 1, "incomplete files were not removed");
 }
 
+/// A worker's machine whose service has this state and this number of restarts.
+fn with_service(machine: &Machine, state: &str, restarts: u32) {
+    let script =
+        format!("case $* in *ActiveState*) echo {state} ;; *NRestarts*) echo {restarts} ;; esac");
+    machine.stand_in("systemctl", &script);
+}
+
 #[test]
 fn machine_powers_off_after_worker_stops() {
     let machine = Machine::new("");
+    machine.command("usr/local/lib/hatebeam/ship-logs", "");
     for (state, powers_off) in [
         ("active", false),
         ("activating", false),
@@ -528,15 +245,33 @@ fn machine_powers_off_after_worker_stops() {
         ("inactive", true),
         ("failed", true),
     ] {
-        machine.stand_in("systemctl", &format!("[ \"$1\" != show ] || echo {state}"));
+        with_service(&machine, state, 0);
         assert!(machine.run("power-off").status.success(), "{state}");
-        let off = machine.calls().contains(&"systemctl poweroff".to_owned());
+        let calls = machine.calls();
+        let off = calls.contains(&"systemctl poweroff".to_owned());
         assert_eq!(off, powers_off, "{state}");
+        assert_eq!(calls.contains(&"ship-logs ".to_owned()), powers_off);
     }
 }
 
 #[test]
-fn all_instance_store_disks_are_used() {
+fn machine_powers_off_if_its_worker_restarts_without_end() {
+    let machine = Machine::new("");
+    machine.command("usr/local/lib/hatebeam/ship-logs", "");
+    let is_off = |restarts| {
+        with_service(&machine, "activating", restarts);
+        assert!(machine.run("power-off").status.success());
+        machine.calls().contains(&"systemctl poweroff".to_owned())
+    };
+    // Nine minutes of restarts, and then a minute without one.
+    assert!((1..10).all(|minute| !is_off(4 * minute)));
+    assert!(!is_off(36));
+    assert!((10..19).all(|minute| !is_off(4 * minute)));
+    assert!(is_off(76));
+}
+
+#[test]
+fn all_disks_of_the_instance_store_are_used() {
     let line = |name: &str| format!("{name} Amazon EC2 NVMe Instance Storage\n");
     let system = "/dev/nvme0n1 Amazon Elastic Block Store\n";
     for (disks, device) in [
@@ -545,6 +280,7 @@ fn all_instance_store_disks_are_used() {
         (vec!["/dev/nvme1n1", "/dev/nvme2n1"], Some("/dev/md0")),
     ] {
         let machine = Machine::new("");
+        machine.stand_in("mountpoint", "exit 1");
         let listed: String = disks.iter().map(|disk| line(disk)).collect();
         machine.write("disks", &format!("{system}{listed}"));
         machine.stand_in("lsblk", "cat disks");
@@ -556,6 +292,7 @@ fn all_instance_store_disks_are_used() {
         let mut expected = Vec::new();
         if disks.len() > 1 {
             let (count, disks) = (disks.len(), disks.join(" "));
+            expected.push("mdadm --stop --scan".to_owned());
             expected.push(format!(
                 "mdadm --create /dev/md0 --run --force --level=0 --raid-devices={count} {disks}"
             ));
@@ -566,8 +303,12 @@ fn all_instance_store_disks_are_used() {
             expected.push(format!("chown hatebeam:hatebeam {}", folder.display()));
         }
         let mut calls = machine.calls();
-        calls.retain(|call| !call.starts_with("lsblk"));
+        calls.retain(|call| !call.starts_with("lsblk") && !call.starts_with("mountpoint"));
         assert_eq!(calls, expected);
+        // A restart of the service leaves mounted disks alone.
+        machine.stand_in("mountpoint", "");
+        assert!(machine.run("disks").status.success());
+        assert_eq!(machine.calls().len(), 1);
     }
 }
 
@@ -575,18 +316,26 @@ fn all_instance_store_disks_are_used() {
 fn new_machine(role: &str, sum: &str) -> Machine {
     let machine = Machine::new(&format!("ROLE={role}\nPROGRAM=s3://bucket/bin/{sum}\n"));
     machine.write("program", "#!/bin/sh\necho hatebeam 1\n");
-    machine.stand_in("aws", "[ \"$1 $2\" = 's3 cp' ] && cp program \"${@: -1}\"");
+    machine.stand_in(
+        "aws",
+        "case \"$1 $2\" in 's3 cp') cp program \"${@: -1}\" ;; 'ec2 describe-spot-price-history') cat price ;; esac",
+    );
+    machine.write("price", "1.382100\n");
+    machine.write("cycle", "spot\n");
     machine.stand_in(
         "curl",
-        "case $* in *token) echo t ;; *local-ipv4) echo 10.77.1.2 ;; esac",
+        "case $* in *token) echo t ;; *local-ipv4) echo 10.77.1.2 ;; *instance-life-cycle) cat cycle ;; \
+         *instance-type) echo c5d.18xlarge ;; *availability-zone) echo us-east-1b ;; esac",
     );
     for command in ["dnf", "systemctl", "systemd-sysusers", "sleep"] {
         machine.stand_in(command, "");
     }
-    machine.command("usr/local/lib/hatebeam/disks", "");
+    for script in ["update", "fetch-secrets"] {
+        machine.command(&format!("usr/local/lib/hatebeam/{script}"), "");
+    }
     machine.write(
-        "etc/hatebeam/worker.env",
-        "OPTIONS=--listen @ADDRESS@:7801\n",
+        &format!("etc/hatebeam/{role}.env"),
+        "OPTIONS=--listen @ADDRESS@:7801 @PRICE@\n",
     );
     machine
 }
@@ -598,41 +347,180 @@ fn sum_of(machine: &Machine) -> String {
 
 #[test]
 fn boot_starts_guard_first_and_service_last() {
-    let sum = sum_of(&new_machine("worker", "0"));
     for (role, guard) in [("worker", "power-off"), ("coordinator", "watchdog")] {
-        let machine = new_machine(role, &sum);
+        let machine = new_machine(role, "0");
         let output = machine.run("boot");
         assert!(output.status.success(), "{output:?}");
-        assert!(machine.path("usr/local/bin/hatebeam").exists());
         let calls = machine.calls();
         let at = |call: &str| calls.iter().position(|made| made == call);
         // The guard starts before any step that can fail.
         assert_eq!(
-            at(&format!("systemctl enable --now hatebeam-{guard}.timer")),
+            at(&format!(
+                "systemctl enable --now hatebeam-{guard}.timer hatebeam-logs.timer"
+            )),
             Some(1)
         );
         let start = format!("systemctl enable --now --no-block hatebeam-{role}.service");
         assert_eq!(at(&start), Some(calls.len() - 1));
-        assert_eq!(at("disks ").is_some(), role == "worker");
-        if role == "worker" {
-            let env = machine.read("etc/hatebeam/worker.env");
-            assert_eq!(env, "OPTIONS=--listen 10.77.1.2:7801\n");
-        }
     }
 }
 
 #[test]
-fn boot_rejects_program_with_wrong_checksum() {
+fn service_starts_with_its_program_address_and_price() {
+    let sum = sum_of(&new_machine("worker", "0"));
+    for (cycle, price, expected) in [
+        ("spot", "1.382100", "--price-per-hour 1.382100"),
+        ("spot", "None", ""),
+        ("spot", "1; reboot", ""),
+        ("on-demand", "1.382100", ""),
+    ] {
+        let machine = new_machine("worker", &sum);
+        machine.write("cycle", cycle);
+        machine.write("price", price);
+        let output = machine.run("prepare");
+        assert!(output.status.success(), "{output:?}");
+        assert!(machine.path("usr/local/bin/hatebeam").exists());
+        let env = machine.read("etc/hatebeam/worker.env");
+        assert_eq!(env, format!("OPTIONS=--listen 10.77.1.2:7801 {expected}\n"));
+        let calls = machine.calls();
+        assert_eq!(calls.first().map(String::as_str), Some("update "));
+        assert_eq!(calls.last().map(String::as_str), Some("fetch-secrets "));
+        let asks = "--instance-types c5d.18xlarge --availability-zone us-east-1b";
+        let is_asked = calls.iter().any(|call| call.contains(asks));
+        assert_eq!(is_asked, cycle == "spot");
+        // A restart with the same program downloads nothing.
+        assert!(machine.run("prepare").status.success());
+        assert!(
+            machine
+                .calls()
+                .iter()
+                .all(|call| !call.starts_with("aws s3"))
+        );
+    }
+}
+
+#[test]
+fn program_with_another_checksum_is_not_installed() {
     let machine = new_machine("worker", &"0".repeat(64));
-    assert!(!machine.run("boot").status.success());
+    assert!(!machine.run("prepare").status.success());
     assert!(!machine.path("usr/local/bin/hatebeam").exists());
-    let calls = machine.calls();
-    assert!(
-        calls
-            .iter()
-            .all(|call| !call.contains("hatebeam-worker.service")),
-        "{calls:?}"
+}
+
+#[test]
+fn update_writes_only_what_has_changed() {
+    let machine = Machine::new("");
+    machine.stand_in("aws", "[ \"$1 $2\" = 's3 cp' ] && cp settings \"${@: -1}\"");
+    machine.stand_in("systemctl", "");
+    machine.stand_in("sleep", "");
+    let file = |name: &str| machine.path(name).display().to_string();
+    let (script, secret, unit) = (
+        file("usr/local/lib/hatebeam/boot"),
+        file("etc/hatebeam/worker.env"),
+        file("etc/systemd/system/hatebeam.service"),
     );
-    // The timer that powers off the machine is active.
-    assert!(calls.contains(&"systemctl enable --now hatebeam-power-off.timer".to_owned()));
+    let settings = |text: &str| {
+        serde_json::json!({
+            &script: {"mode": "0755", "content": "#!/bin/sh\n"},
+            &secret: {"mode": "0600", "content": text},
+            &unit: {"mode": "0644", "content": "[Unit]\n"},
+        })
+        .to_string()
+    };
+    machine.write("settings", &settings("A=ü 'x' $1\n"));
+    assert!(machine.run("update").status.success());
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "A=ü 'x' $1\n");
+    for (name, expected) in [(&script, 0o755), (&secret, 0o600), (&unit, 0o644)] {
+        let mode = std::fs::metadata(name).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, expected, "{name}");
+    }
+    let reloads = || {
+        machine
+            .calls()
+            .contains(&"systemctl daemon-reload".to_owned())
+    };
+    assert!(reloads());
+    machine.write("settings", &settings("A=2\n"));
+    assert!(machine.run("update").status.success());
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "A=2\n");
+    assert!(!reloads());
+    // Without an answer nothing changes, and only --wait tries again.
+    machine.stand_in("aws", "exit 1");
+    assert!(!machine.run("update").status.success());
+    assert_eq!(machine.calls().len(), 1);
+    assert!(!machine.run_with("update", &["--wait"]).status.success());
+    assert!(machine.calls().len() > 20);
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "A=2\n");
+}
+
+#[test]
+fn logs_are_copied_in_pieces_and_never_lost() {
+    let machine = Machine::new("LOGS=s3://bucket/logs/x/worker\n");
+    machine.write("etc/machine-id", "abc\n");
+    machine.stand_in("date", "cat now");
+    machine.stand_in("journalctl", "cat journal");
+    let shipped = |now: &str, journal: &str| {
+        machine.write("now", now);
+        machine.write("journal", journal);
+        let output = machine.run("ship-logs");
+        let calls = machine.calls();
+        let copied = calls.iter().filter(|call| call.starts_with("aws s3 cp"));
+        let names = copied.map(|call| call.rsplit_once(' ').unwrap().1.to_owned());
+        (output.status.success(), names.collect::<Vec<_>>())
+    };
+    let object = |name: &str| format!("s3://bucket/logs/x/worker/abc/{name}.log.gz");
+    machine.stand_in("aws", "");
+    assert_eq!(shipped("T1", "one\n"), (true, vec![object("T1")]));
+    assert_eq!(shipped("T2", ""), (true, vec![]));
+    machine.stand_in("aws", "exit 1");
+    assert_eq!(shipped("T3", "three\n"), (false, vec![object("T3")]));
+    machine.stand_in("aws", "");
+    assert_eq!(
+        shipped("T4", "four\n"),
+        (true, vec![object("T3"), object("T4")])
+    );
+}
+
+#[test]
+fn end_of_a_run_is_mailed_and_the_operators_command_runs() {
+    let machine = Machine::new("TOPIC=topic\n");
+    machine.write(
+        "etc/hatebeam/event-command",
+        "echo \"$HATEBEAM_EVENT\" >>told\ncat >>told\n",
+    );
+    machine.write("told", "");
+    machine.stand_in("aws", "");
+    for (event, mails) in [
+        ("finished", 1),
+        ("failed", 1),
+        ("cancelled", 1),
+        ("depth", 0),
+    ] {
+        let text = read(&format!("{FOLDER}/on-event")).replace(
+            "/etc/hatebeam",
+            &machine.path("etc/hatebeam").display().to_string(),
+        );
+        machine.write("script", &text);
+        let system = std::env::var("PATH").unwrap();
+        let mut hook = Command::new("bash")
+            .arg(machine.path("script"))
+            .env(
+                "PATH",
+                format!("{}:{system}", machine.path("bin").display()),
+            )
+            .env("HATEBEAM_EVENT", event)
+            .env("HATEBEAM_RUN", "r")
+            .env("HATEBEAM_SCORE", "7")
+            .current_dir(machine.path("."))
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        hook.stdin.take().unwrap().write_all(b"{json}\n").unwrap();
+        assert!(hook.wait().unwrap().success());
+        let calls = machine.calls();
+        assert_eq!(calls.len(), mails, "{calls:?}");
+    }
+    assert_eq!(
+        machine.read("told"),
+        "finished\n{json}\nfailed\n{json}\ncancelled\n{json}\ndepth\n{json}\n"
+    );
 }

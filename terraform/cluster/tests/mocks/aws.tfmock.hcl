@@ -31,3 +31,15 @@ mock_resource "aws_autoscaling_policy" {
 mock_resource "aws_instance" {
   defaults = { private_ip = "10.77.0.4" }
 }
+
+mock_data "aws_s3_bucket" {
+  defaults = { region = "us-east-1", arn = "arn:aws:s3:::bucket" }
+}
+
+mock_resource "aws_subnet" {
+  defaults = { cidr_block = "10.77.0.0/20" }
+}
+
+mock_resource "aws_sns_topic" {
+  defaults = { arn = "arn:aws:sns:us-east-1:123456789012:hatebeam-alerts" }
+}

@@ -1,0 +1,391 @@
+//! The watchdog of the coordinator's machine, with stand-ins for AWS, the clock and the coordinator.
+
+use super::machine::Machine;
+use crate::support::{hatebeam, succeeds, tool};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+/// The coordinator's machine, with a clock that each run of the watchdog advances.
+struct Watchdog {
+    machine: Machine,
+    now: u64,
+    /// Time between two runs.
+    seconds: u64,
+    /// Depth of the runs, which grows with each run of the watchdog.
+    depth: u32,
+}
+
+/// Effects of one run of the watchdog.
+#[derive(Debug, Default, PartialEq)]
+struct Effects {
+    capacity: Option<String>,
+    heartbeat: bool,
+    power_off: bool,
+    failed: bool,
+    /// Subject of the mail that it sent.
+    mail: Option<String>,
+}
+
+impl Effects {
+    fn success(capacity: Option<&str>) -> Effects {
+        Effects {
+            capacity: capacity.map(str::to_owned),
+            heartbeat: true,
+            ..Effects::default()
+        }
+    }
+
+    /// A run that fails and does nothing, because the status is unknown.
+    fn failure() -> Effects {
+        Effects {
+            failed: true,
+            ..Effects::default()
+        }
+    }
+}
+
+impl Watchdog {
+    /// Returns `None`, and prints a message, without `jq`.
+    fn new() -> Option<Watchdog> {
+        tool("HATEBEAM_JQ", "jq")?;
+        let machine = Machine::new(
+            "GROUP=group\nNAMESPACE=hatebeam/x\nMETRIC=Heartbeat\n\
+             TOPIC=topic\nWORKERS=3\n\
+             QUIET_MINUTES=5\nBLIND_MINUTES=30\nLONELY_MINUTES=20\nSTUCK_MINUTES=60\n",
+        );
+        machine.stand_in("date", "cat now");
+        machine.stand_in("hatebeam", "cat status");
+        machine.stand_in("aws", "");
+        machine.stand_in("systemctl", "");
+        Some(Watchdog {
+            machine,
+            now: 1_800_000_000,
+            seconds: 60,
+            depth: 0,
+        })
+    }
+
+    /// Runs the watchdog with a number of connected workers, and one run in each of these states.
+    fn with(&mut self, workers: usize, runs: &[&str]) -> Effects {
+        self.depth += 1;
+        self.at_the_same_depth(workers, runs)
+    }
+
+    /// Runs the watchdog with no progress since the last time.
+    fn at_the_same_depth(&mut self, workers: usize, runs: &[&str]) -> Effects {
+        let depth = self.depth;
+        let run = |state| serde_json::json!({"run": "r", "state": state, "depth": depth});
+        let runs: Vec<_> = runs.iter().map(run).collect();
+        let workers = vec![serde_json::json!({"worker": "w"}); workers];
+        let status = serde_json::json!({"runs": runs, "workers": workers});
+        self.with_answer(&status.to_string())
+    }
+
+    /// Runs the watchdog with this answer of the coordinator.
+    fn with_answer(&mut self, status: &str) -> Effects {
+        self.machine.write("status", status);
+        self.run()
+    }
+
+    /// Runs the watchdog without an answer of the coordinator.
+    fn without_answer(&mut self) -> Effects {
+        let _ = std::fs::remove_file(self.machine.path("status"));
+        self.run()
+    }
+
+    /// Changes a setting, as `update` does after `terraform apply`.
+    fn set(&self, name: &str, value: &str) {
+        let file = "etc/hatebeam/machine.env";
+        let env = self.machine.read(file);
+        self.machine.write(file, &format!("{env}{name}={value}\n"));
+    }
+
+    fn run(&mut self) -> Effects {
+        self.now += self.seconds;
+        self.machine.write("now", &self.now.to_string());
+        let output = self.machine.run("watchdog");
+        let mut effects = Effects {
+            failed: !output.status.success(),
+            ..Effects::default()
+        };
+        for call in self.machine.calls() {
+            let set = "aws autoscaling set-desired-capacity --auto-scaling-group-name group --desired-capacity ";
+            let beat = "aws cloudwatch put-metric-data --namespace hatebeam/x --metric-name Heartbeat --value 1";
+            if let Some(rest) = call.strip_prefix(set) {
+                assert_eq!(effects.capacity, None);
+                let count = rest.strip_suffix(" --no-honor-cooldown").unwrap();
+                effects.capacity = Some(count.to_owned());
+            } else if call == beat {
+                effects.heartbeat = true;
+            } else if let Some(rest) =
+                call.strip_prefix("aws sns publish --topic-arn topic --subject hatebeam: ")
+            {
+                assert_eq!(effects.mail, None);
+                effects.mail = rest.split(' ').next().map(str::to_owned);
+            } else if call == "systemctl poweroff" {
+                effects.power_off = true;
+            } else {
+                let queries = ["date", "hatebeam status --open --json"];
+                assert!(
+                    queries.iter().any(|query| call.starts_with(query)),
+                    "{call}"
+                );
+            }
+        }
+        effects
+    }
+}
+
+#[test]
+fn workers_start_with_a_run_and_stop_after_it() {
+    let Some(mut watchdog) = Watchdog::new() else {
+        return;
+    };
+    // The alarm needs some time to receive the first heartbeats.
+    for _ in 0..4 {
+        let effects = watchdog.with(0, &["queued", "finished"]);
+        assert_eq!(effects, Effects::success(None));
+    }
+    for workers in [0, 0, 2, 3, 3] {
+        let effects = watchdog.with(workers, &["queued", "running"]);
+        assert_eq!(effects, Effects::success(Some("3")));
+    }
+    watchdog.set("WORKERS", "8");
+    let effects = watchdog.with(3, &["running"]);
+    assert_eq!(effects, Effects::success(Some("8")));
+    for _ in 0..4 {
+        let effects = watchdog.with(8, &["finished"]);
+        assert_eq!(effects, Effects::success(None));
+    }
+    // A new run within QUIET_MINUTES: the workers continue.
+    let effects = watchdog.with(8, &["queued", "finished"]);
+    assert_eq!(effects, Effects::success(Some("8")));
+    for _ in 0..4 {
+        let effects = watchdog.with(8, &["failed", "cancelled"]);
+        assert_eq!(effects, Effects::success(None));
+    }
+    for workers in [8, 0, 0] {
+        let effects = watchdog.with(workers, &["finished"]);
+        assert_eq!(effects, Effects::success(Some("0")));
+    }
+    assert_eq!(watchdog.with(0, &[]), Effects::success(Some("0")));
+}
+
+/// A watchdog that runs every five minutes, for shorter tests: each run takes a while.
+fn slow_watchdog() -> Option<Watchdog> {
+    let mut watchdog = Watchdog::new()?;
+    watchdog.seconds = 300;
+    Some(watchdog)
+}
+
+#[test]
+fn without_an_answer_everything_stops() {
+    let Some(mut watchdog) = slow_watchdog() else {
+        return;
+    };
+    for _ in 0..2 {
+        watchdog.with(3, &["running"]);
+    }
+    for _ in 0..5 {
+        assert_eq!(watchdog.without_answer(), Effects::failure());
+    }
+    // An invalid answer counts as none.
+    for status in ["", "no", "[]", "{\"runs\":[]}", "{\"workers\":[]}"] {
+        let effects = watchdog.with_answer(status);
+        assert!(
+            effects.power_off && !effects.heartbeat,
+            "{status}: {effects:?}"
+        );
+        assert_eq!(effects.capacity.as_deref(), Some("0"), "{status}");
+    }
+    // The machine is powered off even if AWS refuses the call.
+    watchdog.machine.stand_in("aws", "exit 1");
+    assert!(watchdog.without_answer().power_off);
+}
+
+#[test]
+fn one_answer_restarts_the_waiting_time() {
+    let Some(mut watchdog) = slow_watchdog() else {
+        return;
+    };
+    for _ in 0..2 {
+        for _ in 0..5 {
+            assert_eq!(watchdog.without_answer(), Effects::failure());
+        }
+        assert!(watchdog.with(0, &[]).heartbeat);
+    }
+    for _ in 0..5 {
+        assert_eq!(watchdog.without_answer(), Effects::failure());
+    }
+    assert!(watchdog.without_answer().power_off);
+}
+
+/// The capacities that consecutive runs set, without repetitions.
+fn capacities(watchdog: &mut Watchdog, runs: usize, workers: usize) -> Vec<String> {
+    let capacity = |_| {
+        let effects = watchdog.with(workers, &["running"]);
+        assert!(effects.heartbeat);
+        effects.capacity.unwrap_or_else(|| "-".to_owned())
+    };
+    let mut all: Vec<String> = (0..runs).map(capacity).collect();
+    all.dedup();
+    all
+}
+
+#[test]
+fn machines_without_a_connected_worker_rest_for_longer_and_longer() {
+    let Some(mut watchdog) = slow_watchdog() else {
+        return;
+    };
+    assert_eq!(capacities(&mut watchdog, 4, 0), ["-", "3"]);
+    let effects = watchdog.with(0, &["running"]);
+    assert_eq!(effects.capacity.as_deref(), Some("0"));
+    assert_eq!(effects.mail.as_deref(), Some("lonely"));
+    // One mail is enough.
+    assert_eq!(watchdog.with(0, &["running"]).mail, None);
+    assert_eq!(capacities(&mut watchdog, 10, 0), ["0"]);
+    assert_eq!(capacities(&mut watchdog, 4, 0), ["3"]);
+    // The second rest takes two hours.
+    assert_eq!(capacities(&mut watchdog, 24, 0), ["0"]);
+    assert_eq!(capacities(&mut watchdog, 4, 0), ["3"]);
+    assert_eq!(capacities(&mut watchdog, 2, 0), ["0"]);
+    // A late worker has connected.
+    assert_eq!(capacities(&mut watchdog, 3, 3), ["3"]);
+    // The next rest takes an hour again.
+    assert_eq!(capacities(&mut watchdog, 3, 0), ["3"]);
+    assert_eq!(capacities(&mut watchdog, 12, 0), ["0"]);
+    assert_eq!(capacities(&mut watchdog, 1, 0), ["3"]);
+}
+
+#[test]
+fn run_without_progress_stops_until_the_list_of_runs_changes() {
+    let Some(mut watchdog) = slow_watchdog() else {
+        return;
+    };
+    watchdog.with(3, &["running"]);
+    for _ in 0..11 {
+        let effects = watchdog.at_the_same_depth(3, &["running"]);
+        assert_eq!(effects.capacity.as_deref(), Some("3"));
+        assert_eq!(effects.mail, None);
+    }
+    let effects = watchdog.at_the_same_depth(3, &["running"]);
+    assert_eq!(effects.capacity.as_deref(), Some("0"));
+    assert_eq!(effects.mail.as_deref(), Some("stuck"));
+    // The workers are gone, and hours pass.
+    for _ in 0..20 {
+        let effects = watchdog.at_the_same_depth(0, &["running"]);
+        assert_eq!(effects, Effects::success(Some("0")));
+    }
+    let effects = watchdog
+        .with_answer(r#"{"runs":[{"run":"other","state":"queued","depth":0}],"workers":[]}"#);
+    assert_eq!(effects.capacity.as_deref(), Some("3"), "{effects:?}");
+}
+
+#[test]
+fn missing_workers_send_one_mail() {
+    let Some(mut watchdog) = slow_watchdog() else {
+        return;
+    };
+    for _ in 0..4 {
+        assert_eq!(watchdog.with(2, &["running"]).mail, None);
+    }
+    let effects = watchdog.with(2, &["running"]);
+    assert_eq!(effects.mail.as_deref(), Some("missing"));
+    assert_eq!(effects.capacity.as_deref(), Some("3"));
+    assert_eq!(watchdog.with(2, &["running"]).mail, None);
+    assert_eq!(watchdog.with(3, &["running"]).mail, None);
+    // It is a new problem after all have been connected.
+    let mails: Vec<_> = (0..5)
+        .filter_map(|_| watchdog.with(1, &["running"]).mail)
+        .collect();
+    assert_eq!(mails, ["missing"]);
+}
+
+#[test]
+fn failures_send_no_heartbeat() {
+    let Some(mut watchdog) = Watchdog::new() else {
+        return;
+    };
+    for _ in 0..6 {
+        watchdog.with(3, &["running"]);
+    }
+    watchdog
+        .machine
+        .stand_in("aws", "[ \"$1\" != autoscaling ]");
+    let effects = watchdog.with(3, &["running"]);
+    assert!(effects.failed && !effects.heartbeat, "{effects:?}");
+    assert_eq!(effects.mail.as_deref(), Some("refused"));
+    watchdog.machine.stand_in("aws", "");
+    let effects = watchdog.with(3, &["running"]);
+    assert_eq!(effects, Effects::success(Some("3")));
+}
+
+#[test]
+fn damaged_marks_are_replaced() {
+    let Some(mut watchdog) = Watchdog::new() else {
+        return;
+    };
+    watchdog.with(3, &["running"]);
+    for mark in [
+        "answered",
+        "busy",
+        "joined",
+        "answering",
+        "progress",
+        "attempts",
+    ] {
+        let file = format!("run/hatebeam-watchdog/{mark}");
+        watchdog.machine.write(&file, "x[$(touch bad)]");
+    }
+    let effects = watchdog.with(3, &["finished"]);
+    assert_eq!(effects, Effects::success(None));
+    assert!(!watchdog.machine.path("bad").exists());
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn watchdog_reads_the_status_of_a_real_coordinator() {
+    let Some(mut watchdog) = Watchdog::new() else {
+        return;
+    };
+    let store = tempfile::tempdir().unwrap();
+    let mut coordinator = Killed(
+        hatebeam()
+            .args(["coordinator", "--listen", "127.0.0.1:0", "--store"])
+            .arg(store.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let mut line = String::new();
+    let stdout = coordinator.0.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let uri = format!(
+        "http://{}",
+        line.trim().strip_prefix("listening on ").unwrap()
+    );
+    watchdog.machine.stand_in(
+        "hatebeam",
+        &format!(
+            "exec '{}' status --open --json --coordinator {uri}",
+            env!("CARGO_BIN_EXE_hatebeam-under-test")
+        ),
+    );
+    for _ in 0..5 {
+        assert!(watchdog.run().heartbeat);
+    }
+    assert_eq!(watchdog.run(), Effects::success(Some("0")));
+    succeeds(hatebeam().args(["submit", "--width", "10", "--coordinator", &uri]));
+    assert_eq!(watchdog.run(), Effects::success(Some("3")));
+    drop(coordinator);
+    assert_eq!(watchdog.run(), Effects::failure());
+}
