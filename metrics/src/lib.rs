@@ -10,7 +10,10 @@ mod process;
 mod registry;
 mod server;
 
-pub use list::{CoordinatorMetrics, ObjectMetrics, ProcessMetrics, RunMetrics, WorkerMetrics};
+pub use list::{
+    CertificateMetrics, CoordinatorMetrics, ObjectMetrics, ProcessMetrics, RunMetrics,
+    WorkerMetrics,
+};
 pub use process::watch_process;
 pub use registry::{Counter, Definition, Gauge, Histogram, Info, Labeled, Registry, Seconds};
 pub use server::{Server, bind};

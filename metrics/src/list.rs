@@ -71,7 +71,7 @@ group! {
     CoordinatorMetrics {
         runs: Labeled<Gauge>, "coordinator_runs" by state ["queued" "running" "finished" "cancelled" "failed"],
             "Runs in the object store";
-        workers: Labeled<Gauge>, "coordinator_workers" by state ["idle" "working" "draining" "quarantined"],
+        workers: Labeled<Gauge>, "coordinator_workers" by state ["idle" "working" "draining" "drained" "quarantined"],
             "Connected workers";
         workers_slow: Gauge, "coordinator_workers_slow", "Connected workers that are far behind the others, or silent";
         joined: Counter, "coordinator_workers_joined", "Workers that connected";
@@ -155,6 +155,16 @@ group! {
         cpu: Seconds, "process_cpu" in seconds, "Processor time, summed over the threads";
         open_fds: Gauge, "process_open_fds", "Open files and sockets";
         started: Gauge, "process_start_time" in seconds, "Start time, as Unix time";
+        memory_limit: Gauge, "process_memory_limit" in bytes,
+            "Memory of the machine, or the limit of the control group if that is lower; 0 if unknown";
+    }
+}
+
+group! {
+    /// Metrics of a process's certificate.
+    CertificateMetrics {
+        expiry: Gauge, "certificate_expiry" in seconds,
+            "Time at which the certificate or its CA expires, as Unix time; 0 without a certificate";
     }
 }
 
@@ -167,11 +177,13 @@ pub fn of_process(process: &str) -> Vec<&'static [Definition]> {
             CoordinatorMetrics::DEFINITIONS,
             ObjectMetrics::DEFINITIONS,
             ProcessMetrics::DEFINITIONS,
+            CertificateMetrics::DEFINITIONS,
         ],
         "worker" => vec![
             WorkerMetrics::DEFINITIONS,
             ObjectMetrics::DEFINITIONS,
             ProcessMetrics::DEFINITIONS,
+            CertificateMetrics::DEFINITIONS,
         ],
         "run" => vec![RunMetrics::DEFINITIONS, ProcessMetrics::DEFINITIONS],
         _ => Vec::new(),

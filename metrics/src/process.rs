@@ -21,6 +21,7 @@ pub fn watch_process(registry: &Registry, process: &'static str, version: &'stat
             .map(|(name, value)| (name, value.to_owned()))
             .to_vec(),
     );
+    metrics.memory_limit.set(memory_limit().unwrap_or(0));
     registry.before_scrape(move || {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         metrics.memory.set(resident_bytes(&status).unwrap_or(0));
@@ -32,10 +33,21 @@ pub fn watch_process(registry: &Registry, process: &'static str, version: &'stat
     });
 }
 
+/// Returns the memory of the machine, or the limit of the control group if that is lower.
+fn memory_limit() -> Option<u64> {
+    let total = kib_of(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
+    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let limit = limit.and_then(|limit| limit.trim().parse().ok());
+    Some(limit.map_or(total, |limit: u64| limit.min(total)))
+}
+
 fn resident_bytes(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    kib_of(status, "VmRSS:")
+}
+
+/// Returns the number in the line with this name, in bytes.
+fn kib_of(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
 }
@@ -82,6 +94,7 @@ mod tests {
         for name in [
             "hatebeam_process_resident_memory_bytes",
             "hatebeam_process_open_fds",
+            "hatebeam_process_memory_limit_bytes",
         ] {
             let line = text.lines().find_map(|line| line.strip_prefix(name));
             let value: f64 = line.unwrap().trim().parse().unwrap();

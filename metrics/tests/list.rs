@@ -2,16 +2,18 @@
 
 use hatebeam_metrics::list::of_process;
 use hatebeam_metrics::{
-    CoordinatorMetrics, Definition, ObjectMetrics, ProcessMetrics, RunMetrics, WorkerMetrics,
+    CertificateMetrics, CoordinatorMetrics, Definition, ObjectMetrics, ProcessMetrics, RunMetrics,
+    WorkerMetrics,
 };
 use std::collections::BTreeSet;
 
-const GROUPS: [&[Definition]; 5] = [
+const GROUPS: [&[Definition]; 6] = [
     RunMetrics::DEFINITIONS,
     CoordinatorMetrics::DEFINITIONS,
     WorkerMetrics::DEFINITIONS,
     ObjectMetrics::DEFINITIONS,
     ProcessMetrics::DEFINITIONS,
+    CertificateMetrics::DEFINITIONS,
 ];
 
 fn row(metric: &Definition) -> String {

@@ -343,8 +343,16 @@ fn pods_mount_secrets_that_make_secrets_creates() {
             if pod.is_ours() {
                 let secret = text(volumes["tls"], "/secret/secretName");
                 let member = pod.component();
-                let files = ["ca.pem", "token"].map(str::to_owned).into_iter();
+                let tokens: &[&str] = match member {
+                    "coordinator" => &["token", "view-token"],
+                    // Nobody can submit runs with what a worker has.
+                    _ => &[],
+                };
                 let own = [format!("{member}.pem"), format!("{member}-key.pem")];
+                let files = tokens
+                    .iter()
+                    .chain(&["ca.pem"])
+                    .map(|&file| file.to_owned());
                 assert_eq!(secrets[secret], files.chain(own).collect::<BTreeSet<_>>());
             }
         }
@@ -424,6 +432,12 @@ fn allowed(cluster: &Cluster, direction: &str) -> BTreeSet<Flow> {
     };
     let peers = |peer: &Value| -> Vec<String> {
         if let Some(block) = peer.get("ipBlock") {
+            // The only addresses of a node that pods can reach: names, and the pod's own credentials.
+            match text(block, "/cidr") {
+                "169.254.20.10/32" => return vec!["kube-system".to_owned()],
+                "169.254.170.23/32" | "fd00:ec2::23/128" => return vec!["pod-identity".to_owned()],
+                _ => {}
+            }
             let except = list(block, "/except").count();
             assert!(except > 0, "the metadata service is not blocked: {block}");
             return vec!["internet".to_owned()];
@@ -488,8 +502,9 @@ fn network_policies_allow_only_required_connections() {
             expected.insert(Flow::new(pod.component(), "kube-system", "53"));
         }
         if !has_garage {
-            expected
-                .extend(["coordinator", "worker"].map(|from| Flow::new(from, "internet", "443")));
+            for (to, port) in [("internet", "443"), ("pod-identity", "80")] {
+                expected.extend(["coordinator", "worker"].map(|from| Flow::new(from, to, port)));
+            }
         }
         assert_eq!(allowed(&cluster, "Egress"), expected, "{}", cluster.name);
         let mut expected = within();
