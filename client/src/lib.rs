@@ -5,7 +5,7 @@ mod watch;
 
 pub use error::ClientError;
 
-use hatebeam_net::{Bearer, Limits, MAX_MESSAGE, Tls, Token, connect};
+use hatebeam_net::{Bearer, Limits, MAX_MESSAGE, Role, Tls, Token, connect};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_runs::find_by_name;
@@ -37,7 +37,13 @@ impl Endpoint {
     /// # Errors
     /// Returns [`ClientError::Connect`] if the connection fails.
     pub async fn connect(&self) -> Result<Client, ClientError> {
-        let connected = connect(&self.uri, self.tls.as_ref(), &Limits::default()).await;
+        let connected = connect(
+            &self.uri,
+            self.tls.as_ref(),
+            Role::Coordinator,
+            &Limits::default(),
+        )
+        .await;
         let channel = connected.map_err(|source| ClientError::Connect {
             uri: self.uri.clone(),
             source: Box::new(source),

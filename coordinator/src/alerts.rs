@@ -4,10 +4,13 @@ use crate::costs::Cost;
 use crate::registry::{LostWorker, WorkerStatus};
 use crate::status::RunStatus;
 use hatebeam_runs::Limits;
+use std::time::Duration;
 
 /// Used share of a limit at which a budget warning is shown.
 pub(crate) const WARN_AT: f64 = 0.8;
-/// Share of free space below which a disk counts as almost full. Applies if its free bytes are within [`FREE_BYTES`].
+/// Time before the deadline from which a warning is shown.
+const WARN_BEFORE: Duration = Duration::from_secs(3600);
+/// Share of free space below which a disk counts as almost full, if its free space is within [`FREE_BYTES`].
 const MIN_FREE_SHARE: f64 = 0.05;
 /// Range of free bytes to which [`MIN_FREE_SHARE`] applies. A disk with fewer free bytes always counts as almost full,
 /// and a disk with more free bytes never does.
@@ -29,6 +32,8 @@ pub struct Alert {
 pub enum AlertKind {
     /// The run makes no progress.
     HeldUp,
+    /// The machines are stopped soon.
+    Deadline,
     /// Most of a limit is used, or the price of a machine is unknown.
     Budget,
     /// A worker was lost recently.
@@ -48,6 +53,7 @@ impl AlertKind {
     pub fn name(self) -> &'static str {
         match self {
             AlertKind::HeldUp => "held-up",
+            AlertKind::Deadline => "deadline",
             AlertKind::Budget => "budget",
             AlertKind::LostWorker => "lost-worker",
             AlertKind::QuarantinedWorker => "quarantined-worker",
@@ -86,6 +92,23 @@ pub(crate) fn alerts(run: &RunStatus, workers: &[WorkerStatus], lost: &[LostWork
     }
     alerts.extend(workers.iter().flat_map(worker_alerts));
     alerts
+}
+
+/// Returns an alert in the last hour before the deadline, and after it. Both times are in milliseconds since 1970.
+pub(crate) fn deadline_alert(deadline_ms: Option<u64>, now_ms: u64) -> Option<Alert> {
+    let deadline_ms = deadline_ms?;
+    let remedy = "`terraform apply` moves this deadline";
+    let text = match deadline_ms.checked_sub(now_ms).map(Duration::from_millis) {
+        None | Some(Duration::ZERO) => {
+            format!("the deadline of the machines has passed, so no worker starts: {remedy}")
+        }
+        Some(left) if left <= WARN_BEFORE => {
+            let minutes = left.as_secs().div_ceil(60).max(1);
+            format!("all machines stop within {minutes} min, even during a run: {remedy}")
+        }
+        Some(_) => return None,
+    };
+    Some(AlertKind::Deadline.of_run(text))
 }
 
 fn budget_alerts(limits: &Limits, cost: &Cost) -> Vec<Alert> {
@@ -176,6 +199,23 @@ mod tests {
         assert_eq!(kinds(&held_up, &bad)[0], AlertKind::HeldUp);
         let ended = run_status(RunState::Finished, "the best game was not kept");
         assert_eq!(kinds(&ended, &bad), []);
+    }
+
+    #[test]
+    fn deadline_alert_begins_an_hour_before() {
+        const MINUTE: u64 = 60_000;
+        let at = 100 * MINUTE;
+        let text = |now_ms| deadline_alert(Some(at), now_ms).map(|alert| alert.text);
+        assert_eq!(text(at - 61 * MINUTE), None);
+        for (left, expected) in [(60 * MINUTE, "within 60 min"), (1, "within 1 min")] {
+            let shown = text(at - left).unwrap();
+            assert!(shown.contains(expected), "{shown}");
+        }
+        for now_ms in [at, at + MINUTE] {
+            let passed = text(now_ms).unwrap();
+            assert!(passed.contains("has passed"), "{passed}");
+        }
+        assert_eq!(deadline_alert(None, at), None);
     }
 
     #[test]

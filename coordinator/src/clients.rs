@@ -62,6 +62,11 @@ impl Coordinator {
         self.0.alerts(run, workers)
     }
 
+    /// Returns the time at which the machines are stopped whatever they do, in milliseconds since 1970.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        self.0.deadline_ms()
+    }
+
     /// Returns a receiver that is notified when any run changes.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.queue.changes()
@@ -77,7 +82,7 @@ impl Coordinator {
         self.0.games.game(manifest, depth).await
     }
 
-    /// Marks a worker as leaving. The worker is released at the end of the current depth.
+    /// Gives a worker no more shards from the end of the current depth on. It stays connected.
     ///
     /// # Errors
     /// Returns [`RequestError::NoWorker`] if no worker with this name is connected.
@@ -85,6 +90,16 @@ impl Coordinator {
         let drained = self.0.registry.drain(worker);
         let error = || RequestError::NoWorker(worker.to_owned());
         drained.then_some(()).ok_or_else(error)
+    }
+
+    /// Gives a drained worker shards again.
+    ///
+    /// # Errors
+    /// Returns [`RequestError::State`] if the worker is not drained.
+    pub fn undrain(&self, worker: &str) -> Result<(), RequestError> {
+        let undrained = self.0.registry.undrain(worker);
+        let error = || RequestError::State(format!("the worker {worker} is not drained"));
+        undrained.then_some(()).ok_or_else(error)
     }
 
     /// Submits a run. If a run with the same specification already exists, returns that run, so the call can be

@@ -12,12 +12,11 @@
 use bytes::Bytes;
 use hatebeam_env::{Env, watch};
 use hatebeam_objects::{Condition, ObjectError, Objects, Version};
+use hatebeam_runs::LEASE;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Key of the lease object.
-const KEY: &str = "coordinator.json";
 /// Interval between two renewals.
 pub(crate) const RENEWAL: Duration = Duration::from_secs(1);
 /// Time without a renewal after which the lease has expired.
@@ -134,7 +133,7 @@ impl Lease {
     /// Reads the lease object. Returns its record (`None` if it cannot be parsed) and its version, or `None` if the
     /// object does not exist.
     async fn read(&self) -> Result<Option<(Option<Record>, Version)>, ObjectError> {
-        match self.objects.get(KEY).await {
+        match self.objects.get(LEASE).await {
             Ok((bytes, version)) => Ok(Some((serde_json::from_slice(&bytes).ok(), version))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -157,14 +156,14 @@ impl Lease {
         let text = Bytes::from(serde_json::to_vec(&self.record).unwrap_or_default());
         if !self.conditional {
             self.check_holder().await?;
-            self.objects.put(KEY, text).await?;
+            self.objects.put(LEASE, text).await?;
             return Ok(());
         }
         let condition = match &self.version {
             Some(version) => Condition::Is(version.clone()),
             None => Condition::Absent,
         };
-        match self.objects.put_if(KEY, text, &condition).await {
+        match self.objects.put_if(LEASE, text, &condition).await {
             Ok(version) => {
                 self.version = Some(version);
                 Ok(())

@@ -32,7 +32,9 @@ pub struct CoreSettings {
     pub single: bool,
     /// Fingerprint of the program's search. Workers and runs with another one are refused.
     pub search: Fingerprint,
-    /// Idle timeout: time without an open run after which the coordinator stops. If `None`, it never stops by itself.
+    /// Time at which the machines are stopped whatever they do, in milliseconds since 1970. `None` without such a time.
+    pub deadline: Option<tokio::sync::watch::Receiver<Option<u64>>>,
+    /// Idle timeout: the coordinator stops after this long without an open run.
     pub idle_stop: Option<Duration>,
     /// Minimum number of workers that a run needs to start or to resume.
     pub min_workers: usize,

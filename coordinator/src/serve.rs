@@ -7,7 +7,7 @@ use crate::service::{Service, add_services};
 use hatebeam_dashboard::Estimator;
 use hatebeam_env::Env;
 use hatebeam_metrics::Registry;
-use hatebeam_net::{self as net, Tls, Token};
+use hatebeam_net::{self as net, Role, Tls, Tokens};
 use std::net::SocketAddr;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -27,11 +27,13 @@ pub struct Settings {
     pub core: CoreSettings,
     /// Address for the gRPC server to listen on.
     pub listen: SocketAddr,
-    /// TLS certificate of the gRPC server. If `None`, connections are not encrypted.
+    /// URI at which workers reach this coordinator, for the lease. Without one, the lease has the address.
+    pub advertise: Option<String>,
+    /// Certificate of the server; without one it is not encrypted.
     pub tls: Option<Tls>,
-    /// Token that every call must contain, if any.
-    pub token: Option<Token>,
-    /// Registry for the coordinator's metrics.
+    /// Tokens that callers must show.
+    pub tokens: Tokens,
+    /// The metrics.
     pub registry: Registry,
     /// The dashboard, if any.
     pub dashboard: Option<Dashboard>,
@@ -50,14 +52,15 @@ pub async fn coordinate(
     let Settings {
         mut core,
         listen,
+        advertise,
         tls,
-        token,
+        tokens,
         registry,
         dashboard,
     } = settings;
     let incoming = net::listen(listen)?;
     let address = incoming.local_addr().ok().unwrap_or(listen);
-    core.address = address.to_string();
+    core.address = advertise.unwrap_or_else(|| address.to_string());
     let (name, store) = (core.name.clone(), core.objects.location().to_owned());
     let env = Env::system();
     let (coordinator, task) = Coordinator::start(&env, core, &registry).await?;
@@ -71,8 +74,8 @@ pub async fn coordinate(
             Ok(())
         }));
     }
-    let server = net::server(tls.as_ref())?;
-    let server = add_services(server, &service, token).await;
+    let server = net::server(tls.as_ref(), Role::Coordinator)?;
+    let server = add_services(server, &service, tokens).await;
     servers.spawn(env.guard(server.serve_with_incoming(incoming)));
     tracing::info!(name, %address, store, "listening");
     ready(address);

@@ -1,6 +1,6 @@
 //! Views of the state of runs and workers, for clients and for metrics.
 
-use crate::alerts::{Alert, alerts};
+use crate::alerts::{Alert, alerts, deadline_alert};
 use crate::costs::Cost;
 use crate::parts::Parts;
 use crate::queue::{ListPosition, QueuedRun};
@@ -62,7 +62,16 @@ impl Parts {
 
     /// Returns the alerts about a run and these workers.
     pub(crate) fn alerts(&self, run: &RunStatus, workers: &[WorkerStatus]) -> Vec<Alert> {
-        alerts(run, workers, &self.registry.recently_lost())
+        let mut found = alerts(run, workers, &self.registry.recently_lost());
+        if run.manifest.is_open() {
+            found.extend(deadline_alert(self.deadline_ms(), self.env.wall_ms()));
+        }
+        found
+    }
+
+    /// Returns the time at which the machines are stopped, in milliseconds since 1970.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        *self.settings.deadline.as_ref()?.borrow()
     }
 
     /// Updates the metrics for the state of runs and workers.

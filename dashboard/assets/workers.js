@@ -68,7 +68,7 @@ function makeRow(name) {
   const chip = h("span", { className: "chip" });
   const note = h("div", { className: "note" });
   cells.state.append(chip, note);
-  const drain = h("button", { type: "button", className: "small", onclick: () => confirmDrain(name) }, "Drain");
+  const drain = h("button", { type: "button", className: "small", onclick: () => confirmDrain(name, drain.dataset.undo === "yes") }, "Drain");
   drain.setAttribute("aria-label", `Drain ${name}`);
   const address = h("div", { className: "note" });
   const kind = h("div");
@@ -98,20 +98,25 @@ function makeRow(name) {
     const perHour = machine?.dollars_per_hour ?? null;
     setText(price, perHour === null ? "price unknown" : `${dollars(perHour)} per hour`);
     price.title = machine?.price_from ?? "";
+    const drained = worker.state === "drained";
+    setText(drain, drained ? "Take in" : "Drain");
+    drain.dataset.undo = drained ? "yes" : "";
     drain.disabled = worker.state === "draining";
   };
   return { element, fill };
 }
 
-function confirmDrain(worker) {
+function confirmDrain(worker, undo) {
   return confirmAction({
-    title: `Drain ${worker}?`,
-    text: "The worker finishes the current depth, its shards move to the other workers, and its process exits. No results are lost. A run without workers waits for one.",
-    label: "Drain",
-    danger: true,
+    title: undo ? `Take ${worker} in again?` : `Drain ${worker}?`,
+    text: undo
+      ? "The worker gets shards from the next depth on."
+      : "The worker finishes the current depth, and its shards move to the other workers. It stays connected and gets no shards until it is taken in again. No results are lost. A run without workers waits for one.",
+    label: undo ? "Take in" : "Drain",
+    danger: !undo,
     work: async () => {
-      await call(`workers/${encodeURIComponent(worker)}/drain`, {});
-      return `${worker} exits after the current depth`;
+      await call(`workers/${encodeURIComponent(worker)}/drain`, { undo });
+      return undo ? `${worker} gets shards again` : `${worker} gets no shards after the current depth`;
     },
   });
 }

@@ -13,10 +13,10 @@ use crate::error::ApiError;
 use crate::sessions::{SESSION_LIFETIME, Sessions};
 use axum::extract::Request;
 use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use axum::http::{StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use hatebeam_net::Guard;
+use hatebeam_net::{Access, Guard, VIEW_ONLY};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ pub(crate) const API: &str = "/api/";
 
 /// Decides which requests are admitted.
 #[derive(Debug)]
-pub(crate) struct Access {
+pub(crate) struct AccessControl {
     guard: Guard,
     sessions: Sessions,
     scheme: &'static str,
@@ -38,9 +38,9 @@ pub(crate) struct Access {
     cookie: String,
 }
 
-impl Access {
-    pub(crate) fn new(guard: Guard, address: SocketAddr, has_tls: bool) -> Access {
-        Access {
+impl AccessControl {
+    pub(crate) fn new(guard: Guard, address: SocketAddr, has_tls: bool) -> AccessControl {
+        AccessControl {
             guard,
             sessions: Sessions::default(),
             scheme: if has_tls { "https" } else { "http" },
@@ -53,13 +53,11 @@ impl Access {
         self.guard.requires_token()
     }
 
-    /// Checks that a request belongs to a session or contains the token, if the server requires a token. The error is the
-    /// reason for rejecting the request.
-    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), &'static str> {
-        if let Some(name) = self.session(headers)
-            && self.sessions.contains(name, Instant::now())
-        {
-            return Ok(());
+    /// Returns what a request may do by its session or its token. The error is the reason why it may do nothing.
+    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<Access, &'static str> {
+        let session = self.session(headers);
+        if let Some(access) = session.and_then(|name| self.sessions.access(name, Instant::now())) {
+            return Ok(access);
         }
         let header = headers.get(header::AUTHORIZATION);
         self.guard.admits(header.map(HeaderValue::as_bytes))
@@ -67,10 +65,8 @@ impl Access {
 
     /// Starts a session and returns its cookie, or `None` if the token is wrong or no session can be started.
     pub(crate) fn sign_in(&self, token: &str) -> Option<HeaderValue> {
-        if !self.guard.accepts(token.trim().as_bytes()) {
-            return None;
-        }
-        let name = self.sessions.start(Instant::now())?;
+        let access = self.guard.accepts(token.trim().as_bytes())?;
+        let name = self.sessions.start(access, Instant::now())?;
         self.set_cookie(&name, SESSION_LIFETIME.as_secs())
     }
 
@@ -166,19 +162,37 @@ fn host_name(host: &str) -> Option<&str> {
 }
 
 /// Middleware that rejects requests that another site may have caused.
-pub(crate) async fn reject_foreign(access: &Access, request: Request, next: Next) -> Response {
+pub(crate) async fn reject_foreign(
+    access: &AccessControl,
+    request: Request,
+    next: Next,
+) -> Response {
     match access.foreign(request.uri(), request.headers()) {
         Some(error) => error.into_response(),
         None => next.run(request).await,
     }
 }
 
-/// Middleware that rejects requests without a session or the token.
-pub(crate) async fn require_token(access: &Access, request: Request, next: Next) -> Response {
+/// Path of the request that estimates a run. It is a POST and changes nothing.
+pub(crate) const ESTIMATE: &str = "/api/v1/estimate";
+
+/// Middleware that rejects requests without a session or a token, and changes by those who may only look.
+pub(crate) async fn require_token(
+    access: &AccessControl,
+    request: Request,
+    next: Next,
+) -> Response {
     match access.check_token(request.headers()) {
-        Ok(()) => next.run(request).await,
+        Ok(Access::View) if !(is_read(request.method()) || request.uri().path() == ESTIMATE) => {
+            ApiError::new(StatusCode::FORBIDDEN, VIEW_ONLY).into_response()
+        }
+        Ok(_) => next.run(request).await,
         Err(reason) => ApiError::new(StatusCode::UNAUTHORIZED, reason).into_response(),
     }
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
 /// Middleware that adds security headers to each response.
@@ -214,9 +228,9 @@ pub(crate) async fn security_headers(request: Request, next: Next) -> Response {
 mod tests {
     use super::*;
 
-    fn access(address: &str, token: Option<&str>) -> Access {
+    fn access(address: &str, token: Option<&str>) -> AccessControl {
         let token = token.map(|token| token.parse().unwrap());
-        Access::new(Guard::new(token), address.parse().unwrap(), false)
+        AccessControl::new(Guard::new(token), address.parse().unwrap(), false)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The JSON API under `/api/v1`. It forwards each call to the service that gRPC clients also call.
 
-use crate::access::Access;
+use crate::access::{AccessControl, ESTIMATE};
 use crate::error::ApiError;
 use crate::events;
 use crate::form::{EstimateRequest, Estimator, LimitsForm, RunForm};
@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use hatebeam_cost::Estimate;
+use hatebeam_net::Access;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_report::Film;
@@ -44,14 +45,14 @@ const WRONG_TOKEN_DELAY: Duration = Duration::from_millis(500);
 /// State shared by all calls.
 pub(crate) struct App<R> {
     pub(crate) runs: R,
-    pub(crate) access: Access,
+    pub(crate) access: AccessControl,
     estimator: Estimator,
     games: Semaphore,
     pub(crate) streams: Arc<Semaphore>,
 }
 
 impl<R> App<R> {
-    pub(crate) fn new(runs: R, estimator: Estimator, access: Access) -> App<R> {
+    pub(crate) fn new(runs: R, estimator: Estimator, access: AccessControl) -> App<R> {
         App {
             runs,
             access,
@@ -93,7 +94,7 @@ pub(crate) fn private<R: Runs>(app: &Arc<App<R>>) -> Router {
         .route("/api/v1/runs/{run}/events", get(events::of_run::<R>))
         .route("/api/v1/workers", get(workers::<R>))
         .route("/api/v1/workers/{worker}/drain", post(drain::<R>))
-        .route("/api/v1/estimate", post(estimate::<R>))
+        .route(ESTIMATE, post(estimate::<R>))
         .route("/api/v1/events", get(events::of_all::<R>))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn(|request, next| {
@@ -178,9 +179,11 @@ impl<S: Send + Sync, T: serde::de::DeserializeOwned> FromRequestParts<S> for Que
 type Answer = Result<Json<Value>, ApiError>;
 
 async fn session<R: Runs>(State(app): Shared<R>, headers: HeaderMap) -> Json<Value> {
+    let access = app.access.check_token(&headers).ok();
     Json(json!({
         "token_required": app.access.requires_token(),
-        "signed_in": app.access.check_token(&headers).is_ok(),
+        "signed_in": access.is_some(),
+        "may_change": access == Some(Access::Full),
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }
@@ -360,12 +363,20 @@ fn run_response(run: Option<v1::RunStatus>) -> Answer {
     Ok(Json(json!(RunView::of(&run))))
 }
 
+/// The body `{}` or `{"undo": true}`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DrainBody {
+    #[serde(default)]
+    undo: bool,
+}
+
 async fn drain<R: Runs>(
     State(app): Shared<R>,
     PathParam(worker): PathParam,
-    Body(_): Body<EmptyBody>,
+    Body(DrainBody { undo }): Body<DrainBody>,
 ) -> Answer {
-    let request = v1::DrainRequest { worker };
+    let request = v1::DrainRequest { worker, undo };
     app.runs.drain(tonic::Request::new(request)).await?;
     Ok(Json(json!({})))
 }

@@ -1,6 +1,6 @@
 //! The HTTP server.
 
-use crate::access::{self, Access};
+use crate::access::{self, AccessControl};
 use crate::api::{self, App};
 use crate::assets;
 use crate::form::Estimator;
@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use hatebeam_net::http::{Limits, plain};
-use hatebeam_net::{Guard, Tls, Token, WireError, check_bind};
+use hatebeam_net::{Guard, Tls, Tokens, WireError, check_bind};
 use hatebeam_proto::v1::runs_server::Runs;
 use rustls::ServerConfig;
 use std::io;
@@ -36,9 +36,9 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Certificate of the server for HTTPS; `None` for plain HTTP. Browsers do not need a client certificate.
     pub tls: Option<Tls>,
-    /// Token that clients must send.
-    pub token: Option<Token>,
-    /// Whether an address that other machines can reach is allowed without TLS or without a token.
+    /// Tokens, one of which clients must know.
+    pub tokens: Tokens,
+    /// Allow an address that other machines can reach without TLS or without a token.
     pub insecure_bind: bool,
 }
 
@@ -78,7 +78,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<Arc<ServerConfig>>,
-    access: Access,
+    access: AccessControl,
 }
 
 /// Starts listening. Must be called within a tokio runtime.
@@ -90,14 +90,14 @@ pub async fn bind(settings: Settings) -> Result<Server, DashboardError> {
     let tls = settings.tls.as_ref().map(Tls::https).transpose()?;
     check_bind(address, tls.is_some(), settings.insecure_bind)?;
     let is_local = address.ip().to_canonical().is_loopback();
-    if !is_local && settings.token.is_none() && !settings.insecure_bind {
+    if !is_local && settings.tokens.full.is_none() && !settings.insecure_bind {
         return Err(DashboardError::NoToken(address));
     }
     let failed = |reason| DashboardError::Listen { address, reason };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok(Server {
-        access: Access::new(Guard::new(settings.token), address, tls.is_some()),
+        access: AccessControl::new(Guard::new(settings.tokens), address, tls.is_some()),
         tls: tls.map(Arc::new),
         listener,
         address,

@@ -1,5 +1,6 @@
 //! The sessions of signed-in browsers.
 
+use hatebeam_net::Access;
 use rustls::crypto::ring;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -20,6 +21,7 @@ pub(crate) struct Sessions(Mutex<VecDeque<Session>>);
 
 struct Session {
     name: String,
+    access: Access,
     started: Instant,
 }
 
@@ -31,8 +33,8 @@ impl std::fmt::Debug for Session {
 }
 
 impl Sessions {
-    /// Starts a session and returns its name, or `None` if the operating system provides no random numbers.
-    pub(crate) fn start(&self, now: Instant) -> Option<String> {
+    /// Starts a session and returns its name; `None` if the system has no random numbers.
+    pub(crate) fn start(&self, access: Access, now: Instant) -> Option<String> {
         let mut bytes = [0; RANDOM_BYTES];
         ring::default_provider()
             .secure_random
@@ -49,16 +51,18 @@ impl Sessions {
         }
         sessions.push_back(Session {
             name: name.clone(),
+            access,
             started: now,
         });
         Some(name)
     }
 
-    /// Returns whether there is a session with this name. Removes expired sessions.
-    pub(crate) fn contains(&self, name: &str, now: Instant) -> bool {
+    /// Returns what the session with this name permits; `None` if there is none. Removes expired sessions.
+    pub(crate) fn access(&self, name: &str, now: Instant) -> Option<Access> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|session| now.duration_since(session.started) < SESSION_LIFETIME);
-        sessions.iter().any(|session| session.is(name))
+        let session = sessions.iter().find(|session| session.is(name))?;
+        Some(session.access)
     }
 
     /// Ends a session.
@@ -82,13 +86,13 @@ mod tests {
     #[test]
     fn session_lasts_until_it_ends_or_expires() {
         let (sessions, now) = (Sessions::default(), Instant::now());
-        let [one, other] = [(); 2].map(|()| sessions.start(now).unwrap());
+        let [one, other] = [(); 2].map(|()| sessions.start(Access::Full, now).unwrap());
         assert_ne!(one, other);
-        assert!(sessions.contains(&one, now) && sessions.contains(&other, now));
-        assert!(!sessions.contains("", now) && !sessions.contains(&one[1..], now));
+        assert!(sessions.access(&one, now).is_some() && sessions.access(&other, now).is_some());
+        assert!(sessions.access("", now).is_none() && sessions.access(&one[1..], now).is_none());
         sessions.end(&one);
-        assert!(!sessions.contains(&one, now) && sessions.contains(&other, now));
-        assert!(!sessions.contains(&other, now + SESSION_LIFETIME));
+        assert!(sessions.access(&one, now).is_none() && sessions.access(&other, now).is_some());
+        assert!(sessions.access(&other, now + SESSION_LIFETIME).is_none());
         assert!(!format!("{sessions:?}").contains(&other));
     }
 
@@ -96,9 +100,13 @@ mod tests {
     fn sign_in_beyond_the_limit_ends_oldest_session() {
         let (sessions, now) = (Sessions::default(), Instant::now());
         let names: Vec<_> = (0..=MAX_SESSIONS)
-            .map(|_| sessions.start(now).unwrap())
+            .map(|_| sessions.start(Access::Full, now).unwrap())
             .collect();
-        assert!(!sessions.contains(&names[0], now));
-        assert!(names[1..].iter().all(|name| sessions.contains(name, now)));
+        assert!(sessions.access(&names[0], now).is_none());
+        assert!(
+            names[1..]
+                .iter()
+                .all(|name| sessions.access(name, now).is_some())
+        );
     }
 }

@@ -92,7 +92,7 @@ impl Env {
         }
     }
 
-    /// Returns a random number. Results of a search never depend on it.
+    /// Returns a random number that others cannot guess. Results of a search never depend on it.
     pub fn random(&self) -> u64 {
         match &self.host {
             Some(host) => host.random(),
@@ -181,7 +181,10 @@ fn system_wall_ms() -> u64 {
 
 fn system_random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    // The standard library seeds its hash maps with random numbers from the operating system, so the hash of a
-    // constant is random.
-    RandomState::new().hash_one(0)
+    let mut bytes = [0; 8];
+    match getrandom::getrandom(&mut bytes) {
+        Ok(()) => u64::from_ne_bytes(bytes),
+        // The standard library seeds its hash maps with random numbers of its own.
+        Err(_) => RandomState::new().hash_one(0),
+    }
 }

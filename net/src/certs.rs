@@ -1,10 +1,11 @@
 //! Creates a certificate authority (CA), a certificate for each kind of member, and a token, as files in a
 //! folder.
 //!
-//! Every certificate is issued for the name [`NAME`], so all machines of one kind can share the same files.
-//! The [`CLIENT`] certificate is valid for clients only: its holder cannot impersonate the coordinator.
+//! Every certificate is issued for a [`Role`], so all machines of one kind can share the same files. The certificate of
+//! [`CLIENT`] is for clients only: its holder cannot pose as the coordinator or a worker, and neither can the holder of a
+//! worker's certificate pose as the coordinator or a client.
 
-use crate::{NAME, Side, Tls, Token, WireError};
+use crate::{Role, Side, Tls, Token, WireError};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
@@ -35,6 +36,10 @@ const CA_SUBJECT: &str = "hatebeam CA";
 const CA: &str = "ca.pem";
 const CA_KEY: &str = "ca-key.pem";
 const TOKEN: &str = "token";
+/// The token with which callers may look and change nothing.
+const VIEW_TOKEN: &str = "view-token";
+/// Keeps the folder out of a repository that it is in.
+const IGNORE: &str = ".gitignore";
 
 /// Options of [`make`].
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +81,7 @@ pub enum CertsError {
     /// A member name cannot be used in file names.
     #[error(
         "invalid certificate name '{0}': give 1 to 64 characters of a-z, A-Z, 0-9, '.', '_' and '-', the first a \
-         letter or a digit, not ending in '-key', and neither 'ca' nor 'token'"
+         letter or a digit, not ending in '-key', and none of 'ca', 'token' and 'view-token'"
     )]
     Name(String),
     /// The validity is out of range.
@@ -146,16 +151,22 @@ pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> 
     for member in &members {
         files.extend(authority.issue(options, member, now)?);
     }
-    let token = options.dir.join(TOKEN);
+    let tokens = [TOKEN, VIEW_TOKEN].map(|name| options.dir.join(name));
     // A token does not expire, and replacing it would require a restart of all processes.
-    if !(options.renew && exists(&token)) {
-        let text = Token::random().map_err(CertsError::Token)?;
-        files.push(planned(token, format!("{}\n", text.reveal()), true));
+    for token in tokens {
+        if !(options.renew && exists(&token)) {
+            let text = Token::random().map_err(CertsError::Token)?;
+            files.push(planned(token, format!("{}\n", text.reveal()), true));
+        }
     }
     if !options.renew
         && let Some(there) = files.iter().find(|file| exists(&file.path))
     {
         return Err(CertsError::Exists(there.path.clone()));
+    }
+    let ignore = options.dir.join(IGNORE);
+    if !exists(&ignore) {
+        files.insert(0, planned(ignore, "*\n".to_owned(), false));
     }
     write_all(options, &files)?;
     let made = |file: Planned| MadeFile {
@@ -189,7 +200,7 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(fits)
         && name.starts_with(|first: char| first.is_ascii_alphanumeric())
         && !name.to_ascii_lowercase().ends_with("-key")
-        && !["ca", TOKEN].contains(&name.to_ascii_lowercase().as_str())
+        && !["ca", TOKEN, VIEW_TOKEN].contains(&name.to_ascii_lowercase().as_str())
 }
 
 impl Authority {
@@ -293,15 +304,28 @@ fn ca_params() -> CertificateParams {
     params
 }
 
+/// Returns the role of a member. Members with another name are workers.
+fn role_of(member: &str) -> Role {
+    match member {
+        COORDINATOR => Role::Coordinator,
+        CLIENT => Role::Client,
+        _ => Role::Worker,
+    }
+}
+
 fn member_params(
     member: &str,
     days: u32,
     now: SystemTime,
 ) -> Result<CertificateParams, rcgen::Error> {
-    let mut names = vec![NAME.to_owned()];
-    if member == COORDINATOR {
-        // Browsers reach the dashboard through a tunnel and compare the certificate with these host names.
+    let role = role_of(member);
+    let mut names = vec![role.domain().to_owned()];
+    if role == Role::Coordinator {
+        // Browsers reach the dashboard through a tunnel and check the address.
         names.extend(["localhost", "127.0.0.1", "::1"].map(str::to_owned));
+    }
+    if !MEMBERS.contains(&member) {
+        names.push(format!("{member}.{}", role.domain()));
     }
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name = subject(&format!("hatebeam {member}"));
@@ -310,7 +334,7 @@ fn member_params(
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-    if member != CLIENT {
+    if role != Role::Client {
         params
             .extended_key_usages
             .push(ExtendedKeyUsagePurpose::ServerAuth);
@@ -423,13 +447,19 @@ mod tests {
         };
         let made = make(&options, SystemTime::now()).unwrap();
         assert_eq!(made.members, ["coordinator", "worker", "client", "gpu-1"]);
-        assert_eq!(made.files.len(), 2 + 2 * 4 + 1);
+        assert_eq!(made.files.len(), 1 + 2 + 2 * 4 + 2);
         for member in &made.members {
             let tls = Tls::in_dir(dir.path(), member);
-            tls.client().unwrap();
-            assert_eq!(tls.server().is_ok(), member != CLIENT);
+            tls.client(Role::Coordinator).unwrap();
+            // A certificate is for one role: no worker can pose as the coordinator.
+            for role in [Role::Coordinator, Role::Worker] {
+                let is_own = role == role_of(member) && member != CLIENT;
+                assert_eq!(tls.server(role).is_ok(), is_own, "{member} {role}");
+            }
         }
-        let error = Tls::in_dir(dir.path(), CLIENT).server().unwrap_err();
+        let error = Tls::in_dir(dir.path(), CLIENT)
+            .server(Role::Coordinator)
+            .unwrap_err();
         assert!(error.to_string().contains("for clients only"), "{error}");
         Token::from_file(&dir.path().join(TOKEN)).unwrap();
     }
@@ -445,7 +475,10 @@ mod tests {
         assert_eq!(mode(&dir), 0o700);
         for file in made.files {
             let name = file.path.file_name().unwrap().to_str().unwrap();
-            assert_eq!(file.private, name == TOKEN || name.ends_with("-key.pem"));
+            assert_eq!(
+                file.private,
+                name.ends_with(TOKEN) || name.ends_with("-key.pem")
+            );
             let others = mode(&file.path) & 0o077;
             assert_eq!(others == 0, file.private, "{name}");
         }
@@ -473,7 +506,7 @@ mod tests {
         let long_ago = SystemTime::now() - 100 * DAY;
         make(&options(dir.path()), long_ago).unwrap();
         let tls = Tls::in_dir(dir.path(), "worker");
-        let error = tls.server().unwrap_err().to_string();
+        let error = tls.server(Role::Worker).unwrap_err().to_string();
         assert!(
             error.contains("worker.pem: the certificate has expired"),
             "{error}"
@@ -486,10 +519,10 @@ mod tests {
         let made = make(&renew, SystemTime::now()).unwrap();
         assert_eq!(made.files.len(), 6);
         for (name, bytes) in contents(dir.path()) {
-            let kept = [CA, CA_KEY, TOKEN].contains(&name.as_str());
+            let kept = [CA, CA_KEY, TOKEN, VIEW_TOKEN, IGNORE].contains(&name.as_str());
             assert_eq!(before[&name] == bytes, kept, "{name}");
         }
-        tls.server().unwrap();
+        tls.server(Role::Worker).unwrap();
         fs::remove_file(dir.path().join(TOKEN)).unwrap();
         assert_eq!(make(&renew, SystemTime::now()).unwrap().files.len(), 7);
     }

@@ -192,7 +192,7 @@ fn refusal(causes: &str) -> Option<&'static str> {
         return Some(if has("expired") {
             "the server's certificate has expired"
         } else if has("not valid for name") {
-            "the server's certificate is not for a hatebeam cluster"
+            "the server's certificate is for another role, or for no hatebeam cluster"
         } else if has("extended key usage") {
             "the server's certificate is for clients only"
         } else {

@@ -3,7 +3,7 @@
 //!
 //! Authentication has two parts. TLS with certificates on both sides proves that both ends of a connection
 //! are members of the cluster. A token proves that the caller is authorized. Members trust only the cluster's
-//! own certificate authority (CA). Every certificate is issued for the name [`NAME`] instead of an address,
+//! own certificate authority (CA). Every certificate is issued for a [`Role`] instead of an address,
 //! because machines are rented and their addresses change. A certificate therefore proves membership and
 //! nothing else. Certificates cannot be revoked: to exclude a member, create a new CA.
 //!
@@ -15,14 +15,18 @@ pub mod certs;
 mod error;
 mod files;
 pub mod http;
+mod incoming;
+mod role;
 mod tls;
 mod token;
 
 pub use error::{BadToken, WireError, explain};
+pub use incoming::{Incoming, MAX_CONNECTIONS};
+pub use role::{Role, check_worker_name};
 #[cfg(feature = "certs")]
 pub(crate) use tls::Side;
-pub use tls::{NAME, Tls};
-pub use token::{Bearer, Guard, TOKEN_VARIABLE, Token};
+pub use tls::Tls;
+pub use token::{Access, Bearer, Guard, TOKEN_VARIABLE, Token, Tokens, VIEW_ONLY, check_full};
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -108,14 +112,14 @@ fn is_loopback(ip: std::net::IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-/// Returns a server that closes unresponsive connections and, if `tls` is given, requires client certificates
-/// issued by the CA.
+/// Returns a server that closes unresponsive connections and, if `tls` is given, has this role and requires client
+/// certificates issued by the CA. A [`Guard`] checks the roles of its callers.
 ///
 /// The caller adds services, interceptors and call timeouts, and serves the connections from [`listen`].
 ///
 /// # Errors
 /// Returns a [`WireError`] that names the file if a file of `tls` is invalid.
-pub fn server(tls: Option<&Tls>) -> Result<Server, WireError> {
+pub fn server(tls: Option<&Tls>, role: Role) -> Result<Server, WireError> {
     let server = Server::builder()
         .tcp_nodelay(true)
         .tcp_keepalive(Some(TCP_KEEPALIVE))
@@ -130,7 +134,7 @@ pub fn server(tls: Option<&Tls>) -> Result<Server, WireError> {
     match tls {
         None => Ok(server),
         Some(tls) => server
-            .tls_config(tls.server()?)
+            .tls_config(tls.server(role)?)
             .map_err(|error| WireError::setup(&error)),
     }
 }
@@ -140,18 +144,19 @@ pub fn server(tls: Option<&Tls>) -> Result<Server, WireError> {
 ///
 /// # Errors
 /// Returns [`WireError::Listen`] if the address cannot be bound.
-pub fn listen(address: SocketAddr) -> Result<TcpIncoming, WireError> {
+pub fn listen(address: SocketAddr) -> Result<Incoming, WireError> {
     // The server's own socket options do not apply to connections that it does not accept itself.
     TcpIncoming::bind(address)
         .map(|incoming| {
-            incoming
+            let incoming = incoming
                 .with_nodelay(Some(true))
-                .with_keepalive(Some(TCP_KEEPALIVE))
+                .with_keepalive(Some(TCP_KEEPALIVE));
+            Incoming::new(incoming, MAX_CONNECTIONS)
         })
         .map_err(|reason| WireError::Listen { address, reason })
 }
 
-/// Connects to a server. The URI must start with `https://` if `tls` is given, and with `http://` otherwise.
+/// Connects to a server, which must have this role. With certificates, the URI starts with `https://`; without, with `http://`.
 ///
 /// Unless `lazy` is set, returns after the server has responded to a call. A completed TLS 1.3 handshake does
 /// not show that the server accepts the client, because the client completes the handshake before the server
@@ -159,10 +164,15 @@ pub fn listen(address: SocketAddr) -> Result<TcpIncoming, WireError> {
 ///
 /// # Errors
 /// Returns [`WireError::Unreachable`] if a later attempt may succeed, and another variant otherwise.
-pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Channel, WireError> {
+pub async fn connect(
+    uri: &str,
+    tls: Option<&Tls>,
+    server: Role,
+    limits: &Limits,
+) -> Result<Channel, WireError> {
     let (address, port) = parse(uri, tls.is_some())?;
     let host = host(&address).to_owned();
-    let endpoint = endpoint(address, tls, limits)?;
+    let endpoint = endpoint(address, tls, server, limits)?;
     if limits.lazy {
         return Ok(endpoint.connect_lazy());
     }
@@ -175,7 +185,7 @@ pub async fn connect(uri: &str, tls: Option<&Tls>, limits: &Limits) -> Result<Ch
         let failed = WireError::connection(uri, &status);
         Err(match tls {
             _ if !failed.is_transient() => failed,
-            Some(tls) => match tls.refused_by(&host, port).await {
+            Some(tls) => match tls.refused_by(server, &host, port).await {
                 Ok(Some(error)) => WireError::connection(uri, &error),
                 _ => failed,
             },
@@ -240,7 +250,12 @@ fn host(uri: &Uri) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-fn endpoint(uri: Uri, tls: Option<&Tls>, limits: &Limits) -> Result<Endpoint, WireError> {
+fn endpoint(
+    uri: Uri,
+    tls: Option<&Tls>,
+    server: Role,
+    limits: &Limits,
+) -> Result<Endpoint, WireError> {
     let endpoint = Endpoint::from(uri)
         .user_agent(concat!("hatebeam/", env!("CARGO_PKG_VERSION")))
         .map_err(|error| WireError::setup(&error))?
@@ -257,7 +272,7 @@ fn endpoint(uri: Uri, tls: Option<&Tls>, limits: &Limits) -> Result<Endpoint, Wi
     match tls {
         None => Ok(endpoint),
         Some(tls) => endpoint
-            .tls_config(tls.client()?)
+            .tls_config(tls.client(server)?)
             .map_err(|error| WireError::setup(&error)),
     }
 }

@@ -2,7 +2,7 @@
 //! issued by another certificate authority (CA), the process therefore reports an error that names the file.
 //! Without this check, the user would only see an alert from the other side.
 
-use super::{HANDSHAKE, WireError, files};
+use super::{HANDSHAKE, Role, WireError, files};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::{CryptoProvider, ring};
@@ -19,9 +19,6 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
-
-/// The name in every certificate of a cluster.
-pub const NAME: &str = "hatebeam";
 
 /// Time span that is longer than the validity of any certificate.
 const LONGEST: Duration = Duration::from_secs(200 * 366 * 86_400);
@@ -41,7 +38,9 @@ pub struct Tls {
 /// The side of a connection that presents a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    Server,
+    /// A server of this role.
+    Server(Role),
+    /// A client, whose role the server checks at each call.
     Client,
 }
 
@@ -62,12 +61,12 @@ impl Tls {
         }
     }
 
-    /// Returns the configuration of a server that requires client certificates issued by the CA.
+    /// Returns the configuration of a server with this role. It requires client certificates issued by the CA.
     ///
     /// # Errors
     /// Returns a [`WireError`] that names the file and the reason if a file is invalid.
-    pub fn server(&self) -> Result<ServerTlsConfig, WireError> {
-        let contents = self.read(Side::Server)?;
+    pub fn server(&self, role: Role) -> Result<ServerTlsConfig, WireError> {
+        let contents = self.read(Side::Server(role))?;
         Ok(ServerTlsConfig::new()
             .identity(Identity::from_pem(contents.cert, contents.key))
             .client_ca_root(Certificate::from_pem(contents.ca))
@@ -80,7 +79,7 @@ impl Tls {
     /// # Errors
     /// Returns a [`WireError`] that names the file and the reason if a file is invalid.
     pub fn https(&self) -> Result<ServerConfig, WireError> {
-        let contents = self.read(Side::Server)?;
+        let contents = self.read(Side::Server(Role::Coordinator))?;
         let chain = certificates(&self.cert, &contents.cert)?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -92,15 +91,14 @@ impl Tls {
         Ok(config)
     }
 
-    /// Returns the configuration of a client that requires a server certificate issued by the CA for
-    /// [`NAME`].
+    /// Returns the configuration of a client that requires a server certificate issued by the CA for this role.
     ///
     /// # Errors
     /// Returns a [`WireError`] that names the file and the reason if a file is invalid.
-    pub fn client(&self) -> Result<ClientTlsConfig, WireError> {
+    pub fn client(&self, server: Role) -> Result<ClientTlsConfig, WireError> {
         let contents = self.read(Side::Client)?;
         Ok(ClientTlsConfig::new()
-            .domain_name(NAME)
+            .domain_name(server.domain())
             .identity(Identity::from_pem(contents.cert, contents.key))
             .ca_certificate(Certificate::from_pem(contents.ca))
             .timeout(HANDSHAKE))
@@ -126,8 +124,8 @@ impl Tls {
         let check = |side, seconds| self.check(parts, side, at(seconds));
         let side = match check(Side::Client, now) {
             Ok(()) => Side::Client,
-            Err(error) => check(Side::Server, now)
-                .map(|()| Side::Server)
+            Err(error) => check(Side::Server(Role::Coordinator), now)
+                .map(|()| Side::Server(Role::Coordinator))
                 .map_err(|_| error)?,
         };
         let (mut valid, mut invalid) = (now, now + LONGEST.as_secs());
@@ -148,9 +146,14 @@ impl Tls {
     /// is bad, the server sends an alert and closes the connection. If the client has sent data in the
     /// meantime, the operating system may discard the alert before it is read. This function therefore sends
     /// nothing and waits for the alert.
-    pub(super) async fn refused_by(&self, host: &str, port: u16) -> io::Result<Option<io::Error>> {
+    pub(super) async fn refused_by(
+        &self,
+        server: Role,
+        host: &str,
+        port: u16,
+    ) -> io::Result<Option<io::Error>> {
         let connector = TlsConnector::from(Arc::new(self.listener().map_err(io::Error::other)?));
-        let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
+        let name = ServerName::try_from(server.domain()).map_err(io::Error::other)?;
         let stream = TcpStream::connect((host, port)).await?;
         let heard = async { connector.connect(name, stream).await?.read_u8().await };
         Ok(heard.await.err())
@@ -244,11 +247,17 @@ impl Tls {
                 )
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                format!("the certificate is not for the name {NAME}")
+                let role = match side {
+                    Side::Server(role) => format!("a {role}"),
+                    Side::Client => "a member of a cluster".to_owned(),
+                };
+                format!(
+                    "the certificate is not for {role}: use another one, or create new ones with `hatebeam certs --renew`"
+                )
             }
             CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
                 match side {
-                    Side::Server => "the certificate is for clients only",
+                    Side::Server(_) => "the certificate is for clients only",
                     Side::Client => "the certificate is not for clients",
                 }
                 .to_owned()
@@ -293,8 +302,8 @@ fn verify(
             .map_err(unusable)?
             .verify_client_cert(own, others, now)
             .map(|_| ()),
-        Side::Server => {
-            let name = ServerName::try_from(NAME)
+        Side::Server(role) => {
+            let name = ServerName::try_from(role.domain())
                 .map_err(|error| rustls::Error::General(error.to_string()))?;
             WebPkiServerVerifier::builder_with_provider(roots, provider)
                 .build()

@@ -1,6 +1,7 @@
 //! The token that callers must present.
 
-use super::{BadToken, WireError, files};
+use super::{BadToken, Role, WireError, files};
+use crate::role::check_role;
 use rustls::crypto::ring;
 use std::fmt::{self, Write as _};
 use std::path::Path;
@@ -120,48 +121,123 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Checks the token that calls present. A guard that has no token admits all calls.
+/// What a caller may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// See runs and workers.
+    View,
+    /// Also change them, which spends money.
+    Full,
+}
+
+/// The tokens of a server.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens {
+    /// Token for [`Access::Full`].
+    pub full: Option<Token>,
+    /// Token for [`Access::View`].
+    pub view: Option<Token>,
+}
+
+impl From<Option<Token>> for Tokens {
+    fn from(full: Option<Token>) -> Self {
+        Self { full, view: None }
+    }
+}
+
+/// Checks the certificate and the token of calls. A guard that has no token admits calls without one.
 #[derive(Clone, Debug)]
-pub struct Guard(Option<Token>);
+pub struct Guard {
+    tokens: Tokens,
+    /// Roles of callers that are admitted; all if it is empty.
+    roles: &'static [Role],
+    /// Whether a caller with a certificate needs no token.
+    certificate_suffices: bool,
+}
 
 impl Guard {
-    /// Creates a server's guard.
-    pub fn new(token: Option<Token>) -> Self {
-        Self(token)
+    /// Creates a server's guard, which admits all roles.
+    pub fn new(tokens: impl Into<Tokens>) -> Self {
+        Self {
+            tokens: tokens.into(),
+            roles: &[],
+            certificate_suffices: false,
+        }
+    }
+
+    /// Admits only these roles, where callers have certificates.
+    #[must_use]
+    pub fn for_roles(mut self, roles: &'static [Role]) -> Self {
+        self.roles = roles;
+        self
+    }
+
+    /// Requires a token only from callers without a certificate.
+    #[must_use]
+    pub fn or_certificate(mut self) -> Self {
+        self.certificate_suffices = true;
+        self
     }
 
     /// Returns whether callers must present a token.
     pub fn requires_token(&self) -> bool {
-        self.0.is_some()
+        self.tokens.full.is_some() || self.tokens.view.is_some()
     }
 
-    /// Returns whether `text` is the token, or no token is required.
-    pub fn accepts(&self, text: &[u8]) -> bool {
-        self.0.as_ref().is_none_or(|token| token.is(text))
+    /// Returns what the holder of a token may do; `None` if the token is wrong. Without tokens, everyone has full access.
+    pub fn accepts(&self, text: &[u8]) -> Option<Access> {
+        let is = |token: &Option<Token>| token.as_ref().is_some_and(|token| token.is(text));
+        if !self.requires_token() || is(&self.tokens.full) {
+            Some(Access::Full)
+        } else {
+            is(&self.tokens.view).then_some(Access::View)
+        }
     }
 
     /// Checks the `authorization` header of a call.
     ///
     /// # Errors
     /// Returns a message for the caller if the token is missing or wrong.
-    pub fn admits(&self, header: Option<&[u8]>) -> Result<(), &'static str> {
-        match header {
-            _ if !self.requires_token() => Ok(()),
-            None => Err("the server requires a token: give --token-file, or set HATEBEAM_TOKEN"),
-            Some(header) if bearer(header).is_some_and(|text| self.accepts(text)) => Ok(()),
-            Some(_) => Err("wrong token: the server expects a different token"),
+    pub fn admits(&self, header: Option<&[u8]>) -> Result<Access, &'static str> {
+        if !self.requires_token() {
+            return Ok(Access::Full);
         }
+        let header = header
+            .ok_or("the server requires a token: give --token-file, or set HATEBEAM_TOKEN")?;
+        let access = bearer(header).and_then(|text| self.accepts(text));
+        access.ok_or("wrong token: the server expects a different token")
     }
 }
 
 impl Interceptor for Guard {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        let has_certificate = check_role(&request, self.roles)?;
         let header = request.metadata_mut().remove(HEADER);
-        let header = header.as_ref().map(|value| value.as_bytes());
-        self.admits(header).map_err(Status::unauthenticated)?;
+        let access = if has_certificate && self.certificate_suffices {
+            Access::Full
+        } else {
+            let header = header.as_ref().map(|value| value.as_bytes());
+            self.admits(header).map_err(Status::unauthenticated)?
+        };
+        request.extensions_mut().insert(access);
         Ok(request)
     }
 }
+
+/// Checks that a caller whom a [`Guard`] has admitted may change something. A caller that no guard has seen is part of this
+/// process.
+///
+/// # Errors
+/// Returns the status for the caller.
+pub fn check_full<T>(request: &Request<T>) -> Result<(), Status> {
+    match request.extensions().get() {
+        Some(Access::View) => Err(Status::permission_denied(VIEW_ONLY)),
+        Some(Access::Full) | None => Ok(()),
+    }
+}
+
+/// Message for a caller that wants to change something with [`Access::View`].
+pub const VIEW_ONLY: &str = "this token permits looking only: use the token that permits changes (the file `token` of `hatebeam certs`)";
 
 /// Returns the text after the prefix "Bearer ", whose case is ignored.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
@@ -296,6 +372,27 @@ mod tests {
         std::fs::write(&file, format!("{WORD}\n")).unwrap();
         assert!(Token::from_file(&file).unwrap().is(WORD.as_bytes()));
         assert!(Token::find(Some(&file)).unwrap().is_some());
+    }
+
+    #[test]
+    fn view_token_permits_looking_only() {
+        let (full, view) = (Token::random().unwrap(), Token::random().unwrap());
+        let mut guard = Guard::new(Tokens {
+            full: Some(full.clone()),
+            view: Some(view.clone()),
+        });
+        let mut changes = |token: &Token| {
+            let sent = Bearer::new(Some(token)).call(Request::new(())).unwrap();
+            check_full(&guard.call(sent)?)
+        };
+        changes(&full).unwrap();
+        let refused = changes(&view).unwrap_err();
+        assert_eq!(refused.code(), Code::PermissionDenied);
+        assert!(refused.message().contains("`token`"), "{refused:?}");
+        let wrong = changes(&Token::random().unwrap()).unwrap_err();
+        assert_eq!(wrong.code(), Code::Unauthenticated);
+        check_full(&Request::new(())).unwrap();
+        assert_eq!(Guard::new(None).accepts(b"any"), Some(Access::Full));
     }
 
     proptest! {

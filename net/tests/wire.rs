@@ -4,7 +4,8 @@
 
 use hatebeam_net::certs::{self, Options};
 use hatebeam_net::{
-    Bearer, Guard, Limits, MAX_MESSAGE, Tls, Token, WireError, connect, explain, listen, server,
+    Bearer, Guard, Limits, MAX_MESSAGE, Role, Tls, Token, WireError, connect, explain, listen,
+    server,
 };
 use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::v1::runs_server::{Runs, RunsServer};
@@ -99,13 +100,18 @@ fn made_at(now: SystemTime) -> TempDir {
 
 /// Starts a server that runs until the test ends, and returns its port.
 fn serve(tls: Option<&Tls>, token: Option<Token>) -> u16 {
+    serve_as(Role::Coordinator, tls, Guard::new(token))
+}
+
+/// Starts a server with this role and guard.
+fn serve_as(role: Role, tls: Option<&Tls>, guard: Guard) -> u16 {
     let service = RunsServer::new(OneRun)
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
-    let service = tonic::service::interceptor::InterceptedService::new(service, Guard::new(token));
+    let service = tonic::service::interceptor::InterceptedService::new(service, guard);
     let incoming = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = incoming.local_addr().unwrap().port();
-    let server = server(tls).unwrap().add_service(service);
+    let server = server(tls, role).unwrap().add_service(service);
     tokio::spawn(server.serve_with_incoming(incoming));
     port
 }
@@ -125,7 +131,9 @@ async fn list(channel: Channel, token: Option<&Token>) -> Result<usize, Status> 
 
 /// Connects both immediately and lazily, checks that both report the same error, and returns the error.
 async fn refusal(uri: &str, tls: Option<&Tls>) -> String {
-    let now = connect(uri, tls, &quick()).await.unwrap_err();
+    let now = connect(uri, tls, Role::Coordinator, &quick())
+        .await
+        .unwrap_err();
     assert!(!now.is_transient(), "{now}");
     let WireError::Refused { reason, .. } = &now else {
         panic!("{now}");
@@ -134,7 +142,7 @@ async fn refusal(uri: &str, tls: Option<&Tls>) -> String {
         lazy: true,
         ..quick()
     };
-    let channel = connect(uri, tls, &lazy).await.unwrap();
+    let channel = connect(uri, tls, Role::Coordinator, &lazy).await.unwrap();
     let status = list(channel, None).await.unwrap_err();
     assert_eq!(&explain(&status), reason, "{status:?}");
     now.to_string()
@@ -144,22 +152,86 @@ async fn refusal(uri: &str, tls: Option<&Tls>) -> String {
 async fn members_of_a_cluster_connect_to_each_other() {
     let dir = certificates();
     let member = |name| Tls::in_dir(dir.path(), name);
-    for at_the_server in ["coordinator", "worker"] {
-        let uri = format!(
-            "https://127.0.0.1:{}",
-            serve(Some(&member(at_the_server)), None)
-        );
-        for at_the_client in ["coordinator", "worker", "client"] {
-            let tls = member(at_the_client);
-            let channel = connect(&uri, Some(&tls), &quick()).await.unwrap();
-            assert_eq!(list(channel, None).await.unwrap(), 1);
+    for (role, at_the_server) in [(Role::Coordinator, "coordinator"), (Role::Worker, "worker")] {
+        let tls = member(at_the_server);
+        let port = serve_as(role, Some(&tls), Guard::new(None));
+        // The certificate is not restricted to an address.
+        for host in ["127.0.0.1", "localhost"] {
+            for at_the_client in ["coordinator", "worker", "client"] {
+                let (uri, tls) = (format!("https://{host}:{port}"), member(at_the_client));
+                let channel = connect(&uri, Some(&tls), role, &quick()).await.unwrap();
+                assert_eq!(list(channel, None).await.unwrap(), 1);
+            }
         }
     }
-    // The certificate is not restricted to an address.
-    let uri = format!("https://localhost:{}", serve(Some(&member("worker")), None));
-    connect(&uri, Some(&member("client")), &quick())
+}
+
+#[tokio::test]
+async fn worker_cannot_pose_as_the_coordinator() {
+    let dir = certificates();
+    let member = |name| Tls::in_dir(dir.path(), name);
+    let worker = member("worker");
+    // A server of a program without the check at start.
+    let (cert, key) = (
+        fs::read_to_string(&worker.cert).unwrap(),
+        fs::read_to_string(&worker.key).unwrap(),
+    );
+    let error = refusal(&serve_unchecked(&cert, &key), Some(&member("client"))).await;
+    assert!(error.contains("is for another role"), "{error}");
+    let error = server(Some(&worker), Role::Coordinator).unwrap_err();
+    assert!(
+        error.to_string().contains("not for a coordinator"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn guard_admits_only_its_roles() {
+    let dir = certificates();
+    let token = Token::from_file(&dir.path().join("token")).unwrap();
+    let tls = Tls::in_dir(dir.path(), "coordinator");
+    let clients = Guard::new(Some(token.clone())).for_roles(&[Role::Client, Role::Coordinator]);
+    let workers = Guard::new(Some(token.clone()))
+        .for_roles(&[Role::Worker])
+        .or_certificate();
+    for (guard, admitted, needs_token) in [
+        (clients, &["client", "coordinator"][..], true),
+        (workers, &["worker"], false),
+    ] {
+        let port = serve_as(Role::Coordinator, Some(&tls), guard);
+        for name in ["client", "coordinator", "worker"] {
+            let uri = format!("https://127.0.0.1:{port}");
+            let own = Tls::in_dir(dir.path(), name);
+            let channel = connect(&uri, Some(&own), Role::Coordinator, &quick())
+                .await
+                .unwrap();
+            let with = list(channel.clone(), Some(&token)).await;
+            let without = list(channel, None).await;
+            if admitted.contains(&name) {
+                assert_eq!(with.unwrap(), 1);
+                assert_eq!(without.is_err(), needs_token, "{name}");
+            } else {
+                for refused in [with, without] {
+                    let refused = refused.unwrap_err();
+                    assert_eq!(refused.code(), Code::PermissionDenied, "{name}");
+                    assert!(refused.message().contains(name), "{refused:?}");
+                }
+            }
+        }
+    }
+    // Without certificates the token decides.
+    let open = Guard::new(Some(token.clone()))
+        .for_roles(&[Role::Worker])
+        .or_certificate();
+    let uri = format!(
+        "http://127.0.0.1:{}",
+        serve_as(Role::Coordinator, None, open)
+    );
+    let channel = connect(&uri, None, Role::Coordinator, &quick())
         .await
         .unwrap();
+    assert_eq!(list(channel.clone(), Some(&token)).await.unwrap(), 1);
+    assert!(list(channel, None).await.is_err());
 }
 
 #[tokio::test]
@@ -167,7 +239,9 @@ async fn clients_connect_to_servers_without_tls() {
     let uri = format!("http://127.0.0.1:{}", serve(None, None));
     for lazy in [false, true] {
         let limits = Limits { lazy, ..quick() };
-        let channel = connect(&uri, None, &limits).await.unwrap();
+        let channel = connect(&uri, None, Role::Coordinator, &limits)
+            .await
+            .unwrap();
         assert_eq!(list(channel, None).await.unwrap(), 1);
     }
 }
@@ -189,7 +263,9 @@ async fn certificates_from_another_ca_are_refused() {
     let stranger = Tls::in_dir(both.path(), "client");
     // The alert arrives only sometimes, but the error must always be the same.
     for _ in 0..50 {
-        let error = connect(&uri, Some(&stranger), &quick()).await.unwrap_err();
+        let error = connect(&uri, Some(&stranger), Role::Coordinator, &quick())
+            .await
+            .unwrap_err();
         assert!(!error.is_transient(), "{error}");
         let expected = "does not accept this side's certificate";
         assert!(error.to_string().contains(expected), "{error}");
@@ -209,7 +285,10 @@ fn serve_unchecked(cert: &str, key: &str) -> String {
     let config = ServerTlsConfig::new().identity(Identity::from_pem(cert, key));
     let incoming = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = incoming.local_addr().unwrap().port();
-    let mut server = server(None).unwrap().tls_config(config).unwrap();
+    let mut server = server(None, Role::Coordinator)
+        .unwrap()
+        .tls_config(config)
+        .unwrap();
     let server = server.add_service(RunsServer::new(OneRun));
     tokio::spawn(server.serve_with_incoming(incoming));
     format!("https://127.0.0.1:{port}")
@@ -219,7 +298,7 @@ fn serve_unchecked(cert: &str, key: &str) -> String {
 /// call.
 fn connect_unchecked(uri: String, ca: &str, identity: Option<(&str, &str)>) -> Channel {
     let mut config = ClientTlsConfig::new()
-        .domain_name("hatebeam")
+        .domain_name("coordinator.hatebeam")
         .ca_certificate(Certificate::from_pem(ca));
     if let Some((cert, key)) = identity {
         config = config.identity(Identity::from_pem(cert, key));
@@ -252,7 +331,7 @@ async fn other_side_refuses_bad_certificates() {
             read(&format!("{name}-key.pem")),
         )
     };
-    let expired = pair("worker");
+    let expired = pair("coordinator");
     let renew = Options {
         dir: dir.path(),
         names: &[],
@@ -261,7 +340,7 @@ async fn other_side_refuses_bad_certificates() {
     };
     certs::make(&renew, SystemTime::now()).unwrap();
 
-    let tls = Tls::in_dir(dir.path(), "worker");
+    let tls = Tls::in_dir(dir.path(), "coordinator");
     for ((cert, key), expected) in [
         (&expired, "the server's certificate has expired"),
         (
@@ -270,7 +349,7 @@ async fn other_side_refuses_bad_certificates() {
         ),
         (
             &other_name(dir.path()),
-            "the server's certificate is not for a hatebeam cluster",
+            "is for another role, or for no hatebeam cluster",
         ),
     ] {
         let error = refusal(&serve_unchecked(cert, key), Some(&tls)).await;
@@ -298,7 +377,9 @@ async fn tls_on_one_side_only_is_explained() {
     // HTTP/2 randomly reports one of two errors, but the returned error must always be the same.
     for _ in 0..20 {
         let uri = format!("http://127.0.0.1:{with}");
-        let error = connect(&uri, None, &quick()).await.unwrap_err();
+        let error = connect(&uri, None, Role::Coordinator, &quick())
+            .await
+            .unwrap_err();
         assert!(!error.is_transient(), "{error}");
         assert!(error.to_string().contains("write https://"), "{error}");
     }
@@ -319,7 +400,9 @@ async fn unreachable_server_is_a_transient_error() {
         (format!("http://127.0.0.1:{port}"), None),
         (format!("https://127.0.0.1:{port}"), Some(&tls)),
     ] {
-        let error = connect(&uri, tls, &quick()).await.unwrap_err();
+        let error = connect(&uri, tls, Role::Coordinator, &quick())
+            .await
+            .unwrap_err();
         assert!(error.is_transient(), "{error}");
         assert!(error.to_string().contains("refused"), "{error}");
     }
@@ -330,7 +413,9 @@ async fn unreachable_server_is_a_transient_error() {
         connect_timeout: Duration::from_millis(300),
         ..Limits::default()
     };
-    let error = connect(&uri, None, &limits).await.unwrap_err();
+    let error = connect(&uri, None, Role::Coordinator, &limits)
+        .await
+        .unwrap_err();
     assert!(error.is_transient(), "{error}");
     assert!(
         error.to_string().contains("no answer within 300ms"),
@@ -356,7 +441,9 @@ async fn calls_without_the_token_are_refused() {
         (format!("https://127.0.0.1:{with}"), Some(&tls)),
         (format!("http://127.0.0.1:{without}"), None),
     ] {
-        let channel = connect(&uri, tls, &quick()).await.unwrap();
+        let channel = connect(&uri, tls, Role::Coordinator, &quick())
+            .await
+            .unwrap();
         assert_eq!(list(channel.clone(), Some(&right)).await.unwrap(), 1);
         for (token, expected) in [(None, "HATEBEAM_TOKEN"), (Some(&wrong), "wrong token")] {
             let refused = list(channel.clone(), token).await.unwrap_err();
@@ -369,7 +456,9 @@ async fn calls_without_the_token_are_refused() {
 #[tokio::test]
 async fn messages_over_the_limit_are_refused() {
     let uri = format!("http://127.0.0.1:{}", serve(None, None));
-    let channel = connect(&uri, None, &quick()).await.unwrap();
+    let channel = connect(&uri, None, Role::Coordinator, &quick())
+        .await
+        .unwrap();
     let mut client = RunsClient::new(channel)
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(2 * MAX_MESSAGE);
@@ -425,9 +514,9 @@ fn errors_name_the_invalid_file() {
         let mut tls = good.clone();
         *field(&mut tls) = path.clone();
         for error in [
-            tls.server().map(|_| ()).unwrap_err(),
-            tls.client().map(|_| ()).unwrap_err(),
-            server(Some(&tls)).map(|_| ()).unwrap_err(),
+            tls.server(Role::Worker).map(|_| ()).unwrap_err(),
+            tls.client(Role::Worker).map(|_| ()).unwrap_err(),
+            server(Some(&tls), Role::Worker).map(|_| ()).unwrap_err(),
         ] {
             let error = error.to_string();
             assert!(error.contains(named), "{tls:?}: {error}");
@@ -435,7 +524,9 @@ fn errors_name_the_invalid_file() {
         }
     }
     let future = made_at(SystemTime::now() + Duration::from_secs(20 * 86_400));
-    let error = Tls::in_dir(future.path(), "worker").server().unwrap_err();
+    let error = Tls::in_dir(future.path(), "worker")
+        .server(Role::Worker)
+        .unwrap_err();
     assert!(error.to_string().contains("not valid yet"), "{error}");
 }
 
@@ -471,7 +562,7 @@ fn secret_files_that_others_can_read_are_logged() {
     let tls = Tls::in_dir(dir.path(), "worker");
     let token = dir.path().join("token");
     let read = || {
-        tls.server().unwrap();
+        tls.server(Role::Worker).unwrap();
         Token::from_file(&token).unwrap();
     };
     assert_eq!(logged(read), "");

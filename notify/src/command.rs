@@ -1,6 +1,7 @@
 //! A hook that runs a command for each event.
 
 use crate::event::Event;
+use crate::webhook::SECRET_VARIABLE;
 use std::io::Write;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -25,6 +26,9 @@ impl CommandHook {
         let mut command = Command::new("sh");
         command
             .args(["-c", &self.command])
+            // The command needs neither, and they permit to spend money and to forge events.
+            .env_remove("HATEBEAM_TOKEN")
+            .env_remove(SECRET_VARIABLE)
             .env("HATEBEAM_EVENT", event.kind.name())
             .env("HATEBEAM_RUN", &event.run)
             .env("HATEBEAM_SCORE", event.score.to_string())

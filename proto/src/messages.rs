@@ -170,6 +170,28 @@ pub struct Peer {
     pub name: String,
     /// URI at which other workers reach this worker.
     pub address: String,
+    /// Presented by the receiver of the order when it sends children to this worker.
+    pub send_secret: Secret,
+    /// Presented by this worker when it sends children to the receiver of the order.
+    pub receive_secret: Secret,
+}
+
+/// A secret of two workers for one epoch. Its `Debug` output does not contain it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Secret(pub [u8; 16]);
+
+impl Secret {
+    /// Compares two secrets in a time that does not depend on where they differ.
+    pub fn is(&self, other: &Secret) -> bool {
+        let bits = self.0.iter().zip(other.0).map(|(one, other)| one ^ other);
+        std::hint::black_box(bits.fold(0, |all, bits| all | bits)) == 0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
 }
 
 /// An order to generate the children of the frontier.
@@ -357,6 +379,8 @@ pub struct StreamHeader {
     pub attempt: u32,
     /// Name of the sending worker.
     pub from: String,
+    /// Proves that `from` is true.
+    pub secret: Secret,
 }
 
 /// A message from the owner of shards to a worker that sends children.

@@ -69,6 +69,7 @@ fn valid_messages() -> Vec<Vec<u8>> {
             depth: 7,
             attempt: 1,
             from: "w0".to_owned(),
+            secret: vec![7; 16],
         }),
         batch: batch::pack(Geometry::STANDARD, &nodes(), false).into(),
     };

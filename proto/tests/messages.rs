@@ -109,7 +109,14 @@ fn wells() -> impl Strategy<Value = Vec<NodeWell>> {
 }
 
 fn prepare() -> impl Strategy<Value = Prepare> {
-    let member = (text(), text()).prop_map(|(name, address)| Peer { name, address });
+    let member = (text(), text(), any::<([u8; 16], [u8; 16])>()).prop_map(
+        |(name, address, (send_secret, receive_secret))| Peer {
+            name,
+            address,
+            send_secret: Secret(send_secret),
+            receive_secret: Secret(receive_secret),
+        },
+    );
     (
         text(),
         spec(),
@@ -244,13 +251,14 @@ fn to_worker() -> impl Strategy<Value = ToWorker> {
 
 fn peer_request() -> impl Strategy<Value = PeerRequest> {
     prop_oneof![
-        (text(), any::<(u64, u32, u32)>(), text()).prop_map(
-            |(run, (epoch, depth, attempt), from)| PeerRequest::Header(StreamHeader {
+        (text(), any::<(u64, u32, u32, [u8; 16])>(), text()).prop_map(
+            |(run, (epoch, depth, attempt, secret), from)| PeerRequest::Header(StreamHeader {
                 run,
                 epoch,
                 depth,
                 attempt,
                 from,
+                secret: Secret(secret),
             })
         ),
         prop::collection::vec(any::<u8>(), 0..50)

@@ -15,6 +15,8 @@ mod error;
 mod game_result;
 #[cfg(feature = "objects")]
 mod garbage;
+#[cfg(feature = "objects")]
+mod lease;
 mod limits;
 mod local;
 #[cfg(feature = "objects")]
@@ -42,6 +44,8 @@ pub use error::ManifestError;
 pub use game_result::GameResult;
 #[cfg(feature = "objects")]
 pub use garbage::{Garbage, collect_garbage};
+#[cfg(feature = "objects")]
+pub use lease::{LEASE, coordinator_uri};
 pub use limits::{Limits, Usage, UsedShare};
 pub use local::{
     ConcludeError, Observer, REPLAYS, Run, RunError, SaveError, SearchEnd, SearchResult, Settings,
@@ -62,6 +66,6 @@ pub use show::ShowError;
 pub use spec::{MAX_WIDTH, RunSpec, SpecError, Start, StartingPosition, WellSpec};
 pub use summary::FrontierSummary;
 #[cfg(feature = "objects")]
-pub use table::{Table, TableList};
+pub use table::{Table, TableList, frontier_key};
 #[cfg(feature = "objects")]
 pub use versioned::{ListedRun, VersionedManifest, list_manifests};

@@ -27,6 +27,11 @@ pub struct Table {
     pub digest: String,
 }
 
+/// Returns the key of the object with the tables that a worker writes at a depth of an epoch, relative to the run's prefix.
+pub fn frontier_key(depth: u32, epoch: u64, worker: &str) -> String {
+    format!("frontier/{depth:05}/{epoch}-{worker}")
+}
+
 impl Table {
     /// Reads the table from the object store and checks it.
     ///

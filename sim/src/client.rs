@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
+/// Time for which a drained worker stays out.
+const DRAINED: Duration = Duration::from_secs(5);
 /// Timeout of a call.
 const CALL: Duration = Duration::from_secs(30);
 /// Pause before an unanswered call is repeated.
@@ -105,6 +107,9 @@ impl Client {
         let trace = &self.world.trace;
         let call = self.call(request, serving.coordinator.clone());
         let answer = timeout(CALL, serving.env.spawn(call)).await;
+        if let Request::Drain(worker) = request {
+            self.undrain_later(&serving, worker);
+        }
         match answer {
             Ok(Ok(Ok(_))) => {
                 trace.event("client", format_args!("{request:?}: done"));
@@ -123,6 +128,17 @@ impl Client {
                 Asked::Unanswered
             }
         }
+    }
+
+    /// Takes a drained worker in again after a while: a run must not wait for it when the events are over.
+    fn undrain_later(&self, serving: &Serving, worker: usize) {
+        let coordinator = serving.coordinator.clone();
+        let name = self.world.workers[worker].name.clone();
+        serving.env.spawn(async move {
+            sleep(DRAINED).await;
+            // The coordinator may never have drained it.
+            let _ = coordinator.undrain(&name);
+        });
     }
 
     /// Returns the coordinator that clients use: the one that holds the lease, if it is serving. With

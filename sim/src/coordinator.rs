@@ -77,6 +77,7 @@ fn settings(machine: &Machine, objects: Objects, world: &World, sink: Sink) -> C
         },
         single: false,
         search: Fingerprint::current(),
+        deadline: None,
         idle_stop: None,
         min_workers: world.plan.min_workers,
         heartbeat: HEARTBEAT,

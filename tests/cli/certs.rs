@@ -19,7 +19,8 @@ fn contents(dir: &Path) -> BTreeMap<String, String> {
     entries.map(file).collect()
 }
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 11] = [
+    ".gitignore",
     "ca-key.pem",
     "ca.pem",
     "client-key.pem",
@@ -27,6 +28,7 @@ const FILES: [&str; 9] = [
     "coordinator-key.pem",
     "coordinator.pem",
     "token",
+    "view-token",
     "worker-key.pem",
     "worker.pem",
 ];
@@ -43,13 +45,19 @@ fn certs_writes_files_and_refuses_to_overwrite_them() {
     }
     for part in [
         "365 days",
-        "each worker  ca.pem worker.pem worker-key.pem token\n",
+        "each worker  ca.pem worker.pem worker-key.pem\n",
+        "coordinator  ca.pem coordinator.pem coordinator-key.pem token view-token\n",
         "Keep ca-key.pem",
     ] {
         assert!(text.contains(part), "{text}");
     }
-    // The output does not contain the token, which is secret.
-    assert!(!text.contains(made["token"].trim()), "{text}");
+    // The output does not contain the tokens, which are secret.
+    for token in ["token", "view-token"] {
+        assert!(!text.contains(made[token].trim()), "{text}");
+    }
+    assert_ne!(made["token"], made["view-token"]);
+    // git ignores the whole folder.
+    assert_eq!(made[".gitignore"], "*\n");
 
     let error = certs(&dir, &[]).error(1);
     assert!(error.contains("ca-key.pem already exists"), "{error}");
@@ -67,7 +75,7 @@ fn secret_files_are_readable_by_owner_only() {
         certs(&dir, args).silent_results();
         for name in FILES {
             let mode = mode(&dir.join(name));
-            let private = name == "token" || name.ends_with("-key.pem");
+            let private = name.ends_with("token") || name.ends_with("-key.pem");
             assert_eq!(mode == 0o600, private, "{name} {mode:o}");
         }
     }
@@ -86,7 +94,7 @@ fn renew_keeps_ca_and_token() {
     let after = contents(&dir);
     assert_eq!(after.len(), FILES.len() + 2);
     for (name, text) in before {
-        let kept = name.starts_with("ca") || name == "token";
+        let kept = name.starts_with("ca") || name.ends_with("token") || name == ".gitignore";
         assert_eq!(after[&name] == text, kept, "{name}");
     }
     assert_eq!(report["renewed"], true);

@@ -125,7 +125,7 @@ fn run_submitted_through_api_finishes_and_has_a_game() {
 }
 
 #[test]
-fn drain_through_api_stops_worker() {
+fn drained_worker_stays_connected_until_it_is_taken_in_again() {
     let mut cluster = Cluster::new();
     let api = Api::start(&mut cluster);
     cluster.start_worker("w1", &["--threads", "1"]);
@@ -134,12 +134,13 @@ fn drain_through_api_stops_worker() {
         || workers()[0]["worker"] == "w1",
         || format!("the worker has not joined: {}", cluster.logs()),
     );
-    api.post("/api/v1/workers/w1/drain", &json!({}));
-    assert_eq!(cluster.workers.get_mut("w1").unwrap().wait(), Some(0));
-    wait_until(
-        || workers() == json!([]),
-        || format!("the worker has not left: {}", cluster.logs()),
-    );
+    for (undo, state) in [(false, "drained"), (true, "idle")] {
+        api.post("/api/v1/workers/w1/drain", &json!({ "undo": undo }));
+        wait_until(
+            || workers()[0]["state"] == state,
+            || format!("the worker is not {state}: {}", cluster.logs()),
+        );
+    }
 }
 
 #[test]

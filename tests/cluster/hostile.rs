@@ -2,19 +2,20 @@
 
 use crate::harness::Cluster;
 use crate::{WIDTH, one_process};
-use hatebeam_game::{Geometry, Well};
-use hatebeam_net::{self as net, Limits};
+use hatebeam_game::Geometry;
+use hatebeam_net::{self as net, Limits, Role};
 use hatebeam_proto::v1::from_worker::Message;
 use hatebeam_proto::v1::members_client::MembersClient;
 use hatebeam_proto::v1::peers_client::PeersClient;
 use hatebeam_proto::v1::runs_client::RunsClient;
 use hatebeam_proto::{batch, v1};
-use hatebeam_search::{Node, NodeWell};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 async fn connect(uri: &str) -> Channel {
-    net::connect(uri, None, &Limits::default()).await.unwrap()
+    net::connect(uri, None, Role::Worker, &Limits::default())
+        .await
+        .unwrap()
 }
 
 /// Sends messages to a worker and returns the error.
@@ -68,7 +69,7 @@ fn invalid_messages_are_refused_and_run_gives_same_digests() {
         target.worker_refuses_past_depths_and_epochs().await;
         target.coordinator_refuses_invalid_runs().await;
         target.coordinator_refuses_invalid_workers().await;
-        target.worker_refuses_invalid_children().await;
+        target.worker_refuses_strangers().await;
     });
     cluster.watch().assert_same(&expected);
 }
@@ -81,6 +82,7 @@ impl Target {
             depth,
             attempt: 1,
             from: from.to_owned(),
+            secret: vec![0; 16],
         }
     }
 
@@ -144,9 +146,9 @@ impl Target {
         }
     }
 
-    /// Sends invalid children for the depth in progress. That depth can end before a message arrives, so this repeats
+    /// Sends children for the depth in progress without the secret of their sender. That depth can end before a message arrives, so this repeats
     /// each kind of stream until it is refused for the right reason.
-    async fn worker_refuses_invalid_children(&self) {
+    async fn worker_refuses_strangers(&self) {
         let mut client = RunsClient::new(connect(&self.coordinator).await);
         let mut kinds = invalid_streams();
         for _ in 0..400 {
@@ -157,18 +159,21 @@ impl Target {
                 .into_inner();
             let depth = now.runs[0].depth + 2;
             for kind in &mut kinds {
-                let mut header = self.header(depth, kind.from);
-                if let Some(run) = kind.run {
-                    header.run = run.to_owned();
-                }
-                let mut messages = vec![first_message(header)];
-                messages.extend(kind.batch.as_ref().map(|batch| v1::SendRequest {
-                    header: None,
-                    batch: batch.clone().into(),
-                }));
+                let header = v1::StreamHeader {
+                    secret: kind.secret.clone(),
+                    ..self.header(depth, kind.from)
+                };
+                // A batch that would count if its sender were believed.
+                let batch = batch::pack(Geometry::STANDARD, &[], false);
+                let messages = vec![
+                    first_message(header),
+                    v1::SendRequest {
+                        header: None,
+                        batch: batch.into(),
+                    },
+                ];
                 let status = send(&self.worker, messages).await;
-                let is_expected =
-                    status.code() == kind.code && status.message().contains(kind.message);
+                let is_expected = status.code() == kind.code;
                 kind.is_refused |= is_expected;
             }
             if kinds.iter().all(|kind| kind.is_refused) {
@@ -191,74 +196,31 @@ fn first_message(header: v1::StreamHeader) -> v1::SendRequest {
     }
 }
 
-/// A kind of stream that a worker must refuse.
+/// A kind of stream that a worker must refuse. Its sender is not part of the epoch, so the sender has no secret.
 struct InvalidStream {
     name: &'static str,
     from: &'static str,
-    /// Name of a run other than the one in progress.
-    run: Option<&'static str>,
-    batch: Option<Vec<u8>>,
+    secret: Vec<u8>,
     code: Code,
-    /// Part of the error message.
-    message: &'static str,
     is_refused: bool,
 }
 
-impl InvalidStream {
-    fn batch(name: &'static str, batch: Vec<u8>, message: &'static str) -> InvalidStream {
-        InvalidStream {
-            name,
-            from: "w1",
-            run: None,
-            batch: Some(batch),
-            code: Code::InvalidArgument,
-            message,
-            is_refused: false,
-        }
-    }
-}
-
-fn invalid_streams() -> [InvalidStream; 5] {
-    let geometry = Geometry::STANDARD;
-    let node = |well| Node {
-        score: 1,
-        well,
-        lines: 0,
-        hint: 0,
+fn invalid_streams() -> [InvalidStream; 3] {
+    let stream = |name, from, secret: Vec<u8>, code| InvalidStream {
+        name,
+        from,
+        secret,
+        code,
+        is_refused: false,
     };
-    // With this many wells, at least one belongs to a shard of the other worker.
-    let many: Vec<Node> = (1..64u16)
-        .map(|row| {
-            let mut rows = [0; 16];
-            rows[15] = row;
-            node(NodeWell::pack(geometry, &Well::from_rows(rows)))
-        })
-        .collect();
-    let full_rows = batch::pack(geometry, &[node(NodeWell([0xff; 20]))], false);
-    let mut truncated = batch::pack(geometry, &many[..1], false);
-    truncated.pop();
-    let other_shards = batch::pack(geometry, &many, false);
     [
-        InvalidStream::batch("full rows", full_rows, ""),
-        InvalidStream::batch("truncated", truncated, ""),
-        InvalidStream::batch("other shards", other_shards, "does not own shard"),
-        InvalidStream {
-            name: "unknown sender",
-            from: "stranger",
-            run: None,
-            batch: None,
-            code: Code::PermissionDenied,
-            message: "",
-            is_refused: false,
-        },
-        InvalidStream {
-            name: "other run",
-            from: "w1",
-            run: Some("other"),
-            batch: None,
-            code: Code::FailedPrecondition,
-            message: "this worker searches run",
-            is_refused: false,
-        },
+        stream(
+            "unknown sender",
+            "stranger",
+            vec![0; 16],
+            Code::PermissionDenied,
+        ),
+        stream("known sender", "w1", vec![0; 16], Code::PermissionDenied),
+        stream("short secret", "w1", vec![0; 15], Code::InvalidArgument),
     ]
 }

@@ -21,6 +21,7 @@ mod network;
 #[path = "../program.rs"]
 mod program;
 mod results;
+mod security;
 mod services;
 mod spans;
 mod stored;

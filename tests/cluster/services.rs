@@ -1,7 +1,7 @@
 //! Tests of the coordinator's gRPC services for health checks and reflection, which other tools use.
 
 use crate::harness::Cluster;
-use hatebeam_net::{self as net, Limits};
+use hatebeam_net::{self as net, Limits, Role};
 use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -12,7 +12,7 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tonic_reflection::pb::v1::{ListServiceResponse, ServerReflectionRequest};
 
 async fn connect(cluster: &Cluster) -> Channel {
-    let channel = net::connect(&cluster.uri(), None, &Limits::default()).await;
+    let channel = net::connect(&cluster.uri(), None, Role::Coordinator, &Limits::default()).await;
     channel.unwrap()
 }
 

@@ -53,6 +53,17 @@ fn run_in_store_is_read_back_like_local_run() {
             assert_eq!(stored[key], expected[key], "{key}");
         }
     }
+    // Without --yes it asks, which needs a terminal.
+    let rm = ["runs", "rm", &name, "--store", &store];
+    assert_eq!(run(&rm).status.code(), Some(2));
+    let removed = run(&[&rm[..], &["--yes"]].concat());
+    assert!(removed.status.success(), "{removed:?}");
+    let left = run(&["runs", "--store", &store]);
+    assert!(left.stdout.is_empty(), "{left:?}");
+    assert!(!run(&[&rm[..], &["--yes"]].concat()).status.success());
+    let replays = run(&["replays", "list", "--store", &store]);
+    let replays = String::from_utf8(replays.stdout).unwrap();
+    assert!(replays.contains(&name), "{replays}");
 }
 
 #[test]

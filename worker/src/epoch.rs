@@ -21,8 +21,8 @@ pub(crate) type Committed = Result<Vec<Table>, OrderError>;
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) layout: ShardLayout,
-    pub(crate) owners: Vec<Owner>,
-    /// For each shard, whether this worker owns it.
+    pub(crate) owners: Arc<Vec<Owner>>,
+    /// For each shard whether this worker owns it.
     pub(crate) owned: Arc<Vec<bool>>,
     /// The other workers.
     pub(crate) peers: Vec<Peer>,
@@ -63,7 +63,7 @@ impl Assignment {
         let owned = owners.iter().map(|owner| *owner == Owner::Here).collect();
         Ok(Assignment {
             layout: ShardLayout::new(width, shards),
-            owners,
+            owners: Arc::new(owners),
             owned: Arc::new(owned),
             peers,
         })

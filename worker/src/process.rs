@@ -7,7 +7,7 @@ use crate::worker::{Parts, Settings, Worker};
 use hatebeam_cost::Machine;
 use hatebeam_env::Env;
 use hatebeam_metrics::Registry;
-use hatebeam_net::{self as net, Tls, Token, WireError};
+use hatebeam_net::{self as net, Role, Tls, Token, WireError};
 use hatebeam_objects::Objects;
 use hatebeam_proto::batch::QUEUED_BATCHES;
 use hatebeam_search::Fingerprint;
@@ -98,13 +98,14 @@ pub async fn work(
         search: Fingerprint::current(),
         rss: process.rss,
     };
-    let mut server = net::server(process.tls.as_ref())?;
+    let mut server = net::server(process.tls.as_ref(), Role::Worker)?;
     let parts = Parts {
         env: env.clone(),
-        objects: process.objects,
+        objects: process.objects.clone(),
         storage: Arc::new(RocksStorage::new(process.dir)),
         coordinator: Arc::new(GrpcCoordinator {
             uri: process.coordinator,
+            objects: process.objects,
             tls: process.tls.clone(),
             token: process.token,
         }),

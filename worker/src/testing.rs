@@ -11,7 +11,7 @@ use hatebeam_game::{Geometry, Rules};
 use hatebeam_metrics::Registry;
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_proto::messages::{
-    AnswerKind, Hello, Order, OrderKind, Peer, PeerRequest, PeerResponse, Prepare,
+    AnswerKind, Hello, Order, OrderKind, Peer, PeerRequest, PeerResponse, Prepare, Secret,
 };
 use hatebeam_proto::{BoxStream, LinkError};
 use hatebeam_runs::{RunSpec, Start, Table, WellSpec};
@@ -33,7 +33,10 @@ pub(crate) const RUN: &str = "run";
 /// Size in bytes of an encoded node in a [`MemoryTables`] file.
 const NODE: usize = 7 + WELL_BYTES;
 
-/// Returns the specification of the test run with this width.
+/// The secret of all pairs of workers in tests.
+pub(crate) const SECRET: Secret = Secret([7; 16]);
+
+/// The specification of the run in tests.
 pub(crate) fn spec(width: u64) -> RunSpec {
     RunSpec {
         width,
@@ -53,6 +56,8 @@ pub(crate) fn prepare(width: u64, names: &[&str]) -> Prepare {
     let members = names.iter().map(|name| Peer {
         name: (*name).to_owned(),
         address: format!("mem://{name}"),
+        send_secret: SECRET,
+        receive_secret: SECRET,
     });
     Prepare {
         run: RUN.to_owned(),

@@ -38,6 +38,14 @@ impl FromStoreArgs {
         Ok(())
     }
 
+    pub(crate) fn remove(
+        &self,
+        _run: &str,
+        _confirm: impl FnOnce(&str, u64) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     pub(crate) fn open_run(&self, _run: &str) -> anyhow::Result<StoredRun> {
         anyhow::bail!("this build cannot read object stores: build with the feature `cluster`")
     }

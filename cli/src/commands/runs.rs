@@ -55,7 +55,8 @@ Examples:
 const RM_HELP: &str = "\
 Examples:
   hatebeam runs rm patterns-1000-686dc88d
-  hatebeam runs rm patterns-1000-686dc88d --yes";
+  hatebeam runs rm patterns-1000-686dc88d --yes
+  hatebeam runs rm patterns-25000000 --store s3://bucket/hatebeam";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
@@ -149,6 +150,8 @@ struct RmArgs {
     yes: bool,
     #[command(flatten)]
     state: StateArgs,
+    #[command(flatten)]
+    store: FromStoreArgs,
 }
 
 impl RunsArgs {
@@ -371,11 +374,15 @@ impl RepairArgs {
 
 impl RmArgs {
     fn run(&self) -> anyhow::Result<()> {
+        if self.store.is_given() {
+            let confirm = |what: &str, stored| Ok(self.yes || confirm(what, stored)?);
+            return self.store.remove(&self.run, confirm);
+        }
         let state = self.state.state()?;
         let dir = state.find(&self.run)?;
         // The store is locked while it is open, so no other process can search the run.
         let store = RunStore::open(&dir).with_context(|| dir.display().to_string())?;
-        if !self.yes && !confirm(&dir, store.stored_bytes())? {
+        if !self.yes && !confirm(&dir.display().to_string(), store.stored_bytes())? {
             output::note("removed nothing");
             return Ok(());
         }
@@ -392,13 +399,13 @@ impl RmArgs {
 }
 
 /// Asks the user whether to remove a run.
-fn confirm(dir: &Path, bytes_stored: u64) -> anyhow::Result<bool> {
+fn confirm(what: &str, bytes_stored: u64) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         let text = "standard input is not a terminal: pass --yes to remove the run without asking";
         return Err(Failure::Usage(text.to_owned()).into());
     }
     let size = bytes(bytes_stored);
-    let _ = write!(io::stderr(), "remove {} with {size}? [y/N] ", dir.display());
+    let _ = write!(io::stderr(), "remove {what} with {size}? [y/N] ");
     let mut answer = String::new();
     let mut input = io::stdin().lock();
     input

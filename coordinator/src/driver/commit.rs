@@ -57,7 +57,7 @@ impl RunDriver {
             record,
             sent: explored.sent,
             sent_bytes: explored.sent_bytes,
-            uploads: workers.uploads(depth),
+            uploads: workers.uploads(&self.manifest().name, depth),
             workers: workers.names().into_iter().map(str::to_owned).collect(),
             span,
         })

@@ -6,10 +6,36 @@ use super::error::EpochError;
 use super::state::{RunDriver, RunEnd};
 use super::workers::{EpochWorkers, Explored, internal_error};
 use crate::registry::Member;
-use hatebeam_proto::messages::{Peer, Prepare};
+use hatebeam_env::Env;
+use hatebeam_proto::messages::{Peer, Prepare, Secret};
 use hatebeam_runs::{EndReason, Table};
 use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
+
+/// A secret for each ordered pair of workers of an epoch. It proves to the receiver of children who sends them.
+struct PairSecrets(Vec<Vec<Secret>>);
+
+impl PairSecrets {
+    fn random(env: &Env, workers: usize) -> PairSecrets {
+        let secret = || {
+            let halves = [env.random(), env.random()].map(u64::to_le_bytes);
+            Secret(std::array::from_fn(|at| halves[at / 8][at % 8]))
+        };
+        let row = || (0..workers).map(|_| secret()).collect();
+        PairSecrets((0..workers).map(|_| row()).collect())
+    }
+}
+
+/// Returns the members of an epoch as the member at `place` sees them.
+fn peers_of(place: usize, members: &[Member], PairSecrets(secrets): &PairSecrets) -> Vec<Peer> {
+    let peer = |(other, member): (usize, &Member)| Peer {
+        name: member.name.clone(),
+        address: member.address.clone(),
+        send_secret: secrets[place][other],
+        receive_secret: secrets[other][place],
+    };
+    members.iter().enumerate().map(peer).collect()
+}
 
 /// Reason why an epoch ended without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,11 +140,7 @@ impl RunDriver {
             true => EpochError::Damaged(error),
             false => error.into(),
         })?;
-        let peer = |member: &Member| Peer {
-            name: member.name.clone(),
-            address: member.address.clone(),
-        };
-        let members: Vec<Peer> = workers.members.iter().map(peer).collect();
+        let secrets = PairSecrets::random(&self.parts.env, workers.members.len());
         let order = |index: usize| {
             let is_own = |table: &&Table| owners[table.shard as usize] as usize == index;
             Prepare {
@@ -126,7 +148,7 @@ impl RunDriver {
                 spec: manifest.spec.clone(),
                 depth,
                 owners: owners.clone(),
-                members: members.clone(),
+                members: peers_of(index, &workers.members, &secrets),
                 tables: tables.iter().filter(is_own).cloned().collect(),
             }
         };

@@ -40,6 +40,7 @@ mod recovery;
 mod run;
 mod state;
 mod updates;
+mod uploaded;
 mod workers;
 
 pub(crate) use error::DriverError;

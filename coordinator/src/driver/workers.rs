@@ -1,9 +1,11 @@
 //! The workers of an epoch, which all receive each order at the same time.
 
+use super::uploaded::Uploaded;
 use crate::parts::Parts;
 use crate::registry::{Member, WorkerError, WorkerErrorKind, WorkerRegistry};
 use hatebeam_env::Env;
 use hatebeam_metrics::CoordinatorMetrics;
+use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{
     AnswerKind, Expand, OrderKind, Prepare, Prepared, Select, ValidateCut, WaitCommit,
 };
@@ -27,6 +29,7 @@ pub(super) struct EpochWorkers {
     env: Env,
     registry: Arc<WorkerRegistry>,
     metrics: CoordinatorMetrics,
+    objects: Objects,
     pub(super) members: Vec<Member>,
     pub(super) epoch: u64,
 }
@@ -58,6 +61,7 @@ impl EpochWorkers {
             env: parts.env.clone(),
             registry: Arc::clone(&parts.registry),
             metrics: parts.metrics.coordinator.clone(),
+            objects: parts.objects.clone(),
             members,
             epoch,
         }
@@ -223,17 +227,26 @@ impl EpochWorkers {
     }
 
     /// Starts to wait in the background until each worker has uploaded its tables of a depth.
-    pub(super) fn uploads(&self, depth: u32) -> Uploads {
+    pub(super) fn uploads(&self, run: &str, depth: u32) -> Uploads {
         let mut uploads = JoinSet::new();
         for member in &self.members {
             let (registry, member) = (Arc::clone(&self.registry), member.clone());
-            let epoch = self.epoch;
+            let (objects, run, epoch) = (self.objects.clone(), run.to_owned(), self.epoch);
             uploads.spawn(self.env.guard(async move {
                 let order = OrderKind::WaitCommit(WaitCommit { depth });
-                match registry.ask(&member, epoch, order).await? {
-                    AnswerKind::Committed(tables) => Ok(tables),
-                    _ => Err(unexpected_answer(&member.name)),
-                }
+                let AnswerKind::Committed(tables) = registry.ask(&member, epoch, order).await?
+                else {
+                    return Err(unexpected_answer(&member.name));
+                };
+                let uploaded = Uploaded {
+                    run: &run,
+                    epoch,
+                    depth,
+                    worker: &member.name,
+                    tables: &tables,
+                };
+                uploaded.check(&objects).await?;
+                Ok(tables)
             }));
         }
         uploads

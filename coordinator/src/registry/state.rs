@@ -5,12 +5,14 @@ use hatebeam_env::{Env, watch};
 use hatebeam_metrics::CoordinatorMetrics;
 use hatebeam_proto::messages::{AnswerKind, Heartbeat, Hello, ToWorker};
 use hatebeam_search::Fingerprint;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+/// Number of drained workers from which on those that are not connected are forgotten.
+const MAX_DRAINED: usize = 4096;
 /// Maximum number of recently lost workers in the list for clients.
 pub(super) const MAX_LOST: usize = 16;
 /// Time for which a lost worker stays in the list.
@@ -93,6 +95,8 @@ pub(super) struct Sessions {
     pub(super) sessions: u64,
     /// Number of orders so far.
     pub(super) orders: u64,
+    /// Names of the workers that a client has drained.
+    pub(super) drained: BTreeSet<String>,
     /// Number of object store requests of all workers so far.
     pub(super) requests: RequestCounts,
     /// Recently lost workers, most recent first.
@@ -163,6 +167,7 @@ impl WorkerRegistry {
         let workers = sessions.workers.values();
         workers
             .filter(|worker| !worker.is_leaving)
+            .filter(|worker| !sessions.drained.contains(&worker.hello.name))
             .filter(|worker| sessions.quarantined(&worker.hello.name, now).is_none())
             .map(Worker::member)
             .collect()
@@ -212,19 +217,35 @@ impl WorkerRegistry {
         recent.map(|(_, lost)| lost.clone()).collect()
     }
 
-    /// Marks a worker as leaving, as if it had asked to leave. Returns `false` if it is not connected.
+    /// Gives the worker of this name no shards until [`WorkerRegistry::undrain`], even if it reconnects. It stays connected:
+    /// whatever supervises a worker that exits starts it again. Returns `false` if it is not connected.
     pub(crate) fn drain(&self, name: &str) -> bool {
         let mut sessions = self.sessions();
-        let Some(worker) = sessions.workers.get_mut(name) else {
+        if !sessions.workers.contains_key(name) {
             return false;
-        };
-        worker.is_leaving = true;
+        }
+        if sessions.drained.len() >= MAX_DRAINED {
+            let Sessions {
+                workers, drained, ..
+            } = &mut *sessions;
+            drained.retain(|name| workers.contains_key(name));
+        }
+        sessions.drained.insert(name.to_owned());
         drop(sessions);
         self.changed();
         true
     }
 
-    /// Makes the worker with this name unavailable for shards for this duration, even if it reconnects.
+    /// Gives the worker of this name shards again. Returns `false` if it is not drained.
+    pub(crate) fn undrain(&self, name: &str) -> bool {
+        let was_drained = self.sessions().drained.remove(name);
+        if was_drained {
+            self.changed();
+        }
+        was_drained
+    }
+
+    /// Excludes the worker of this name from the available workers for this duration, even if it reconnects.
     pub(crate) fn quarantine(self: &Arc<Self>, name: &str, how_long: Duration, reason: &str) {
         let now = self.env.now();
         let quarantine = Quarantine {

@@ -11,8 +11,10 @@ pub enum WorkerState {
     Idle,
     /// The worker is in the current epoch.
     Working,
-    /// The worker leaves at the end of the current depth.
+    /// The worker hands over its shards at the end of the current depth.
     Draining,
+    /// A client has drained the worker: it gets no shards.
+    Drained,
     /// The worker failed repeatedly, and gets no shards for some time.
     Quarantined,
 }
@@ -24,6 +26,7 @@ impl WorkerState {
             WorkerState::Idle => "idle",
             WorkerState::Working => "working",
             WorkerState::Draining => "draining",
+            WorkerState::Drained => "drained",
             WorkerState::Quarantined => "quarantined",
         }
     }
@@ -69,9 +72,11 @@ pub struct WorkerStatus {
 }
 
 impl Worker {
-    fn state(&self, epoch: u64, quarantined: Option<&str>) -> WorkerState {
-        if self.is_leaving {
+    fn state(&self, epoch: u64, is_drained: bool, quarantined: Option<&str>) -> WorkerState {
+        if self.is_leaving || is_drained && self.shards > 0 {
             WorkerState::Draining
+        } else if is_drained {
+            WorkerState::Drained
         } else if quarantined.is_some() {
             WorkerState::Quarantined
         } else if self.heartbeat.epoch == epoch && epoch > 0 {
@@ -94,7 +99,7 @@ impl WorkerRegistry {
             WorkerStatus {
                 name: hello.name.clone(),
                 address: hello.address.clone(),
-                state: worker.state(epoch, quarantined),
+                state: worker.state(epoch, sessions.drained.contains(&hello.name), quarantined),
                 note: quarantined.unwrap_or_default().to_owned(),
                 threads: hello.threads,
                 shards: worker.shards,

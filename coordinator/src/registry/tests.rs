@@ -2,7 +2,7 @@ use super::*;
 use crate::tests::cluster::hello;
 use hatebeam_env::Env;
 use hatebeam_metrics::{CoordinatorMetrics, Registry};
-use hatebeam_proto::messages::{FromWorker, Heartbeat, Hello, ToWorker};
+use hatebeam_proto::messages::{FromWorker, Heartbeat, Hello, Leaving, ToWorker};
 use hatebeam_proto::{LinkError, LinkErrorKind};
 use hatebeam_search::Fingerprint;
 use std::sync::Arc;
@@ -168,8 +168,12 @@ async fn leaving_worker_is_released_once_it_is_not_busy() {
     let registry = registry();
     let mut worker = join(&registry, hello("w")).unwrap();
     let members = registry.members();
-    assert!(registry.drain("w"));
-    assert!(!registry.drain("other"));
+    let leaving = Leaving {
+        reason: "a signal".to_owned(),
+    };
+    worker.tx.send(FromWorker::Leaving(leaving)).await.unwrap();
+    tokio::task::yield_now().await;
+    tokio::task::yield_now().await;
     assert!(names(&registry).is_empty());
     registry.release(&members);
     assert_eq!(registry.statuses(1)[0].state, WorkerState::Draining);
@@ -180,6 +184,31 @@ async fn leaving_worker_is_released_once_it_is_not_busy() {
         messages.push(message);
     }
     assert_eq!(messages.last(), Some(&ToWorker::Released));
+}
+
+#[tokio::test(start_paused = true)]
+async fn drained_worker_stays_out_until_it_is_undrained() {
+    let registry = registry();
+    let first = join(&registry, hello("w")).unwrap();
+    let members = registry.members();
+    registry.set_shards(&members, &[0, 0]);
+    assert!(registry.drain("w"));
+    assert!(!registry.drain("other"));
+    assert!(names(&registry).is_empty());
+    let state = || registry.statuses(1)[0].state;
+    assert_eq!(state(), WorkerState::Draining);
+    registry.set_shards(&[], &[]);
+    registry.release(&[]);
+    assert_eq!(state(), WorkerState::Drained);
+    // A supervisor that starts it again changes nothing.
+    drop(first);
+    tokio::time::sleep(LOST_AFTER * 2).await;
+    let _again = join(&registry, hello("w")).unwrap();
+    assert!(names(&registry).is_empty());
+    assert!(registry.undrain("w"));
+    assert!(!registry.undrain("w"));
+    assert_eq!(names(&registry), ["w"]);
+    assert_eq!(state(), WorkerState::Idle);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ mod workers;
 
 use crate::coordinator::Coordinator;
 use crate::request::RequestError;
-use hatebeam_net::{Guard, MAX_MESSAGE, Token};
+use hatebeam_net::{Guard, MAX_MESSAGE, Role, Tokens};
 use hatebeam_proto::v1::members_server::MembersServer;
 use hatebeam_proto::v1::runs_server::RunsServer;
 use reflection::reflection;
@@ -23,7 +23,7 @@ pub(crate) struct Service(pub(crate) Coordinator);
 pub(crate) async fn add_services(
     mut server: tonic::transport::Server,
     service: &Service,
-    token: Option<Token>,
+    tokens: Tokens,
 ) -> Router {
     let (health, health_service) = tonic_health::server::health_reporter();
     health.set_serving::<RunsServer<Service>>().await;
@@ -34,12 +34,15 @@ pub(crate) async fn add_services(
     let members = MembersServer::new(service.clone())
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
-    let guard = Guard::new(token);
+    let guard = Guard::new(tokens);
+    // The coordinator's certificate permits all that a client's permits.
+    let clients = guard.clone().for_roles(&[Role::Client, Role::Coordinator]);
+    let workers = guard.for_roles(&[Role::Worker]).or_certificate();
     let reflection = reflection();
-    let reflection = reflection.map(|service| InterceptedService::new(service, guard.clone()));
+    let reflection = reflection.map(|service| InterceptedService::new(service, clients.clone()));
     server
-        .add_service(InterceptedService::new(runs, guard.clone()))
-        .add_service(InterceptedService::new(members, guard))
+        .add_service(InterceptedService::new(runs, clients))
+        .add_service(InterceptedService::new(members, workers))
         .add_service(health_service)
         .add_optional_service(reflection)
 }

@@ -7,6 +7,7 @@ use crate::coordinator::Coordinator;
 use crate::queue::ListPosition;
 use crate::request::RequestError;
 use hatebeam_cost::Micros;
+use hatebeam_net::check_full;
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_proto::{BoxStream, v1};
 use hatebeam_runs::{Limits, Manifest, Retention, RunSpec};
@@ -37,6 +38,7 @@ impl Runs for Service {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitResponse>, Status> {
+        check_full(&request)?;
         let search = &self.0.0.settings.search;
         let submission = submission(&request.into_inner(), search)?;
         let run = self.0.submit(submission).await?;
@@ -73,6 +75,7 @@ impl Runs for Service {
         &self,
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::CancelResponse>, Status> {
+        check_full(&request)?;
         let run = self.0.cancel(&request.into_inner().run).await?;
         let run = Some(run_status(&run));
         Ok(Response::new(v1::CancelResponse { run }))
@@ -82,6 +85,7 @@ impl Runs for Service {
         &self,
         request: Request<v1::LimitRequest>,
     ) -> Result<Response<v1::LimitResponse>, Status> {
+        check_full(&request)?;
         let request = request.into_inner();
         let change = |current| limits(current, &request);
         let run = self.0.limit(&request.run, change).await?;
@@ -94,14 +98,22 @@ impl Runs for Service {
         _: Request<v1::WorkersRequest>,
     ) -> Result<Response<v1::WorkersResponse>, Status> {
         let workers = self.0.workers().iter().map(worker_status).collect();
-        Ok(Response::new(v1::WorkersResponse { workers }))
+        Ok(Response::new(v1::WorkersResponse {
+            workers,
+            deadline_ms: self.0.deadline_ms().unwrap_or_default(),
+        }))
     }
 
     async fn drain(
         &self,
         request: Request<v1::DrainRequest>,
     ) -> Result<Response<v1::DrainResponse>, Status> {
-        self.0.drain(&request.into_inner().worker)?;
+        check_full(&request)?;
+        let v1::DrainRequest { worker, undo } = request.into_inner();
+        match undo {
+            false => self.0.drain(&worker)?,
+            true => self.0.undrain(&worker)?,
+        }
         Ok(Response::new(v1::DrainResponse {}))
     }
 

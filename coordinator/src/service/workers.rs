@@ -1,6 +1,7 @@
 //! The gRPC service for workers.
 
 use super::Service;
+use hatebeam_net::check_worker_name;
 use hatebeam_proto::messages::FromWorker;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_server::Members;
@@ -21,8 +22,9 @@ impl Members for Service {
         &self,
         request: Request<Streaming<v1::FromWorker>>,
     ) -> Result<Response<Self::JoinStream>, Status> {
-        let mut inbound: BoxStream<Result<FromWorker, LinkError>> =
-            Box::pin(request.into_inner().map(receive));
+        let (metadata, extensions, stream) = request.into_parts();
+        let caller = Request::from_parts(metadata, extensions, ());
+        let mut inbound: BoxStream<Result<FromWorker, LinkError>> = Box::pin(stream.map(receive));
         let registry = self.0.registry();
         let limit = registry.lost_after();
         let first = tokio::time::timeout(limit, inbound.next()).await;
@@ -34,6 +36,7 @@ impl Members for Service {
                 return Err(Status::invalid_argument(reason));
             }
         };
+        check_worker_name(&caller, &hello.name)?;
         let (outbound, messages) = mpsc::channel(QUEUE);
         registry.join(hello, inbound, outbound)?;
         let messages = ReceiverStream::new(messages).map(|message| Ok(message.into()));

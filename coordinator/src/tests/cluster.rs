@@ -132,6 +132,7 @@ impl Cluster {
             machine: Machine::default(),
             single: false,
             search: Fingerprint::current(),
+            deadline: None,
             idle_stop: None,
             min_workers: self.min_workers,
             heartbeat: Duration::from_secs(1),

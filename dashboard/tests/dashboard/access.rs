@@ -3,7 +3,7 @@
 use crate::client::{Client, exchange};
 use crate::fake::{FakeCoordinator, serve, settings};
 use hatebeam_dashboard::{Settings, bind};
-use hatebeam_net::{Tls, certs};
+use hatebeam_net::{Tls, Tokens, certs};
 use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -65,7 +65,7 @@ async fn foreign_origins_and_host_names_are_rejected() {
 async fn every_call_except_sign_in_requires_the_token() {
     let fake = FakeCoordinator::busy(1);
     let with_token = Settings {
-        token: Some(TOKEN.parse().unwrap()),
+        tokens: Some(TOKEN.parse().unwrap()).into(),
         ..settings()
     };
     let (address, serving) = serve(&fake, with_token).await;
@@ -106,10 +106,55 @@ async fn every_call_except_sign_in_requires_the_token() {
 }
 
 #[tokio::test]
+async fn view_token_changes_nothing() {
+    let fake = FakeCoordinator::busy(1);
+    const VIEW: &str = "correct-horse-binoculars";
+    let with_tokens = Settings {
+        tokens: Tokens {
+            full: Some(TOKEN.parse().unwrap()),
+            view: Some(VIEW.parse().unwrap()),
+        },
+        ..settings()
+    };
+    let (address, serving) = serve(&fake, with_tokens).await;
+    let client = Client::of(address);
+    let signed_in = client
+        .post("/api/v1/login", &json!({ "token": VIEW }))
+        .await;
+    let cookie = signed_in.header("set-cookie").unwrap().to_owned();
+    let cookie = cookie.split(';').next().unwrap();
+    for viewer in [
+        client.with("Authorization", format!("Bearer {VIEW}")),
+        client.with("Cookie", cookie),
+    ] {
+        assert_eq!(viewer.get("/api/v1/runs").await.status, 200);
+        let session = viewer.get("/api/v1/session").await.json();
+        assert_eq!(session["may_change"], false);
+        for path in [
+            "/api/v1/runs",
+            "/api/v1/runs/x/cancel",
+            "/api/v1/runs/x/limits",
+            "/api/v1/workers/c5d-1/drain",
+        ] {
+            let refused = viewer.post(path, &json!({})).await;
+            assert_eq!(refused.status, 403, "{path}");
+            assert!(refused.body.contains("`token`"), "{}", refused.body);
+        }
+        // An estimate spends nothing.
+        assert_ne!(
+            viewer.post("/api/v1/estimate", &json!({})).await.status,
+            403
+        );
+    }
+    assert!(fake.world().drained.is_empty());
+    serving.abort();
+}
+
+#[tokio::test]
 async fn login_exchanges_token_for_cookie() {
     let fake = FakeCoordinator::busy(1);
     let with_token = Settings {
-        token: Some(TOKEN.parse().unwrap()),
+        tokens: Some(TOKEN.parse().unwrap()).into(),
         ..settings()
     };
     let (address, serving) = serve(&fake, with_token).await;
@@ -162,7 +207,7 @@ async fn network_address_requires_tls_and_token_unless_allowed() {
     let open = |tls: Option<Tls>, token: Option<&str>, insecure_bind| Settings {
         listen: "0.0.0.0:0".parse().unwrap(),
         tls,
-        token: token.map(|token| token.parse().unwrap()),
+        tokens: token.map(|token| token.parse().unwrap()).into(),
         insecure_bind,
     };
     let error = bind(open(None, Some(TOKEN), false))
@@ -216,7 +261,7 @@ async fn https_server_requires_no_client_certificate() {
     make_certificates(dir.path());
     let with_tls = Settings {
         tls: Some(Tls::in_dir(dir.path(), "coordinator")),
-        token: Some(TOKEN.parse().unwrap()),
+        tokens: Some(TOKEN.parse().unwrap()).into(),
         ..settings()
     };
     let server = bind(with_tls.clone()).await.unwrap();
@@ -243,7 +288,7 @@ async fn https_server_requires_no_client_certificate() {
         }
     };
     // The certificate is also valid for loopback names, which users of an SSH tunnel need.
-    for name in ["hatebeam", "localhost", "127.0.0.1", "::1"] {
+    for name in ["coordinator.hatebeam", "localhost", "127.0.0.1", "::1"] {
         let response = call(name, client.clone(), "/api/v1/runs").await;
         assert_eq!(response.status, 200, "{name}");
     }
@@ -287,7 +332,7 @@ fn log_contains_neither_token_nor_cookie() {
     tracing::subscriber::with_default(logging, || {
         runtime.block_on(async {
             let with_token = Settings {
-                token: Some(TOKEN.parse().unwrap()),
+                tokens: Some(TOKEN.parse().unwrap()).into(),
                 ..settings()
             };
             let (address, serving) = serve(&FakeCoordinator::busy(1), with_token).await;

@@ -25,7 +25,7 @@ impl TestServer {
     async fn start(&mut self) {
         let settings = Settings {
             listen: self.address,
-            token: self.token.map(|token| token.parse().unwrap()),
+            tokens: self.token.map(|token| token.parse().unwrap()).into(),
             ..settings()
         };
         // Closed connections may keep the port in use for a moment.

@@ -2,6 +2,7 @@
 
 use hatebeam_dashboard::{Estimate, Estimator, Server, Settings, bind};
 use hatebeam_game::{Enemy, Geometry};
+use hatebeam_net::Tokens;
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_report::Film;
@@ -367,21 +368,24 @@ impl Runs for FakeCoordinator {
         _: Request<v1::WorkersRequest>,
     ) -> Result<Response<v1::WorkersResponse>, Status> {
         let workers = self.world().workers.clone();
-        Ok(Response::new(v1::WorkersResponse { workers }))
+        Ok(Response::new(v1::WorkersResponse {
+            workers,
+            deadline_ms: 0,
+        }))
     }
 
     async fn drain(
         &self,
         request: Request<v1::DrainRequest>,
     ) -> Result<Response<v1::DrainResponse>, Status> {
-        let name = request.into_inner().worker;
+        let v1::DrainRequest { worker: name, undo } = request.into_inner();
         let mut guard = self.world();
         let world = &mut *guard;
         let found = world.workers.iter_mut().find(|worker| worker.name == name);
         let Some(worker) = found else {
             return Err(Status::not_found(format!("there is no worker {name:?}")));
         };
-        worker.state = "draining".to_owned();
+        worker.state = if undo { "idle" } else { "draining" }.to_owned();
         world.drained.push(name);
         drop(guard);
         self.notify();
@@ -433,7 +437,7 @@ pub(crate) fn settings() -> Settings {
     Settings {
         listen: "127.0.0.1:0".parse().unwrap(),
         tls: None,
-        token: None,
+        tokens: Tokens::default(),
         insecure_bind: false,
     }
 }

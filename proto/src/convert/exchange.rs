@@ -1,6 +1,7 @@
 //! Conversions of the messages with which workers exchange children.
 
 use super::MessageError;
+use super::orders::secret;
 use crate::messages::{PeerRequest, PeerResponse, ShardFloor, StreamHeader};
 use crate::v1;
 use bytes::Bytes;
@@ -24,6 +25,7 @@ impl TryFrom<v1::SendRequest> for PeerRequest {
             depth: header.depth,
             attempt: header.attempt,
             from: header.from,
+            secret: secret(&header.secret)?,
         }))
     }
 }
@@ -42,6 +44,7 @@ impl From<PeerRequest> for v1::SendRequest {
                     depth: header.depth,
                     attempt: header.attempt,
                     from: header.from,
+                    secret: header.secret.0.to_vec(),
                 }),
                 batch: Bytes::new(),
             },

@@ -2,7 +2,7 @@
 
 use super::{MessageError, pack_wells, read_table, unpack_wells};
 use crate::messages::{
-    Count, Expand, Order, OrderKind, Peer, Prepare, Select, ValidateCut, WaitCommit,
+    Count, Expand, Order, OrderKind, Peer, Prepare, Secret, Select, ValidateCut, WaitCommit,
 };
 use crate::v1;
 use hatebeam_runs::RunSpec;
@@ -81,7 +81,11 @@ impl TryFrom<v1::Prepare> for Prepare {
             spec,
             depth: prepare.depth,
             owners: prepare.owners,
-            members: prepare.members.into_iter().map(Peer::from).collect(),
+            members: prepare
+                .members
+                .into_iter()
+                .map(Peer::try_from)
+                .collect::<Result<_, _>>()?,
             tables: prepare.tables.into_iter().map(read_table).collect(),
         })
     }
@@ -101,13 +105,23 @@ impl From<Prepare> for v1::Prepare {
     }
 }
 
-impl From<v1::Member> for Peer {
-    fn from(member: v1::Member) -> Peer {
-        Peer {
+impl TryFrom<v1::Member> for Peer {
+    type Error = MessageError;
+
+    fn try_from(member: v1::Member) -> Result<Peer, MessageError> {
+        Ok(Peer {
             name: member.name,
             address: member.address,
-        }
+            send_secret: secret(&member.send_secret)?,
+            receive_secret: secret(&member.receive_secret)?,
+        })
     }
+}
+
+/// Reads a secret.
+pub(super) fn secret(bytes: &[u8]) -> Result<Secret, MessageError> {
+    let secret = bytes.try_into().map(Secret);
+    secret.map_err(|_| MessageError::new("secret", "it does not have 16 bytes"))
 }
 
 impl From<Peer> for v1::Member {
@@ -115,6 +129,8 @@ impl From<Peer> for v1::Member {
         v1::Member {
             name: peer.name,
             address: peer.address,
+            send_secret: peer.send_secret.0.to_vec(),
+            receive_secret: peer.receive_secret.0.to_vec(),
         }
     }
 }

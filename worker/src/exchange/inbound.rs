@@ -1,13 +1,15 @@
 //! Receiving children from other workers.
 
 use super::Traffic;
+use super::spot_check::{PeerFault, Sample, Scorer, SpotCheck};
 use hatebeam_env::{Env, watch};
 use hatebeam_game::Geometry;
 use hatebeam_proto::batch::{self, FLOOR_INTERVAL, QUEUED_BATCHES};
-use hatebeam_proto::messages::{PeerRequest, PeerResponse, ShardFloor, StreamHeader};
+use hatebeam_proto::messages::{PeerRequest, PeerResponse, Secret, ShardFloor, StreamHeader};
 use hatebeam_proto::{BoxStream, LinkError};
 use hatebeam_search::{Candidates, Node, SortBuffer};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -50,8 +52,10 @@ pub(crate) struct EpochExchange {
     pub(crate) geometry: Geometry,
     /// For each shard, whether this worker owns it.
     pub(crate) owned: Arc<Vec<bool>>,
-    /// Names of the other workers.
-    pub(crate) peers: Vec<String>,
+    /// The other workers by name, with the secret that each presents.
+    pub(crate) peers: BTreeMap<String, Secret>,
+    /// Checks a sample of the children.
+    pub(crate) spot_check: SpotCheck,
 }
 
 /// Control of the receiving side: begins and ends epochs and attempts.
@@ -97,6 +101,12 @@ impl InboundControl {
         });
     }
 
+    /// Returns the peer of the current epoch that has sent a wrong child, and what is wrong.
+    pub(crate) fn fault(&self) -> Option<PeerFault> {
+        let current = self.current.borrow();
+        current.as_ref()?.epoch.spot_check.fault()
+    }
+
     fn modify(&self, modify: impl FnOnce(&mut Inbound)) {
         self.current.send_if_modified(|inbound| {
             let inbound = inbound.as_mut();
@@ -131,6 +141,7 @@ struct Accepted {
 struct Buffers {
     nodes: Vec<Node>,
     sorted: SortBuffer,
+    scorer: Option<Scorer>,
 }
 
 impl InboundExchange {
@@ -189,7 +200,9 @@ impl InboundExchange {
             .record("depth", header.depth)
             .record("from", header.from.as_str());
         let accepted = self.accept(&header).await?;
-        let received = self.receive_batches(requests, responses, &accepted).await?;
+        let received = self
+            .receive_batches(requests, responses, &accepted, &header.from)
+            .await?;
         let last = accepted.floors(Some(received));
         let _ = responses.send(Ok(last)).await;
         Ok(())
@@ -227,6 +240,7 @@ impl InboundExchange {
         mut requests: BoxStream<Result<PeerRequest, LinkError>>,
         responses: &mpsc::Sender<Result<PeerResponse, LinkError>>,
         accepted: &Accepted,
+        from: &str,
     ) -> Result<u64, LinkError> {
         let mut ticks = tokio::time::interval(FLOOR_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -257,9 +271,14 @@ impl InboundExchange {
                 Arc::clone(&accepted.epoch),
                 Arc::clone(&accepted.candidates),
             );
+            let sample = Sample {
+                from: from.to_owned(),
+                depth: accepted.position.depth,
+                random: self.env.random(),
+            };
             let offered = self
                 .env
-                .run_blocking(move || buffers.offer(&batch, &epoch, &candidates));
+                .run_blocking(move || buffers.offer(&batch, &epoch, &candidates, &sample));
             let offered = offered.await.map_err(|panicked| {
                 LinkError::transient(format!("cannot receive a batch: {panicked}"))
             })?;
@@ -301,24 +320,26 @@ impl Inbound {
         };
         if is_over {
             return Some(Err(LinkError::superseded(format!(
-                "epoch {} depth {} attempt {} is over: this worker is at epoch {} depth {} attempt {}",
-                theirs.epoch, theirs.depth, theirs.attempt, here.epoch, here.depth, here.attempt
+                "epoch {} depth {} attempt {} is over",
+                theirs.epoch, theirs.depth, theirs.attempt
             ))));
         }
         if theirs != here {
             return None;
         }
         let EpochExchange { run, peers, .. } = &*self.epoch;
+        // Says nothing about this epoch to anyone who is not part of it.
+        let is_member = |secret: &Secret| secret.is(&header.secret);
+        if !peers.get(&header.from).is_some_and(is_member) {
+            return Some(Err(LinkError::refused(format!(
+                "{:?} is not a worker of this epoch",
+                header.from
+            ))));
+        }
         if header.run != *run {
             return Some(Err(LinkError::superseded(format!(
                 "this worker searches run {run}, not {:?}",
                 header.run
-            ))));
-        }
-        if !peers.contains(&header.from) {
-            return Some(Err(LinkError::refused(format!(
-                "{:?} is not a worker of this epoch",
-                header.from
             ))));
         }
         let candidates = self.candidates.clone()?;
@@ -353,6 +374,7 @@ impl Buffers {
         batch: &[u8],
         epoch: &EpochExchange,
         candidates: &Candidates,
+        sample: &Sample,
     ) -> Result<Buffers, LinkError> {
         batch::unpack(epoch.geometry, batch, &mut self.nodes)
             .map_err(|error| LinkError::bad_message(error.to_string()))?;
@@ -363,7 +385,10 @@ impl Buffers {
                 "this worker does not own shard {shard}"
             )));
         }
-        candidates.offer_nodes(&self.nodes, &mut self.sorted);
+        let check = &epoch.spot_check;
+        if check.is_good(&mut self.scorer, &self.nodes, sample) {
+            candidates.offer_nodes(&self.nodes, &mut self.sorted);
+        }
         Ok(self)
     }
 }
@@ -371,10 +396,12 @@ impl Buffers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{SECRET, spec};
+    use hatebeam_game::Emulator;
     use hatebeam_game::Well;
     use hatebeam_metrics::{Registry, WorkerMetrics};
     use hatebeam_proto::LinkErrorKind;
-    use hatebeam_search::{DEFAULT_SIGMAS, NodeWell, ShardLayout};
+    use hatebeam_search::{DEFAULT_SIGMAS, Evaluator, Frontier, NodeWell, ShardLayout};
 
     const GEOMETRY: Geometry = Geometry::STANDARD;
 
@@ -385,6 +412,7 @@ mod tests {
             depth,
             attempt,
             from: "w1".to_owned(),
+            secret: SECRET,
         }
     }
 
@@ -399,7 +427,22 @@ mod tests {
                 hint: 0,
             }
         };
-        (1..=count).map(node).collect()
+        let mut nodes: Vec<Node> = (1..=count).map(node).collect();
+        let wells: Vec<Well> = nodes
+            .iter()
+            .map(|node| node.well.unpack(GEOMETRY).unwrap())
+            .collect();
+        let mut scores = Vec::new();
+        let mut evaluator = Evaluator::new(&emulator(), &spec(100).evaluator).unwrap();
+        evaluator.score(&wells, &vec![0; wells.len()], &mut scores);
+        for (node, score) in nodes.iter_mut().zip(scores) {
+            node.score = score;
+        }
+        nodes
+    }
+
+    fn emulator() -> Emulator {
+        spec(100).emulator().unwrap()
     }
 
     /// Returns an exchange at epoch 3, depth 7, attempt 2, on a worker that owns the first of two shards.
@@ -412,7 +455,8 @@ mod tests {
             depth: 6,
             geometry: GEOMETRY,
             owned: Arc::new(vec![true, false]),
-            peers: vec!["w1".to_owned()],
+            peers: [("w1".to_owned(), SECRET)].into(),
+            spot_check: SpotCheck::new(&emulator(), spec(100).evaluator, &Frontier::default()),
         });
         let layout = ShardLayout::new(1000, 2);
         let candidates = Arc::new(Candidates::new(layout, DEFAULT_SIGMAS));
@@ -468,6 +512,10 @@ mod tests {
             from: "stranger".to_owned(),
             ..header(3, 7, 2)
         };
+        let without_secret = StreamHeader {
+            secret: Secret::default(),
+            ..header(3, 7, 2)
+        };
         let batch = batch::pack(GEOMETRY, &here(), false);
         for (header, kind) in [
             (header(3, 7, 1), LinkErrorKind::Superseded),
@@ -475,6 +523,7 @@ mod tests {
             (header(2, 9, 9), LinkErrorKind::Superseded),
             (foreign_run, LinkErrorKind::Superseded),
             (stranger, LinkErrorKind::Refused),
+            (without_secret, LinkErrorKind::Refused),
         ] {
             let refused = send(&exchange, header.clone(), vec![batch.clone()]).await;
             assert_eq!(refused.unwrap_err().kind, kind, "{header:?}");
@@ -483,7 +532,44 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn invalid_batches_are_refused() {
+    async fn children_of_a_peer_with_wrong_scores_are_dropped() {
+        let (control, exchange, candidates) = exchange();
+        let good = batch::pack(GEOMETRY, &here(), false);
+        let mut lies = here();
+        lies.iter_mut().for_each(|node| node.score = i32::MAX);
+        let lies = batch::pack(GEOMETRY, &lies, false);
+        let count = here().len() as u64;
+        let received = send(&exchange, header(3, 7, 2), vec![lies, good]).await;
+        // The peer learns nothing, but nothing of it counts any more.
+        assert_eq!(received, Ok(2 * count));
+        assert_eq!(candidates.len(), 0);
+        let fault = control.fault().unwrap();
+        assert_eq!(fault.peer, "w1");
+        assert!(fault.reason.contains("2147483647"), "{fault:?}");
+    }
+
+    #[test]
+    fn lines_must_match_the_cells() {
+        let node = here()[0];
+        let first = Frontier::new(6, [node], ShardLayout::new(1000, 1));
+        let check = SpotCheck::new(&emulator(), spec(100).evaluator, &first);
+        let sample = |from: &str| Sample {
+            from: from.to_owned(),
+            depth: 6,
+            random: 0,
+        };
+        let mut scorer = None;
+        assert!(check.is_good(&mut scorer, &[node], &sample("w1")));
+        assert!(check.is_good(&mut scorer, &[], &sample("w1")));
+        let lie = Node { lines: 3, ..node };
+        assert!(!check.is_good(&mut scorer, &[lie], &sample("w1")));
+        assert!(!check.is_good(&mut scorer, &[node], &sample("w1")));
+        assert!(check.is_good(&mut scorer, &[node], &sample("w2")));
+        assert!(check.fault().unwrap().reason.contains("3 lines"));
+    }
+
+    #[tokio::test]
+    async fn bad_batches_are_refused() {
         let (_control, exchange, candidates) = exchange();
         let whole = batch::pack(GEOMETRY, &here(), false);
         let bad_well = Node {

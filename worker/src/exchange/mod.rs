@@ -8,10 +8,12 @@
 
 mod inbound;
 mod outbound;
+mod spot_check;
 
 pub use inbound::InboundExchange;
 pub(crate) use inbound::{EpochExchange, InboundControl};
 pub(crate) use outbound::{Outbound, PeerStreams};
+pub(crate) use spot_check::{PeerFault, SpotCheck};
 
 use crate::lock;
 use hatebeam_metrics::WorkerMetrics;

@@ -8,7 +8,7 @@ use hatebeam_env::Env;
 use hatebeam_game::Geometry;
 use hatebeam_proto::batch::{self, BATCH_CHILDREN};
 use hatebeam_proto::messages::{Peer, PeerRequest, StreamHeader};
-use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, REMOTE_BATCH};
+use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, Owner, REMOTE_BATCH};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
@@ -23,7 +23,10 @@ pub(crate) struct Outbound<'a> {
     pub(crate) env: &'a Env,
     pub(crate) link: &'a Arc<dyn PeerLink>,
     pub(crate) peers: &'a [Peer],
+    /// The header of all streams, but for the secret.
     pub(crate) header: StreamHeader,
+    /// The owner of each shard.
+    pub(crate) owners: &'a Arc<Vec<Owner>>,
     pub(crate) geometry: Geometry,
     /// Whether batches are compressed.
     pub(crate) compress: bool,
@@ -63,14 +66,20 @@ impl PeerStreams {
         let mut tasks = JoinSet::new();
         let mut handles = Vec::new();
         let mut streams = Vec::new();
-        for peer in outbound.peers {
+        for (index, peer) in outbound.peers.iter().enumerate() {
             let (queue, requests) = mpsc::channel(outbound.queued_batches);
-            // This cannot fail: the queue is empty.
-            let _ = queue.try_send(PeerRequest::Header(outbound.header.clone()));
+            // The queue is empty.
+            let header = StreamHeader {
+                secret: peer.send_secret,
+                ..outbound.header.clone()
+            };
+            let _ = queue.try_send(PeerRequest::Header(header));
             let sent = Arc::new(AtomicU64::new(0));
             let task = StreamTask {
                 link: Arc::clone(outbound.link),
                 peer: peer.clone(),
+                owner: Owner::Peer(index as u16),
+                owners: Arc::clone(outbound.owners),
                 candidates: Arc::clone(outbound.candidates),
                 sent: Arc::clone(&sent),
             };
@@ -186,6 +195,9 @@ impl ChildSink for PeerStreams {
 struct StreamTask {
     link: Arc<dyn PeerLink>,
     peer: Peer,
+    /// The peer as an owner of shards.
+    owner: Owner,
+    owners: Arc<Vec<Owner>>,
     candidates: Arc<Candidates>,
     sent: Arc<AtomicU64>,
 }
@@ -204,15 +216,18 @@ impl StreamTask {
     async fn exchange(&self, requests: mpsc::Receiver<PeerRequest>) -> Result<(), String> {
         let responses = self.link.open(&self.peer, requests).await;
         let mut responses = responses.map_err(|error| error.reason)?;
-        let shards = self.candidates.layout().shards();
         let mut received = None;
         while let Some(response) = responses.next().await {
             let response = response.map_err(|error| error.reason)?;
             for floor in &response.floors {
-                if (floor.shard as usize) < shards {
-                    self.candidates
-                        .raise_floor(floor.shard as usize, floor.floor);
+                let shard = floor.shard as usize;
+                // Only the owner knows which children a shard still accepts.
+                if self.owners.get(shard) != Some(&self.owner) {
+                    return Err(format!(
+                        "it sent a floor of shard {shard}, which it does not own"
+                    ));
                 }
+                self.candidates.raise_floor(shard, floor.floor);
             }
             received = response.received.or(received);
         }

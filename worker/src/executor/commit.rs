@@ -6,7 +6,7 @@ use crate::exchange::Traffic;
 use crate::tables::{Bundle, WriteTables, WrittenTables};
 use hatebeam_env::Env;
 use hatebeam_objects::Objects;
-use hatebeam_runs::{RUNS, Table};
+use hatebeam_runs::{RUNS, Table, frontier_key};
 use hatebeam_search::Frontier;
 use hatebeam_store::StoreError;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ impl Commit {
     async fn commit(&self) -> Result<(Vec<Table>, Files), OrderError> {
         let metrics = &self.traffic.metrics;
         let depth = self.frontier.depth;
-        let key = format!("frontier/{depth:05}/{}-{}", self.epoch.number, self.name);
+        let key = frontier_key(depth, self.epoch.number, &self.name);
         let began = self.env.now();
         let written = self.write(key.clone()).await?;
         metrics.phases.observe("write", began.elapsed());

@@ -3,6 +3,7 @@
 use super::Executor;
 use crate::epoch::Epoch;
 use crate::error::OrderError;
+use crate::exchange::PeerFault;
 use hatebeam_proto::messages::{Count, CutVerdict, DigitCount, Histogram, ValidateCut};
 use hatebeam_search::{Candidates, CountQuery};
 
@@ -12,6 +13,10 @@ impl Executor {
         epoch: &Epoch,
         order: Count,
     ) -> Result<Vec<Histogram>, OrderError> {
+        // All children of the depth have arrived.
+        if let Some(PeerFault { peer, reason }) = self.inbound.fault() {
+            return Err(OrderError::PeerUnreachable { peer, reason });
+        }
         let candidates = epoch.candidates(order.depth)?;
         let threads = self.threads;
         let counted = self.env.run_blocking(move || {

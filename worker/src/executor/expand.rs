@@ -4,7 +4,7 @@ use super::Executor;
 use crate::epoch::Epoch;
 use crate::error::OrderError;
 use crate::exchange::{Outbound, PeerStreams};
-use hatebeam_proto::messages::{Expand, Expanded, StreamHeader};
+use hatebeam_proto::messages::{Expand, Expanded, Secret, StreamHeader};
 use hatebeam_search::{Candidates, Exchange, Frontier, Step, StepStats};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,7 +80,10 @@ impl Executor {
                 depth: order.depth,
                 attempt: order.attempt,
                 from: self.name.clone(),
+                // Each stream has its own.
+                secret: Secret::default(),
             },
+            owners: &epoch.assignment.owners,
             geometry: epoch.geometry(),
             compress: self.compress,
             queued_batches: self.queued_batches,

@@ -3,7 +3,7 @@
 use super::{Executor, RunTables};
 use crate::epoch::{Assignment, Epoch, NewEpoch};
 use crate::error::OrderError;
-use crate::exchange::EpochExchange;
+use crate::exchange::{EpochExchange, SpotCheck};
 use crate::lock;
 use crate::tables::LocalTables;
 use hatebeam_game::Geometry;
@@ -97,7 +97,10 @@ impl Executor {
             depth,
             geometry: epoch.geometry(),
             owned: Arc::clone(&epoch.assignment.owned),
-            peers: peers.map(|peer| peer.name.clone()).collect(),
+            peers: peers
+                .map(|peer| (peer.name.clone(), peer.receive_secret))
+                .collect(),
+            spot_check: SpotCheck::new(&epoch.emulator, epoch.spec.evaluator, &epoch.frontier()),
         });
         current.epoch = Some(Arc::new(epoch));
         let progress = &self.state.progress;

@@ -369,6 +369,8 @@ fn bad_prepares() -> Vec<Prepare> {
             bad.members.push(Peer {
                 name: "w1".to_owned(),
                 address: "no address".to_owned(),
+                send_secret: Secret::default(),
+                receive_secret: Secret::default(),
             });
         }),
     ]

@@ -1,13 +1,15 @@
 //! Connection to the coordinator over gRPC.
 
 use super::{CoordinatorLink, Session};
-use hatebeam_net::{self as net, Bearer, Limits, MAX_MESSAGE, Tls, Token, explain};
+use hatebeam_net::{self as net, Bearer, Limits, MAX_MESSAGE, Role, Tls, Token, explain};
+use hatebeam_objects::Objects;
 use hatebeam_proto::messages::{
     Answer, AnswerKind, Failed, FailureKind, FromWorker, Hello, ToWorker,
 };
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::members_client::MembersClient;
-use hatebeam_proto::{BoxStream, LinkError};
+use hatebeam_proto::{BoxStream, LinkError, LinkErrorKind};
+use hatebeam_runs::coordinator_uri;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -25,6 +27,8 @@ const QUEUE: usize = 64;
 #[derive(Debug)]
 pub(crate) struct GrpcCoordinator {
     pub(crate) uri: String,
+    /// The object store, which names the coordinator that holds the lease.
+    pub(crate) objects: Objects,
     pub(crate) tls: Option<Tls>,
     pub(crate) token: Option<Token>,
 }
@@ -32,21 +36,7 @@ pub(crate) struct GrpcCoordinator {
 #[tonic::async_trait]
 impl CoordinatorLink for GrpcCoordinator {
     async fn open(&self, hello: Hello) -> Result<Session, LinkError> {
-        let limits = Limits {
-            connect_timeout: COORDINATOR_TIMEOUT,
-            ping_after: COORDINATOR_TIMEOUT,
-            ping_answer: COORDINATOR_TIMEOUT,
-            ..Limits::default()
-        };
-        let channel = net::connect(&self.uri, self.tls.as_ref(), &limits).await;
-        let channel = channel.map_err(|error| {
-            let reason = error.to_string();
-            if error.is_transient() {
-                LinkError::transient(reason)
-            } else {
-                LinkError::refused(reason)
-            }
-        })?;
+        let channel = self.connect().await?;
         let mut client: MembersClient<InterceptedService<Channel, Bearer>> =
             MembersClient::with_interceptor(channel, Bearer::new(self.token.as_ref()))
                 .max_decoding_message_size(MAX_MESSAGE)
@@ -61,6 +51,46 @@ impl CoordinatorLink for GrpcCoordinator {
             .map_err(|error| failed(&error))?;
         let inbound = read_all(inbound.into_inner(), outbound.clone());
         Ok(Session { outbound, inbound })
+    }
+}
+
+impl GrpcCoordinator {
+    /// Connects to the coordinator at its URI. If it does not answer there, connects to the URI that the lease names: the
+    /// coordinator may have moved to another machine.
+    async fn connect(&self) -> Result<Channel, LinkError> {
+        let error = match self.connect_to(&self.uri).await {
+            Err(error) if error.kind == LinkErrorKind::Transient => error,
+            connected => return connected,
+        };
+        match coordinator_uri(&self.objects).await {
+            Some(uri) if uri != self.uri => {
+                tracing::info!(
+                    uri,
+                    "connecting to the coordinator that the object store names"
+                );
+                // A URI in the store may be unusable, which must not end the worker.
+                self.connect_to(&uri).await.map_err(|_| error)
+            }
+            _ => Err(error),
+        }
+    }
+
+    async fn connect_to(&self, uri: &str) -> Result<Channel, LinkError> {
+        let limits = Limits {
+            connect_timeout: COORDINATOR_TIMEOUT,
+            ping_after: COORDINATOR_TIMEOUT,
+            ping_answer: COORDINATOR_TIMEOUT,
+            ..Limits::default()
+        };
+        let channel = net::connect(uri, self.tls.as_ref(), Role::Coordinator, &limits).await;
+        channel.map_err(|error| {
+            let reason = error.to_string();
+            if error.is_transient() {
+                LinkError::transient(reason)
+            } else {
+                LinkError::refused(reason)
+            }
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::PeerLink;
 use crate::exchange::InboundExchange;
 use crate::lock;
-use hatebeam_net::{self as net, Limits, MAX_MESSAGE, Tls, explain};
+use hatebeam_net::{self as net, Guard, Limits, MAX_MESSAGE, Role, Tls, explain};
 use hatebeam_proto::messages::{Peer, PeerRequest, PeerResponse};
 use hatebeam_proto::v1;
 use hatebeam_proto::v1::peers_client::PeersClient;
@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -51,7 +52,7 @@ impl PeerLink for GrpcPeers {
             ping_after: lost_after,
             ping_answer: lost_after,
         };
-        let channel = net::connect(&peer.address, self.tls.as_ref(), &limits).await;
+        let channel = net::connect(&peer.address, self.tls.as_ref(), Role::Worker, &limits).await;
         let channel = channel.map_err(|error| LinkError::refused(error.to_string()))?;
         lock(&self.channels).insert(peer.address.clone(), channel);
         Ok(())
@@ -82,11 +83,15 @@ fn failed(status: &Status) -> LinkError {
     LinkError::from_status(status, explain(status))
 }
 
-/// Returns the gRPC service that receives children from other workers.
-pub(crate) fn peer_service(inbound: InboundExchange) -> PeersServer<impl Peers> {
-    PeersServer::new(PeerService { inbound })
+/// Returns the service that receives children. It admits workers only; the secret in a stream's header then says which
+/// worker the sender is.
+pub(crate) fn peer_service(
+    inbound: InboundExchange,
+) -> InterceptedService<PeersServer<impl Peers>, Guard> {
+    let service = PeersServer::new(PeerService { inbound })
         .max_decoding_message_size(MAX_MESSAGE)
-        .max_encoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    InterceptedService::new(service, Guard::new(None).for_roles(&[Role::Worker]))
 }
 
 struct PeerService {
@@ -118,9 +123,9 @@ impl Peers for PeerService {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Cluster, prepare};
+    use crate::testing::{Cluster, SECRET, prepare};
     use hatebeam_proto::LinkErrorKind;
-    use hatebeam_proto::messages::{AnswerKind, Expand, OrderKind, StreamHeader};
+    use hatebeam_proto::messages::{AnswerKind, Expand, OrderKind, Secret, StreamHeader};
     use hatebeam_search::DEFAULT_SIGMAS;
 
     const LOST_AFTER: Duration = Duration::from_secs(5);
@@ -129,12 +134,14 @@ mod tests {
     async fn serve(inbound: InboundExchange) -> Peer {
         let incoming = net::listen(([127, 0, 0, 1], 0).into()).unwrap();
         let address = format!("http://{}", incoming.local_addr().unwrap());
-        let mut server = net::server(None).unwrap();
+        let mut server = net::server(None, Role::Worker).unwrap();
         let server = server.add_service(peer_service(inbound));
         tokio::spawn(server.serve_with_incoming(incoming));
         Peer {
             name: "w0".to_owned(),
             address,
+            send_secret: SECRET,
+            receive_secret: SECRET,
         }
     }
 
@@ -167,15 +174,17 @@ mod tests {
         let answer = worker.execute(1, order).await;
         assert!(matches!(answer, AnswerKind::Prepared(_)), "{answer:?}");
         let peer = serve(worker.inbound()).await;
-        let header = |from: &str, epoch| {
+        let header_with = |from: &str, epoch, secret| {
             PeerRequest::Header(StreamHeader {
                 run: crate::testing::RUN.to_owned(),
                 epoch,
                 depth: 1,
                 attempt: 1,
                 from: from.to_owned(),
+                secret,
             })
         };
+        let header = |from: &str, epoch| header_with(from, epoch, SECRET);
         let batch = |bytes: &'static [u8]| PeerRequest::Batch(bytes.into());
         let expand = OrderKind::Expand(Expand {
             depth: 1,
@@ -188,6 +197,10 @@ mod tests {
         assert_eq!(last.unwrap().unwrap().received, Some(0));
         for (requests, kind) in [
             (vec![header("stranger", 1)], LinkErrorKind::Refused),
+            (
+                vec![header_with("w1", 1, Secret::default())],
+                LinkErrorKind::Refused,
+            ),
             (vec![header("w1", 0)], LinkErrorKind::Superseded),
             (
                 vec![header("w1", 1), batch(b"noise")],
@@ -206,6 +219,8 @@ mod tests {
         let peer = |address: String| Peer {
             name: "w0".to_owned(),
             address,
+            send_secret: SECRET,
+            receive_secret: SECRET,
         };
         let closed = peer(format!("http://{}", free.local_addr().unwrap()));
         drop(free);

@@ -3,9 +3,11 @@
 use anyhow::Context;
 use hatebeam_client::Endpoint;
 use hatebeam_cost::Micros;
-use hatebeam_net::{Tls, Token};
+use hatebeam_metrics::{CertificateMetrics, Registry};
+use hatebeam_net::{Tls, Token, Tokens};
 use hatebeam_objects::{Encryption, Objects, Options};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// Default address of the coordinator.
 pub(super) const COORDINATOR: &str = "127.0.0.1:7800";
@@ -87,15 +89,24 @@ impl TlsArgs {
         self.tls.as_deref()
     }
 
-    /// Returns the certificate files of the cluster member `name`, such as `worker`.
+    /// Exports the time at which the certificate of this member expires.
+    pub(super) fn watch_expiry(&self, registry: &Registry, name: &str) -> anyhow::Result<()> {
+        let metrics = CertificateMetrics::register(registry);
+        if let Some(tls) = self.member(name) {
+            let until = tls.valid_until()?.duration_since(UNIX_EPOCH);
+            metrics.expiry.set(until.unwrap_or_default().as_secs());
+        }
+        Ok(())
+    }
+
+    /// Returns the certificate files with this member's name.
     pub(super) fn member(&self, name: &str) -> Option<Tls> {
         self.tls.as_ref().map(|dir| Tls::in_dir(dir, name))
     }
 
-    /// Returns the client's certificate files. If they do not exist but the worker's or the coordinator's files do,
-    /// returns those instead.
+    /// Returns the client certificate files. If there are none, returns those of the coordinator.
     fn client(&self) -> Option<Tls> {
-        let members = ["client", "worker", "coordinator"].map(|name| self.member(name));
+        let members = ["client", "coordinator"].map(|name| self.member(name));
         let mut existing = members
             .into_iter()
             .flatten()
@@ -110,6 +121,17 @@ impl TlsArgs {
             tls: self.client(),
             token: self.token()?,
         })
+    }
+
+    /// Returns the tokens of a server: that of a client, and the one with which callers may only look.
+    pub(super) fn tokens(&self) -> anyhow::Result<Tokens> {
+        let file = self.tls.as_ref().map(|dir| dir.join("view-token"));
+        let file = file.filter(|file| file.exists());
+        let view = file.map(|file| Token::from_file(&file)).transpose()?;
+        let full = self.token()?;
+        // Alone, it would lock out everyone who may change something.
+        let view = view.filter(|_| full.is_some());
+        Ok(Tokens { full, view })
     }
 
     pub(super) fn token(&self) -> anyhow::Result<Option<Token>> {

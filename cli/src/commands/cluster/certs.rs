@@ -1,4 +1,4 @@
-//! `hatebeam certs`: create the certificates and the token of a cluster.
+//! `hatebeam certs`: make the certificates and the tokens of a cluster.
 
 use crate::output::{self, Failure};
 use hatebeam_net::certs::{CLIENT, MAX_DAYS, Made, Options, make};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const HELP: &str = "\
-Creates a certificate authority (CA), a token, and a certificate with its key for `coordinator`, `worker`, `client` and each
---name. Members of a cluster accept every certificate that their CA signed, regardless of the machine's address, so all
-workers can share one certificate. The `client` certificate cannot be used by servers. Only the owner can read the keys and
-the token. Existing files are not overwritten.
+Makes a certificate authority (CA), two tokens, and a certificate with its key for `coordinator`, `worker`, `client` and
+each --name. A certificate is for one role, whatever the address of the machine, so all workers can share one: a worker
+cannot pose as the coordinator, and cannot submit runs. `token` permits everything, `view-token` permits looking only. Only
+the owner can read the keys and the tokens. Existing files are not overwritten, and git ignores the folder.
 
-With --renew, the CA and the token stay the same, and new certificates and keys replace the old ones. The old certificates
+With --renew, the CA and the tokens stay the same, and new certificates and keys replace the old ones. The old certificates
 remain valid until they expire. Certificates cannot be revoked: to exclude a member, make all files again in another
 folder.
 
@@ -36,7 +36,7 @@ pub(crate) struct CertsArgs {
     #[arg(long, value_name = "N", default_value_t = 365)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DAYS)))]
     days: u32,
-    /// Also make a certificate with this name, for servers and clients; can be repeated
+    /// Also make a certificate for the worker with this name only; can be repeated
     #[arg(long = "name", value_name = "NAME")]
     names: Vec<String>,
     /// Make new certificates with the existing CA
@@ -112,7 +112,8 @@ impl CertsArgs {
             let machines = machines_of(member);
             let _ = writeln!(
                 text,
-                "  {machines:<width$}  ca.pem {member}.pem {member}-key.pem token"
+                "  {machines:<width$}  ca.pem {member}.pem {member}-key.pem{}",
+                tokens_of(member)
             );
         }
         text.push_str(
@@ -120,6 +121,15 @@ impl CertsArgs {
              cluster needs it.\n",
         );
         text
+    }
+}
+
+/// Returns the tokens that a member needs.
+fn tokens_of(member: &str) -> &'static str {
+    match member {
+        "coordinator" => " token view-token",
+        CLIENT => " token, or view-token to look only",
+        _ => "",
     }
 }
 

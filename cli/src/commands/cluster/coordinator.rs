@@ -12,8 +12,15 @@ use hatebeam_coordinator::{
 use hatebeam_metrics::Registry;
 use hatebeam_search::Fingerprint;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::sync::watch;
+
+/// Interval between two reads of the file with the deadline.
+const DEADLINE_INTERVAL: Duration = Duration::from_secs(30);
 
 const HELP: &str = "\
 Any number of workers can join and leave during a run. The first two of the following commands start a cluster, and the
@@ -49,6 +56,14 @@ pub(crate) struct CoordinatorArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     min_workers: u32,
+    /// URI at which workers reach this coordinator, as https://host:port. Workers look it up in the store if their own
+    /// --coordinator does not answer [default: none]
+    #[arg(long, value_name = "URI")]
+    advertise: Option<String>,
+    /// File with the time at which the machines are stopped, such as 2026-11-22T06:00:00Z. `status` and the dashboard warn
+    /// an hour before. The file is read every 30 seconds
+    #[arg(long, value_name = "FILE")]
+    deadline_file: Option<PathBuf>,
     /// Exit with code 0 after this many minutes without an open run, to release rented machines [default: never]
     #[arg(long, value_name = "MINUTES", value_parser = number_in(0.01..=1e6, "a number of minutes"))]
     idle_stop: Option<f64>,
@@ -65,13 +80,14 @@ impl CoordinatorArgs {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let server = &self.server;
         let _logs = server.start("coordinator", self.listen)?;
-        let token = server.tls.token()?;
+        let tokens = server.tls.tokens()?;
         let events = self.hooks.start()?;
         block_on(async {
             let stop = server.stop()?;
             let (registry, objects) = (Registry::default(), server.store.open().await?);
             let metrics = &server.metrics;
             metrics.serve(&registry, "coordinator", &objects).await?;
+            server.tls.watch_expiry(&registry, "coordinator")?;
             let machine = server.rent.machine().await.machine;
             let prices = object_store_prices(server.store.is_aws());
             let dashboard = self
@@ -89,6 +105,7 @@ impl CoordinatorArgs {
                 machine,
                 single: self.single_coordinator,
                 search: Fingerprint::current(),
+                deadline: self.deadline_file.clone().map(deadline),
                 idle_stop: idle_stop.map(Duration::from_secs_f64),
                 min_workers: self.min_workers as usize,
                 heartbeat: (lost_after / 5).min(Duration::from_secs(1)),
@@ -102,8 +119,9 @@ impl CoordinatorArgs {
             let settings = Settings {
                 core,
                 listen: self.listen,
+                advertise: self.advertise.clone(),
                 tls: server.tls.member("coordinator"),
-                token,
+                tokens,
                 registry,
                 dashboard: dashboard.map(|opened| opened.dashboard),
             };
@@ -116,5 +134,48 @@ impl CoordinatorArgs {
             };
             Ok(coordinate(settings, stop, ready).await?)
         })
+    }
+}
+
+/// Returns the time in a file, in milliseconds since 1970, and follows its changes. Must be called within a runtime.
+fn deadline(file: PathBuf) -> watch::Receiver<Option<u64>> {
+    let (tx, rx) = watch::channel(read_deadline(&file));
+    tokio::spawn(async move {
+        while !tx.is_closed() {
+            tokio::time::sleep(DEADLINE_INTERVAL).await;
+            tx.send_replace(read_deadline(&file));
+        }
+    });
+    rx
+}
+
+fn read_deadline(file: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(file).inspect_err(
+        |error| tracing::warn!(%error, file = %file.display(), "cannot read the deadline"),
+    );
+    parse_deadline(&text.ok()?)
+}
+
+fn parse_deadline(text: &str) -> Option<u64> {
+    let time = OffsetDateTime::parse(text.trim(), &Rfc3339)
+        .inspect_err(|error| tracing::warn!(%error, text, "cannot read the deadline"));
+    u64::try_from(time.ok()?.unix_timestamp_nanos() / 1_000_000).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadline_is_a_time_with_a_zone() {
+        for (text, expected) in [
+            ("2026-11-22T06:00:00Z\n", Some(1_795_327_200_000)),
+            ("2026-11-22T06:00:00+01:00", Some(1_795_323_600_000)),
+            ("2026-11-22T06:00:00", None),
+            ("tomorrow", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_deadline(text), expected, "{text}");
+        }
     }
 }

@@ -66,7 +66,7 @@ impl DashboardArgs {
         let bound = bind(Settings {
             listen,
             tls: tls.member("coordinator"),
-            token: tls.token()?,
+            tokens: tls.tokens()?,
             insecure_bind,
         });
         let server = match bound.await {

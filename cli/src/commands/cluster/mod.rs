@@ -53,7 +53,7 @@ pub(crate) enum ClusterCommand {
     Limit(limit::LimitArgs),
     /// Stop a coordinator's run and keep its committed depths
     Cancel(cancel::CancelArgs),
-    /// Make a worker hand over its shards and stop
+    /// Keep a worker out of the search, or take it in again
     Drain(drain::DrainArgs),
     /// List and download replays from the object store
     Replays(replays::ReplaysArgs),

@@ -3,7 +3,7 @@
 use super::args::{S3Args, block_on};
 use crate::output;
 use crate::result::depth_table;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use hatebeam_env::Env;
 use hatebeam_game::{Geometry, Rules, Well};
 use hatebeam_objects::Objects;
@@ -122,6 +122,40 @@ impl FromStoreArgs {
         }
         depth_table(&mut text, manifest.records());
         output::print(text)
+    }
+
+    /// Removes a run that has ended, if `confirm` agrees. Its replays and reports have another prefix and remain.
+    pub(crate) fn remove(
+        &self,
+        run: &str,
+        confirm: impl FnOnce(&str, u64) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        block_on(async {
+            let objects = self.open().await?;
+            let manifest = named(&manifests(&objects).await?, run)?;
+            let name = &manifest.name;
+            if manifest.is_open() {
+                bail!(
+                    "run {name} is {}: stop it first with `hatebeam cancel`",
+                    manifest.state
+                );
+            }
+            if !confirm(&format!("run {name}"), manifest.stored_bytes())? {
+                output::note("removed nothing");
+                return Ok(());
+            }
+            // The manifest is last, so that an interrupted removal can be repeated.
+            let prefix = manifest.prefix();
+            let mut removed = 0;
+            for part in ["/frontier", "/tables", ""] {
+                removed += objects.delete_prefix(&format!("{prefix}{part}")).await?;
+            }
+            output::note(format_args!(
+                "removed run {name}: {}; a coordinator forgets it when it restarts",
+                count(removed, "object")
+            ));
+            Ok(())
+        })
     }
 
     /// Opens a run to read back games.

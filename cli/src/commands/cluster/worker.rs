@@ -75,6 +75,7 @@ impl WorkerArgs {
             let (registry, objects) = (Registry::default(), server.store.open().await?);
             let metrics = &server.metrics;
             metrics.serve(&registry, "worker", &objects).await?;
+            server.tls.watch_expiry(&registry, "worker")?;
             let rented = server.rent.machine().await;
             let stop = server.stop()?;
             let process = Process {

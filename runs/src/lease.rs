@@ -1,0 +1,63 @@
+//! The lease on an object store, as others than its holder read it.
+
+use hatebeam_objects::Objects;
+use serde::Deserialize;
+
+/// Key of the lease.
+pub const LEASE: &str = "coordinator.json";
+
+#[derive(Deserialize)]
+struct Holder {
+    address: String,
+    #[serde(default)]
+    is_gone: bool,
+}
+
+/// Returns the URI of the coordinator that holds the lease. Returns `None` if no coordinator holds it, if the coordinator
+/// advertises no URI, or if the object store is unavailable.
+pub async fn coordinator_uri(objects: &Objects) -> Option<String> {
+    let (bytes, _) = objects
+        .get(LEASE)
+        .await
+        .inspect_err(|error| tracing::debug!(%error, "cannot look the coordinator up"))
+        .ok()?;
+    let holder: Holder = serde_json::from_slice(&bytes).ok()?;
+    let is_uri = ["http://", "https://"]
+        .iter()
+        .any(|scheme| holder.address.starts_with(scheme));
+    (is_uri && !holder.is_gone).then_some(holder.address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_objects::{Memory, Options};
+
+    #[tokio::test]
+    async fn only_an_advertised_uri_of_a_present_coordinator_is_found() {
+        let objects = Objects::in_memory(&Memory::new(), &Options::default()).unwrap();
+        assert_eq!(coordinator_uri(&objects).await, None);
+        for (record, expected) in [
+            (
+                r#"{"coordinator":"c","address":"https://10.0.0.9:7800","beats":3}"#,
+                Some("https://10.0.0.9:7800"),
+            ),
+            (
+                r#"{"coordinator":"c","address":"https://10.0.0.9:7800","beats":3,"is_gone":true}"#,
+                None,
+            ),
+            (
+                r#"{"coordinator":"c","address":"0.0.0.0:7800","beats":3}"#,
+                None,
+            ),
+            ("?", None),
+        ] {
+            objects.put(LEASE, record.into()).await.unwrap();
+            assert_eq!(
+                coordinator_uri(&objects).await.as_deref(),
+                expected,
+                "{record}"
+            );
+        }
+    }
+}

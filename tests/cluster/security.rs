@@ -1,0 +1,205 @@
+//! Tests of a cluster with certificates: which role and which token permits what, and a coordinator that moves.
+
+use crate::program::{hatebeam, wait_until};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A process that is killed at the end of the test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // The process may already have exited.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A cluster with certificates. Each member has a folder with its own files only.
+struct SecureCluster {
+    dir: TempDir,
+}
+
+impl SecureCluster {
+    fn new() -> SecureCluster {
+        let cluster = SecureCluster {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        let all = cluster.path("tls");
+        let made = hatebeam().args(["certs", "--out"]).arg(&all).output();
+        assert!(made.unwrap().status.success());
+        let copy = |to: &str, files: &[(&str, &str)]| {
+            let to = cluster.path(to);
+            fs::create_dir(&to).unwrap();
+            for (from, name) in files {
+                fs::copy(all.join(from), to.join(name)).unwrap();
+            }
+        };
+        let ca = ("ca.pem", "ca.pem");
+        let pair = |member: &'static str, name: &'static str| match (member, name) {
+            ("client", _) => [
+                ("client.pem", "client.pem"),
+                ("client-key.pem", "client-key.pem"),
+            ],
+            (_, "client") => [
+                ("worker.pem", "client.pem"),
+                ("worker-key.pem", "client-key.pem"),
+            ],
+            (_, "coordinator") => [
+                ("worker.pem", "coordinator.pem"),
+                ("worker-key.pem", "coordinator-key.pem"),
+            ],
+            _ => [
+                ("worker.pem", "worker.pem"),
+                ("worker-key.pem", "worker-key.pem"),
+            ],
+        };
+        let token = ("token", "token");
+        copy("worker", &[&[ca][..], &pair("worker", "worker")].concat());
+        copy("client", &[&[ca, token][..], &pair("client", "")].concat());
+        copy(
+            "viewer",
+            &[&[ca, ("view-token", "token")][..], &pair("client", "")].concat(),
+        );
+        // A worker that also has a token, and poses as others.
+        copy(
+            "false-client",
+            &[&[ca, token][..], &pair("worker", "client")].concat(),
+        );
+        copy(
+            "false-coordinator",
+            &[&[ca, token][..], &pair("worker", "coordinator")].concat(),
+        );
+        cluster
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn command(&self, command: &str, tls: &str) -> Command {
+        let mut program = hatebeam();
+        program.arg(command).arg("--tls").arg(self.path(tls));
+        program.current_dir(self.dir.path());
+        program
+    }
+
+    /// Starts a coordinator and returns it with its URI.
+    fn coordinator(&self, listen: &str) -> (Killed, String) {
+        let mut command = self.command("coordinator", "tls");
+        command.args([
+            "--listen",
+            listen,
+            "--dashboard",
+            "none",
+            "--store",
+            "store",
+        ]);
+        command.args(["--advertise", &format!("https://{listen}")]);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let address = line.trim().strip_prefix("listening on ").unwrap();
+        (Killed(child), format!("https://{address}"))
+    }
+
+    fn worker(&self, name: &str, coordinator: &str) -> Killed {
+        let mut command = self.command("worker", "worker");
+        command.args([
+            "--coordinator",
+            coordinator,
+            "--store",
+            "store",
+            "--name",
+            name,
+        ]);
+        command.args(["--threads", "1", "--dir", name]);
+        Killed(command.stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn call(&self, tls: &str, coordinator: &str, args: &[&str]) -> Output {
+        let mut command = self.command(args[0], tls);
+        command
+            .args(&args[1..])
+            .args(["--coordinator", coordinator]);
+        command.output().unwrap()
+    }
+
+    fn workers(&self, coordinator: &str) -> usize {
+        let status = self.call("viewer", coordinator, &["status", "--json"]);
+        let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+        status["workers"].as_array().map_or(0, Vec::len)
+    }
+}
+
+fn error_of(output: &Output) -> String {
+    assert!(!output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn free_address() -> String {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().to_string()
+}
+
+#[test]
+fn roles_and_tokens_permit_what_they_are_for() {
+    let cluster = SecureCluster::new();
+    let (_coordinator, uri) = cluster.coordinator(&free_address());
+    // Workers have no token. They exchange children with each other.
+    let _workers = [cluster.worker("w0", &uri), cluster.worker("w1", &uri)];
+    wait_until(
+        || cluster.workers(&uri) == 2,
+        || "two workers do not join".to_owned(),
+    );
+    let submit = ["submit", "--width", "500", "--max-depth", "12", "--watch"];
+    let searched = cluster.call("client", &uri, &submit);
+    assert!(searched.status.success(), "{searched:?}");
+
+    let refused = error_of(&cluster.call("viewer", &uri, &submit));
+    assert!(refused.contains("permits looking only"), "{refused}");
+    let refused = error_of(&cluster.call("false-client", &uri, &submit));
+    assert!(refused.contains("is for a worker"), "{refused}");
+    // No server starts with a certificate for another role.
+    let mut command = cluster.command("coordinator", "false-coordinator");
+    command.args([
+        "--listen",
+        "127.0.0.1:0",
+        "--dashboard",
+        "none",
+        "--store",
+        "other",
+    ]);
+    let refused = error_of(&command.output().unwrap());
+    assert!(refused.contains("not for a coordinator"), "{refused}");
+}
+
+#[test]
+fn worker_finds_a_coordinator_that_moved() {
+    let cluster = SecureCluster::new();
+    let nowhere = format!("https://{}", free_address());
+    let (coordinator, uri) = cluster.coordinator(&free_address());
+    // The address in the worker's settings is wrong; the object store names the right one.
+    let _worker = cluster.worker("w0", &nowhere);
+    wait_until(
+        || cluster.workers(&uri) == 1,
+        || "the worker does not join".to_owned(),
+    );
+    drop(coordinator);
+    let (_coordinator, moved) = cluster.coordinator(&free_address());
+    assert_ne!(uri, moved);
+    wait_until(
+        || cluster.workers(&moved) == 1,
+        || "the worker does not follow".to_owned(),
+    );
+    assert!(Path::new(&cluster.path("store/coordinator.json")).exists());
+}
