@@ -12,7 +12,7 @@ use tokio_stream::Stream;
 use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
 
 /// Open connections of a server at most: every worker of the largest cluster, and as many clients. Further connections are
-/// closed at once, so that nobody on the network can use up the memory or the files of the process.
+/// closed at once, so that no client can use up the memory or the files of the process.
 pub const MAX_CONNECTIONS: usize = 8192;
 
 /// The connections of a server.

@@ -345,7 +345,7 @@ fn pods_mount_secrets_that_make_secrets_creates() {
                 let member = pod.component();
                 let tokens: &[&str] = match member {
                     "coordinator" => &["token", "view-token"],
-                    // Nobody can submit runs with what a worker has.
+                    // The files of a worker do not permit to submit runs.
                     _ => &[],
                 };
                 let own = [format!("{member}.pem"), format!("{member}-key.pem")];

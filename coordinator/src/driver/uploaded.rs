@@ -16,7 +16,7 @@ pub(super) struct Uploaded<'a> {
 
 impl Uploaded<'_> {
     /// Checks that the tables are in the worker's own object, and that this object exists and is long enough. The contents
-    /// have a checksum, which whoever loads a table verifies.
+    /// have a checksum, which is verified when a table is loaded.
     pub(super) async fn check(&self, objects: &Objects) -> Result<(), WorkerError> {
         let failed = |reason: String| Err(WorkerError::failed(self.worker, &reason));
         let key = frontier_key(self.depth, self.epoch, self.worker);

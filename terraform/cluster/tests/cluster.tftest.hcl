@@ -300,7 +300,7 @@ run "budget_and_price_are_passed_on" {
   }
 }
 
-run "somebody_is_told" {
+run "alerts_reach_the_operator" {
   variables {
     webhook             = "https://example.org/hook"
     event_command       = "logger $HATEBEAM_EVENT"
