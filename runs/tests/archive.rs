@@ -9,9 +9,9 @@ use hatebeam_game::{Geometry, Rules};
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
-    Archive, ArchiveTables, BestGame, CommittedDepth, Limits, Manifest, ManifestError, Observer,
-    ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Start, Table, VersionedManifest,
-    WellSpec, best_game, game_through, list_manifests, read_game,
+    Archive, ArchiveTables, BestGame, CommittedDepth, Limits, Manifest, Observer, ReadError,
+    Retention, Run, RunSpec, ScratchTables, Settings, Start, Table, VersionedManifest, WellSpec,
+    best_game, game_through, list_manifests, read_game,
 };
 use hatebeam_search::{
     DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Frontier, Node, NodeWell,
@@ -266,8 +266,7 @@ async fn outage_is_transient_and_damage_is_not() {
     }
     let error = read(in_map(&objects, &manifest), None).await.unwrap_err();
     assert!(!error.is_transient(), "{error}");
-    let is_damage = matches!(error, ReadError::Manifest(ManifestError::Damaged(_)));
-    assert!(is_damage, "{error}");
+    assert!(error.damaged_depth().is_some(), "{error}");
 }
 
 #[tokio::test]
