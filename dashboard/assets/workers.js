@@ -100,6 +100,7 @@ function makeRow(name) {
     price.title = machine?.price_from ?? "";
     const drained = worker.state === "drained";
     setText(drain, drained ? "Take in" : "Drain");
+    drain.setAttribute("aria-label", `${drained ? "Take in" : "Drain"} ${name}`);
     drain.dataset.undo = drained ? "yes" : "";
     drain.disabled = worker.state === "draining";
   };

@@ -60,10 +60,6 @@ fn browser_submits_run_and_follows_it_to_its_end() {
                 .for_each(|name| start_worker(&mut cluster, name)),
             ["kill"] => cluster.coordinator().kill(),
             ["start"] => cluster.start_coordinator(),
-            ["ended", worker] => {
-                let code = cluster.workers.get_mut(worker).unwrap().wait();
-                return code.unwrap().to_string();
-            }
             ["verify", score, pieces, replay] => {
                 return is_valid(replay, score, pieces).to_string();
             }

@@ -183,7 +183,7 @@ const steps = {
     assert.equal(await send("drained"), "");
     await page.click(".workers button", "Drain c5d-1");
     await page.click("dialog button", "Drain");
-    await page.shows("c5d-1 exits after the current depth");
+    await page.shows("c5d-1 gets no shards after the current depth");
     assert.equal(await send("drained"), "c5d-1");
     await page.until("[...document.querySelectorAll('.workers tbody tr')].some((row) => row.innerText.includes('draining'))");
     await page.click("#nav a", "Workers");
