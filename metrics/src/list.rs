@@ -80,6 +80,7 @@ group! {
         failures: Labeled<Counter>, "coordinator_depth_failures" by cause ["lost" "failed"],
             "Depths restarted because a worker was lost, or because it failed to carry out an order";
         repeats: Counter, "coordinator_depth_repeats", "Depths expanded again because the candidate tables were too small";
+        high_floors: Counter, "coordinator_high_floors", "Depths expanded again because the estimated floor was above the cut";
         phases: Labeled<Histogram>, "coordinator_phase" in seconds by phase ["expand" "cut" "select" "commit"],
             "Duration of each phase of a depth; for commit, only the time that the search waited";
         orders: Labeled<Counter>, "coordinator_orders"

@@ -204,6 +204,8 @@ pub struct Expand {
     pub attempt: u32,
     /// Spare capacity of a candidate table, in standard deviations.
     pub sigmas: f64,
+    /// Initial floor of all tables: a rank that is probably a little below the cut; 0 without an estimate.
+    pub floor: u64,
 }
 
 /// An order to count the candidates whose rank begins with a prefix, grouped by their next digit.
@@ -294,6 +296,8 @@ pub struct Expanded {
     pub sent: u64,
     /// Size of the sent children on the wire.
     pub sent_bytes: u64,
+    /// Time of the search threads in microseconds, without waiting for other workers.
+    pub busy_micros: u64,
 }
 
 /// Numbers of candidates, grouped by the next digit of their rank.

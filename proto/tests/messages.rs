@@ -145,13 +145,14 @@ fn query() -> impl Strategy<Value = CountQuery> {
 fn order() -> impl Strategy<Value = OrderKind> {
     prop_oneof![
         prepare().prop_map(|prepare| OrderKind::Prepare(Box::new(prepare))),
-        (any::<[u32; 2]>(), 0.0..1e6).prop_map(|([depth, attempt], sigmas)| OrderKind::Expand(
-            Expand {
+        (any::<[u32; 2]>(), 0.0..1e6, any::<u64>()).prop_map(
+            |([depth, attempt], sigmas, floor)| OrderKind::Expand(Expand {
                 depth,
                 attempt,
-                sigmas
-            }
-        )),
+                sigmas,
+                floor,
+            })
+        ),
         (any::<u32>(), prop::collection::vec(query(), 1..3))
             .prop_map(|(depth, queries)| OrderKind::Count(Count { depth, queries })),
         any::<(u32, u64, bool)>().prop_map(|(depth, cut, tied)| OrderKind::ValidateCut(
@@ -207,13 +208,14 @@ fn answer() -> impl Strategy<Value = AnswerKind> {
     prop_oneof![
         any::<(u64, u32)>()
             .prop_map(|(wells, fetched)| AnswerKind::Prepared(Prepared { wells, fetched })),
-        any::<[u64; 3]>().prop_map(
-            |[children, sent, sent_bytes]| AnswerKind::Expanded(Expanded {
+        any::<[u64; 4]>().prop_map(|[children, sent, sent_bytes, busy_micros]| {
+            AnswerKind::Expanded(Expanded {
                 children,
                 sent,
-                sent_bytes
+                sent_bytes,
+                busy_micros,
             })
-        ),
+        }),
         prop::collection::vec(histogram(), 0..3).prop_map(AnswerKind::Counted),
         (any::<bool>(), wells())
             .prop_map(|(dropped, tied)| AnswerKind::CutVerdict(CutVerdict { dropped, tied })),

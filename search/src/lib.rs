@@ -26,5 +26,5 @@ pub use record::DepthRecord;
 pub use step::{
     Cancelled, Candidates, ChildSink, CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES,
     DIGITS, Exchange, Frontier, MAX_SHARDS, MIN_SHARDS, Owner, REMOTE_BATCH, SHARD_WELLS,
-    ShardLayout, SortBuffer, Step, StepStats, TABLE_WELLS, Ties, retry_sigmas,
+    ShardLayout, SortBuffer, Step, StepStats, TABLE_WELLS, Ties, estimated_floor, retry_sigmas,
 };

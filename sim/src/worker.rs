@@ -8,7 +8,7 @@ use crate::process::Process;
 use crate::store;
 use crate::tables::MemoryStorage;
 use crate::tamper::Attempt;
-use crate::world::World;
+use crate::world::{Sabotage, World};
 use hatebeam_cost::{Machine as Rented, Micros};
 use hatebeam_env::{Env, Host, watch};
 use hatebeam_metrics::Registry;
@@ -71,7 +71,8 @@ impl Program for WorkerProgram {
         let is_skewed = machine.target == Target::Worker(0)
             && world.plan.classes.contains(&Class::VersionSkew)
             && !world.checker.is_quiet();
-        let search = match is_skewed {
+        let is_forged = world.options.sabotage == Some(Sabotage::ForgedFingerprints);
+        let search = match is_skewed && !is_forged {
             true => Fingerprint::from_text("2-skewed"),
             false => Fingerprint::current(),
         };

@@ -43,6 +43,8 @@ pub enum Sabotage {
     UnconditionalStore,
     /// Workers accept children from any attempt at a depth.
     ForgottenAttempts,
+    /// Workers with another search claim to have that of the coordinator.
+    ForgedFingerprints,
 }
 
 /// Result of a simulation.

@@ -1,6 +1,7 @@
 //! Tests of many seeds, of the determinism of the simulation, and of its ability to detect faults.
 
 use hatebeam_sim::{Class, Detail, Mix, Options, Report, Sabotage, run_seed, run_seeds};
+use std::path::Path;
 
 /// Number of seeds in the test suite.
 const SEEDS: u64 = 1000;
@@ -92,4 +93,32 @@ fn simulation_detects_children_of_an_earlier_attempt() {
         ..Options::default()
     };
     assert!(is_noticed(100, &options));
+}
+
+#[test]
+fn simulation_detects_a_worker_with_another_search() {
+    let options = Options {
+        mix: Mix::Only(vec![Class::VersionSkew]),
+        sabotage: Some(Sabotage::ForgedFingerprints),
+        ..Options::default()
+    };
+    assert!(is_noticed(100, &options));
+}
+
+/// Every check that `docs/guarantees.md` names, as `file: function`, exists.
+#[test]
+fn guarantees_name_existing_checks() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let text = read("../docs/guarantees.md");
+    let mut checks = 0;
+    for quoted in text.split('`').skip(1).step_by(2) {
+        let Some((file, function)) = quoted.split_once(": ") else {
+            continue;
+        };
+        let source = read(&format!("src/{file}"));
+        assert!(source.contains(&format!("fn {function}(")), "{quoted}");
+        checks += 1;
+    }
+    assert!(checks > 15, "only {checks} checks are named");
 }

@@ -205,6 +205,7 @@ impl Epoch {
             )));
         }
         let candidates = Arc::new(Candidates::new(self.assignment.layout, order.sigmas));
+        candidates.raise_floors(order.floor);
         *attempt = Some(Attempt {
             depth: order.depth,
             number: order.attempt,

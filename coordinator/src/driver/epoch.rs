@@ -3,6 +3,7 @@
 use super::assign::{WorkerCapacity, assign, shards_in};
 use super::commit::{Pending, Selected};
 use super::error::EpochError;
+use super::floors::Cuts;
 use super::state::{RunDriver, RunEnd};
 use super::workers::{EpochWorkers, Explored, internal_error};
 use crate::registry::Member;
@@ -52,6 +53,8 @@ impl RunDriver {
         let mut depth = self.prepare(workers).await?;
         self.note("");
         let mut pending: Option<Pending> = None;
+        let mut cuts = Cuts::of(self.manifest());
+        let mut parents = self.manifest().last().map_or(0, |last| last.record.count);
         let began = self.parts.env.now();
         let seconds_before = self.seconds;
         loop {
@@ -65,11 +68,21 @@ impl RunDriver {
             let started = self.parts.env.now();
             depth += 1;
             let span = tracing::info_span!("depth", depth);
-            let explored = self.explore(workers, depth, pending.take(), &span).await?;
+            let floor = cuts.floor();
+            let explored = self
+                .explore(workers, depth, floor, pending.take(), &span)
+                .await?;
+            self.measure(workers, parents, &explored);
             let selecting = workers.select(&explored).instrument(span.clone());
             let frontier = selecting.await?;
             self.seconds = seconds_before + began.elapsed().as_secs_f64();
             self.manifest_mut().seconds = self.seconds;
+            cuts.add(
+                frontier.count,
+                frontier.worst_eval,
+                self.manifest().spec.width,
+            );
+            parents = frontier.count;
             if frontier.count == 0 {
                 return Ok(EpochEnd::Run(RunEnd::Over(EndReason::Over)));
             }
@@ -89,13 +102,15 @@ impl RunDriver {
         &mut self,
         workers: &EpochWorkers,
         depth: u32,
+        floor: Option<u64>,
         pending: Option<Pending>,
         span: &Span,
     ) -> Result<Explored, EpochError> {
         let width = self.manifest().layout().width();
         let (done, is_done) = oneshot::channel();
         let exploring = async {
-            let explored = workers.explore(depth, width).instrument(span.clone()).await;
+            let exploring = workers.explore(depth, width, floor);
+            let explored = exploring.instrument(span.clone()).await;
             drop(done);
             explored
         };
@@ -164,15 +179,30 @@ impl RunDriver {
         Ok(depth)
     }
 
+    /// Adds the times of a depth to the measured speeds. The wells are spread evenly over the shards.
+    fn measure(&mut self, workers: &EpochWorkers, parents: u64, explored: &Explored) {
+        let shards = self.owners.len().max(1) as u64;
+        for (member, &busy) in workers.members.iter().zip(&explored.busy_micros) {
+            let owned = self.owners.iter().filter(|owner| **owner == member.name);
+            let wells = parents.saturating_mul(owned.count() as u64) / shards;
+            self.speeds.add(&member.name, wells, busy);
+        }
+    }
+
     /// Assigns the shards to the workers and returns the index of each shard's owner.
     fn assign_shards(&mut self, members: &[Member]) -> Vec<u32> {
         let layout = self.manifest().layout();
-        let capacity = |member: &Member| WorkerCapacity {
+        let threads: Vec<(&str, u32)> = members
+            .iter()
+            .map(|member| (member.name.as_str(), member.threads))
+            .collect();
+        let weights = self.speeds.weights(&threads);
+        let capacity = |(member, weight): (&Member, u64)| WorkerCapacity {
             name: member.name.clone(),
-            weight: u64::from(member.threads),
+            weight,
             max_shards: shards_in(member.memory_bytes, layout),
         };
-        let workers: Vec<WorkerCapacity> = members.iter().map(capacity).collect();
+        let workers: Vec<WorkerCapacity> = members.iter().zip(weights).map(capacity).collect();
         let shards = self.manifest().shards as usize;
         let owners = assign(&self.owners, shards, &workers);
         let name = |&owner: &u32| members[owner as usize].name.clone();

@@ -24,6 +24,8 @@
 //! | [`commit`] | committing a depth |
 //! | [`updates`] | limits and stop requests from clients |
 //! | [`recovery`], [`failures`] | failed depths: retries, quarantine, failure of the run |
+//! | [`assign`], [`speeds`] | shares of the workers |
+//! | [`floors`] | estimated floors |
 //! | [`damage`] | committed depths whose tables cannot be read |
 //! | [`finish`] | the end of a run: reading back the best game, garbage collection |
 
@@ -35,9 +37,11 @@ mod epoch;
 mod error;
 mod failures;
 mod finish;
+mod floors;
 mod readiness;
 mod recovery;
 mod run;
+mod speeds;
 mod state;
 mod updates;
 mod uploaded;

@@ -1,6 +1,7 @@
 //! The state of a run's search.
 
 use super::failures::{FailureTracker, Retries};
+use super::speeds::Speeds;
 use crate::parts::Parts;
 use hatebeam_cost::Micros;
 use hatebeam_runs::{EndReason, Manifest, ManifestError, RunState, VersionedManifest};
@@ -27,6 +28,8 @@ pub(crate) struct RunDriver {
     pub(super) seconds: f64,
     /// Cost of waiting for workers since the last committed depth.
     pub(super) waiting: Micros,
+    /// Measured speeds of the workers.
+    pub(super) speeds: Speeds,
     /// Whether the budget warning for the current limits was sent.
     pub(super) has_warned: bool,
 }
@@ -43,6 +46,7 @@ impl RunDriver {
             retries: Retries::default(),
             owners: Vec::new(),
             waiting: Micros::ZERO,
+            speeds: Speeds::default(),
             has_warned: false,
         }
     }

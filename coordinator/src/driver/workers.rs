@@ -39,9 +39,20 @@ pub(super) struct Explored {
     pub(super) children: u64,
     pub(super) sent: u64,
     pub(super) sent_bytes: u64,
+    /// Time that each worker took, in microseconds.
+    pub(super) busy_micros: Vec<u64>,
     /// Median of the survivors' scores.
     pub(super) median: i32,
     select: Select,
+}
+
+/// Result of one attempt at a depth.
+enum Attempted {
+    Explored(Explored),
+    /// The estimated floor was above the cut, so that survivors may have been dropped.
+    FloorTooHigh,
+    /// A table was too small, so that survivors may have been dropped.
+    TablesTooSmall,
 }
 
 /// The workers' verdict on a cut.
@@ -122,36 +133,43 @@ impl EpochWorkers {
         let _ = self.ask_all(|_| OrderKind::Halt, Some).await;
     }
 
-    /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth with larger tables if
-    /// they were too small.
-    pub(super) async fn explore(&self, depth: u32, width: usize) -> Result<Explored, WorkerError> {
+    /// Expands a depth and finds the cut that leaves at most `width` survivors. Repeats the depth without an estimate if the
+    /// estimated floor was above the cut, and with larger tables if they were too small.
+    pub(super) async fn explore(
+        &self,
+        depth: u32,
+        width: usize,
+        floor: Option<u64>,
+    ) -> Result<Explored, WorkerError> {
         let mut expand = Expand {
             depth,
             attempt: 1,
             sigmas: DEFAULT_SIGMAS,
+            floor: floor.unwrap_or(0),
         };
         loop {
-            if let Some(explored) = self.try_explore(expand, width).await? {
-                return Ok(explored);
+            match self.try_explore(expand, width).await? {
+                Attempted::Explored(explored) => return Ok(explored),
+                Attempted::FloorTooHigh => {
+                    self.metrics.high_floors.add(1);
+                    expand.floor = 0;
+                    tracing::info!("repeating depth: the estimated floor was above the cut");
+                }
+                Attempted::TablesTooSmall => {
+                    self.metrics.repeats.add(1);
+                    expand.sigmas = retry_sigmas(expand.sigmas);
+                    let sigmas = expand.sigmas;
+                    tracing::info!(sigmas, "repeating depth: its tables were too small");
+                }
             }
-            self.metrics.repeats.add(1);
             expand.attempt += 1;
-            expand.sigmas = retry_sigmas(expand.sigmas);
-            let sigmas = expand.sigmas;
-            tracing::info!(sigmas, "repeating depth: its tables were too small");
         }
     }
 
-    /// Makes one attempt to [`explore`](EpochWorkers::explore) a depth. Returns `None` if the workers' tables were too
-    /// small.
-    async fn try_explore(
-        &self,
-        expand: Expand,
-        width: usize,
-    ) -> Result<Option<Explored>, WorkerError> {
+    async fn try_explore(&self, order: Expand, width: usize) -> Result<Attempted, WorkerError> {
         let began = self.env.now();
-        let depth = expand.depth;
-        let expand = |_| OrderKind::Expand(expand);
+        let depth = order.depth;
+        let expand = |_| OrderKind::Expand(order);
         let expanded = |answer| match answer {
             AnswerKind::Expanded(expanded) => Some(expanded),
             _ => None,
@@ -163,7 +181,10 @@ impl EpochWorkers {
         let validation = self.validate_cut(depth, &found.cut).await?;
         self.observe("cut", began);
         if validation.dropped {
-            return Ok(None);
+            return Ok(match order.floor > found.cut.rank {
+                true => Attempted::FloorTooHigh,
+                false => Attempted::TablesTooSmall,
+            });
         }
         let has_ties = matches!(found.cut.ties, Ties::First(_));
         let select = Select {
@@ -171,10 +192,11 @@ impl EpochWorkers {
             cut: found.cut.rank,
             ties: has_ties.then_some(validation.tied),
         };
-        Ok(Some(Explored {
+        Ok(Attempted::Explored(Explored {
             children: parts.iter().map(|part| part.children).sum(),
             sent: parts.iter().map(|part| part.sent).sum(),
             sent_bytes: parts.iter().map(|part| part.sent_bytes).sum(),
+            busy_micros: parts.iter().map(|part| part.busy_micros).collect(),
             median: found.median,
             select,
         }))

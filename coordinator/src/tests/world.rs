@@ -105,6 +105,7 @@ impl Part {
                     children: if self.is_first { children } else { 0 },
                     sent: 0,
                     sent_bytes: 0,
+                    busy_micros: 0,
                 })
             }
             // Only the survivors are counted as candidates, and all of them with the digit 0.

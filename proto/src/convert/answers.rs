@@ -25,6 +25,7 @@ impl TryFrom<v1::Answer> for Answer {
                 children: expanded.children,
                 sent: expanded.sent,
                 sent_bytes: expanded.sent_bytes,
+                busy_micros: expanded.busy_micros,
             }),
             Kind::Counted(counted) => {
                 let histograms = counted.histograms.into_iter().map(Histogram::try_from);
@@ -61,6 +62,7 @@ impl From<Answer> for v1::Answer {
                 children: expanded.children,
                 sent: expanded.sent,
                 sent_bytes: expanded.sent_bytes,
+                busy_micros: expanded.busy_micros,
             }),
             AnswerKind::Counted(histograms) => Kind::Counted(v1::Counted {
                 histograms: histograms.into_iter().map(v1::Histogram::from).collect(),

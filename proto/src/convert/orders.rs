@@ -46,6 +46,7 @@ impl From<Order> for v1::Order {
                 depth: expand.depth,
                 attempt: expand.attempt,
                 sigmas: expand.sigmas,
+                floor: expand.floor,
             }),
             OrderKind::Count(count) => Kind::Count(count.into()),
             OrderKind::ValidateCut(validate) => Kind::ValidateCut(v1::ValidateCut {
@@ -147,6 +148,7 @@ impl TryFrom<v1::Expand> for Expand {
             depth: expand.depth,
             attempt: expand.attempt,
             sigmas: expand.sigmas,
+            floor: expand.floor,
         })
     }
 }

@@ -37,6 +37,15 @@ impl Candidates {
         }
     }
 
+    /// Raises the floors of all tables to this rank, an estimate of the cut. Must be called before children are added.
+    pub fn raise_floors(&self, floor: u64) {
+        for (table, known) in self.tables.iter().zip(&self.floors) {
+            let mut table = lock(table);
+            table.floor = table.floor.max(floor);
+            known.fetch_max(floor, Ordering::Relaxed);
+        }
+    }
+
     /// Memory that the tables use, in bytes.
     pub fn bytes(&self) -> u64 {
         let bytes = |table: &Mutex<Table>| (lock(table).slots.len() * size_of::<Node>()) as u64;

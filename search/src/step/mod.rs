@@ -27,10 +27,12 @@
 
 mod candidates;
 mod cut;
+mod estimate;
 mod layout;
 
 pub use candidates::{Candidates, SortBuffer};
 pub use cut::{CountQuery, Cut, CutSearch, DIGIT_VALUES, DIGITS, Ties};
+pub use estimate::estimated_floor;
 pub use layout::{MAX_SHARDS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
 
 use crate::evaluator::{Evaluator, EvaluatorSpec, WeightError};

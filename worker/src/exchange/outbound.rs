@@ -11,6 +11,7 @@ use hatebeam_proto::messages::{Peer, PeerRequest, StreamHeader};
 use hatebeam_search::{Cancelled, Candidates, ChildSink, Node, Owner, REMOTE_BATCH};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::{AbortHandle, JoinSet};
@@ -45,6 +46,8 @@ pub(crate) struct PeerStreams {
     streams: Vec<PeerStream>,
     /// Number of bytes sent to all peers.
     bytes: AtomicU64,
+    /// Microseconds that search threads have waited for full queues, added up.
+    stalled: AtomicU64,
     traffic: Arc<Traffic>,
     /// Tracing span of the depth, for log messages from the search threads.
     span: Span,
@@ -100,6 +103,7 @@ impl PeerStreams {
             compress: outbound.compress,
             streams,
             bytes: AtomicU64::new(0),
+            stalled: AtomicU64::new(0),
             traffic: Arc::clone(outbound.traffic),
             span: Span::current(),
             tasks,
@@ -133,8 +137,16 @@ impl PeerStreams {
         let sent = stream.queue.blocking_send(request);
         let metrics = &self.traffic.metrics;
         metrics.stalls.add(1);
-        metrics.stalled.add(began.elapsed());
+        let stalled = began.elapsed();
+        metrics.stalled.add(stalled);
+        let micros = stalled.as_micros() as u64;
+        self.stalled.fetch_add(micros, Ordering::Relaxed);
         sent.map_err(|_| ())
+    }
+
+    /// Returns the time that search threads have waited for full queues, added up.
+    pub(crate) fn stalled(&self) -> Duration {
+        Duration::from_micros(self.stalled.load(Ordering::Relaxed))
     }
 
     /// Sends the children that are left in the buffers. Blocks, so it must not be called from an async task.

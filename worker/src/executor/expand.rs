@@ -38,8 +38,11 @@ impl Executor {
             progress: Arc::clone(&progress.expanded),
             threads: self.threads,
         };
+        let began = self.env.now();
         let expanded = self.env.run_blocking(move || expansion.run());
         let (stats, streams) = expanded.await?;
+        let waited = streams.stalled() / u32::try_from(self.threads).unwrap_or(u32::MAX);
+        let busy = began.elapsed().saturating_sub(waited);
         let metrics = &self.traffic.metrics;
         metrics
             .expanded
@@ -61,6 +64,7 @@ impl Executor {
             children,
             sent,
             sent_bytes,
+            busy_micros: busy.as_micros() as u64,
         })
     }
 

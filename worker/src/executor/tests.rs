@@ -8,7 +8,7 @@ use hatebeam_proto::messages::*;
 use hatebeam_runs::{FrontierSummary, Table, first_node};
 use hatebeam_search::{
     Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES, Digest, Frontier, MAX_SHARDS, ShardLayout, Step,
-    Ties,
+    Ties, estimated_floor,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -77,10 +77,16 @@ impl Epoch<'_> {
         fetched
     }
 
-    async fn expand(&self, expand: Expand) {
+    /// Expands a depth. Returns the number of children that the workers have sent to each other.
+    async fn expand(&self, expand: Expand) -> u64 {
+        let mut sent = 0;
         for answer in self.ask(OrderKind::Expand(expand)).await {
-            assert!(matches!(answer, AnswerKind::Expanded(_)), "{answer:?}");
+            match answer {
+                AnswerKind::Expanded(expanded) => sent += expanded.sent,
+                answer => panic!("{answer:?}"),
+            }
         }
+        sent
     }
 
     /// Finds the cut. Returns it with `true` if it is sound, which means that no table dropped a candidate above it.
@@ -161,6 +167,7 @@ fn first_attempt(depth: u32) -> Expand {
         depth,
         attempt: 1,
         sigmas: DEFAULT_SIGMAS,
+        floor: 0,
     }
 }
 
@@ -184,6 +191,54 @@ async fn two_workers_find_the_same_digests_as_a_single_thread() {
     for (depth, expected) in (1..).zip(alone(WIDTH, DEPTHS)) {
         assert_eq!(epoch.depth(depth).await.0, expected, "depth {depth}");
     }
+}
+
+/// Searches with two workers, with or without estimated floors. Returns the digests, and the number of children sent at
+/// the depths that have an estimate.
+async fn children_sent(uses_estimates: bool) -> (Vec<Digest>, u64) {
+    let cluster = Cluster::new();
+    let (first, second) = (cluster.worker("w0"), cluster.worker("w1"));
+    let epoch = Epoch {
+        workers: vec![&first, &second],
+        number: 1,
+        width: WIDE,
+    };
+    epoch.prepare(&prepare(WIDE, &["w0", "w1"])).await;
+    let (mut digests, mut cuts, mut total) = (Vec::new(), Vec::new(), 0);
+    for depth in 1..=24 {
+        let estimate = estimated_floor(&cuts);
+        let mut order = Expand {
+            floor: estimate.filter(|_| uses_estimates).unwrap_or(0),
+            ..first_attempt(depth)
+        };
+        let mut sent = epoch.expand(order).await;
+        let (mut cut, is_sound) = epoch.cut(depth).await;
+        if !is_sound {
+            assert!(order.floor > cut.rank);
+            order.floor = 0;
+            order.attempt = 2;
+            sent += epoch.expand(order).await;
+            let (again, is_sound) = epoch.cut(depth).await;
+            assert!(is_sound);
+            cut = again;
+        }
+        // All children survive the first depths.
+        if cut.rank > 0 {
+            cuts.push(cut.score());
+        }
+        total += estimate.map_or(0, |_| sent);
+        digests.push(epoch.select(depth, cut).await.0);
+    }
+    (digests, total)
+}
+
+#[tokio::test]
+async fn estimated_floors_change_no_digest_and_spare_children() {
+    let (expected, before) = children_sent(false).await;
+    let (digests, after) = children_sent(true).await;
+    assert_eq!(digests, expected);
+    println!("children sent: {before} without estimates, {after} with");
+    assert!(after * 2 < before, "{after} of {before}");
 }
 
 #[tokio::test]

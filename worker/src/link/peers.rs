@@ -190,6 +190,7 @@ mod tests {
             depth: 1,
             attempt: 1,
             sigmas: DEFAULT_SIGMAS,
+            floor: 0,
         });
         tokio::spawn(async move { worker.execute(1, expand).await });
         let empty = b"\0\0\0\0\0";
