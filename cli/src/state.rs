@@ -67,7 +67,7 @@ impl State {
         if run.contains(std::path::MAIN_SEPARATOR) && path.is_dir() {
             return as_path();
         }
-        let runs = list_runs(&self.runs());
+        let runs = list_runs(&self.runs()).runs;
         match find_by_name(&runs, |summary| &summary.name, run) {
             Ok(found) => Ok(found.dir.clone()),
             // `list_runs` skips a run that it cannot read. Opening the run reports the reason, such as a newer format.

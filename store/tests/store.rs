@@ -133,7 +133,7 @@ fn committed_depths_can_be_read_back() {
         let reader = RunStore::open_read_only(&dir).unwrap();
         check(&reader, &frontiers);
     }
-    assert_eq!(list_runs(folder.path()).len(), 4);
+    assert_eq!(list_runs(folder.path()).runs.len(), 4);
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn depths_can_be_removed_and_their_tables_dropped() {
         }
     }
     store.finish(&json!({"score": 3})).unwrap();
-    assert!(list_runs(folder.path())[0].finished);
+    assert!(list_runs(folder.path()).runs[0].finished);
     store.truncate(20).unwrap();
     assert_eq!((store.depths().len(), store.result()), (21, None));
     store.clear().unwrap();
@@ -406,7 +406,9 @@ fn create_and_open_leave_foreign_files_unchanged() {
         write_whole(&manifest, text.replacen(from, to, 1).as_bytes()).unwrap();
         let error = RunStore::open(&dir).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
-        assert_eq!(list_runs(folder.path()), []);
+        let list = list_runs(folder.path());
+        assert_eq!(list.runs, []);
+        assert_eq!(list.unreadable[0].error.to_string(), error);
     }
     let too_large = Geometry::new(16, 16).unwrap();
     let error = RunStore::create(&folder.path().join("x"), too_large, &Value::Null).unwrap_err();

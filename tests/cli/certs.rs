@@ -117,8 +117,8 @@ fn renew_keeps_ca_and_token() {
 fn invalid_options_are_refused() {
     let dir = new_path("certs-refused");
     for (args, code, expected) in [
-        (&["--name", "../up"][..], 1, "certificate '../up'"),
-        (&["--name", "ca"], 1, "certificate 'ca'"),
+        (&["--name", "../up"][..], 1, "certificate name '../up'"),
+        (&["--name", "ca"], 1, "certificate name 'ca'"),
         (&["--days", "0"], 2, "--days"),
         (&["--days", "36501"], 2, "--days"),
         (&["more"], 2, "more"),

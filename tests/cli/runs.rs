@@ -112,7 +112,7 @@ fn later_format_and_damaged_manifest_are_refused() {
             assert!(error.contains(expected), "{error}");
         }
         let list = state.run(&["runs"]);
-        assert!(list.err.contains("skipped unreadable run"), "{list:?}");
+        assert!(list.err.contains("cannot read the run in"), "{list:?}");
         assert!(list.err.contains(expected), "{list:?}");
     }
 }

@@ -209,7 +209,7 @@ fn so_far_prints_best_game_or_game_through_depth_of_run_in_progress() {
     let early = so_far(&cluster, &["--depth", "9999"]);
     assert!(!early.status.success());
     let error = stderr(&early);
-    assert!(error.contains("but not depth 9999"), "{error}");
+    assert!(error.contains("not depth 9999"), "{error}");
     let error = stderr(&so_far(&cluster, &["no-such"]));
     assert!(error.contains("there is no run"), "{error}");
 }

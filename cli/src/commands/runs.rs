@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_report::{bytes, page};
 use hatebeam_runs::{Run, best_game, copy_replays, end_in_words, result_of};
-use hatebeam_store::{RunStore, list_runs, write_whole};
+use hatebeam_store::{RunStore, UnreadableRun, list_runs, write_whole};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs;
@@ -214,14 +214,24 @@ impl ListArgs {
             return self.from.list(self.json);
         }
         let folder = self.state.state()?.runs();
-        let runs = list_runs(&folder);
-        let mut lines = runs
+        let list = list_runs(&folder);
+        for UnreadableRun { dir, error } in &list.unreadable {
+            output::warn(format_args!(
+                "cannot read the run in {}: {error}",
+                dir.display()
+            ));
+        }
+        let mut lines = list
+            .runs
             .iter()
             .map(|summary| Line::of(&summary.dir, &summary.name));
         if self.json {
             return lines.try_for_each(|line| output::print_json(&line));
         }
         let lines: Vec<Line> = lines.collect();
+        if lines.is_empty() && !list.unreadable.is_empty() {
+            return Ok(());
+        }
         if lines.is_empty() {
             let folder = folder.display();
             output::note(format_args!(

@@ -7,7 +7,7 @@ use crate::records::Records;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// An entry of [`list_runs`].
+/// A run that [`list_runs`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
     /// The run's folder.
@@ -20,25 +20,38 @@ pub struct RunSummary {
     pub finished: bool,
 }
 
-/// Returns the runs in a folder, sorted by name. Skips runs that cannot be read and logs a warning
-/// for each.
-pub fn list_runs(root: &Path) -> Vec<RunSummary> {
-    let Ok(entries) = fs::read_dir(root) else {
-        return Vec::new();
-    };
-    let mut runs: Vec<RunSummary> = entries
-        .flatten()
-        .filter_map(|entry| match summary(&entry.path()) {
-            Ok(run) => Some(run),
-            Err(StoreError::NoRun { .. }) => None,
-            Err(error) => {
-                tracing::warn!(run = %entry.path().display(), %error, "skipped unreadable run");
-                None
-            }
-        })
-        .collect();
-    runs.sort_by(|a, b| a.name.cmp(&b.name));
-    runs
+/// A run that [`list_runs`] cannot read.
+#[derive(Debug)]
+pub struct UnreadableRun {
+    /// The run's folder.
+    pub dir: PathBuf,
+    /// The reason, such as a format that only later versions of this program support.
+    pub error: StoreError,
+}
+
+/// The runs in a folder.
+#[derive(Debug, Default)]
+pub struct RunList {
+    /// The readable runs, sorted by name.
+    pub runs: Vec<RunSummary>,
+    /// The other runs, sorted by path.
+    pub unreadable: Vec<UnreadableRun>,
+}
+
+/// Returns the runs in a folder. The list is empty if the folder cannot be read.
+pub fn list_runs(root: &Path) -> RunList {
+    let mut list = RunList::default();
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    for dir in entries.map(|entry| entry.path()) {
+        match summary(&dir) {
+            Ok(run) => list.runs.push(run),
+            Err(StoreError::NoRun { .. }) => {}
+            Err(error) => list.unreadable.push(UnreadableRun { dir, error }),
+        }
+    }
+    list.runs.sort_by(|a, b| a.name.cmp(&b.name));
+    list.unreadable.sort_by(|a, b| a.dir.cmp(&b.dir));
+    list
 }
 
 fn summary(dir: &Path) -> Result<RunSummary, StoreError> {

@@ -17,7 +17,7 @@ mod list;
 mod manifest;
 mod read;
 
-pub use list::{RunSummary, list_runs};
+pub use list::{RunList, RunSummary, UnreadableRun, list_runs};
 pub use manifest::FORMAT;
 
 use crate::error::StoreError;
