@@ -3,10 +3,11 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
 use hatebeam_runs::MAX_WIDTH;
-use hatebeam_search::{EvaluatorKind, Quiescence};
+use hatebeam_search::{EvaluatorKind, Network, Quiescence};
 use hatebeam_telemetry::{LogFormat, LogSettings, Logs};
+use std::io::Read;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tracing::level_filters::LevelFilter;
 
 /// A replay to read.
@@ -124,8 +125,34 @@ fn encoding_parser() -> impl TypedValueParser<Value = Encoding> {
     named_parser(Encoding::ALL, Encoding::name)
 }
 
+#[cfg(feature = "cluster")]
 pub(crate) fn kind_parser() -> impl TypedValueParser<Value = EvaluatorKind> {
     named_parser(EvaluatorKind::ALL, EvaluatorKind::name)
+}
+
+/// Finds an evaluator by name, or reads the network in a file.
+pub(crate) fn parse_evaluator(text: &str) -> Result<EvaluatorKind, String> {
+    let mut kinds = EvaluatorKind::ALL.into_iter();
+    if let Some(kind) = kinds.find(|kind| kind.name().eq_ignore_ascii_case(text)) {
+        return Ok(kind);
+    }
+    if text.eq_ignore_ascii_case("network") {
+        return Ok(EvaluatorKind::Network(Network::shipped().digest()));
+    }
+    let names = EvaluatorKind::ALL.map(EvaluatorKind::name).join(", ");
+    let bytes = read_network_file(Path::new(text))
+        .map_err(|error| format!("neither {names}, network nor a readable file: {error}"))?;
+    let network = Network::decode(&bytes).map_err(|error| error.to_string())?;
+    Ok(EvaluatorKind::Network(Network::register(network)))
+}
+
+/// Reads a file that is not larger than a network.
+fn read_network_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    const MAX_NETWORK_BYTES: u64 = 16 << 20;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path)?;
+    file.take(MAX_NETWORK_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 pub(crate) fn quiescence_parser() -> impl TypedValueParser<Value = Quiescence> {

@@ -1,6 +1,6 @@
 //! The specification of a run, from the command line and a weights file.
 
-use crate::args::{ReplayInput, kind_parser, parse_wells, quiescence_parser};
+use crate::args::{ReplayInput, parse_evaluator, parse_wells, quiescence_parser};
 use crate::input::Replay;
 use crate::output::Failure;
 use anyhow::{Context, bail, ensure};
@@ -22,9 +22,9 @@ pub(crate) struct SpecArgs {
     /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
-    /// Evaluator, which scores the wells [default: the weights file's evaluator, or else knewjade if weights are
-    /// given, or else patterns]
-    #[arg(long, value_name = "NAME", value_parser = kind_parser(), ignore_case = true)]
+    /// Evaluator of wells: knewjade, plain, plain-holes, patterns, network, or the file of a network that `train` made
+    /// [default: from the weights file; or else knewjade if weights are given; or else patterns]
+    #[arg(long, value_name = "NAME|FILE", value_parser = parse_evaluator)]
     evaluator: Option<EvaluatorKind>,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces [default: the weights
     /// file's mode, or else off]

@@ -15,6 +15,6 @@ pub use facts::{Facts, Scores};
 pub use files::{Format, UnknownFormat, known_stem, stem};
 pub use film::{Film, FilmError, FilmTurn, MAX_KEYS};
 pub use numbers::{bytes, count, date, duration, grouped};
-pub use page::page;
+pub use page::{Curve, Curves, page, training_page};
 pub use picture::picture;
 pub use save::{FileSink, GameFile, GameFiles, save_files, save_files_blocking};

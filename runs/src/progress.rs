@@ -59,7 +59,7 @@ const RANGE: [f64; 2] = [0.8, 1.3];
 /// Returns the lowest and the highest likely last depth of a run, as estimated from its specification.
 pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     let table = match spec.evaluator.kind {
-        EvaluatorKind::Patterns => PATTERNS,
+        EvaluatorKind::Patterns | EvaluatorKind::Network(_) => PATTERNS,
         _ => OTHERS,
     };
     let lines = interpolated(table, (spec.width.max(1) as f64).log10());

@@ -6,7 +6,7 @@
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, GeometryError, ReplayError, Rules, Well, WellError, play,
 };
-use hatebeam_search::{Evaluator, EvaluatorSpec, Fingerprint, NodeWell, WeightError};
+use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Fingerprint, NodeWell};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -143,7 +143,7 @@ pub enum SpecError {
     },
     /// A weight is not a number or is out of range.
     #[error(transparent)]
-    Weight(#[from] WeightError),
+    Evaluator(#[from] EvaluatorError),
     /// The well from which the search starts is invalid.
     #[error("the well to start from is invalid")]
     Well(#[from] WellError),

@@ -5,7 +5,7 @@
 //! rounded to multiples of 1/256 here.
 
 use crate::features::{self, Features, LANES, Rows};
-use crate::network::{self, Active, Network};
+use crate::network::{self, Active, Network, NetworkDigest};
 use crate::patterns::{ALL_PIECES, Patterns, S_AND_Z};
 use hatebeam_game::{Children, Clears, Emulator, Follow, MAX_HEIGHT, Piece, SimdLevel, Well};
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,8 @@ pub enum EvaluatorKind {
     /// A sum over learned tables of small patterns. At the same beam width, games found with it
     /// clear far more lines than games found with the other evaluators.
     Patterns,
+    /// The network with this digest.
+    Network(NetworkDigest),
 }
 
 impl EvaluatorKind {
@@ -108,6 +110,7 @@ impl EvaluatorKind {
             EvaluatorKind::Plain => "plain",
             EvaluatorKind::PlainHoles => "plain-holes",
             EvaluatorKind::Patterns => "patterns",
+            EvaluatorKind::Network(_) => "network",
         }
     }
 }
@@ -192,6 +195,20 @@ pub struct WeightError {
 }
 
 /// Weights in fixed-point form, negated so that a greater sum is better.
+/// Error for an evaluator that this process does not have.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum EvaluatorError {
+    /// A weight is out of range.
+    #[error(transparent)]
+    Weight(#[from] WeightError),
+    /// The network is not available.
+    #[error(
+        "network {0} is not available: name its file with --evaluator; a cluster has only the network of the program"
+    )]
+    UnknownNetwork(NetworkDigest),
+}
+
 #[derive(Clone, Copy, Debug)]
 struct FixedWeights {
     holes: i32,
@@ -233,7 +250,9 @@ impl FixedWeights {
         match spec.kind {
             EvaluatorKind::Plain => return Ok(plain(1_000_000)),
             // The patterns evaluator has its own weights.
-            EvaluatorKind::PlainHoles | EvaluatorKind::Patterns => return Ok(plain(0)),
+            EvaluatorKind::PlainHoles | EvaluatorKind::Patterns | EvaluatorKind::Network(_) => {
+                return Ok(plain(0));
+            }
             EvaluatorKind::Knewjade => {}
         }
         let fixed = |name, value: f64| {
@@ -329,8 +348,13 @@ impl Evaluator {
     /// Creates an evaluator for wells of the emulator's geometry.
     ///
     /// # Errors
-    /// Returns [`WeightError`] if a weight is not a number or is out of range.
-    pub fn new(emulator: &Emulator, spec: &EvaluatorSpec) -> Result<Evaluator, WeightError> {
+    /// [`EvaluatorError`] if a weight is not a number or out of range, or the network is not
+    /// [available](Network::find).
+    pub fn new(emulator: &Emulator, spec: &EvaluatorSpec) -> Result<Evaluator, EvaluatorError> {
+        if let EvaluatorKind::Network(digest) = spec.kind {
+            let network = Network::find(digest).ok_or(EvaluatorError::UnknownNetwork(digest))?;
+            return Ok(Evaluator::with_network(emulator, network, spec.quiescence));
+        }
         let level = emulator.level();
         assert!(
             SimdLevel::available().any(|has| has == level),

@@ -13,13 +13,14 @@ mod record;
 mod step;
 
 pub use evaluator::{
-    Evaluator, EvaluatorKind, EvaluatorSpec, Quiescence, SCALE, WeightError, Weights,
+    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, Quiescence, SCALE, WeightError,
+    Weights,
 };
 pub use features::{Features, LANES, count as count_features};
 pub use fingerprint::Fingerprint;
 pub use network::{
-    FEATURES, FeatureLister, MAX_HEADER_BYTES, Network, NetworkDigest, NetworkError,
-    NetworkWeights, VALUE_ONE, WEIGHT_ONE,
+    FEATURES, FeatureLister, MAX_HEADER_BYTES, Network, NetworkDigest, NetworkDigestError,
+    NetworkError, NetworkWeights, VALUE_ONE, WEIGHT_ONE,
 };
 pub use node::{Digest, Node, NodeWell, WELL_BYTES};
 pub use record::DepthRecord;

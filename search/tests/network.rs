@@ -4,7 +4,8 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, FEATURES, FeatureLister, Network, NetworkError, NetworkWeights, Quiescence,
+    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, FEATURES, FeatureLister, Network,
+    NetworkError, NetworkWeights, Quiescence, Weights,
 };
 use proptest::prelude::*;
 use std::sync::{Arc, LazyLock};
@@ -242,6 +243,47 @@ fn network_file_has_documented_format() {
     assert_eq!(bytes[begin.len()..bytes.len() - 32], all);
     let pinned = "ad04634c1adb598fee92cb41299bea5f9be8899b936c38a3f256d0dbb22943c6";
     assert_eq!(network.digest().to_string(), pinned);
+}
+
+#[test]
+fn specification_names_a_network_by_its_digest() {
+    let mut other = weights(16);
+    other.bias[0] = 77;
+    let network = Network::new("registered", &other).unwrap();
+    let spec = EvaluatorSpec {
+        kind: EvaluatorKind::Network(network.digest()),
+        weights: Weights::default(),
+        quiescence: Quiescence::Off,
+    };
+    let json = serde_json::to_value(spec).unwrap();
+    assert_eq!(json["kind"]["network"], network.digest().to_string());
+    assert_eq!(serde_json::from_value::<EvaluatorSpec>(json).unwrap(), spec);
+    for bad in ["", "12", &"g".repeat(64), &"A".repeat(64), &"0".repeat(66)] {
+        let json = format!(r#"{{"network":"{bad}"}}"#);
+        assert!(
+            serde_json::from_str::<EvaluatorKind>(&json).is_err(),
+            "{bad}"
+        );
+    }
+
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let error = Evaluator::new(&emulator, &spec).err().unwrap();
+    assert_eq!(error, EvaluatorError::UnknownNetwork(network.digest()));
+    let mut expected = Vec::new();
+    let direct = Arc::new(Network::new("registered", &other).unwrap());
+    let mut evaluator = Evaluator::with_network(&emulator, direct, Quiescence::Off);
+    evaluator.score(&WELLS[..100], &[0; 100], &mut expected);
+    Network::register(network);
+    let mut scores = Vec::new();
+    let mut evaluator = Evaluator::new(&emulator, &spec).unwrap();
+    evaluator.score(&WELLS[..100], &[0; 100], &mut scores);
+    assert_eq!(scores, expected);
+
+    let shipped = Network::shipped();
+    assert_eq!(
+        Network::find(shipped.digest()).unwrap().digest(),
+        shipped.digest()
+    );
 }
 
 #[test]

@@ -21,4 +21,5 @@ mod runs;
 mod solve;
 mod state;
 mod support;
+mod train;
 mod well;

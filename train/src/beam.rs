@@ -2,6 +2,7 @@
 
 use hatebeam_game::{Children, Emulator, Well};
 use hatebeam_search::{Evaluator, NodeWell};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Number of parents whose children are scored together.
 const PARENTS: usize = 32;
@@ -199,8 +200,13 @@ impl Candidates {
     }
 }
 
-/// Searches a beam to its end.
-pub fn run_beam(emulator: &Emulator, evaluator: &mut Evaluator, settings: &BeamSettings) -> Beam {
+/// Searches a beam to its end, or until `cancel` becomes true.
+pub fn run_beam(
+    emulator: &Emulator,
+    evaluator: &mut Evaluator,
+    settings: &BeamSettings,
+    cancel: &AtomicBool,
+) -> Beam {
     let geometry = emulator.geometry();
     let starts = settings
         .starts
@@ -219,6 +225,9 @@ pub fn run_beam(emulator: &Emulator, evaluator: &mut Evaluator, settings: &BeamS
     let (mut wells, mut parents, mut scores) = (Vec::new(), Vec::new(), Vec::new());
     let mut lines: Vec<u16> = Vec::new();
     for depth in 1..=settings.pieces {
+        if cancel.load(Ordering::Relaxed) {
+            break;
+        }
         let deviation = settings.noise.deviation(depth);
         let frontier = &beam.depths[depth - 1];
         for (chunk, packed) in frontier.wells.chunks(PARENTS).enumerate() {

@@ -6,6 +6,7 @@ use hatebeam_game::{Emulator, Well};
 use hatebeam_search::{Evaluator, Network};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Result of one beam.
@@ -21,11 +22,12 @@ pub struct ExamResult {
     pub seconds: f64,
 }
 
-/// Runs the beams of an examination.
+/// Runs the beams of an examination. The results mean nothing if `cancel` becomes true.
 pub fn examine(
     emulator: &Emulator,
     network: &Arc<Network>,
     recipe: &ExamRecipe,
+    cancel: &AtomicBool,
 ) -> Vec<ExamResult> {
     let run = |&width: &usize| {
         let start = Instant::now();
@@ -37,7 +39,7 @@ pub fn examine(
             pieces: recipe.pieces,
             noise: Noise::default(),
         };
-        let beam = run_beam(emulator, &mut evaluator, &settings);
+        let beam = run_beam(emulator, &mut evaluator, &settings, cancel);
         ExamResult {
             width,
             lines: u32::from(beam.lines()),

@@ -10,6 +10,7 @@
 //! generation are written before the checkpoint that needs them, so a training that is killed at any
 //! moment resumes after the last finished generation.
 
+use crate::average::Average;
 use crate::labels::Sample;
 use crate::model::{LANES, Model, ROWS, Row};
 use crate::recipe::Recipe;
@@ -154,10 +155,11 @@ fn read_samples(bytes: &[u8]) -> Option<Vec<Sample>> {
         .then(|| samples.iter().map(sample).collect())
 }
 
-/// The two models of a training.
+/// The models of a training.
 pub(crate) struct Models {
     pub(crate) learning: Model,
     pub(crate) playing: Vec<Row>,
+    pub(crate) published: Average,
 }
 
 fn checkpoint_of(trainer: &Trainer) -> Vec<u8> {
@@ -170,10 +172,17 @@ fn checkpoint_of(trainer: &Trainer) -> Vec<u8> {
     let mut bytes = begin(CHECKPOINT_MAGIC);
     bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
     bytes.extend_from_slice(&text);
-    let Models { learning, playing } = &trainer.models;
+    let Models {
+        learning,
+        playing,
+        published,
+    } = &trainer.models;
     let moments = learning.moments.iter().flatten();
     let rows = learning.weights.iter().chain(moments).chain(playing);
     for number in rows.flatten() {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    for number in &published.sums {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes
@@ -184,20 +193,25 @@ fn read_checkpoint(bytes: &[u8]) -> Option<(Text, Models)> {
     let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     let text: Text = serde_json::from_slice(text).ok()?;
     let (numbers, rest) = rest.as_chunks::<4>();
-    let numbers: Vec<f32> = numbers
+    if !rest.is_empty() || numbers.len() != 5 * ROWS * LANES {
+        return None;
+    }
+    let (floats, integers) = numbers.split_at(4 * ROWS * LANES);
+    let floats: Vec<f32> = floats
         .iter()
         .map(|&bytes| f32::from_le_bytes(bytes))
         .collect();
-    let (rows, more) = numbers.as_chunks::<LANES>();
-    if !rest.is_empty() || !more.is_empty() || rows.len() != 4 * ROWS {
-        return None;
-    }
+    let integers = integers.iter().map(|&bytes| i32::from_le_bytes(bytes));
+    let (rows, _) = floats.as_chunks::<LANES>();
     let (weights, rows) = rows.split_at(ROWS);
     let (moments, playing) = rows.split_at(2 * ROWS);
     let (moments, _) = moments.as_chunks::<2>();
     let models = Models {
         learning: Model::of(weights.to_vec(), moments.to_vec(), text.steps),
         playing: playing.to_vec(),
+        published: Average {
+            sums: integers.collect(),
+        },
     };
     Some((text, models))
 }

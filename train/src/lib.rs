@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod average;
 mod beam;
 mod exam;
 mod folder;
@@ -14,5 +15,5 @@ pub use exam::{ExamResult, examine};
 pub use folder::{NETWORK, TrainingFolder};
 pub use labels::{Sample, label_beam, lifetimes};
 pub use model::{Batch, Model, TrainStats};
-pub use recipe::{BeamRecipe, ExamRecipe, Player, Recipe, RecipeError, Stage};
+pub use recipe::{BeamRecipe, ExamRecipe, Player, Publish, Recipe, RecipeError, Stage};
 pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};

@@ -1,6 +1,6 @@
 //! Everything that can change a network.
 
-use hatebeam_search::Quiescence;
+use hatebeam_search::{Network, Quiescence};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -20,8 +20,10 @@ pub struct Recipe {
     pub buffer: usize,
     /// Number of samples that a generation trains on: all of its own, and some of the buffer.
     pub epoch: usize,
-    /// Weight of the network before in the average that plays. 0 plays with what was learned last.
+    /// Weight of the generation before in the average that plays. 0 plays with what was learned last.
     pub average: f32,
+    /// The generations whose mean is examined and published.
+    pub publish: Publish,
     /// Number of wells in a batch.
     pub batch: usize,
     /// Learning rate at the begin and at the end of a generation.
@@ -30,6 +32,17 @@ pub struct Recipe {
     pub mirror: bool,
     /// Beams that show how strong the network is.
     pub exam: ExamRecipe,
+}
+
+/// Generations whose networks are published as their mean. Before the first of them, the network that
+/// plays is published.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Publish {
+    /// Number of the first generation.
+    pub from: u32,
+    /// Number of generations from one to the next.
+    pub every: u32,
 }
 
 /// Generations that are made in the same way.
@@ -127,7 +140,8 @@ impl Default for Recipe {
             samples: 150_000,
             buffer: 5,
             epoch: 2_250_000,
-            average: 0.0,
+            average: 0.7,
+            publish: Publish { from: 20, every: 4 },
             batch: 256,
             rate: [1e-3, 2e-4],
             mirror: true,
@@ -143,6 +157,9 @@ pub enum RecipeError {
     /// The text is no recipe.
     #[error("the recipe: {0}")]
     Toml(#[from] toml::de::Error),
+    /// The header of a network contains no recipe of this version.
+    #[error("the recipe of the network: {0}")]
+    Header(String),
     /// A number is out of range.
     #[error("{name} of the recipe is out of range: {expected}")]
     Range {
@@ -151,6 +168,12 @@ pub enum RecipeError {
         /// What is allowed.
         expected: &'static str,
     },
+}
+
+impl From<serde_json::Error> for RecipeError {
+    fn from(error: serde_json::Error) -> RecipeError {
+        RecipeError::Header(error.to_string())
+    }
 }
 
 impl Recipe {
@@ -162,6 +185,23 @@ impl Recipe {
         let recipe: Recipe = toml::from_str(text)?;
         recipe.check()?;
         Ok(recipe)
+    }
+
+    /// Reads a recipe from the bytes of a TOML file, or of a network that it made.
+    ///
+    /// # Errors
+    /// [`RecipeError`] if there is no recipe in the bytes, or a number is out of range.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Recipe, RecipeError> {
+        #[derive(Deserialize)]
+        struct Header {
+            recipe: Recipe,
+        }
+        if let Ok(network) = Network::decode(bytes) {
+            let header: Header = serde_json::from_str(network.header())?;
+            header.recipe.check()?;
+            return Ok(header.recipe);
+        }
+        Recipe::from_toml(&String::from_utf8_lossy(bytes))
     }
 
     /// The stage of a generation, counted from 1.
@@ -228,6 +268,8 @@ impl Recipe {
             "epoch",
             "give 1 to 268435456",
         )?;
+        let publish = self.publish.from >= 1 && self.publish.every >= 1;
+        good(publish, "publish", "give at least 1")?;
         good(
             (0.0..=1.0).contains(&self.average),
             "average",

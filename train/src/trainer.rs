@@ -1,20 +1,22 @@
 //! Generations: beams, labels, training, examination.
 
+use crate::average::Average;
 use crate::beam::{BeamSettings, Noise, run_beam};
 use crate::exam::{ExamResult, examine};
 use crate::folder::Models;
 use crate::labels::{Sample, label_beam};
-use crate::model::{Batch, Model, Row, TrainStats, approach, quantise};
+use crate::model::{Batch, Model, TrainStats, approach, quantise};
 use crate::random::Random;
 use crate::recipe::{BeamRecipe, Player, Recipe, RecipeError};
 use hatebeam_game::{Emulator, Geometry, MAX_HEIGHT, Rules, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network, Quiescence, VALUE_ONE, Weights,
+    Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network, NetworkWeights, Quiescence,
+    VALUE_ONE, Weights,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use thiserror::Error;
@@ -95,6 +97,9 @@ pub struct Trainer {
     pub(crate) buffer: Vec<Vec<Sample>>,
     pub(crate) records: Vec<GenerationRecord>,
     emulator: Emulator,
+    /// The network that plays.
+    player: Arc<Network>,
+    /// The network that is published.
     network: Arc<Network>,
 }
 
@@ -143,7 +148,12 @@ impl Trainer {
 
     fn first(recipe: Recipe, learning: Model) -> Result<Trainer, TrainError> {
         let playing = learning.weights.clone();
-        let models = Models { learning, playing };
+        let published = Average::new();
+        let models = Models {
+            learning,
+            playing,
+            published,
+        };
         Trainer::of(recipe, models, Vec::new(), Vec::new())
     }
 
@@ -154,10 +164,17 @@ impl Trainer {
         records: Vec<GenerationRecord>,
     ) -> Result<Trainer, TrainError> {
         recipe.check()?;
-        let network = network(&recipe, &models.playing, &records);
+        let player = quantise(&models.playing);
+        let generation = records.len() as u32;
+        let mean = models
+            .published
+            .network(generation, &recipe.publish, &player);
+        let player = network(&recipe, &player, &records);
+        let network = network(&recipe, &mean, &records);
         Ok(Trainer {
             recipe,
             models,
+            player,
             buffer,
             records,
             emulator: Emulator::new(GEOMETRY, Rules::default()),
@@ -175,16 +192,17 @@ impl Trainer {
         &self.records
     }
 
-    /// The network after the last generation.
+    /// The published network after the last generation.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
     }
 
-    /// Makes the next generation.
-    pub fn advance(&mut self, threads: usize) -> &GenerationRecord {
+    /// Makes the next generation. If `cancel` becomes true, returns `None`, and the trainer must be
+    /// loaded again.
+    pub fn advance(&mut self, threads: usize, cancel: &AtomicBool) -> Option<&GenerationRecord> {
         let generation = self.records.len() as u32 + 1;
         let start = Instant::now();
-        let played = self.play(generation, threads);
+        let played = self.play(generation, threads, cancel);
         let beams: Vec<BeamRecord> = played.iter().map(|played| played.record).collect();
         let samples = self.draw(generation, played);
         let beams_seconds = start.elapsed().as_secs_f64();
@@ -209,9 +227,16 @@ impl Trainer {
         if self.buffer.len() > self.recipe.buffer {
             self.buffer.remove(0);
         }
-        let trained = self.train(generation);
-        let Models { learning, playing } = &mut self.models;
+        let trained = self.train(generation, cancel);
+        let Models {
+            learning,
+            playing,
+            published,
+        } = &mut self.models;
         approach(playing, &learning.weights, self.recipe.average);
+        let player = quantise(playing);
+        published.add(generation, &self.recipe.publish, &player);
+        let mean = published.network(generation, &self.recipe.publish, &player);
         let held_out = self.test(&held_out);
         let training = start.elapsed().as_secs_f64();
         self.records.push(GenerationRecord {
@@ -226,19 +251,20 @@ impl Trainer {
             seconds: [beams_seconds, training, 0.0],
             exam: Vec::new(),
         });
-        self.network = network(&self.recipe, &self.models.playing, &self.records);
+        self.player = network(&self.recipe, &player, &self.records);
+        self.network = network(&self.recipe, &mean, &self.records);
         let start = Instant::now();
         let every = self.recipe.exam.every;
         let record = self.records.last_mut().expect("a record was added");
         if every > 0 && generation.is_multiple_of(every) {
-            record.exam = examine(&self.emulator, &self.network, &self.recipe.exam);
+            record.exam = examine(&self.emulator, &self.network, &self.recipe.exam, cancel);
         }
         record.seconds[2] = start.elapsed().as_secs_f64();
-        record
+        (!cancel.load(Ordering::Relaxed)).then_some(record)
     }
 
     /// Runs the beams of a generation.
-    fn play(&self, generation: u32, threads: usize) -> Vec<Played> {
+    fn play(&self, generation: u32, threads: usize, cancel: &AtomicBool) -> Vec<Played> {
         let all: Vec<&BeamRecipe> = self
             .recipe
             .stage(generation)
@@ -252,7 +278,7 @@ impl Trainer {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(beam) = all.get(index) else { break };
-                let played = self.play_one(generation, index as u32, beam);
+                let played = self.play_one(generation, index as u32, beam, cancel);
                 *done[index]
                     .lock()
                     .unwrap_or_else(|poison| poison.into_inner()) = Some(played);
@@ -271,7 +297,13 @@ impl Trainer {
         done.into_iter().filter_map(take).collect()
     }
 
-    fn play_one(&self, generation: u32, index: u32, beam: &BeamRecipe) -> Played {
+    fn play_one(
+        &self,
+        generation: u32,
+        index: u32,
+        beam: &BeamRecipe,
+        cancel: &AtomicBool,
+    ) -> Played {
         let mut random = Random::new(self.recipe.seed, generation, FOR_BEAMS + index);
         let [least, most] = beam.widths.map(|width| width as f64);
         let width = (least * (most / least).powf(random.unit())).round() as usize;
@@ -287,7 +319,7 @@ impl Trainer {
                 (evaluator.expect("patterns have no weights"), PATTERNS_ONE)
             }
             Player::Own => {
-                let network = Arc::clone(&self.network);
+                let network = Arc::clone(&self.player);
                 let evaluator = Evaluator::with_network(&self.emulator, network, beam.quiescence);
                 (evaluator, f64::from(VALUE_ONE))
             }
@@ -302,7 +334,7 @@ impl Trainer {
                 rest: NOISE[1] * beam.noise * one,
             },
         };
-        let played = run_beam(&self.emulator, &mut evaluator, &settings);
+        let played = run_beam(&self.emulator, &mut evaluator, &settings, cancel);
         Played {
             record: BeamRecord {
                 player: beam.player,
@@ -328,7 +360,7 @@ impl Trainer {
     }
 
     /// Trains once on all samples of the buffer.
-    fn train(&mut self, generation: u32) -> TrainStats {
+    fn train(&mut self, generation: u32, cancel: &AtomicBool) -> TrainStats {
         let mut random = Random::new(self.recipe.seed, generation, FOR_ORDER);
         let Some((fresh, older)) = self.buffer.split_last() else {
             return TrainStats::default();
@@ -344,10 +376,17 @@ impl Trainer {
         let mut lister = FeatureLister::new(&self.emulator);
         let (mut wells, mut batch) = (Vec::new(), Batch::default());
         let leaves = self.recipe.stage(generation).leaves;
-        let mut finder = LeafFinder::new(&self.emulator, &self.network);
+        let mut finder = LeafFinder::new(&self.emulator, &self.player);
         for (index, samples) in order.chunks(self.recipe.batch).enumerate() {
+            if cancel.load(Ordering::Relaxed) {
+                break;
+            }
             if leaves > 0.0 && index > 0 && index.is_multiple_of(REFRESH) {
-                let network = network(&self.recipe, &self.models.learning.weights, &self.records);
+                let network = network(
+                    &self.recipe,
+                    &quantise(&self.models.learning.weights),
+                    &self.records,
+                );
                 finder = LeafFinder::new(&self.emulator, &network);
             }
             wells.clear();
@@ -432,7 +471,11 @@ struct Header<'a> {
     recipe: &'a Recipe,
 }
 
-fn network(recipe: &Recipe, weights: &[Row], records: &[GenerationRecord]) -> Arc<Network> {
+fn network(
+    recipe: &Recipe,
+    weights: &NetworkWeights,
+    records: &[GenerationRecord],
+) -> Arc<Network> {
     let header = Header {
         program: "hatebeam",
         version: env!("CARGO_PKG_VERSION"),
@@ -441,6 +484,6 @@ fn network(recipe: &Recipe, weights: &[Row], records: &[GenerationRecord]) -> Ar
         recipe,
     };
     let header = serde_json::to_string(&header).expect("a header is plain data");
-    let network = Network::new(&header, &quantise(weights));
+    let network = Network::new(&header, weights);
     Arc::new(network.expect("the model has the right number of weights"))
 }

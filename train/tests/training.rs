@@ -16,12 +16,15 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+static CONTINUE: AtomicBool = AtomicBool::new(false);
+
 const TINY: &str = r#"
 seed = 5
 samples = 3000
 buffer = 2
 epoch = 9000
 average = 0.5
+publish = { from = 2, every = 1 }
 [exam]
 every = 2
 widths = [20, 40]
@@ -69,7 +72,7 @@ fn beam(width: usize, noise: Noise) -> Beam {
         pieces: 1000,
         noise,
     };
-    run_beam(&emulator, &mut evaluator, &settings)
+    run_beam(&emulator, &mut evaluator, &settings, &CONTINUE)
 }
 
 /// Facts of a trainer that do not depend on time.
@@ -196,7 +199,7 @@ fn threads_do_not_change_a_training() {
     let trained = |threads| {
         let mut trainer = Trainer::new(recipe.clone()).unwrap();
         (0..3).for_each(|_| {
-            trainer.advance(threads);
+            trainer.advance(threads, &CONTINUE).unwrap();
         });
         facts(&trainer)
     };
@@ -212,9 +215,9 @@ fn resumed_training_equals_an_uninterrupted_one() {
     assert!(folder.load().unwrap().is_none());
     folder.save(&Trainer::new(recipe).unwrap()).unwrap();
     for generation in 1..=4 {
-        expected.advance(1);
+        expected.advance(1, &CONTINUE).unwrap();
         let mut trainer = folder.load().unwrap().unwrap();
-        trainer.advance(1);
+        trainer.advance(1, &CONTINUE).unwrap();
         folder.save(&trainer).unwrap();
         assert_eq!(facts(&trainer), facts(&expected), "generation {generation}");
     }
@@ -226,9 +229,33 @@ fn resumed_training_equals_an_uninterrupted_one() {
 }
 
 #[test]
+fn cancelled_generation_leaves_the_folder_as_it_was() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = TrainingFolder::new(temp.path());
+    let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
+    trainer.advance(1, &CONTINUE).unwrap();
+    folder.save(&trainer).unwrap();
+    let before = facts(&trainer);
+    assert!(trainer.advance(1, &AtomicBool::new(true)).is_none());
+    assert_eq!(facts(&folder.load().unwrap().unwrap()), before);
+}
+
+#[test]
+fn network_contains_its_recipe() {
+    let recipe = Recipe::from_toml(TINY).unwrap();
+    let trainer = Trainer::new(recipe.clone()).unwrap();
+    assert_eq!(
+        Recipe::from_bytes(&trainer.network().encode()).unwrap(),
+        recipe
+    );
+    assert_eq!(Recipe::from_bytes(TINY.as_bytes()).unwrap(), recipe);
+    assert!(Recipe::from_bytes(b"\xff\x00").is_err());
+}
+
+#[test]
 fn damaged_checkpoint_and_samples_are_refused() {
     let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
-    trainer.advance(1);
+    trainer.advance(1, &CONTINUE).unwrap();
     let temp = tempfile::tempdir().unwrap();
     let folder = TrainingFolder::new(temp.path());
     folder.save(&trainer).unwrap();
@@ -257,7 +284,7 @@ fn damaged_checkpoint_and_samples_are_refused() {
 #[test]
 fn files_have_documented_format() {
     let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
-    trainer.advance(1);
+    trainer.advance(1, &CONTINUE).unwrap();
     let temp = tempfile::tempdir().unwrap();
     TrainingFolder::new(temp.path()).save(&trainer).unwrap();
     let checkpoint = fs::read(temp.path().join("checkpoint")).unwrap();
@@ -269,7 +296,7 @@ fn files_have_documented_format() {
     assert_eq!(text["records"][0]["generation"], 1);
     assert!(text["steps"].as_u64().unwrap() > 0);
     let rows = hatebeam_search::FEATURES + 2;
-    assert_eq!(rest.len(), length + 4 * rows * 16 * 4 + 32);
+    assert_eq!(rest.len(), length + 5 * rows * 16 * 4 + 32);
     let samples = fs::read(temp.path().join("samples-1")).unwrap();
     assert_eq!(&samples[..12], b"hatesmp\n\x01\0\0\0");
     assert_eq!((samples.len() - 12 - 32) % 24, 0);
@@ -283,6 +310,7 @@ fn trained_network_beats_the_untrained_one() {
     recipe.samples = 20_000;
     recipe.epoch = 60_000;
     recipe.average = 0.0;
+    recipe.publish.from = 1000;
     recipe.stages[0].generations = 100;
     recipe.exam.every = 0;
     let mut trainer = Trainer::new(recipe).unwrap();
@@ -291,12 +319,17 @@ fn trained_network_beats_the_untrained_one() {
         ..ExamRecipe::default()
     };
     let pieces = |trainer: &Trainer| -> usize {
-        let results = examine(&emulator(), &Arc::clone(trainer.network()), &exam);
+        let results = examine(
+            &emulator(),
+            &Arc::clone(trainer.network()),
+            &exam,
+            &CONTINUE,
+        );
         results.iter().map(|result| result.pieces).sum()
     };
     let before = pieces(&trainer);
     (0..5).for_each(|_| {
-        trainer.advance(2);
+        trainer.advance(2, &CONTINUE).unwrap();
     });
     let after = pieces(&trainer);
     assert!(
@@ -311,6 +344,7 @@ fn recipes_are_checked() {
     assert!(error("sed = 1").contains("sed"));
     assert!(error("samples = 0").contains("samples"));
     assert!(error("rate = [2.0, 1.0]").contains("rate"));
+    assert!(error("publish = { from = 1, every = 0 }").contains("publish"));
     assert!(error("stages = []").contains("stages"));
     let recipe = Recipe::from_toml(TINY).unwrap();
     assert_eq!(recipe.stage(2).beams.len(), 2);

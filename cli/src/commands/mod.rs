@@ -15,6 +15,7 @@ mod replay;
 mod run;
 mod runs;
 mod solve;
+mod train;
 mod well;
 
 use crate::output::CANNOT_WRITE;
@@ -66,6 +67,8 @@ enum Command {
     Cluster(cluster::ClusterCommand),
     /// Search the whole game tree of a small well
     Solve(solve::SolveArgs),
+    /// Learn a network that scores wells
+    Train(train::TrainArgs),
     /// Search all possible endings of a game for the best one
     Endgame(endgame::EndgameArgs),
     /// Verify, convert and show replays
@@ -95,6 +98,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         Command::Runs(args) => args.run(),
         Command::Cluster(command) => command.run(),
         Command::Solve(args) => args.run(),
+        Command::Train(args) => args.run(),
         Command::Endgame(args) => args.run(),
         Command::Replay(args) => args.run(),
         Command::Well(args) => args.run(),

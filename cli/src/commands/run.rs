@@ -40,8 +40,9 @@ the best, the median and the worst well kept, multiplied by 256.
 
 With --json, prints one object per depth, then one object for the run, whose `best_lines` is the score of the best game.
 
-Evaluators: `patterns` sums learned tables and scores highest; `knewjade` sums weighted features; `plain` and
-`plain-holes` are simple evaluators for comparison.
+Evaluators: `network` is a learned network and clears most lines; `patterns` sums learned tables; `knewjade` sums weighted
+features; `plain` and `plain-holes` are simple evaluators for comparison. The file of a network that `hatebeam train` made
+works on one machine; the specification contains its digest, so name the file again to resume the run.
 
 A weights file is TOML. Omitted weights keep their published values, and --weight takes precedence over the file:
   evaluator = \"knewjade\"
@@ -53,6 +54,7 @@ A weights file is TOML. Omitted weights keep their published values, and --weigh
 Examples:
   hatebeam run
   hatebeam run --width 1M --keep 4
+  hatebeam run --width 10k --evaluator network
   hatebeam run --width 100k --evaluator knewjade --weight holes=15 --weight score=-400
   hatebeam run --width 250k --start-replay game.txt --from-piece 100
   hatebeam run --width 1000 --columns 6 --rows 8

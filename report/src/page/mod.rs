@@ -2,6 +2,9 @@
 //! the player for the best game and the values under the pointer are missing.
 
 mod plot;
+mod training;
+
+pub use training::{Curve, Curves, training_page};
 
 use crate::facts::{Facts, Scores};
 use crate::film::Film;
@@ -40,12 +43,17 @@ pub fn page(facts: &Facts, film: Result<&Film, &str>) -> String {
     plots(&mut body, facts);
     scores(&mut body, facts.scores.as_ref());
     game(&mut body, facts.geometry, film);
+    document(&facts.run, &body)
+}
+
+/// Returns a whole HTML document.
+fn document(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{} - hatebeam</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
          <script>\n{}</script>\n</body>\n</html>\n",
-        escaped(&facts.run),
+        escaped(title),
         include_str!("style.css"),
         include_str!("script.js"),
     )
@@ -103,7 +111,7 @@ fn plots(page: &mut String, facts: &Facts) {
         .iter()
         .chain(&resource_plots(depths))
     {
-        plot.draw(page, first);
+        plot.draw(page, first, "depth");
     }
     page.push_str("</div>\n");
 }

@@ -154,8 +154,9 @@ fn range(values: impl Iterator<Item = f64>) -> Range {
 }
 
 impl Plot {
-    /// Appends the plot with its title and legend to the page. The horizontal axis starts at `first`.
-    pub(super) fn draw(&self, page: &mut String, first: f64) {
+    /// Appends the plot with its title and legend to the page. The horizontal axis is
+    /// named `axis` and starts at `first`.
+    pub(super) fn draw(&self, page: &mut String, first: f64, axis: &str) {
         let all = || self.series.iter().flat_map(|series| &series.points);
         let last = all().map(|(x, _)| *x).fold(first, f64::max);
         let frame = Frame {
@@ -178,7 +179,7 @@ impl Plot {
             }
         }
         page.push_str("<output></output></figcaption>\n");
-        frame.begin(page, self.title, "depth");
+        frame.begin(page, self.title, axis);
         for (index, series) in self.series.iter().enumerate() {
             let mut line = String::new();
             let mut values = String::new();

@@ -15,7 +15,7 @@ use crate::record::first_node;
 use crate::retention::Retention;
 use crate::spec::{RunSpec, SpecError, StartingPosition};
 use hatebeam_game::Emulator;
-use hatebeam_search::{Frontier, ShardLayout, WeightError};
+use hatebeam_search::{EvaluatorError, Frontier, ShardLayout};
 use hatebeam_store::{RunStore, StoreError};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -54,7 +54,7 @@ pub enum RunError {
     Spec(#[from] SpecError),
     /// The weights are invalid.
     #[error(transparent)]
-    Weight(#[from] WeightError),
+    Evaluator(#[from] EvaluatorError),
     /// The store of the run failed. The inner error determines the remedy.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -10,6 +10,7 @@
 
 mod file;
 mod inputs;
+mod registry;
 mod sum;
 
 pub use file::{MAX_HEADER_BYTES, NetworkError};
@@ -17,7 +18,9 @@ pub(crate) use inputs::{Active, list};
 pub use inputs::{FEATURES, FeatureLister};
 
 use hatebeam_game::SimdLevel;
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use thiserror::Error;
 
 /// Units of a weight in 1.
 pub const WEIGHT_ONE: i16 = 1024;
@@ -38,12 +41,46 @@ impl Block {
 }
 
 /// SHA-256 of a network's file without its last 32 bytes, which repeat it. Identifies the network.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct NetworkDigest(pub [u8; 32]);
 
 impl fmt::Display for NetworkDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Error for a digest that is not 64 lower-case hex digits.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the digest of a network has 64 lower-case hex digits, unlike {0:?}")]
+pub struct NetworkDigestError(String);
+
+impl TryFrom<String> for NetworkDigest {
+    type Error = NetworkDigestError;
+
+    fn try_from(text: String) -> Result<NetworkDigest, NetworkDigestError> {
+        let digit = |letter: u8| match letter {
+            b'0'..=b'9' => Some(letter - b'0'),
+            b'a'..=b'f' => Some(letter - b'a' + 10),
+            _ => None,
+        };
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        let bytes = pairs
+            .iter()
+            .map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?));
+        let bytes: Option<Vec<u8>> = bytes.collect();
+        let bytes = bytes.filter(|_| rest.is_empty());
+        match bytes.and_then(|bytes| bytes.try_into().ok()) {
+            Some(bytes) => Ok(NetworkDigest(bytes)),
+            None => Err(NetworkDigestError(text)),
+        }
+    }
+}
+
+impl From<NetworkDigest> for String {
+    fn from(digest: NetworkDigest) -> String {
+        digest.to_string()
     }
 }
 

@@ -35,7 +35,7 @@ pub use cut::{CountQuery, Cut, CutSearch, DIGIT_VALUES, DIGITS, Ties};
 pub use estimate::estimated_floor;
 pub use layout::{MAX_SHARDS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
 
-use crate::evaluator::{Evaluator, EvaluatorSpec, WeightError};
+use crate::evaluator::{Evaluator, EvaluatorError, EvaluatorSpec};
 use crate::node::{Digest, Node, NodeWell};
 use candidates::Candidate;
 use cut::rank;
@@ -163,13 +163,13 @@ impl Step {
     /// Creates a step. The number of children that it keeps is the width of the layout.
     ///
     /// # Errors
-    /// Returns [`WeightError`] if a weight of the evaluator is out of range.
+    /// Returns [`EvaluatorError`] if the evaluator is not available.
     pub fn new(
         emulator: &Emulator,
         spec: EvaluatorSpec,
         layout: ShardLayout,
         threads: usize,
-    ) -> Result<Step, WeightError> {
+    ) -> Result<Step, EvaluatorError> {
         Evaluator::new(emulator, &spec)?;
         Ok(Step {
             emulator: emulator.clone(),

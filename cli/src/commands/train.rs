@@ -1,0 +1,232 @@
+//! `hatebeam train`: learn a network that scores wells.
+
+use crate::args::ThreadsArgs;
+use crate::interrupt;
+use crate::output::{self, Failure};
+use anyhow::{Context, ensure};
+use hatebeam_report::{Curve, Curves, duration, training_page};
+use hatebeam_telemetry::ProgressLine;
+use hatebeam_train::{
+    BeamRecord, ExamResult, GenerationRecord, NETWORK, Player, Recipe, Trainer, TrainingFolder,
+};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+const HELP: &str = "\
+Each generation searches some beams with the network so far and with the evaluator `patterns`, labels every well with the
+number of pieces that its descendants stayed in the beam, and trains the network on these wells. Nothing else is learned
+from. After every generation the folder contains
+
+  checkpoint    what is needed to resume, also after a crash
+  samples-N     wells of the last generations
+  network       the network, for `hatebeam run --evaluator FOLDER/network`
+  report.html   curves of the training
+
+The same recipe gives the same network with any number of threads. `--recipe` also accepts a network: its header contains
+its recipe. To make that network again, train as many generations as its header says.
+
+Columns: `own` and `patterns` are the most lines of a beam in this generation, `new loss` is the loss on wells that the
+network has not seen, `bias` is the mean of prediction minus target for them, `held out` is the loss after the training on
+wells that it never sees. `exam` is the median number of lines over the widths of the examination.
+
+Examples:
+  hatebeam train my-network
+  hatebeam train my-network --generations 50
+  hatebeam train again --recipe my-network/network --generations 50
+  hatebeam run --width 10k --evaluator my-network/network --quiescence first";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct TrainArgs {
+    /// Folder of the training, which is resumed if it exists
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Recipe in TOML, or a network whose recipe is used [default: the recipe of the folder, or else of the program]
+    #[arg(long, value_name = "FILE")]
+    recipe: Option<PathBuf>,
+    /// Stop after this many generations in total [default: continue until interrupted]
+    #[arg(long, value_name = "N")]
+    generations: Option<u32>,
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Print one JSON object per generation
+    #[arg(long)]
+    json: bool,
+}
+
+/// The recipe of the shipped network.
+const RECIPE: &str = include_str!("../../../train/recipes/shipped.toml");
+
+impl TrainArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let folder = TrainingFolder::new(&self.folder);
+        let mut trainer = self.trainer(&folder)?;
+        let cancel = interrupt::flag()?;
+        if !self.json {
+            output::print(" gen    own  patterns  new loss    bias  held out      time  exam\n")?;
+        }
+        let enough = |trainer: &Trainer| {
+            let limit = self.generations.unwrap_or(u32::MAX);
+            trainer.records().len() as u64 >= u64::from(limit)
+        };
+        while !enough(&trainer) {
+            let generation = trainer.records().len() + 1;
+            let started = Instant::now();
+            let line = ProgressLine::start(move || {
+                let time = duration(started.elapsed());
+                format!("generation {generation}: beams, training, examination ({time})")
+            });
+            let record = trainer.advance(self.threads.count(), &cancel);
+            drop(line);
+            let Some(record) = record else {
+                return Err(Failure::Interrupted.into());
+            };
+            if self.json {
+                output::print(format_args!("{}\n", serde_json::to_string(record)?))?;
+            } else {
+                output::print(row(record))?;
+            }
+            folder.save(&trainer)?;
+            let report = self.folder.join("report.html");
+            fs::write(&report, page(&trainer)).with_context(|| report.display().to_string())?;
+            if cancel.load(Ordering::Relaxed) {
+                return Err(Failure::Interrupted.into());
+            }
+        }
+        if !self.json {
+            let path = self.folder.join(NETWORK);
+            let digest = trainer.network().digest();
+            output::print(format_args!("network {digest} in {}\n", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Resumes the training in the folder, or starts one.
+    fn trainer(&self, folder: &TrainingFolder) -> anyhow::Result<Trainer> {
+        let wanted = self.recipe()?;
+        if let Some(trainer) = folder.load()? {
+            ensure!(
+                wanted.is_none_or(|recipe| recipe == *trainer.recipe()),
+                Failure::Usage(format!(
+                    "{} was trained by another recipe: train in another folder, or without --recipe",
+                    self.folder.display()
+                ))
+            );
+            // A crash may have come between the checkpoint and the network.
+            folder.save(&trainer)?;
+            return Ok(trainer);
+        }
+        let recipe = match wanted {
+            Some(recipe) => recipe,
+            None => Recipe::from_toml(RECIPE)?,
+        };
+        let trainer = Trainer::new(recipe)?;
+        folder.save(&trainer)?;
+        Ok(trainer)
+    }
+
+    /// Reads `--recipe`.
+    fn recipe(&self) -> anyhow::Result<Option<Recipe>> {
+        let Some(path) = &self.recipe else {
+            return Ok(None);
+        };
+        let name = || path.display().to_string();
+        let bytes = fs::read(path).with_context(name)?;
+        let recipe = Recipe::from_bytes(&bytes).with_context(name)?;
+        Ok(Some(recipe))
+    }
+}
+
+/// The most lines of a beam of this player.
+fn most_lines(beams: &[BeamRecord], player: Player) -> Option<u32> {
+    let beams = beams.iter().filter(|beam| beam.player == player);
+    beams.map(|beam| beam.lines).max()
+}
+
+/// Median number of lines of an examination.
+fn median(exam: &[ExamResult]) -> Option<u32> {
+    let mut lines: Vec<u32> = exam.iter().map(|result| result.lines).collect();
+    lines.sort_unstable();
+    lines.get(lines.len() / 2).copied()
+}
+
+/// The line of a generation.
+fn row(record: &GenerationRecord) -> String {
+    let or_dash = |lines: Option<u32>| lines.map_or("-".to_owned(), |lines| lines.to_string());
+    let time = Duration::from_secs_f64(record.seconds.iter().sum());
+    format!(
+        "{:>4}  {:>5}  {:>8}  {:>8.4}  {:>+6.3}  {:>8.4}  {:>8}  {:>4}\n",
+        record.generation,
+        or_dash(most_lines(&record.beams, Player::Own)),
+        or_dash(most_lines(&record.beams, Player::Patterns)),
+        record.fresh_loss,
+        record.fresh_bias,
+        record.held_out_loss,
+        duration(time),
+        or_dash(median(&record.exam)),
+    )
+}
+
+/// The report of a training.
+fn page(trainer: &Trainer) -> String {
+    let records = trainer.records();
+    let curve = |name, value: &dyn Fn(&GenerationRecord) -> Option<f64>| Curve {
+        name,
+        points: records
+            .iter()
+            .filter_map(|record| Some((f64::from(record.generation), value(record)?)))
+            .collect(),
+    };
+    let lines =
+        |player| move |record: &GenerationRecord| most_lines(&record.beams, player).map(f64::from);
+    let plots = [
+        Curves {
+            title: "Examination",
+            unit: "lines, median over the widths",
+            curves: vec![curve("exam", &|record| median(&record.exam).map(f64::from))],
+        },
+        Curves {
+            title: "Best beam of the generation",
+            unit: "lines",
+            curves: vec![
+                curve("network", &lines(Player::Own)),
+                curve("patterns", &lines(Player::Patterns)),
+            ],
+        },
+        Curves {
+            title: "Loss",
+            unit: "Huber",
+            curves: vec![
+                curve("wells not seen before", &|record| Some(record.fresh_loss)),
+                curve("training", &|record| Some(record.train_loss)),
+                curve("held out", &|record| Some(record.held_out_loss)),
+            ],
+        },
+        Curves {
+            title: "Calibration",
+            unit: "prediction minus target",
+            curves: vec![curve("bias", &|record| Some(record.fresh_bias))],
+        },
+        Curves {
+            title: "Time",
+            unit: "seconds",
+            curves: vec![
+                curve("beams", &|record| Some(record.seconds[0])),
+                curve("training", &|record| Some(record.seconds[1])),
+                curve("examination", &|record| Some(record.seconds[2])),
+            ],
+        },
+    ];
+    let seconds: f64 = records.iter().flat_map(|record| record.seconds).sum();
+    let samples: usize = records.iter().map(|record| record.samples).sum();
+    let recipe = serde_json::to_string(trainer.recipe()).unwrap_or_default();
+    let facts = [
+        ("Network", trainer.network().digest().to_string()),
+        ("Wells", samples.to_string()),
+        ("Time", duration(Duration::from_secs_f64(seconds))),
+        ("Recipe", recipe),
+    ];
+    training_page(&format!("{} generations", records.len()), &facts, &plots)
+}

@@ -1,0 +1,51 @@
+//! An HTML page about the training of a network.
+
+use super::plot::{Plot, Series};
+use super::{document, escaped};
+use std::fmt::Write as _;
+
+/// A curve of a training: values by generation.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// What the curve shows.
+    pub name: &'static str,
+    /// Pairs of generation and value.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Curves with the same unit.
+#[derive(Clone, Debug)]
+pub struct Curves {
+    /// Title of the plot.
+    pub title: &'static str,
+    /// Unit of the values.
+    pub unit: &'static str,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// Returns the HTML page about a training: a sentence, named facts, and plots.
+pub fn training_page(lead: &str, facts: &[(&str, String)], plots: &[Curves]) -> String {
+    let mut body = String::from("<h1>Training of a network</h1>\n");
+    let _ = writeln!(body, "<p class=\"lead\">{}</p>", escaped(lead));
+    body.push_str("<table class=\"facts\">\n");
+    for (name, value) in facts {
+        let (name, value) = (escaped(name), escaped(value));
+        let _ = writeln!(body, "<tr><th>{name}</th><td>{value}</td></tr>");
+    }
+    body.push_str("</table>\n<h2>By generation</h2>\n<div class=\"plots\">\n");
+    for curves in plots {
+        let series = curves.curves.iter().map(|curve| Series {
+            name: curve.name,
+            points: curve.points.clone(),
+        });
+        let plot = Plot {
+            title: curves.title,
+            unit: curves.unit,
+            series: series.collect(),
+        };
+        plot.draw(&mut body, 1.0, "generation");
+    }
+    body.push_str("</div>\n");
+    document("Training", &body)
+}

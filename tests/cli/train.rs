@@ -1,0 +1,117 @@
+//! Tests of `hatebeam train` and of runs with a network.
+
+use crate::state::State;
+use crate::support::{command, run};
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// A training of a second.
+const RECIPE: &str = "\
+samples = 2000
+buffer = 2
+epoch = 5000
+[exam]
+widths = [20, 30, 40]
+[[stages]]
+generations = 1
+[[stages.beams]]
+player = \"patterns\"
+widths = [40, 60]
+noise = 0.5
+[[stages.beams]]
+player = \"own\"
+widths = [30, 40]
+noise = 1.0
+";
+
+fn train(folder: &Path, args: &[&str]) -> String {
+    let folder = folder.to_str().unwrap();
+    run(&[&["train", folder], args].concat()).silent_results()
+}
+
+#[test]
+fn killed_training_resumes_and_a_network_makes_itself_again() {
+    let temp = tempfile::tempdir().unwrap();
+    let recipe = temp.path().join("recipe.toml");
+    fs::write(&recipe, RECIPE).unwrap();
+    let recipe = recipe.to_str().unwrap();
+    let whole = temp.path().join("whole");
+    let text = train(&whole, &["--recipe", recipe, "--generations", "3"]);
+    assert!(
+        text.contains("network ") && text.lines().count() == 5,
+        "{text}"
+    );
+    let network = fs::read(whole.join("network")).unwrap();
+    let report = fs::read_to_string(whole.join("report.html")).unwrap();
+    assert!(report.contains("3 generations") && report.contains("<svg"));
+
+    let killed = temp.path().join("killed");
+    for milliseconds in [50, 400, 900] {
+        let mut training = command(&["train", killed.to_str().unwrap(), "--recipe", recipe])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        sleep(Duration::from_millis(milliseconds));
+        training.kill().unwrap();
+        training.wait().unwrap();
+    }
+    // The kills leave an unknown number of generations, fewer than twelve.
+    let more = ["--generations", "12", "--threads", "2"];
+    train(&killed, &more);
+    train(&whole, &more);
+    let again = fs::read(killed.join("network")).unwrap();
+    assert!(again == fs::read(whole.join("network")).unwrap());
+    assert!(again != network);
+
+    let from_network = temp.path().join("again");
+    let path = temp.path().join("network");
+    fs::write(&path, &network).unwrap();
+    let args = ["--recipe", path.to_str().unwrap(), "--generations", "3"];
+    train(&from_network, &args);
+    assert!(fs::read(from_network.join("network")).unwrap() == network);
+
+    let other = temp.path().join("other.toml");
+    fs::write(&other, RECIPE.replace("2000", "2001")).unwrap();
+    let args = [
+        "train",
+        whole.to_str().unwrap(),
+        "--recipe",
+        other.to_str().unwrap(),
+    ];
+    assert!(run(&args).error(2).contains("another recipe"));
+
+    // The network searches, and the run names it.
+    let state = State::new("network");
+    let path = path.to_str().unwrap();
+    let found = state.search(&["--width", "50", "--evaluator", path]);
+    assert!(found.name().starts_with("network-"), "{}", found.name());
+    let digest: String = network[network.len() - 32..]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let manifest = state
+        .path()
+        .join("runs")
+        .join(found.name())
+        .join("manifest.json");
+    assert!(fs::read_to_string(manifest).unwrap().contains(&digest));
+    let shipped = State::new("shipped-network");
+    let found = shipped.search(&[
+        "--width",
+        "50",
+        "--evaluator",
+        "network",
+        "--quiescence",
+        "first",
+    ]);
+    assert!(found.name().starts_with("network-"), "{}", found.name());
+
+    let mut damaged = network.clone();
+    damaged[100_000] ^= 1;
+    fs::write(path, damaged).unwrap();
+    let error = run(&["run", "--width", "50", "--evaluator", path]).error(2);
+    assert!(error.contains("damaged"), "{error}");
+}

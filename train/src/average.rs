@@ -1,0 +1,97 @@
+//! The mean of the networks of several generations, which is stronger than most of them.
+
+use crate::model::{LANES, ROWS};
+use crate::recipe::Publish;
+use hatebeam_search::NetworkWeights;
+
+/// The sum of the networks that are published so far.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Average {
+    /// Sums of bias, output weights and rows.
+    pub(crate) sums: Vec<i32>,
+}
+
+impl Publish {
+    /// Number of networks in the mean after a generation.
+    fn count(&self, generation: u32) -> u32 {
+        match generation.checked_sub(self.from) {
+            Some(later) => later / self.every + 1,
+            None => 0,
+        }
+    }
+
+    /// Whether the network of this generation is in the mean.
+    fn includes(&self, generation: u32) -> bool {
+        self.count(generation) > self.count(generation - 1)
+    }
+}
+
+impl Average {
+    pub(crate) fn new() -> Average {
+        Average {
+            sums: vec![0; ROWS * LANES],
+        }
+    }
+
+    /// Adds the network of a generation, if the recipe includes it.
+    pub(crate) fn add(&mut self, generation: u32, publish: &Publish, network: &NetworkWeights) {
+        if !publish.includes(generation) {
+            return;
+        }
+        let all = network
+            .bias
+            .iter()
+            .chain(&network.output)
+            .chain(&network.rows);
+        for (sum, &weight) in self.sums.iter_mut().zip(all) {
+            *sum += i32::from(weight);
+        }
+    }
+
+    /// The mean after a generation. `player` before the first generation that the recipe includes.
+    pub(crate) fn network(
+        &self,
+        generation: u32,
+        publish: &Publish,
+        player: &NetworkWeights,
+    ) -> NetworkWeights {
+        let count = publish.count(generation) as i32;
+        if count == 0 {
+            return player.clone();
+        }
+        // Rounded to the nearest, the greater of two.
+        let mean = |sum: &i32| (2 * sum + count).div_euclid(2 * count) as i16;
+        let mut weights = self.sums.iter().map(mean);
+        NetworkWeights {
+            lanes: LANES,
+            bias: weights.by_ref().take(LANES).collect(),
+            output: weights.by_ref().take(LANES).collect(),
+            rows: weights.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_includes_every_so_many_generations() {
+        let constant = |weight: i16| NetworkWeights {
+            lanes: LANES,
+            bias: vec![weight; LANES],
+            output: vec![weight; LANES],
+            rows: vec![weight; (ROWS - 2) * LANES],
+        };
+        let publish = Publish { from: 2, every: 2 };
+        let mut average = Average::new();
+        let mut means = Vec::new();
+        for (generation, weight) in (1..).zip([5, 10, 100, -21, 100, -30]) {
+            average.add(generation, &publish, &constant(weight));
+            let mean = average.network(generation, &publish, &constant(weight));
+            means.push(mean.rows[7]);
+        }
+        // (10 - 21) / 2 is -5.5.
+        assert_eq!(means, [5, 10, 10, -5, -5, -14]);
+    }
+}
