@@ -6,7 +6,7 @@
 
 use crate::lock;
 use hatebeam_game::Emulator;
-use hatebeam_search::{Evaluator, EvaluatorSpec, Frontier, Node, WeightError};
+use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Frontier, Node};
 use std::sync::Mutex;
 
 /// Checks the children of one epoch.
@@ -124,7 +124,11 @@ impl SpotCheck {
         })
     }
 
-    fn score(&self, scorer: &mut Option<Scorer>, node: &Node) -> Result<Option<i32>, WeightError> {
+    fn score(
+        &self,
+        scorer: &mut Option<Scorer>,
+        node: &Node,
+    ) -> Result<Option<i32>, EvaluatorError> {
         let scorer = match scorer {
             Some(scorer) => scorer,
             None => scorer.insert(Scorer {
