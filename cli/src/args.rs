@@ -1,5 +1,6 @@
 //! Groups of arguments that several commands share, and parsers of values.
 
+use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
 use hatebeam_runs::MAX_WIDTH;
@@ -130,20 +131,46 @@ pub(crate) fn kind_parser() -> impl TypedValueParser<Value = EvaluatorKind> {
     named_parser(EvaluatorKind::ALL, EvaluatorKind::name)
 }
 
-/// Finds an evaluator by name, or reads the network in a file.
-pub(crate) fn parse_evaluator(text: &str) -> Result<EvaluatorKind, String> {
-    let mut kinds = EvaluatorKind::ALL.into_iter();
-    if let Some(kind) = kinds.find(|kind| kind.name().eq_ignore_ascii_case(text)) {
-        return Ok(kind);
+/// The value of `--evaluator`.
+#[derive(Clone, Debug)]
+pub(crate) enum EvaluatorArg {
+    /// The name of an evaluator.
+    Named(EvaluatorKind),
+    /// The path of a network's file.
+    File(PathBuf),
+}
+
+impl EvaluatorArg {
+    /// Parses the name of an evaluator, or a path. A path contains a `/` or a `.`, so that a mistyped name is an error.
+    pub(crate) fn parse(text: &str) -> Result<EvaluatorArg, String> {
+        let mut kinds = EvaluatorKind::ALL.into_iter();
+        if let Some(kind) = kinds.find(|kind| kind.name().eq_ignore_ascii_case(text)) {
+            return Ok(EvaluatorArg::Named(kind));
+        }
+        if text.eq_ignore_ascii_case("network") {
+            let digest = Network::shipped().digest();
+            return Ok(EvaluatorArg::Named(EvaluatorKind::Network(digest)));
+        }
+        if text.contains([std::path::MAIN_SEPARATOR, '.']) {
+            return Ok(EvaluatorArg::File(text.into()));
+        }
+        let names = EvaluatorKind::ALL.map(EvaluatorKind::name).join(", ");
+        Err(format!(
+            "give {names}, network, or the path of a network's file, such as ./{text}"
+        ))
     }
-    if text.eq_ignore_ascii_case("network") {
-        return Ok(EvaluatorKind::Network(Network::shipped().digest()));
+
+    /// Returns the evaluator. Reads the network if this is a path.
+    pub(crate) fn load(&self) -> anyhow::Result<EvaluatorKind> {
+        let path = match self {
+            EvaluatorArg::Named(kind) => return Ok(*kind),
+            EvaluatorArg::File(path) => path,
+        };
+        let read =
+            || -> anyhow::Result<Network> { Ok(Network::decode(&read_network_file(path)?)?) };
+        let network = read().with_context(|| format!("network {}", path.display()))?;
+        Ok(EvaluatorKind::Network(Network::register(network)))
     }
-    let names = EvaluatorKind::ALL.map(EvaluatorKind::name).join(", ");
-    let bytes = read_network_file(Path::new(text))
-        .map_err(|error| format!("neither {names}, network nor a readable file: {error}"))?;
-    let network = Network::decode(&bytes).map_err(|error| error.to_string())?;
-    Ok(EvaluatorKind::Network(Network::register(network)))
 }
 
 /// Reads a file that is not larger than a network.

@@ -1,6 +1,6 @@
 //! The specification of a run, from the command line and a weights file.
 
-use crate::args::{ReplayInput, parse_evaluator, parse_wells, quiescence_parser};
+use crate::args::{EvaluatorArg, ReplayInput, parse_wells, quiescence_parser};
 use crate::input::Replay;
 use crate::output::Failure;
 use anyhow::{Context, bail, ensure};
@@ -24,8 +24,8 @@ pub(crate) struct SpecArgs {
     width: u64,
     /// Evaluator of wells: knewjade, plain, plain-holes, patterns, network, or the file of a network that `train` made
     /// [default: from the weights file; or else knewjade if weights are given; or else patterns]
-    #[arg(long, value_name = "NAME|FILE", value_parser = parse_evaluator)]
-    evaluator: Option<EvaluatorKind>,
+    #[arg(long, value_name = "NAME|FILE", value_parser = EvaluatorArg::parse)]
+    evaluator: Option<EvaluatorArg>,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces [default: the weights
     /// file's mode, or else off]
     #[arg(long, value_name = "MODE", value_parser = quiescence_parser(), ignore_case = true)]
@@ -128,7 +128,12 @@ impl SpecArgs {
         } else {
             EvaluatorKind::Patterns
         };
-        let kind = self.evaluator.or(file.evaluator).unwrap_or(default);
+        let given = self
+            .evaluator
+            .as_ref()
+            .map(EvaluatorArg::load)
+            .transpose()?;
+        let kind = given.or(file.evaluator).unwrap_or(default);
         if are_given && kind != EvaluatorKind::Knewjade {
             let name = kind.name();
             let text = format!("evaluator {name} has no weights: pass --evaluator knewjade");

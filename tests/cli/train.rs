@@ -112,6 +112,6 @@ fn killed_training_resumes_and_a_network_makes_itself_again() {
     let mut damaged = network.clone();
     damaged[100_000] ^= 1;
     fs::write(path, damaged).unwrap();
-    let error = run(&["run", "--width", "50", "--evaluator", path]).error(2);
+    let error = run(&["run", "--width", "50", "--evaluator", path]).error(1);
     assert!(error.contains("damaged"), "{error}");
 }

@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(deadline_text(0, 5), "");
         let hour = 3_600_000;
         let left = deadline_text(3 * hour, hour);
-        assert!(left.contains("stop in 2 h"), "{left}");
+        assert!(left.contains("stop in 2:00:00"), "{left}");
         assert!(deadline_text(hour, 3 * hour).contains("has passed"));
     }
 }
