@@ -4,6 +4,8 @@ use crate::WIDTH;
 use crate::harness::{Cluster, RunOutput};
 use crate::program::hatebeam;
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
 use std::process::Output;
 
 fn run(args: &[&str]) -> Output {
@@ -61,9 +63,11 @@ fn run_in_store_is_read_back_like_local_run() {
     let left = run(&["runs", "--store", &store]);
     assert!(left.stdout.is_empty(), "{left:?}");
     assert!(!run(&[&rm[..], &["--yes"]].concat()).status.success());
-    let replays = run(&["replays", "list", "--store", &store]);
-    let replays = String::from_utf8(replays.stdout).unwrap();
-    assert!(replays.contains(&name), "{replays}");
+    // The files of the best game remain.
+    let folder = Path::new(&store).join("runs").join(&name);
+    let left: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(fs::read_dir(folder.join("replays")).unwrap().count(), 5);
 }
 
 #[test]

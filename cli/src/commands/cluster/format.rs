@@ -29,6 +29,8 @@ pub(super) struct RunJson<'a> {
     max_hours: Option<f64>,
     projection: Option<ProjectionView<'a>>,
     pieces: Option<u32>,
+    /// Lists of runs have no replays.
+    #[serde(skip_serializing_if = "Option::is_none")]
     replay: Option<&'a str>,
     lookups: Option<u64>,
     keyframe_seconds: Option<f64>,
@@ -55,7 +57,9 @@ impl<'a> RunJson<'a> {
             max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
             projection: run.projection.as_ref().map(ProjectionView::of),
             pieces: result.map(|result| result.pieces),
-            replay: result.map(|result| result.replay.as_str()),
+            replay: result
+                .map(|result| result.replay.as_str())
+                .filter(|replay| !replay.is_empty()),
             lookups: result.map(|result| result.lookups),
             keyframe_seconds: result.map(|result| result.keyframe_seconds),
         }

@@ -124,7 +124,7 @@ impl FromStoreArgs {
         output::print(text)
     }
 
-    /// Removes a run that has ended, if `confirm` agrees. Its replays and reports have another prefix and remain.
+    /// Removes a run that has ended, if `confirm` agrees, except the files of its best game.
     pub(crate) fn remove(
         &self,
         run: &str,
@@ -144,15 +144,25 @@ impl FromStoreArgs {
                 output::note("removed nothing");
                 return Ok(());
             }
-            // The manifest is last, so that an interrupted removal can be repeated.
             let prefix = manifest.prefix();
             let mut removed = 0;
-            for part in ["/frontier", "/tables", ""] {
-                removed += objects.delete_prefix(&format!("{prefix}{part}")).await?;
+            for part in ["frontier", "tables"] {
+                removed += objects.delete_prefix(&format!("{prefix}/{part}")).await?;
+            }
+            // The manifest is last, so that an interrupted removal can be repeated.
+            let replays = format!("{prefix}/replays/");
+            let mut rest = objects.list(&prefix).await?;
+            rest.retain(|entry| !entry.key.starts_with(&replays));
+            rest.sort_by_key(|entry| entry.key.ends_with("/manifest.json"));
+            for entry in rest {
+                objects.delete(&entry.key).await?;
+                removed += 1;
             }
             output::note(format_args!(
-                "removed run {name}: {}; a coordinator forgets it when it restarts",
-                count(removed, "object")
+                "removed run {name}: {}; its replays remain in {}/{replays}; a coordinator forgets the run when it \
+                 restarts",
+                count(removed, "object"),
+                objects.location()
             ));
             Ok(())
         })
