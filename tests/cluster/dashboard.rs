@@ -114,7 +114,6 @@ fn run_submitted_through_api_finishes_and_has_a_game() {
         "best_lines",
         "shards",
         "stored_bytes",
-        "replay",
     ] {
         assert_eq!(run[field], status[field], "{field}");
     }

@@ -200,7 +200,13 @@ fn metrics_of_cluster_are_documented_and_match_run() {
 #[track_caller]
 fn assert_run(coordinator: &Scrape, run: &RunOutput) {
     let name = run.end["run"].as_str().unwrap();
-    coordinator.assert_documented(&["Run", "Coordinator", "Object store", "Process"]);
+    coordinator.assert_documented(&[
+        "Run",
+        "Coordinator",
+        "Object store",
+        "Process",
+        "Certificate",
+    ]);
     let depths = last_depth(run);
     let version = env!("CARGO_PKG_VERSION");
     let build = format!("build_info{{version=\"{version}\",process=\"coordinator\"}}");
@@ -260,7 +266,7 @@ fn assert_coordinator(coordinator: &Scrape, run: &RunOutput) {
 fn assert_workers(workers: &[Scrape], run: &RunOutput) {
     let expanded = last_depth(run) + 1.0;
     for worker in workers {
-        worker.assert_documented(&["Worker", "Object store", "Process"]);
+        worker.assert_documented(&["Worker", "Object store", "Process", "Certificate"]);
         worker.assert_values([
             ("worker_connected", 1.0),
             ("worker_epoch", 1.0),
