@@ -57,7 +57,7 @@ impl Sessions {
         Some(name)
     }
 
-    /// Returns what the session with this name permits; `None` if there is none. Removes expired sessions.
+    /// Returns what the session with this name permits, or `None` if the session does not exist. Removes expired sessions.
     pub(crate) fn access(&self, name: &str, now: Instant) -> Option<Access> {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.retain(|session| now.duration_since(session.started) < SESSION_LIFETIME);

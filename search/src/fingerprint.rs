@@ -2,9 +2,8 @@
 //! specification.
 //!
 //! The fingerprint has three parts: a revision that is raised by hand, a hash of the tables that are compiled into the
-//! program, and a digest of small beams with all evaluators. The digest notices a change that nobody thought of; the
-//! revision is for changes that the small beams do not show. Files that a specification names by their digests need no part
-//! here.
+//! program, and a digest of small beams with all evaluators. The digest reveals unintended changes; the revision is
+//! for changes that the small beams do not show. Files that a specification names by their digests are not included.
 
 use crate::evaluator::{EvaluatorKind, EvaluatorSpec, Quiescence, Weights};
 use crate::node::{Digest, Node, NodeWell};

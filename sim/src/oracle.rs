@@ -85,7 +85,7 @@ impl Oracle {
         self.records.last().map_or(0, |record| record.depth)
     }
 
-    /// Returns the best game of the search up to a depth, or `None` if there is none.
+    /// Returns the best game of the search up to a depth, or `None` if the search found no game.
     pub(crate) fn best_game(&self, depth: u32) -> Option<Arc<BestGame>> {
         let mut games = self.games.lock().unwrap_or_else(PoisonError::into_inner);
         let game = games.entry(depth).or_insert_with(|| {

@@ -53,7 +53,7 @@ impl TrainingFolder {
         }
     }
 
-    /// Loads the training after its last finished generation. `None` if there is none.
+    /// Loads the training after its last finished generation. Returns `None` if no generation is finished.
     ///
     /// # Errors
     /// [`TrainError`] if a file cannot be read or is damaged.
