@@ -8,6 +8,7 @@ mod labels;
 mod model;
 mod random;
 mod recipe;
+mod report;
 mod trainer;
 
 pub use beam::{Beam, BeamSettings, Depth, Noise, run_beam};
@@ -16,4 +17,8 @@ pub use folder::{NETWORK, TrainingFolder};
 pub use labels::{Sample, label_beam, lifetimes};
 pub use model::{Batch, Model, TrainStats};
 pub use recipe::{BeamRecipe, ExamRecipe, Player, Publish, Recipe, RecipeError, Stage};
+pub use report::TABLE_HEADER;
 pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};
+
+/// The recipe of the shipped network, as TOML.
+pub const SHIPPED_RECIPE: &str = include_str!("../recipes/shipped.toml");

@@ -4,15 +4,13 @@ use crate::args::ThreadsArgs;
 use crate::interrupt;
 use crate::output::{self, Failure};
 use anyhow::{Context, ensure};
-use hatebeam_report::{Curve, Curves, duration, training_page};
+use hatebeam_report::duration;
 use hatebeam_telemetry::ProgressLine;
-use hatebeam_train::{
-    BeamRecord, ExamResult, GenerationRecord, NETWORK, Player, Recipe, Trainer, TrainingFolder,
-};
+use hatebeam_train::{NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, Trainer, TrainingFolder};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const HELP: &str = "\
 Each generation searches some beams with the network so far and with the evaluator `patterns`, labels every well with the
@@ -56,16 +54,13 @@ pub(crate) struct TrainArgs {
     json: bool,
 }
 
-/// The recipe of the shipped network.
-const RECIPE: &str = include_str!("../../../train/recipes/shipped.toml");
-
 impl TrainArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let folder = TrainingFolder::new(&self.folder);
         let mut trainer = self.trainer(&folder)?;
         let cancel = interrupt::flag()?;
         if !self.json {
-            output::print(" gen    own  patterns  new loss    bias  held out      time  exam\n")?;
+            output::print(TABLE_HEADER)?;
         }
         let enough = |trainer: &Trainer| {
             let limit = self.generations.unwrap_or(u32::MAX);
@@ -86,11 +81,11 @@ impl TrainArgs {
             if self.json {
                 output::print(format_args!("{}\n", serde_json::to_string(record)?))?;
             } else {
-                output::print(row(record))?;
+                output::print(record.row())?;
             }
             folder.save(&trainer)?;
             let report = self.folder.join("report.html");
-            fs::write(&report, page(&trainer)).with_context(|| report.display().to_string())?;
+            fs::write(&report, trainer.report()).with_context(|| report.display().to_string())?;
             if cancel.load(Ordering::Relaxed) {
                 return Err(Failure::Interrupted.into());
             }
@@ -120,7 +115,7 @@ impl TrainArgs {
         }
         let recipe = match wanted {
             Some(recipe) => recipe,
-            None => Recipe::from_toml(RECIPE)?,
+            None => Recipe::from_toml(SHIPPED_RECIPE)?,
         };
         let trainer = Trainer::new(recipe)?;
         folder.save(&trainer)?;
@@ -137,96 +132,4 @@ impl TrainArgs {
         let recipe = Recipe::from_bytes(&bytes).with_context(name)?;
         Ok(Some(recipe))
     }
-}
-
-/// The most lines of a beam of this player.
-fn most_lines(beams: &[BeamRecord], player: Player) -> Option<u32> {
-    let beams = beams.iter().filter(|beam| beam.player == player);
-    beams.map(|beam| beam.lines).max()
-}
-
-/// Median number of lines of an examination.
-fn median(exam: &[ExamResult]) -> Option<u32> {
-    let mut lines: Vec<u32> = exam.iter().map(|result| result.lines).collect();
-    lines.sort_unstable();
-    lines.get(lines.len() / 2).copied()
-}
-
-/// The line of a generation.
-fn row(record: &GenerationRecord) -> String {
-    let or_dash = |lines: Option<u32>| lines.map_or("-".to_owned(), |lines| lines.to_string());
-    let time = Duration::from_secs_f64(record.seconds.iter().sum());
-    format!(
-        "{:>4}  {:>5}  {:>8}  {:>8.4}  {:>+6.3}  {:>8.4}  {:>8}  {:>4}\n",
-        record.generation,
-        or_dash(most_lines(&record.beams, Player::Own)),
-        or_dash(most_lines(&record.beams, Player::Patterns)),
-        record.fresh_loss,
-        record.fresh_bias,
-        record.held_out_loss,
-        duration(time),
-        or_dash(median(&record.exam)),
-    )
-}
-
-/// The report of a training.
-fn page(trainer: &Trainer) -> String {
-    let records = trainer.records();
-    let curve = |name, value: &dyn Fn(&GenerationRecord) -> Option<f64>| Curve {
-        name,
-        points: records
-            .iter()
-            .filter_map(|record| Some((f64::from(record.generation), value(record)?)))
-            .collect(),
-    };
-    let lines =
-        |player| move |record: &GenerationRecord| most_lines(&record.beams, player).map(f64::from);
-    let plots = [
-        Curves {
-            title: "Examination",
-            unit: "lines, median over the widths",
-            curves: vec![curve("exam", &|record| median(&record.exam).map(f64::from))],
-        },
-        Curves {
-            title: "Best beam of the generation",
-            unit: "lines",
-            curves: vec![
-                curve("network", &lines(Player::Own)),
-                curve("patterns", &lines(Player::Patterns)),
-            ],
-        },
-        Curves {
-            title: "Loss",
-            unit: "Huber",
-            curves: vec![
-                curve("wells not seen before", &|record| Some(record.fresh_loss)),
-                curve("training", &|record| Some(record.train_loss)),
-                curve("held out", &|record| Some(record.held_out_loss)),
-            ],
-        },
-        Curves {
-            title: "Calibration",
-            unit: "prediction minus target",
-            curves: vec![curve("bias", &|record| Some(record.fresh_bias))],
-        },
-        Curves {
-            title: "Time",
-            unit: "seconds",
-            curves: vec![
-                curve("beams", &|record| Some(record.seconds[0])),
-                curve("training", &|record| Some(record.seconds[1])),
-                curve("examination", &|record| Some(record.seconds[2])),
-            ],
-        },
-    ];
-    let seconds: f64 = records.iter().flat_map(|record| record.seconds).sum();
-    let samples: usize = records.iter().map(|record| record.samples).sum();
-    let recipe = serde_json::to_string(trainer.recipe()).unwrap_or_default();
-    let facts = [
-        ("Network", trainer.network().digest().to_string()),
-        ("Wells", samples.to_string()),
-        ("Time", duration(Duration::from_secs_f64(seconds))),
-        ("Recipe", recipe),
-    ];
-    training_page(&format!("{} generations", records.len()), &facts, &plots)
 }

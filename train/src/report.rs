@@ -1,0 +1,111 @@
+//! Text for people: a table with a row per generation, and an HTML report with curves.
+
+use crate::exam::ExamResult;
+use crate::recipe::Player;
+use crate::trainer::{BeamRecord, GenerationRecord, Trainer};
+use hatebeam_report::{Curve, Curves, duration, training_page};
+use std::time::Duration;
+
+/// The header of the table whose rows are [`GenerationRecord::row`].
+pub const TABLE_HEADER: &str =
+    " gen    own  patterns  new loss    bias  held out      time  exam\n";
+
+impl GenerationRecord {
+    /// Returns the row of the generation, with a line break.
+    pub fn row(&self) -> String {
+        let or_dash = |lines: Option<u32>| lines.map_or("-".to_owned(), |lines| lines.to_string());
+        let time = Duration::from_secs_f64(self.seconds.iter().sum());
+        format!(
+            "{:>4}  {:>5}  {:>8}  {:>8.4}  {:>+6.3}  {:>8.4}  {:>8}  {:>4}\n",
+            self.generation,
+            or_dash(most_lines(&self.beams, Player::Own)),
+            or_dash(most_lines(&self.beams, Player::Patterns)),
+            self.fresh_loss,
+            self.fresh_bias,
+            self.held_out_loss,
+            duration(time),
+            or_dash(median(&self.exam)),
+        )
+    }
+}
+
+impl Trainer {
+    /// Returns the report of the training as HTML.
+    pub fn report(&self) -> String {
+        let records = self.records();
+        let seconds: f64 = records.iter().flat_map(|record| record.seconds).sum();
+        let samples: usize = records.iter().map(|record| record.samples).sum();
+        let recipe = serde_json::to_string(self.recipe()).unwrap_or_default();
+        let facts = [
+            ("Network", self.network().digest().to_string()),
+            ("Wells", samples.to_string()),
+            ("Time", duration(Duration::from_secs_f64(seconds))),
+            ("Recipe", recipe),
+        ];
+        let generations = format!("{} generations", records.len());
+        training_page(&generations, &facts, &plots(records))
+    }
+}
+
+/// Returns the most lines of a beam of this player.
+fn most_lines(beams: &[BeamRecord], player: Player) -> Option<u32> {
+    let beams = beams.iter().filter(|beam| beam.player == player);
+    beams.map(|beam| beam.lines).max()
+}
+
+/// Returns the median number of lines of an examination.
+fn median(exam: &[ExamResult]) -> Option<u32> {
+    let mut lines: Vec<u32> = exam.iter().map(|result| result.lines).collect();
+    lines.sort_unstable();
+    lines.get(lines.len() / 2).copied()
+}
+
+fn plots(records: &[GenerationRecord]) -> [Curves; 5] {
+    let curve = |name, value: &dyn Fn(&GenerationRecord) -> Option<f64>| Curve {
+        name,
+        points: records
+            .iter()
+            .filter_map(|record| Some((f64::from(record.generation), value(record)?)))
+            .collect(),
+    };
+    let lines =
+        |player| move |record: &GenerationRecord| most_lines(&record.beams, player).map(f64::from);
+    [
+        Curves {
+            title: "Examination",
+            unit: "lines, median over the widths",
+            curves: vec![curve("exam", &|record| median(&record.exam).map(f64::from))],
+        },
+        Curves {
+            title: "Best beam of the generation",
+            unit: "lines",
+            curves: vec![
+                curve("network", &lines(Player::Own)),
+                curve("patterns", &lines(Player::Patterns)),
+            ],
+        },
+        Curves {
+            title: "Loss",
+            unit: "Huber",
+            curves: vec![
+                curve("wells not seen before", &|record| Some(record.fresh_loss)),
+                curve("training", &|record| Some(record.train_loss)),
+                curve("held out", &|record| Some(record.held_out_loss)),
+            ],
+        },
+        Curves {
+            title: "Calibration",
+            unit: "prediction minus target",
+            curves: vec![curve("bias", &|record| Some(record.fresh_bias))],
+        },
+        Curves {
+            title: "Time",
+            unit: "seconds",
+            curves: vec![
+                curve("beams", &|record| Some(record.seconds[0])),
+                curve("training", &|record| Some(record.seconds[1])),
+                curve("examination", &|record| Some(record.seconds[2])),
+            ],
+        },
+    ]
+}
