@@ -4,10 +4,13 @@
 //! final state. It is deleted once all hooks have received it. When a coordinator starts, it replays the staged
 //! events of runs that have ended. Each end-of-run event is therefore delivered at least once. It is delivered again
 //! only if a coordinator dies between the delivery and the deletion, or if a hook failed.
+//!
+//! Each staged event has its own key. A run may be submitted again and end again while a hook is still receiving the
+//! event of its previous end, whose deletion must not affect the new event.
 
 use hatebeam_env::Env;
 use hatebeam_notify::{Event, EventKind, Events, Milestones, Progress};
-use hatebeam_objects::Objects;
+use hatebeam_objects::{Entry, Objects};
 use hatebeam_runs::Manifest;
 use hatebeam_search::DepthRecord;
 use std::collections::BTreeMap;
@@ -64,14 +67,23 @@ pub(crate) struct Notifier {
     objects: Objects,
     /// Milestones of each run.
     milestones: Mutex<BTreeMap<String, Milestones>>,
-    /// Sends the name of each run whose end-of-run event was delivered. A task receives the name and deletes the event.
-    /// The channel is unbounded, but contains a run at most once at a time.
-    delivered: Mutex<Option<mpsc::UnboundedSender<String>>>,
+    /// Keys of the staged events of each open run. The manifest was not saved with the end that these events report, so
+    /// they are deleted when the run ends.
+    obsolete: Mutex<BTreeMap<String, Vec<String>>>,
+    /// Sends the key of each staged event that is delivered or obsolete. A task receives the key and deletes the event.
+    /// The channel is unbounded, but contains at most a few keys for each end of a run.
+    to_delete: Mutex<Option<mpsc::UnboundedSender<String>>>,
+}
+
+/// An event in the outbox.
+struct StagedEvent {
+    key: String,
+    event: Event,
 }
 
 /// An event that is staged but not delivered yet, or `None` if there are no hooks.
 #[must_use = "a staged event must be delivered after the manifest is saved"]
-pub(crate) struct Staged(Option<Event>);
+pub(crate) struct Staged(Option<StagedEvent>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -84,10 +96,6 @@ fn progress(manifest: &Manifest) -> Progress {
     }
 }
 
-fn key(run: &str) -> String {
-    format!("{OUTBOX}/{run}.json")
-}
-
 impl Notifier {
     /// Creates the notifier, and starts the task that deletes delivered events from the outbox.
     pub(crate) fn start(
@@ -95,20 +103,21 @@ impl Notifier {
         settings: &NotifierSettings,
         objects: &Objects,
     ) -> (Arc<Notifier>, JoinHandle<()>) {
-        let (delivered, mut to_delete) = mpsc::unbounded_channel::<String>();
+        let (to_delete, mut keys) = mpsc::unbounded_channel::<String>();
         let notifier = Notifier {
             env: env.clone(),
             events: settings.events.clone(),
             every: settings.every,
             objects: objects.clone(),
             milestones: Mutex::default(),
-            delivered: Mutex::new(Some(delivered)),
+            obsolete: Mutex::default(),
+            to_delete: Mutex::new(Some(to_delete)),
         };
         let objects = objects.clone();
         let deletion = env.spawn(async move {
-            while let Some(run) = to_delete.recv().await {
-                if let Err(error) = objects.delete(&key(&run)).await {
-                    tracing::warn!(run, %error, "cannot delete delivered event: the next start delivers it again");
+            while let Some(key) = keys.recv().await {
+                if let Err(error) = objects.delete(&key).await {
+                    tracing::warn!(key, %error, "cannot delete staged event: the next start delivers it again");
                 }
             }
         });
@@ -160,24 +169,37 @@ impl Notifier {
             progress.lines = result.lines;
         }
         let event = Event::new(&manifest.name, progress, kind, self.now());
+        let key = format!("{OUTBOX}/{}-{:016x}.json", manifest.name, self.env.random());
         let text = serde_json::to_vec(&event).unwrap_or_default();
-        if let Err(error) = self.objects.put(&key(&manifest.name), text.into()).await {
+        if let Err(error) = self.objects.put(&key, text.into()).await {
             tracing::warn!(run = manifest.name, %error, "cannot stage event: it will be lost if this process dies");
         }
-        Staged(Some(event))
+        // Until the manifest is saved, this event is obsolete too.
+        let obsolete = lock(&self.obsolete).insert(manifest.name.clone(), vec![key.clone()]);
+        for key in obsolete.into_iter().flatten() {
+            self.delete(key);
+        }
+        Staged(Some(StagedEvent { key, event }))
+    }
+
+    /// Queues the deletion of a staged event. After shutdown, the event stays staged.
+    fn delete(&self, key: String) {
+        if let Some(to_delete) = &*lock(&self.to_delete) {
+            let _ = to_delete.send(key);
+        }
     }
 
     /// Delivers a staged event.
     pub(crate) fn deliver(&self, staged: Staged) {
-        let (Some(events), Some(event)) = (&self.events, staged.0) else {
+        let (Some(events), Some(StagedEvent { key, event })) = (&self.events, staged.0) else {
             return;
         };
-        let delivered = lock(&self.delivered).clone();
-        let run = event.run.clone();
+        lock(&self.obsolete).remove(&event.run);
+        let to_delete = lock(&self.to_delete).clone();
         let done = move |by_all: bool| {
-            if let Some(delivered) = delivered.filter(|_| by_all) {
+            if let Some(to_delete) = to_delete.filter(|_| by_all) {
                 // After shutdown, sending fails. The event then stays staged and is delivered again at the next start.
-                let _ = delivered.send(run);
+                let _ = to_delete.send(key);
             }
         };
         events.send(event, Some(Box::new(done)));
@@ -195,19 +217,28 @@ impl Notifier {
                 return;
             }
         };
-        for entry in staged {
-            let Ok((bytes, _)) = self.objects.get(&entry.key).await else {
+        let mut ended = Vec::new();
+        for Entry { key, .. } in staged {
+            let Ok((bytes, _)) = self.objects.get(&key).await else {
                 continue;
             };
             let Ok(event) = serde_json::from_slice::<Event>(&bytes) else {
-                tracing::warn!(key = entry.key, "skipped object that is not an event");
+                tracing::warn!(key, "skipped object that is not an event");
                 continue;
             };
-            // If the run is still open, a coordinator staged the event and died before it saved the manifest.
-            let has_ended = manifest(&event.run).is_some_and(|run| !run.is_open());
-            if has_ended {
-                self.deliver(Staged(Some(event)));
+            match manifest(&event.run) {
+                Some(run) if !run.is_open() => ended.push(StagedEvent { key, event }),
+                // A coordinator staged the event and died before it saved the manifest, or the run was submitted again.
+                Some(_) => {
+                    let mut obsolete = lock(&self.obsolete);
+                    obsolete.entry(event.run).or_default().push(key);
+                }
+                None => {}
             }
+        }
+        ended.sort_by(|one, other| one.event.time.cmp(&other.event.time));
+        for staged in ended {
+            self.deliver(Staged(Some(staged)));
         }
     }
 
@@ -219,7 +250,7 @@ impl Notifier {
                 tracing::warn!(%error, "cannot close the hooks");
             }
         }
-        lock(&self.delivered).take();
+        lock(&self.to_delete).take();
         if tokio::time::timeout(DELETION_LIMIT, deletion)
             .await
             .is_err()
@@ -262,12 +293,35 @@ mod tests {
         }
     }
 
-    fn start(hooks: &Arc<Hooks>, objects: &Objects) -> (Arc<Notifier>, JoinHandle<()>) {
+    fn start<H: EventSink + 'static>(
+        hooks: &Arc<H>,
+        objects: &Objects,
+    ) -> (Arc<Notifier>, JoinHandle<()>) {
         let settings = NotifierSettings {
             events: Some(hooks.clone()),
             every: 2,
         };
         Notifier::start(&Env::system(), &settings, objects)
+    }
+
+    type Done = Box<dyn FnOnce(bool) + Send>;
+
+    /// An event sink whose hooks do not answer until the test calls the functions in it.
+    #[derive(Default)]
+    struct SlowHooks(Mutex<Vec<Done>>);
+
+    impl fmt::Debug for SlowHooks {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("SlowHooks")
+        }
+    }
+
+    impl EventSink for SlowHooks {
+        fn send(&self, _: Event, done: Option<Done>) {
+            lock(&self.0).extend(done);
+        }
+
+        fn close(&self, _: Duration) {}
     }
 
     async fn staged(objects: &Objects) -> usize {
@@ -280,7 +334,14 @@ mod tests {
         let (notifier, deletion) = start(&hooks, &objects);
         let kind = EventKind::Cancelled {};
         let staged = notifier.stage(&manifest("r", 3), kind.clone()).await;
-        let (text, _) = objects.get("events/r.json").await.unwrap();
+        let key = objects.list(OUTBOX).await.unwrap().remove(0).key;
+        let id = key.strip_prefix("events/r-").unwrap();
+        let id = id.strip_suffix(".json").unwrap();
+        assert!(
+            id.len() == 16 && u64::from_str_radix(id, 16).is_ok(),
+            "{key}"
+        );
+        let (text, _) = objects.get(&key).await.unwrap();
         let event: Event = serde_json::from_slice(&text).unwrap();
         assert_eq!((event.run.as_str(), event.kind), ("r", kind));
         drop(staged);
@@ -296,6 +357,45 @@ mod tests {
             .await;
         assert_eq!(staged(&objects).await, 1);
         assert!(hooks.names().is_empty());
+        notifier.deliver(event);
+        notifier.close(deletion).await;
+        assert_eq!(hooks.names(), ["cancelled"]);
+        assert_eq!(staged(&objects).await, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn late_delivery_does_not_delete_the_event_of_the_next_end() {
+        let (objects, hooks) = (direct(&Memory::new()), Arc::new(SlowHooks::default()));
+        let (notifier, deletion) = start(&hooks, &objects);
+        let run = manifest("r", 3);
+        let cancelled = notifier.stage(&run, EventKind::Cancelled {}).await;
+        notifier.deliver(cancelled);
+        // The run is submitted again, and ends again before the hook has received the first event.
+        let reason = "no space".to_owned();
+        let failed = notifier.stage(&run, EventKind::Failed { reason }).await;
+        notifier.deliver(failed);
+        let first = lock(&hooks.0).remove(0);
+        first(true);
+        notifier.close(deletion).await;
+        let left = objects.list(OUTBOX).await.unwrap();
+        let (text, _) = objects.get(&left[0].key).await.unwrap();
+        let event: Event = serde_json::from_slice(&text).unwrap();
+        assert_eq!((left.len(), event.kind.name()), (1, "failed"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn event_of_an_end_that_was_not_saved_is_deleted_when_the_run_ends() {
+        let (objects, hooks) = (direct(&Memory::new()), Arc::new(Hooks::default()));
+        let (notifier, deletion) = start(&hooks, &objects);
+        let open = Arc::new(manifest("r", 3));
+        let kind = || EventKind::Cancelled {};
+        drop(notifier.stage(&open, kind()).await);
+        notifier.close(deletion).await;
+
+        let (notifier, deletion) = start(&hooks, &objects);
+        notifier.replay_outbox(|_| Some(Arc::clone(&open))).await;
+        drop(notifier.stage(&open, kind()).await);
+        let event = notifier.stage(&open, kind()).await;
         notifier.deliver(event);
         notifier.close(deletion).await;
         assert_eq!(hooks.names(), ["cancelled"]);

@@ -261,10 +261,11 @@ impl Client {
         }
     }
 
-    /// Whether the end event of a run is still in the outbox, because a hook failed.
+    /// Whether an end event of a run is still in the outbox, because a hook failed.
     async fn is_staged(&self, run: &str) -> bool {
-        let key = format!("events/{run}.json");
-        self.world.checker.direct().get(&key).await.is_ok()
+        let prefix = format!("events/{run}-");
+        let staged = self.world.checker.direct().list("events").await;
+        staged.is_ok_and(|staged| staged.iter().any(|entry| entry.key.starts_with(&prefix)))
     }
 
     /// Deletes the manifest of a run or overwrites it with invalid data. Does nothing if the run is not queued.
