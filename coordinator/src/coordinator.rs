@@ -226,17 +226,21 @@ impl CoordinatorTask {
 }
 
 /// Saves the ledger of the run in progress, so that the time until the next coordinator starts is not charged.
+///
+/// A suspended coordinator may have written the manifest once more after this coordinator had read it. The saved ledger
+/// then covers the usage in both.
 async fn close_ledger(parts: &Parts) {
     let Some((run, mut ledger)) = parts.costs.current_ledger() else {
         return;
     };
-    ledger.close();
     let saving = async {
         let loaded = VersionedManifest::load(&parts.objects, &run, parts.conditional).await;
         let mut versioned = loaded?;
         if !versioned.manifest.is_open() {
             return Ok(());
         }
+        ledger.cover(&versioned.manifest.ledger);
+        ledger.close();
         versioned.manifest.ledger = ledger;
         versioned.save().await
     };

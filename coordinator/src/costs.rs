@@ -21,9 +21,12 @@ struct Current {
     run: String,
     ledger: UsageLedger,
     stored_bytes: u64,
-    /// When the charging began: by the clock that never jumps, and by the wall clock.
+    /// When the charging began, by the clock that never jumps.
     began: Instant,
-    began_ms: u64,
+    /// Charged time since then, in milliseconds.
+    charged_ms: u64,
+    /// Reading of the wall clock at the last update of the ledger.
+    wall_ms: u64,
     /// Request counters at the last update of the ledger. Only requests beyond these are added to it.
     counted: RequestCounts,
 }
@@ -88,14 +91,15 @@ impl CostTracker {
     /// Starts charging a run.
     pub(crate) fn begin(&self, manifest: &Manifest) {
         let counted = self.requests();
-        let began_ms = self.env.wall_ms();
+        let wall_ms = self.env.wall_ms();
         let mut ledger = manifest.ledger.clone();
-        ledger.resume(began_ms);
+        ledger.resume(wall_ms);
         *self.current() = Some(Current {
             run: manifest.name.clone(),
             ledger,
             began: self.env.now(),
-            began_ms,
+            charged_ms: 0,
+            wall_ms,
             stored_bytes: manifest.stored_bytes(),
             counted,
         });
@@ -114,14 +118,20 @@ impl CostTracker {
         }
     }
 
-    /// Advances the ledger of the current run to now.
+    /// Advances the ledger of the current run to now. The charge is the elapsed time, even if the wall clock jumps. The
+    /// recorded times follow the wall clock, because another process may resume the ledger by its own wall clock.
     fn advance(&self) {
         let (present, requests) = (self.present(), self.requests());
+        let wall_ms = self.env.wall_ms();
         if let Some(current) = &mut *self.current() {
             let elapsed = current.began.elapsed().as_millis() as u64;
-            let now_ms = current.began_ms.saturating_add(elapsed);
+            let charged_ms = std::mem::replace(&mut current.charged_ms, elapsed);
+            let passed = elapsed.saturating_sub(charged_ms);
+            let expected_ms = current.wall_ms.saturating_add(passed);
+            current.wall_ms = wall_ms;
             let ledger = &mut current.ledger;
-            ledger.advance(now_ms, &present, current.stored_bytes);
+            ledger.advance(expected_ms, &present, current.stored_bytes);
+            ledger.follow_clock(expected_ms, wall_ms);
             let counted = std::mem::replace(&mut current.counted, requests);
             let writes = requests.writes.saturating_sub(counted.writes);
             let reads = requests.reads.saturating_sub(counted.reads);
@@ -417,6 +427,24 @@ mod tests {
         }
         advance(HOUR).await;
         assert_eq!(tracker.spent("r"), Micros(2_000_000));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn successor_does_not_charge_a_jump_of_the_clock() {
+        let clock = Arc::new(Clock::default());
+        let objects = direct(&Memory::new());
+        let mut run = manifest("r", 1);
+        clock.0.store(5 * HOUR, Relaxed);
+        let first = tracker(&clock, &objects);
+        first.begin(&run);
+        // The clock was wrong when the machine started, and is corrected during the run.
+        clock.0.store(50 * HOUR, Relaxed);
+        advance(HOUR).await;
+        run.ledger = first.ledger("r").unwrap();
+        let second = tracker(&clock, &objects);
+        second.begin(&run);
+        advance(HOUR).await;
+        assert_eq!(second.ledger("r").unwrap().milliseconds, 2 * HOUR);
     }
 
     #[tokio::test(start_paused = true)]

@@ -55,6 +55,13 @@ impl MachineUsage {
             && self.machine.market == process.machine.market
     }
 
+    /// Returns whether two ledgers of a run contain the same machine.
+    fn is_same(&self, other: &MachineUsage) -> bool {
+        self.name == other.name
+            && self.started_ms == other.started_ms
+            && self.machine == other.machine
+    }
+
     fn extend_to(&mut self, now_ms: u64) {
         let since = self.until_ms.unwrap_or(now_ms);
         let elapsed = now_ms.saturating_sub(since);
@@ -113,6 +120,33 @@ impl UsageLedger {
         self.until_ms = earlier(self.until_ms);
         for usage in &mut self.machines {
             usage.until_ms = earlier(usage.until_ms);
+        }
+    }
+
+    /// Moves the recorded times after a jump of the clock from `expected_ms` to `now_ms`, so that neither this process nor
+    /// its successor charges the jump.
+    pub fn follow_clock(&mut self, expected_ms: u64, now_ms: u64) {
+        let moved = |until: Option<u64>| {
+            until.map(|until| until.saturating_add(now_ms).saturating_sub(expected_ms))
+        };
+        self.until_ms = moved(self.until_ms);
+        for usage in &mut self.machines {
+            usage.until_ms = moved(usage.until_ms);
+        }
+    }
+
+    /// Raises each usage to at least that of `other`, a ledger of the same run that another process advanced at the same
+    /// time. The sum would charge that time twice.
+    pub fn cover(&mut self, other: &UsageLedger) {
+        self.milliseconds = self.milliseconds.max(other.milliseconds);
+        self.writes = self.writes.max(other.writes);
+        self.reads = self.reads.max(other.reads);
+        self.kib_seconds = self.kib_seconds.max(other.kib_seconds);
+        for usage in &other.machines {
+            match self.machines.iter_mut().find(|own| own.is_same(usage)) {
+                Some(own) => own.milliseconds = own.milliseconds.max(usage.milliseconds),
+                None => self.machines.push(usage.clone()),
+            }
         }
     }
 
@@ -288,6 +322,46 @@ mod tests {
         ledger.advance(26 * HOUR, &[named(3, "x"), named(2, "y")], 0);
         assert_eq!(ledger.machines[2].milliseconds, HOUR);
         assert_eq!(ledger.machines.len(), 3);
+    }
+
+    #[test]
+    fn neither_a_process_nor_its_successor_charges_a_jump_of_the_clock() {
+        let a = [worker("a", 3.6)];
+        for jumped in [100 * HOUR, 70 * HOUR] {
+            let mut ledger = UsageLedger::default();
+            ledger.advance(80 * HOUR, &a, 0);
+            ledger.advance(81 * HOUR, &a, 0);
+            ledger.follow_clock(81 * HOUR, jumped);
+            ledger.resume(jumped);
+            ledger.advance(jumped + HOUR, &a, 0);
+            assert_eq!(ledger.milliseconds, 2 * HOUR);
+            assert_eq!(ledger.machines[0].milliseconds, 2 * HOUR);
+        }
+    }
+
+    #[test]
+    fn covered_ledger_is_charged_once() {
+        let (a, b, c) = (worker("a", 1.0), worker("b", 1.0), worker("c", 1.0));
+        let mut first = UsageLedger::default();
+        first.advance(0, std::slice::from_ref(&a), 0);
+        first.advance(HOUR, std::slice::from_ref(&a), 0);
+        let mut second = first.clone();
+        // Two processes advance the ledger at the same time. Worker `b` is connected to the first one, and worker `c`
+        // to the second one.
+        first.advance(HOUR, std::slice::from_ref(&b), 0);
+        first.advance(3 * HOUR, &[a.clone(), b], 0);
+        second.advance(HOUR, std::slice::from_ref(&c), 0);
+        second.advance(2 * HOUR, &[a, c], 0);
+        (first.writes, second.reads) = (5, 7);
+        second.cover(&first);
+        assert_eq!(second.milliseconds, 3 * HOUR);
+        let hours: Vec<(&str, u64)> = second
+            .machines
+            .iter()
+            .map(|usage| (usage.name.as_str(), usage.milliseconds / HOUR))
+            .collect();
+        assert_eq!(hours, [("a", 3), ("c", 1), ("b", 2)]);
+        assert_eq!((second.writes, second.reads), (5, 7));
     }
 
     #[test]

@@ -152,6 +152,26 @@ async fn panic_in_the_search_stops_the_coordinator_with_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn orderly_stop_keeps_the_charges_of_a_suspended_coordinator() {
+    let cluster = Cluster::new();
+    let process = cluster.coordinator("a").await;
+    let reached = Arc::new(Notify::new());
+    cluster.worker(&process, "w0", hang_at("expand", &reached));
+    cluster.submit(&process, DEPTH).await;
+    reached.notified().await;
+    // Another coordinator, which was suspended, writes the manifest once more.
+    let loaded = VersionedManifest::load(&cluster.objects(), &cluster.run, true).await;
+    let mut other = loaded.unwrap();
+    other.manifest.ledger.milliseconds += 3_600_000;
+    let charged = other.manifest.ledger.milliseconds;
+    other.save().await.unwrap();
+    process.stop().await.unwrap();
+    let ledger = cluster.saved().await.ledger;
+    assert!(ledger.milliseconds >= charged, "{ledger:?}");
+    assert_eq!(ledger.until_ms, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn undelivered_end_event_is_delivered_by_the_next_coordinator() {
     let cluster = Cluster::new();
     let first = cluster.coordinator("a").await;
