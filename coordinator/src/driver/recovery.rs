@@ -32,23 +32,22 @@ impl RunDriver {
         }
         self.note_lost(workers);
         let is_excluded = self.quarantine(workers);
-        let pause = match error.kind {
-            WorkerErrorKind::Gone => {
-                let pause = self.retries.pause_after_loss(workers.members.len());
-                pause.ok_or_else(|| self.too_many_losses(depth, &error))?
-            }
-            _ if is_excluded => return Ok(Duration::ZERO),
-            kind => {
-                let is_transient = kind == WorkerErrorKind::Transient;
-                let pause = self.retries.pause_after(depth, is_transient);
-                pause.ok_or(DriverError::Failing {
-                    depth,
-                    worker: error.worker,
-                    reason: error.reason,
-                })?
-            }
-        };
-        Ok(if is_excluded { Duration::ZERO } else { pause })
+        if is_excluded {
+            // The other workers may be able to search the depth without the quarantined one, so this failure must not
+            // fail the run. Quarantines double, so the run still fails if the other workers keep failing too.
+            return Ok(Duration::ZERO);
+        }
+        if is_gone {
+            let pause = self.retries.pause_after_loss(workers.members.len());
+            return pause.ok_or_else(|| self.too_many_losses(depth, &error));
+        }
+        let is_transient = error.kind == WorkerErrorKind::Transient;
+        let pause = self.retries.pause_after(depth, is_transient);
+        pause.ok_or(DriverError::Failing {
+            depth,
+            worker: error.worker,
+            reason: error.reason,
+        })
     }
 
     /// Quarantines a worker of the epoch if it failed or was lost too often. Returns `true` if a worker was

@@ -211,6 +211,22 @@ async fn run_fails_when_its_workers_are_always_lost_at_the_same_depth() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn worker_that_joins_before_the_last_allowed_loss_saves_the_run() {
+    let cluster = Arc::new(Cluster::new());
+    let process = cluster.coordinator("a").await;
+    cluster.restarting_worker(&process, "w0", dying);
+    cluster.submit(&process, DEPTH).await;
+    cluster.wait(&process, |run| run.manifest.epoch == 7).await;
+    // Worker `w0` has been lost seven times. It is lost once more before it is quarantined, because it was alone.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    cluster.worker(&process, "w1", obedient());
+    let run = cluster.wait(&process, |run| !run.manifest.is_open()).await;
+    assert_eq!(run.manifest.state, RunState::Finished, "{}", run.note);
+    assert_eq!(run.manifest.epoch, 9);
+    cluster.assert_finished(DEPTH).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn worker_that_is_lost_at_every_depth_stays_quarantined_after_a_restart() {
     let cluster = Arc::new(Cluster::new());
     let process = cluster.coordinator("a").await;
