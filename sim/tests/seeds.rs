@@ -35,6 +35,35 @@ fn invariants_hold_under_a_thousand_seeds() {
     }
 }
 
+/// Seeds beyond the first thousand that have shown faults, by fault. A change of the simulation or of the simulated code
+/// may change what happens in a seed, so unit tests also cover these faults.
+const REGRESSIONS: [(&str, &[u64]); 4] = [
+    (
+        "late delivery deleted the event of the next end",
+        &[2323, 2568],
+    ),
+    (
+        "run failed at a loss that caused a quarantine",
+        &[2976, 3718, 4597],
+    ),
+    (
+        "stop discarded the charges of another coordinator",
+        &[4126, 4994],
+    ),
+    ("successor charged a jump of the clock", &[3971, 5451]),
+];
+
+#[test]
+fn invariants_hold_under_seeds_that_have_shown_faults() {
+    for (fault, seeds) in REGRESSIONS {
+        for &seed in seeds {
+            let report = run_seed(seed, &Options::default());
+            let is_ok = report.violations.is_empty();
+            assert!(is_ok, "{}\nearlier fault: {fault}", explain(&report));
+        }
+    }
+}
+
 #[test]
 fn equal_seeds_give_equal_traces() {
     let options = Options {
