@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use hatebeam_game::{Enemy, Geometry, decode};
 
-    const RECORD: &str = include_str!("../../examples/david-and-felipe-148.txt");
+    const RECORD: &str = include_str!("../../examples/games/david-and-felipe-148.txt");
 
     fn film() -> Film {
         Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap()

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use hatebeam_game::{Well, play};
 
-    const RECORD: &str = include_str!("../../examples/david-and-felipe-148.txt");
+    const RECORD: &str = include_str!("../../examples/games/david-and-felipe-148.txt");
 
     fn film(replay: &str) -> Film {
         Film::of(replay, Enemy::Hatetris, Geometry::STANDARD).unwrap()

@@ -242,7 +242,7 @@ mod tests {
     use hatebeam_game::{Enemy, Geometry, Key};
     use proptest::prelude::*;
 
-    const RECORD: &str = include_str!("../../examples/david-and-felipe-148.txt");
+    const RECORD: &str = include_str!("../../examples/games/david-and-felipe-148.txt");
 
     fn grids(film: &Film) -> Vec<Grid> {
         let mut grid = initial_grid(film);

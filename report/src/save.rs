@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use hatebeam_game::{Enemy, Geometry};
 
-    const RECORD: &str = include_str!("../../examples/david-and-felipe-148.txt");
+    const RECORD: &str = include_str!("../../examples/games/david-and-felipe-148.txt");
 
     fn files(existing: &[&str]) -> GameFiles {
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();

@@ -299,7 +299,7 @@ fn damaged_depths_in_the_middle_are_repaired() {
 
 #[test]
 fn run_starts_from_a_replay_or_a_well() {
-    let text = include_str!("../../examples/david-and-felipe-148.txt");
+    let text = include_str!("../../examples/games/david-and-felipe-148.txt");
     let (keys, _) = decode(text).unwrap();
     let played = |keys| play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, keys);
     let piece = 371;

@@ -164,7 +164,7 @@ pub(crate) fn game(name: &str) -> PublicGame {
 pub(crate) fn example() -> String {
     concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../examples/david-and-felipe-148.txt"
+        "/../examples/games/david-and-felipe-148.txt"
     )
     .to_owned()
 }

@@ -9,6 +9,8 @@ use hatebeam_search::NodeWell;
 
 /// Number of depths after which a descendant in the beam counts fully.
 const HORIZON: f32 = 20.0;
+/// Number of pieces that a beam which reached its limit is taken to have had left.
+const BEYOND: usize = 200;
 
 /// A well with its target.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,15 +39,22 @@ pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
     last
 }
 
-/// Labels all wells of a beam.
+/// Labels all wells of a beam. A beam that reached its limit of pieces counts as if it had died 200 pieces
+/// later, with descendants of its last frontier.
 pub fn label_beam(beam: &Beam) -> Vec<Sample> {
     let last = lifetimes(beam);
-    let end = beam.pieces();
+    let reached = beam.pieces();
+    let end = if beam.died { reached } else { reached + BEYOND };
     let mut samples = Vec::new();
     for (at, (depth, last)) in beam.depths.iter().zip(&last).enumerate() {
         let rest = (end - at) as f32;
         for (&well, &last) in depth.wells.iter().zip(last) {
-            let stayed = (last as usize - at) as f32;
+            let last = if last as usize == reached {
+                end
+            } else {
+                last as usize
+            };
+            let stayed = (last - at) as f32;
             let share = if rest > 0.0 {
                 (stayed / rest.min(HORIZON)).min(1.0)
             } else {

@@ -1,5 +1,6 @@
 //! Everything that can change a network.
 
+use crate::games::PUBLIC_GAMES;
 use hatebeam_search::{Network, Quiescence};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -30,8 +31,23 @@ pub struct Recipe {
     pub rate: [f32; 2],
     /// Whether half of the wells are mirrored before they are trained on.
     pub mirror: bool,
+    /// Public games to learn from. Without them, the network learns from beams alone.
+    pub games: Vec<GameRecipe>,
+    /// Maximum number of pieces still to come in the labels of the wells of games.
+    pub game_pieces: usize,
     /// Beams that show how strong the network is.
     pub exam: ExamRecipe,
+}
+
+/// A public game to learn from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GameRecipe {
+    /// Name of the game in the program.
+    pub name: String,
+    /// Number of wells from the first one that are learned from. All by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<usize>,
 }
 
 /// Generations whose networks are published as their mean. Before the first of them, the network that
@@ -57,6 +73,12 @@ pub struct Stage {
     /// quiescence `first`. Without it, the maximum over many wells picks what is overestimated.
     #[serde(default)]
     pub leaves: f64,
+    /// Learning rate at the begin and at the end of a generation, that of the recipe by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<[f32; 2]>,
+    /// Number of wells of games that are drawn for a generation, in addition to those of beams.
+    #[serde(default)]
+    pub game_samples: usize,
 }
 
 /// Beams of a generation that differ only in their width and their noise.
@@ -75,6 +97,23 @@ pub struct BeamRecipe {
     pub quiescence: Quiescence,
     /// Factor of the noise.
     pub noise: f64,
+    /// Well that the beam begins with.
+    #[serde(default)]
+    pub start: Start,
+    /// Maximum number of pieces, that of the recipe by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<usize>,
+}
+
+/// Well that a beam begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Start {
+    /// The empty well.
+    #[default]
+    Empty,
+    /// A random well of the games of the recipe.
+    Games,
 }
 
 fn one() -> usize {
@@ -128,6 +167,8 @@ impl Default for Recipe {
             widths: [2000, 8000],
             quiescence: Quiescence::Off,
             noise,
+            start: Start::Empty,
+            pieces: None,
         };
         Recipe {
             seed: 1,
@@ -135,6 +176,8 @@ impl Default for Recipe {
                 generations: 1,
                 beams: vec![beams(Player::Patterns, 1, 0.5), beams(Player::Own, 2, 1.0)],
                 leaves: 0.0,
+                rate: None,
+                game_samples: 0,
             }],
             pieces: 10_000,
             samples: 150_000,
@@ -145,6 +188,8 @@ impl Default for Recipe {
             batch: 256,
             rate: [1e-3, 2e-4],
             mirror: true,
+            games: Vec::new(),
+            game_pieces: 1000,
             exam: ExamRecipe::default(),
         }
     }
@@ -160,6 +205,12 @@ pub enum RecipeError {
     /// The header of a network contains no recipe of this version.
     #[error("the recipe of the network: {0}")]
     Header(String),
+    /// The program does not contain a game of this name.
+    #[error("the recipe names the unknown game {0:?}: use one of {known}", known = game_names())]
+    Game(String),
+    /// The recipe uses games without naming any.
+    #[error("the recipe uses games but names none: add [[games]]")]
+    NoGames,
     /// A number is out of range.
     #[error("{name} of the recipe is out of range: {expected}")]
     Range {
@@ -168,6 +219,10 @@ pub enum RecipeError {
         /// What is allowed.
         expected: &'static str,
     },
+}
+
+fn game_names() -> String {
+    PUBLIC_GAMES.map(|game| game.name).join(", ")
 }
 
 impl From<serde_json::Error> for RecipeError {
@@ -214,10 +269,16 @@ impl Recipe {
         stage.unwrap_or_else(|| self.stages.last().expect("a recipe has stages"))
     }
 
-    /// Checks all numbers.
+    fn uses_games(&self) -> bool {
+        let starts = |beam: &BeamRecipe| beam.start == Start::Games;
+        let uses = |stage: &Stage| stage.game_samples > 0 || stage.beams.iter().any(starts);
+        self.stages.iter().any(uses)
+    }
+
+    /// Checks all numbers and names.
     ///
     /// # Errors
-    /// [`RecipeError::Range`] for the first number that is out of range.
+    /// [`RecipeError`] for the first number that is out of range, and for an unknown game.
     pub fn check(&self) -> Result<(), RecipeError> {
         let good = |is_good, name, expected| match is_good {
             true => Ok(()),
@@ -234,7 +295,9 @@ impl Recipe {
             .stages
             .iter()
             .all(|stage| (0.0..=1.0).contains(&stage.leaves));
-        let rates = self.rate.iter().all(|rate| (0.0..=1.0).contains(rate));
+        let stage_rates = self.stages.iter().filter_map(|stage| stage.rate);
+        let mut rates = stage_rates.chain([self.rate]).flatten();
+        let rates = rates.all(|rate| (0.0..=1.0).contains(&rate));
         let exam = self
             .exam
             .widths
@@ -286,6 +349,20 @@ impl Recipe {
             "give 1 to 1048576",
         )?;
         good(rates, "rate", "give 0 to 1")?;
-        good(exam, "exam.widths", "give 1 to 16777216")
+        good(exam, "exam.widths", "give 1 to 16777216")?;
+        let samples = self.stages.iter().map(|stage| stage.game_samples);
+        let samples = samples.max().unwrap_or(0) <= 1 << 28;
+        good(samples, "game_samples", "give at most 268435456")?;
+        let pieces = self.games.iter().all(|game| game.pieces != Some(0));
+        good(pieces, "pieces of a game", "give at least 1")?;
+        let known = |name: &String| PUBLIC_GAMES.iter().any(|game| game.name == name);
+        let mut names = self.games.iter().map(|game| &game.name);
+        if let Some(unknown) = names.find(|name| !known(name)) {
+            return Err(RecipeError::Game(unknown.clone()));
+        }
+        if self.uses_games() && self.games.is_empty() {
+            return Err(RecipeError::NoGames);
+        }
+        Ok(())
     }
 }

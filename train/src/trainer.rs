@@ -4,14 +4,15 @@ use crate::average::Average;
 use crate::beam::{BeamSettings, Noise, run_beam};
 use crate::exam::{ExamResult, examine};
 use crate::folder::Models;
+use crate::games::{GameWell, wells_of};
 use crate::labels::{Sample, label_beam};
 use crate::model::{Batch, Model, TrainStats, approach, quantise};
 use crate::random::Random;
-use crate::recipe::{BeamRecipe, Player, Recipe, RecipeError};
+use crate::recipe::{BeamRecipe, Player, Recipe, RecipeError, Start};
 use hatebeam_game::{Emulator, Geometry, MAX_HEIGHT, Rules, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network, NetworkWeights, Quiescence,
-    VALUE_ONE, Weights,
+    Evaluator, EvaluatorKind, EvaluatorSpec, FeatureLister, Network, NetworkWeights, NodeWell,
+    Quiescence, VALUE_ONE, Weights,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -34,7 +35,11 @@ const NOISE: [f64; 2] = [0.15, 0.03];
 /// Purposes of random numbers within a generation.
 const FOR_SAMPLES: u32 = 1;
 const FOR_ORDER: u32 = 2;
+/// The first beam's. The others follow.
 const FOR_BEAMS: u32 = 3;
+const FOR_GAMES: u32 = 1 << 20;
+/// Number of pieces that must have followed a well of a game, for a beam to start from it.
+const LEAST_PIECES: usize = 150;
 
 /// Error of a training.
 #[derive(Debug, Error)]
@@ -97,6 +102,8 @@ pub struct Trainer {
     pub(crate) buffer: Vec<Vec<Sample>>,
     pub(crate) records: Vec<GenerationRecord>,
     emulator: Emulator,
+    /// Wells of the games of the recipe.
+    games: Vec<GameWell>,
     /// The network that plays.
     player: Arc<Network>,
     /// The network that is published.
@@ -164,6 +171,7 @@ impl Trainer {
         records: Vec<GenerationRecord>,
     ) -> Result<Trainer, TrainError> {
         recipe.check()?;
+        let games = wells_of(&recipe.games)?;
         let player = quantise(&models.playing);
         let generation = records.len() as u32;
         let mean = models
@@ -178,6 +186,7 @@ impl Trainer {
             buffer,
             records,
             emulator: Emulator::new(GEOMETRY, Rules::default()),
+            games,
             network,
         })
     }
@@ -325,9 +334,9 @@ impl Trainer {
             }
         };
         let settings = BeamSettings {
-            starts: vec![Well::EMPTY],
+            starts: vec![self.start(beam.start, &mut random)],
             width,
-            pieces: self.recipe.pieces,
+            pieces: beam.pieces.unwrap_or(self.recipe.pieces),
             noise: Noise {
                 seed: random.bits(),
                 first: NOISE[0] * first * beam.noise * one,
@@ -346,6 +355,19 @@ impl Trainer {
         }
     }
 
+    /// Draws the well that a beam begins with.
+    fn start(&self, start: Start, random: &mut Random) -> Well {
+        match start {
+            Start::Empty => Well::EMPTY,
+            Start::Games => loop {
+                let drawn = self.games[random.below(self.games.len())];
+                if drawn.pieces >= LEAST_PIECES {
+                    break drawn.well;
+                }
+            },
+        }
+    }
+
     /// Draws the samples of a generation.
     fn draw(&self, generation: u32, played: Vec<Played>) -> Vec<Sample> {
         let mut random = Random::new(self.recipe.seed, generation, FOR_SAMPLES);
@@ -355,6 +377,15 @@ impl Trainer {
             beam.samples.truncate(self.recipe.samples);
             all.append(&mut beam.samples);
         }
+        let mut from_games = Random::new(self.recipe.seed, generation, FOR_GAMES);
+        let drawn = (0..self.recipe.stage(generation).game_samples).map(|_| {
+            let drawn = self.games[from_games.below(self.games.len())];
+            Sample {
+                well: NodeWell::pack(GEOMETRY, &drawn.well),
+                pieces: drawn.pieces.min(self.recipe.game_pieces) as f32,
+            }
+        });
+        all.extend(drawn);
         random.shuffle(&mut all);
         all
     }
@@ -371,7 +402,11 @@ impl Trainer {
         order.extend(fresh);
         random.shuffle(&mut order);
         let batches = order.len().div_ceil(self.recipe.batch);
-        let [first, last] = self.recipe.rate;
+        let [first, last] = self
+            .recipe
+            .stage(generation)
+            .rate
+            .unwrap_or(self.recipe.rate);
         let mut stats = TrainStats::default();
         let mut lister = FeatureLister::new(&self.emulator);
         let (mut wells, mut batch) = (Vec::new(), Batch::default());

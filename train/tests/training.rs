@@ -51,6 +51,30 @@ quiescence = "first"
 noise = 1.0
 "#;
 
+/// The recipe `TINY` with a public game.
+fn tiny_with_a_game() -> Recipe {
+    let text = TINY.replace(
+        "[[stages]]\ngenerations = 2",
+        r#"
+[[games]]
+name = "david-and-felipe-148"
+pieces = 250
+
+[[stages]]
+generations = 2
+game_samples = 500
+rate = [2e-3, 1e-3]
+[[stages.beams]]
+player = "own"
+count = 2
+widths = [10, 20]
+noise = 0.5
+start = "games"
+pieces = 12"#,
+    );
+    Recipe::from_toml(&text).unwrap()
+}
+
 fn emulator() -> Emulator {
     Emulator::new(Geometry::STANDARD, Rules::default())
 }
@@ -179,6 +203,26 @@ fn labels_say_how_long_descendants_stayed() {
 }
 
 #[test]
+fn beam_that_reached_its_limit_counts_as_living_on() {
+    let emulator = emulator();
+    let mut evaluator = Evaluator::new(&emulator, &patterns()).unwrap();
+    let settings = BeamSettings {
+        starts: vec![Well::EMPTY],
+        width: 20,
+        pieces: 30,
+        noise: Noise::default(),
+    };
+    let beam = run_beam(&emulator, &mut evaluator, &settings, &CONTINUE);
+    assert!(!beam.died);
+    let samples = label_beam(&beam);
+    // The empty well has descendants in the last frontier, whose wells have all of the rest.
+    assert_eq!(samples[0].pieces, 230.0);
+    assert_eq!(samples.last().unwrap().pieces, 200.0);
+    // A well without children in the next frontier has half of it.
+    assert!(samples.iter().any(|sample| sample.pieces < 120.0));
+}
+
+#[test]
 fn noise_changes_a_beam_and_its_seed_selects_it() {
     let noise = |seed| Noise {
         seed,
@@ -195,7 +239,7 @@ fn noise_changes_a_beam_and_its_seed_selects_it() {
 
 #[test]
 fn threads_do_not_change_a_training() {
-    let recipe = Recipe::from_toml(TINY).unwrap();
+    let recipe = tiny_with_a_game();
     let trained = |threads| {
         let mut trainer = Trainer::new(recipe.clone()).unwrap();
         (0..3).for_each(|_| {
@@ -208,7 +252,7 @@ fn threads_do_not_change_a_training() {
 
 #[test]
 fn resumed_training_equals_an_uninterrupted_one() {
-    let recipe = Recipe::from_toml(TINY).unwrap();
+    let recipe = tiny_with_a_game();
     let mut expected = Trainer::new(recipe.clone()).unwrap();
     let temp = tempfile::tempdir().unwrap();
     let folder = TrainingFolder::new(&temp.path().join("training"));
@@ -226,6 +270,21 @@ fn resumed_training_equals_an_uninterrupted_one() {
     // Only what the buffer needs is kept.
     assert!(!temp.path().join("training/samples-2").exists());
     assert!(temp.path().join("training/samples-3").exists());
+}
+
+#[test]
+fn games_give_starts_and_samples() {
+    let mut trainer = Trainer::new(tiny_with_a_game()).unwrap();
+    let record = trainer.advance(1, &CONTINUE).unwrap();
+    // The limit of 12 pieces holds for the beams that start in the game.
+    let mut pieces: Vec<usize> = record.beams.iter().map(|beam| beam.pieces).collect();
+    assert!(pieces[..2].iter().all(|&pieces| pieces <= 12), "{pieces:?}");
+    assert!(pieces.split_off(2).iter().any(|&pieces| pieces > 12));
+    let mut without = tiny_with_a_game();
+    without.stages[0].game_samples = 0;
+    let mut without = Trainer::new(without).unwrap();
+    let fewer = without.advance(1, &CONTINUE).unwrap().samples;
+    assert_eq!(record.samples, fewer + 500);
 }
 
 #[test]
@@ -346,6 +405,10 @@ fn recipes_are_checked() {
     assert!(error("rate = [2.0, 1.0]").contains("rate"));
     assert!(error("publish = { from = 1, every = 0 }").contains("publish"));
     assert!(error("stages = []").contains("stages"));
+    assert!(error("[[games]]\nname = \"mine\"").contains("tim-157"));
+    assert!(error("[[games]]\nname = \"tim-157\"\npieces = 0").contains("pieces"));
+    let stage = "[[stages]]\ngenerations = 1\ngame_samples = 5\n[[stages.beams]]\nplayer = \"own\"\nwidths = [1, 2]\nnoise = 1.0";
+    assert!(error(stage).contains("[[games]]"));
     let recipe = Recipe::from_toml(TINY).unwrap();
     assert_eq!(recipe.stage(2).beams.len(), 2);
     assert_eq!(recipe.stage(3).beams.len(), 1);
