@@ -25,7 +25,7 @@ pub use network::{
 pub use node::{Digest, Node, NodeWell, WELL_BYTES};
 pub use record::DepthRecord;
 pub use step::{
-    Cancelled, Candidates, ChildSink, CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES,
-    DIGITS, Exchange, Frontier, MAX_SHARDS, MIN_SHARDS, Owner, REMOTE_BATCH, SHARD_WELLS,
+    Cancelled, Candidates, ChildSink, CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGITS,
+    DigitCounts, Exchange, Frontier, MAX_SHARDS, MIN_SHARDS, Owner, REMOTE_BATCH, SHARD_WELLS,
     ShardLayout, SortBuffer, Step, StepStats, TABLE_WELLS, Ties, estimated_floor, retry_sigmas,
 };

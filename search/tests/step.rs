@@ -6,7 +6,7 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Cancelled, Candidates, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES, Digest,
+    Cancelled, Candidates, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts,
     Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Node, NodeWell, Owner, Quiescence,
     ShardLayout, SortBuffer, Step, Ties, Weights,
 };
@@ -282,10 +282,9 @@ impl Cluster {
     fn cut(&self, all: &[Candidates]) -> Cut {
         let mut search = CutSearch::new(self.layout.width());
         while let Some(query) = search.query() {
-            let mut counts = vec![0; DIGIT_VALUES];
+            let mut counts = DigitCounts::default();
             for candidates in all {
-                let more = candidates.count(query, 2);
-                counts.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
+                counts.merge(&candidates.count(query, 2));
             }
             search.answer(&counts);
         }

@@ -3,8 +3,8 @@
 
 use super::workers::EpochWorkers;
 use crate::registry::WorkerError;
-use hatebeam_proto::messages::{AnswerKind, Count, Histogram, OrderKind};
-use hatebeam_search::{CountQuery, Cut, CutSearch, DIGIT_VALUES};
+use hatebeam_proto::messages::{AnswerKind, Count, OrderKind};
+use hatebeam_search::{CountQuery, Cut, CutSearch, DigitCounts};
 
 /// A cut whose ties are not resolved yet, and the median of the survivors' scores.
 pub(super) struct FoundCut {
@@ -37,7 +37,7 @@ impl Searches {
     }
 
     /// Continues the searches with the answers to the last [`queries`](Searches::queries), in the same order.
-    fn answer(&mut self, counts: Vec<Vec<u64>>) {
+    fn answer(&mut self, counts: Vec<DigitCounts>) {
         let mut counts = counts.into_iter();
         let median_query = self.median.as_ref().and_then(CutSearch::query);
         if self.cut.query().is_some()
@@ -54,11 +54,12 @@ impl Searches {
     }
 
     /// Starts the search for the median with the answer to the first query. Does nothing after the first call.
-    fn begin_median(&mut self, counts: &[u64]) {
+    fn begin_median(&mut self, counts: &DigitCounts) {
         if self.median.is_some() {
             return;
         }
-        let total = counts.iter().copied().fold(0, u64::saturating_add);
+        let counted = counts.iter().map(|(_, count)| count);
+        let total = counted.fold(0, u64::saturating_add);
         let survivors = usize::try_from(total).unwrap_or(usize::MAX).min(self.width);
         // The median's position among the survivors, counted from the greatest score.
         let mut median = CutSearch::new((survivors - survivors / 2).max(1));
@@ -88,13 +89,12 @@ impl EpochWorkers {
         }
     }
 
-    /// Counts the candidates of all workers. Returns one list per query, which contains the number of candidates for each
-    /// value of the queried digit.
+    /// Counts the candidates of all workers, for each query.
     async fn count(
         &self,
         depth: u32,
         queries: &[CountQuery],
-    ) -> Result<Vec<Vec<u64>>, WorkerError> {
+    ) -> Result<Vec<DigitCounts>, WorkerError> {
         let count = Count {
             depth,
             queries: queries.to_vec(),
@@ -104,20 +104,14 @@ impl EpochWorkers {
             AnswerKind::Counted(histograms) => Some(histograms),
             _ => None,
         };
-        let mut sums = vec![vec![0u64; DIGIT_VALUES]; queries.len()];
+        let mut sums = vec![DigitCounts::default(); queries.len()];
         for histograms in self.ask_all(order, counted).await? {
             for (sum, histogram) in sums.iter_mut().zip(&histograms) {
-                add(sum, histogram);
+                for counted in &histogram.counts {
+                    sum.add(counted.digit, counted.count);
+                }
             }
         }
         Ok(sums)
-    }
-}
-
-fn add(sum: &mut [u64], histogram: &Histogram) {
-    for counted in &histogram.counts {
-        if let Some(sum) = sum.get_mut(usize::from(counted.digit)) {
-            *sum = sum.saturating_add(counted.count);
-        }
     }
 }

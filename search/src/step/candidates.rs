@@ -1,7 +1,7 @@
 //! The candidates: children of one depth that may still survive, stored in tables that are selected
 //! by hash.
 
-use super::cut::{CountQuery, Cut, CutSearch, DIGIT_VALUES, Ties, rank, score_of};
+use super::cut::{CountQuery, Cut, CutSearch, DigitCounts, Ties, rank, score_of};
 use super::layout::ShardLayout;
 use super::{lock, sort};
 use crate::node::{Node, NodeWell};
@@ -122,16 +122,15 @@ impl Candidates {
         self.len() == 0
     }
 
-    /// Counts the children that match a query from the search for the cut. Returns [`DIGIT_VALUES`]
-    /// counts.
-    pub fn count(&self, query: CountQuery, threads: usize) -> Vec<u64> {
+    /// Counts the children that match a query from the search for the cut.
+    pub fn count(&self, query: CountQuery, threads: usize) -> DigitCounts {
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut counts = vec![0; DIGIT_VALUES];
+            let mut counts = DigitCounts::default();
             while let Some(table) = self.tables.get(next.fetch_add(1, Ordering::Relaxed)) {
                 for node in lock(table).nodes() {
                     if let Some(digit) = query.digit(rank(node.score, node.well.hash())) {
-                        counts[digit] += 1;
+                        counts.add(digit, 1);
                     }
                 }
             }
@@ -144,7 +143,7 @@ impl Candidates {
                 let more = helper
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                counts.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
+                counts.merge(&more);
             }
             counts
         })

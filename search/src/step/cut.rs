@@ -9,8 +9,51 @@ use crate::node::NodeWell;
 
 /// Number of digits of a rank.
 pub const DIGITS: u32 = 4;
-/// Number of values of a digit.
-pub const DIGIT_VALUES: usize = 1 << 16;
+/// Number of bits of a digit's value that select a counter within its page.
+const PAGE_BITS: u32 = 8;
+
+/// The counters of the values of a digit that differ only in the lowest [`PAGE_BITS`] bits.
+type Page = [u64; 1 << PAGE_BITS];
+
+/// Numbers of children, grouped by the value of a digit. Counters exist only for the pages in which children were
+/// counted: a narrow beam would otherwise spend most of its time on the empty ones of 65,536 counters.
+#[derive(Clone, Debug)]
+pub struct DigitCounts(Vec<Option<Box<Page>>>);
+
+impl Default for DigitCounts {
+    fn default() -> DigitCounts {
+        DigitCounts(vec![None; 1 << (u16::BITS - PAGE_BITS)])
+    }
+}
+
+impl DigitCounts {
+    /// Adds `count` children with this digit.
+    #[inline]
+    pub fn add(&mut self, digit: u16, count: u64) {
+        let page = &mut self.0[usize::from(digit >> PAGE_BITS)];
+        let page = page.get_or_insert_with(|| Box::new([0; 1 << PAGE_BITS]));
+        let sum = &mut page[usize::from(digit) % page.len()];
+        *sum = sum.saturating_add(count);
+    }
+
+    /// Adds all counts of `other`.
+    pub fn merge(&mut self, other: &DigitCounts) {
+        for (digit, count) in other.iter() {
+            self.add(digit, count);
+        }
+    }
+
+    /// Returns the digits with a count above zero, in ascending order, and their counts.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u16, u64)> {
+        let pages = self.0.iter().enumerate();
+        let pages = pages.filter_map(|(at, page)| Some((at << PAGE_BITS, page.as_ref()?)));
+        pages.flat_map(|(first, page)| {
+            let counts = page.iter().enumerate();
+            let counts = counts.filter(|(_, count)| **count > 0);
+            counts.map(move |(at, &count)| ((first | at) as u16, count))
+        })
+    }
+}
 
 /// Returns the rank of a child. The upper half is the score, and the lower half is the lower half
 /// of the hash. A greater rank is better.
@@ -37,10 +80,10 @@ impl CountQuery {
     /// Returns the digit by which a child with this rank is counted, or `None` if the rank begins
     /// with other digits.
     #[inline]
-    pub(super) fn digit(self, rank: u64) -> Option<usize> {
+    pub(super) fn digit(self, rank: u64) -> Option<u16> {
         let shift = 16 * (DIGITS - 1 - self.known);
         let digits = rank >> shift;
-        (digits >> 16 == self.prefix).then_some(digits as usize & (DIGIT_VALUES - 1))
+        (digits >> 16 == self.prefix).then_some(digits as u16)
     }
 }
 
@@ -107,21 +150,21 @@ impl CutSearch {
         })
     }
 
-    /// Processes the answer to the query: [`DIGIT_VALUES`] counts, each summed over all machines.
-    pub fn answer(&mut self, counts: &[u64]) {
+    /// Processes the answer to the query: the counts, summed over all machines.
+    pub fn answer(&mut self, counts: &DigitCounts) {
         let mut above = 0;
-        let found = counts.iter().enumerate().rev().find(|&(_, &count)| {
+        let found = counts.iter().rev().find(|&(_, count)| {
             let is_here = above + count >= self.wanted;
             if !is_here {
                 above += count;
             }
             is_here
         });
-        let Some((digit, &count)) = found else {
+        let Some((digit, count)) = found else {
             self.all = true;
             return;
         };
-        self.prefix = self.prefix << 16 | digit as u64;
+        self.prefix = self.prefix << 16 | u64::from(digit);
         self.known += 1;
         self.wanted -= above;
         if self.known == DIGITS && count > self.wanted {
@@ -151,11 +194,13 @@ mod tests {
     fn cut_of(width: usize, parts: &[Vec<u64>]) -> Cut {
         let mut search = CutSearch::new(width);
         while let Some(query) = search.query() {
-            let mut counts = vec![0; DIGIT_VALUES];
-            for &rank in parts.iter().flatten() {
-                if let Some(digit) = query.digit(rank) {
-                    counts[digit] += 1;
+            let mut counts = DigitCounts::default();
+            for part in parts {
+                let mut more = DigitCounts::default();
+                for digit in part.iter().filter_map(|&rank| query.digit(rank)) {
+                    more.add(digit, 1);
                 }
+                counts.merge(&more);
             }
             search.answer(&counts);
         }

@@ -31,7 +31,7 @@ mod estimate;
 mod layout;
 
 pub use candidates::{Candidates, SortBuffer};
-pub use cut::{CountQuery, Cut, CutSearch, DIGIT_VALUES, DIGITS, Ties};
+pub use cut::{CountQuery, Cut, CutSearch, DIGITS, DigitCounts, Ties};
 pub use estimate::estimated_floor;
 pub use layout::{MAX_SHARDS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
 

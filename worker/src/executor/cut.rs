@@ -50,13 +50,8 @@ impl Executor {
 
 fn histogram(candidates: &Candidates, query: CountQuery, threads: usize) -> Histogram {
     let counts = candidates.count(query, threads);
-    let counts = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    let counted = |(digit, count)| DigitCount { digit, count };
     Histogram {
-        counts: counts
-            .map(|(digit, &count)| DigitCount {
-                digit: digit as u16,
-                count,
-            })
-            .collect(),
+        counts: counts.iter().map(counted).collect(),
     }
 }

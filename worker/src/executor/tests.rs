@@ -7,7 +7,7 @@ use hatebeam_objects::{Objects, Options};
 use hatebeam_proto::messages::*;
 use hatebeam_runs::{FrontierSummary, Table, first_node};
 use hatebeam_search::{
-    Cut, CutSearch, DEFAULT_SIGMAS, DIGIT_VALUES, Digest, Frontier, MAX_SHARDS, ShardLayout, Step,
+    Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts, Frontier, MAX_SHARDS, ShardLayout, Step,
     Ties, estimated_floor,
 };
 use std::sync::Arc;
@@ -94,13 +94,13 @@ impl Epoch<'_> {
         let mut search = CutSearch::new(self.width as usize);
         while let Some(query) = search.query() {
             let queries = vec![query];
-            let mut sum = vec![0; DIGIT_VALUES];
+            let mut sum = DigitCounts::default();
             for answer in self.ask(OrderKind::Count(Count { depth, queries })).await {
                 let AnswerKind::Counted(histograms) = answer else {
                     panic!("{answer:?}");
                 };
                 for count in &histograms[0].counts {
-                    sum[usize::from(count.digit)] += count.count;
+                    sum.add(count.digit, count.count);
                 }
             }
             search.answer(&sum);
