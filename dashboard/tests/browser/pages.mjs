@@ -404,7 +404,7 @@ const steps = {
         assert.deepEqual(faults, [], `${scheme} ${path}`);
       }
     }
-    // Take the screenshots for the documentation with a realistic number of depths.
+    // Take screenshots with a realistic number of depths. Those in the documentation are of a real run.
     await restart(page, "busy 160");
     await page.goto(url);
     for (const scheme of ["light", "dark"]) {
