@@ -3,22 +3,20 @@
 
 #![allow(clippy::unwrap_used)] // test helpers
 
-use bytes::Bytes;
 use hatebeam_env::Env;
 use hatebeam_game::{Geometry, Rules};
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
-    Archive, ArchiveTables, BestGame, CommittedDepth, Limits, Manifest, Observer, ReadError,
+    Archive, BestGame, CommittedDepth, Limits, Manifest, MemoryArchive, Observer, ReadError,
     Retention, Run, RunSpec, ScratchTables, Settings, Start, Table, VersionedManifest, WellSpec,
-    best_game, game_through, list_manifests, read_game,
+    best_game, encode_nodes, game_through, list_manifests, read_game,
 };
 use hatebeam_search::{
-    DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Frontier, Node, NodeWell,
-    Quiescence, Weights,
+    DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Frontier, Node, Quiescence,
+    Weights,
 };
 use hatebeam_store::{ColumnFamilies, ShardTables, StoreError};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,41 +52,6 @@ fn searched(dir: &Path, keep: Retention) -> Run {
     };
     let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
     searched.unwrap().0
-}
-
-/// Tables in memory, encoded with 27 bytes per node.
-#[derive(Default)]
-struct MapTables(BTreeMap<(u32, NodeWell), Node>);
-
-fn to_bytes(nodes: &[Node]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for node in nodes {
-        bytes.extend(node.score.to_le_bytes());
-        bytes.extend(node.lines.to_le_bytes());
-        bytes.push(node.hint);
-        bytes.extend(node.well.0);
-    }
-    bytes
-}
-
-impl ArchiveTables for MapTables {
-    fn add(&mut self, depth: u32, _: u32, table: Bytes) -> Result<(), StoreError> {
-        for bytes in table.chunks_exact(27) {
-            let node = Node {
-                score: i32::from_le_bytes(bytes[..4].try_into().unwrap()),
-                lines: u16::from_le_bytes(bytes[4..6].try_into().unwrap()),
-                hint: bytes[6],
-                well: NodeWell(bytes[7..].try_into().unwrap()),
-            };
-            self.0.insert((depth, node.well), node);
-        }
-        Ok(())
-    }
-
-    fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
-        let get = |well: &NodeWell| self.0.get(&(depth, *well)).copied();
-        Ok(wells.iter().map(get).collect())
-    }
 }
 
 /// Writes a run to an object store like a coordinator and its workers. `encode` creates the table of a shard.
@@ -165,7 +128,7 @@ fn quick() -> Options {
 }
 
 fn in_map(objects: &Objects, manifest: &Manifest) -> Archive {
-    let tables = Box::new(MapTables::default());
+    let tables = Box::new(MemoryArchive::default());
     Archive::open(objects, manifest.clone(), tables).unwrap()
 }
 
@@ -180,7 +143,7 @@ async fn games_equal_those_of_the_local_run() {
         let run = searched(&folder.path().join(keep.to_string()), keep);
         let expected = best_game(&run).unwrap();
         let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();
-        let manifest = publish(&run, &objects, |_, _, nodes| to_bytes(nodes)).await;
+        let manifest = publish(&run, &objects, |_, _, nodes| encode_nodes(nodes)).await;
         let archive = in_map(&objects, &manifest);
         let read_back = read_game(&Env::system(), archive, None).await.unwrap();
         assert_eq!(read_back.game, expected);
@@ -245,7 +208,7 @@ async fn outage_is_transient_and_damage_is_not() {
     let run = searched(&folder.path().join("run"), Retention::All);
     let memory = Memory::new();
     let objects = Objects::in_memory(&memory, &quick()).unwrap();
-    let manifest = publish(&run, &objects, |_, _, nodes| to_bytes(nodes)).await;
+    let manifest = publish(&run, &objects, |_, _, nodes| encode_nodes(nodes)).await;
     for from in [0, 7] {
         let reads = AtomicU64::new(0);
         let plan = Arc::new(Outage { from, reads });
@@ -274,7 +237,7 @@ async fn error_reports_dropped_tables() {
     let folder = tempfile::tempdir().unwrap();
     let run = searched(&folder.path().join("run"), Retention::Last);
     let objects = Objects::in_memory(&Memory::new(), &quick()).unwrap();
-    let manifest = publish(&run, &objects, |_, _, nodes| to_bytes(nodes)).await;
+    let manifest = publish(&run, &objects, |_, _, nodes| encode_nodes(nodes)).await;
     let error = read(in_map(&objects, &manifest), None).await.unwrap_err();
     assert!(error.is_dropped() && !error.is_transient(), "{error}");
 }

@@ -5,7 +5,6 @@ use crate::machine::{Exit, Machine, Program};
 use crate::network::NodeId;
 use crate::process::Process;
 use crate::store;
-use crate::tables::MemoryArchive;
 use crate::world::World;
 use hatebeam_coordinator::{
     Coordinator, CoordinatorError, CoreSettings, LeaseError, NotifierSettings, ObjectStorePrices,
@@ -15,6 +14,7 @@ use hatebeam_cost::{Machine as Rented, Micros};
 use hatebeam_env::{Env, watch};
 use hatebeam_metrics::Registry;
 use hatebeam_objects::Objects;
+use hatebeam_runs::MemoryArchive;
 use hatebeam_search::Fingerprint;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

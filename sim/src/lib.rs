@@ -39,7 +39,6 @@ mod plan;
 mod process;
 mod rng;
 mod store;
-mod tables;
 mod tamper;
 mod trace;
 mod worker;

@@ -6,14 +6,13 @@ use crate::network::NodeId;
 use crate::plan::{Class, Target};
 use crate::process::Process;
 use crate::store;
-use crate::tables::MemoryStorage;
 use crate::tamper::Attempt;
 use crate::world::{Sabotage, World};
 use hatebeam_cost::{Machine as Rented, Micros};
 use hatebeam_env::{Env, Host, watch};
 use hatebeam_metrics::Registry;
 use hatebeam_search::Fingerprint;
-use hatebeam_worker::{Parts, Settings, Worker};
+use hatebeam_worker::{MemoryStorage, Parts, Settings, Worker};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -39,7 +39,7 @@ pub use exchange::InboundExchange;
 pub use link::{CoordinatorLink, PeerLink, Session};
 pub use process::{Process, ProcessError, work};
 pub use session::Refused;
-pub use tables::{Bundle, LocalStorage, LocalTables, WriteTables, WrittenTables};
+pub use tables::{Bundle, LocalStorage, LocalTables, MemoryStorage, WriteTables, WrittenTables};
 pub use worker::{Parts, Settings, Worker};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

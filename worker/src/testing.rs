@@ -3,25 +3,20 @@
 use crate::exchange::InboundExchange;
 use crate::link::{CoordinatorLink, PeerLink, Session};
 use crate::lock;
-use crate::tables::{Bundle, LocalStorage, LocalTables, WriteTables, WrittenTables};
+use crate::tables::MemoryStorage;
 use crate::worker::{Parts, Settings, Worker};
 use hatebeam_cost::Machine;
 use hatebeam_env::Env;
 use hatebeam_game::{Geometry, Rules};
 use hatebeam_metrics::Registry;
-use hatebeam_objects::{Memory, Objects, Options, Stored};
+use hatebeam_objects::{Memory, Objects, Options};
 use hatebeam_proto::messages::{
     AnswerKind, Hello, Order, OrderKind, Peer, PeerRequest, PeerResponse, Prepare, Secret,
 };
 use hatebeam_proto::{BoxStream, LinkError};
-use hatebeam_runs::{RunSpec, Start, Table, WellSpec};
-use hatebeam_search::{
-    Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Node, NodeWell, Quiescence, WELL_BYTES,
-    Weights,
-};
-use hatebeam_store::StoreError;
+use hatebeam_runs::{RunSpec, Start, WellSpec};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -30,8 +25,6 @@ use tokio_stream::wrappers::ReceiverStream;
 
 /// Name of the test run.
 pub(crate) const RUN: &str = "run";
-/// Size in bytes of an encoded node in a [`MemoryTables`] file.
-const NODE: usize = 7 + WELL_BYTES;
 
 /// The secret of all pairs of workers in tests.
 pub(crate) const SECRET: Secret = Secret([7; 16]);
@@ -66,120 +59,6 @@ pub(crate) fn prepare(width: u64, names: &[&str]) -> Prepare {
         owners: (0..4).map(|shard| shard % names.len() as u32).collect(),
         members: members.collect(),
         tables: Vec::new(),
-    }
-}
-
-/// Storage that creates its tables in memory.
-#[derive(Default)]
-pub(crate) struct MemoryStorage;
-
-impl LocalStorage for MemoryStorage {
-    fn create(&self, _: Geometry) -> Result<Arc<dyn LocalTables>, StoreError> {
-        Ok(Arc::new(MemoryTables::default()))
-    }
-
-    fn free_bytes(&self) -> u64 {
-        1 << 30
-    }
-
-    fn disk_bytes(&self) -> u64 {
-        1 << 31
-    }
-}
-
-#[derive(Default)]
-struct MemoryTables {
-    staged: Mutex<BTreeMap<PathBuf, Vec<u8>>>,
-    depths: Mutex<BTreeMap<u32, Vec<Node>>>,
-}
-
-fn encode(nodes: &[Node]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for node in nodes {
-        bytes.extend(node.score.to_le_bytes());
-        bytes.extend(node.lines.to_le_bytes());
-        bytes.push(node.hint);
-        bytes.extend(node.well.0);
-    }
-    bytes
-}
-
-fn decode(bytes: &[u8]) -> Vec<Node> {
-    let (nodes, rest) = bytes.as_chunks::<NODE>();
-    assert!(rest.is_empty());
-    let node = |bytes: &[u8; NODE]| Node {
-        score: i32::from_le_bytes(bytes[..4].try_into().unwrap()),
-        lines: u16::from_le_bytes(bytes[4..6].try_into().unwrap()),
-        hint: bytes[6],
-        well: NodeWell(bytes[7..].try_into().unwrap()),
-    };
-    nodes.iter().map(node).collect()
-}
-
-impl LocalTables for MemoryTables {
-    fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
-        let mut nodes = lock(&self.depths).get(&depth).cloned().unwrap_or_default();
-        nodes.sort_by_key(|node| node.well);
-        nodes.dedup();
-        Ok(nodes)
-    }
-
-    fn write(&self, work: &WriteTables<'_>) -> Result<WrittenTables, StoreError> {
-        let (mut bundle, mut tables, mut files) = (Vec::new(), Vec::new(), Vec::new());
-        for (shard, nodes) in work.frontier.shards.iter().enumerate() {
-            if nodes.is_empty() {
-                continue;
-            }
-            let bytes = encode(nodes);
-            let stored = Stored::of(&bytes);
-            tables.push(Table {
-                shard: shard as u32,
-                key: work.key.to_owned(),
-                offset: bundle.len() as u64,
-                bytes: stored.bytes,
-                checksum: stored.checksum.to_string(),
-                count: nodes.len() as u64,
-                digest: Digest::of(nodes).to_string(),
-            });
-            bundle.extend(&bytes);
-            let file = PathBuf::from(format!("{}-{shard}-{}", work.frontier.depth, work.epoch));
-            lock(&self.staged).insert(file.clone(), bytes);
-            files.push(file);
-        }
-        Ok(WrittenTables {
-            tables,
-            files,
-            bundle: Bundle::Memory(bundle.into()),
-        })
-    }
-
-    fn stage(&self, depth: u32, shard: u32, table: &[u8]) -> Result<PathBuf, StoreError> {
-        let file = Path::new(&format!("{depth}-{shard}")).to_path_buf();
-        lock(&self.staged).insert(file.clone(), table.to_vec());
-        Ok(file)
-    }
-
-    fn ingest(&self, depth: u32, files: Vec<PathBuf>) -> Result<(), StoreError> {
-        for file in files {
-            let bytes = lock(&self.staged).remove(&file).unwrap();
-            lock(&self.depths)
-                .entry(depth)
-                .or_default()
-                .extend(decode(&bytes));
-        }
-        Ok(())
-    }
-
-    fn discard(&self, files: &[PathBuf]) -> Result<(), StoreError> {
-        for file in files {
-            lock(&self.staged).remove(file).unwrap();
-        }
-        Ok(())
-    }
-
-    fn drop_depth(&self, depth: u32) -> Result<(), StoreError> {
-        lock(&self.depths).remove(&depth);
-        Ok(())
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! These tables are a cache. The authoritative copies are in the object store.
 
+mod memory;
 mod rocks;
 
+pub use memory::MemoryStorage;
 pub(crate) use rocks::RocksStorage;
 
 use bytes::Bytes;

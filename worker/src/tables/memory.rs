@@ -1,59 +1,19 @@
-//! Tables in memory: for a worker's local disk, and for reading back a game.
+//! Tables in memory, which replace those on a worker's disk.
 
+use super::{Bundle, LocalStorage, LocalTables, WriteTables, WrittenTables};
 use bytes::Bytes;
 use hatebeam_game::Geometry;
 use hatebeam_objects::Stored;
-use hatebeam_runs::{ArchiveTables, Table};
-use hatebeam_search::{Digest, Node, NodeWell, WELL_BYTES};
+use hatebeam_runs::{Table, decode_nodes, encode_nodes};
+use hatebeam_search::{Digest, Node, NodeWell};
 use hatebeam_store::StoreError;
-use hatebeam_worker::{Bundle, LocalStorage, LocalTables, WriteTables, WrittenTables};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Size of an encoded node in bytes.
-const NODE: usize = 7 + WELL_BYTES;
-
-/// Encodes the nodes of a table.
-fn encode(nodes: &[Node]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(nodes.len() * NODE);
-    for node in nodes {
-        bytes.extend(node.score.to_le_bytes());
-        bytes.extend(node.lines.to_le_bytes());
-        bytes.push(node.hint);
-        bytes.extend(node.well.0);
-    }
-    bytes
-}
-
-/// Decodes the nodes of a table. Returns `None` if the length is invalid.
-fn decode(bytes: &[u8]) -> Option<Vec<Node>> {
-    let chunks = bytes.chunks_exact(NODE);
-    if !chunks.remainder().is_empty() {
-        return None;
-    }
-    let node = |chunk: &[u8]| {
-        Some(Node {
-            score: i32::from_le_bytes(chunk.get(..4)?.try_into().ok()?),
-            lines: u16::from_le_bytes(chunk.get(4..6)?.try_into().ok()?),
-            hint: *chunk.get(6)?,
-            well: NodeWell(chunk.get(7..)?.try_into().ok()?),
-        })
-    };
-    chunks.map(node).collect()
-}
-
-fn damaged(depth: u32) -> StoreError {
-    StoreError::DamagedDepth {
-        depth,
-        file: None,
-        reason: "the table is truncated".to_owned(),
-    }
-}
-
-/// The local disk of a worker process. It is empty after a restart, like a worker's scratch directory.
-#[derive(Debug, Default)]
-pub(crate) struct MemoryStorage;
+/// A local disk in memory, for tests and simulations. It is empty after a restart, like a worker's scratch directory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemoryStorage;
 
 impl LocalStorage for MemoryStorage {
     fn create(&self, _: Geometry) -> Result<Arc<dyn LocalTables>, StoreError> {
@@ -81,7 +41,7 @@ struct MemoryTables(Mutex<Tables>);
 
 impl MemoryTables {
     fn lock(&self) -> MutexGuard<'_, Tables> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.0)
     }
 }
 
@@ -103,7 +63,7 @@ impl LocalTables for MemoryTables {
             if nodes.is_empty() {
                 continue;
             }
-            let bytes = encode(nodes);
+            let bytes = encode_nodes(nodes);
             let stored = Stored::of(&bytes);
             written.push(Table {
                 shard: shard as u32,
@@ -127,7 +87,7 @@ impl LocalTables for MemoryTables {
     }
 
     fn stage(&self, depth: u32, shard: u32, table: &[u8]) -> Result<PathBuf, StoreError> {
-        let nodes = decode(table).ok_or_else(|| damaged(depth))?;
+        let nodes = decode_nodes(depth, table)?;
         let file = PathBuf::from(format!("{depth}-{shard}"));
         self.lock().staged.insert(file.clone(), nodes);
         Ok(file)
@@ -154,24 +114,5 @@ impl LocalTables for MemoryTables {
     fn drop_depth(&self, depth: u32) -> Result<(), StoreError> {
         self.lock().depths.remove(&depth);
         Ok(())
-    }
-}
-
-/// Temporary tables for reading back a game.
-#[derive(Debug, Default)]
-pub(crate) struct MemoryArchive(BTreeMap<u32, BTreeMap<NodeWell, Node>>);
-
-impl ArchiveTables for MemoryArchive {
-    fn add(&mut self, depth: u32, _: u32, table: Bytes) -> Result<(), StoreError> {
-        let nodes = decode(&table).ok_or_else(|| damaged(depth))?;
-        let of_depth = self.0.entry(depth).or_default();
-        of_depth.extend(nodes.into_iter().map(|node| (node.well, node)));
-        Ok(())
-    }
-
-    fn multi_get(&self, depth: u32, wells: &[NodeWell]) -> Result<Vec<Option<Node>>, StoreError> {
-        let nodes = self.0.get(&depth);
-        let find = |well| nodes.and_then(|nodes| nodes.get(well)).copied();
-        Ok(wells.iter().map(find).collect())
     }
 }
