@@ -1,0 +1,225 @@
+use super::*;
+use crate::testing::{SECRET, spec};
+use hatebeam_game::Emulator;
+use hatebeam_game::Well;
+use hatebeam_metrics::{Registry, WorkerMetrics};
+use hatebeam_proto::LinkErrorKind;
+use hatebeam_search::{DEFAULT_SIGMAS, Evaluator, Frontier, NodeWell, ShardLayout};
+
+const GEOMETRY: Geometry = Geometry::STANDARD;
+
+fn header(epoch: u64, depth: u32, attempt: u32) -> StreamHeader {
+    StreamHeader {
+        run: "run".to_owned(),
+        epoch,
+        depth,
+        attempt,
+        from: "w1".to_owned(),
+        secret: SECRET,
+    }
+}
+
+fn nodes(count: u16) -> Vec<Node> {
+    let node = |row| {
+        let mut rows = [0; 16];
+        rows[15] = row;
+        Node {
+            score: i32::from(row),
+            well: NodeWell::pack(GEOMETRY, &Well::from_rows(rows)),
+            lines: 0,
+            hint: 0,
+        }
+    };
+    let mut nodes: Vec<Node> = (1..=count).map(node).collect();
+    let wells: Vec<Well> = nodes
+        .iter()
+        .map(|node| node.well.unpack(GEOMETRY).unwrap())
+        .collect();
+    let mut scores = Vec::new();
+    let mut evaluator = Evaluator::new(&emulator(), &spec(100).evaluator).unwrap();
+    evaluator.score(&wells, &vec![0; wells.len()], &mut scores);
+    for (node, score) in nodes.iter_mut().zip(scores) {
+        node.score = score;
+    }
+    nodes
+}
+
+fn emulator() -> Emulator {
+    spec(100).emulator().unwrap()
+}
+
+/// Returns an exchange at epoch 3, depth 7, attempt 2, on a worker that owns the first of two shards.
+fn exchange() -> (InboundControl, InboundExchange, Arc<Candidates>) {
+    let metrics = WorkerMetrics::register(&Registry::default());
+    let (control, exchange) = InboundExchange::new(Env::system(), Traffic::new(metrics));
+    control.begin_epoch(EpochExchange {
+        run: "run".to_owned(),
+        epoch: 3,
+        depth: 6,
+        geometry: GEOMETRY,
+        owned: Arc::new(vec![true, false]),
+        peers: [("w1".to_owned(), SECRET)].into(),
+        spot_check: SpotCheck::new(&emulator(), spec(100).evaluator, &Frontier::default()),
+    });
+    let layout = ShardLayout::new(1000, 2);
+    let candidates = Arc::new(Candidates::new(layout, DEFAULT_SIGMAS));
+    control.open(7, 2, &candidates);
+    (control, exchange, candidates)
+}
+
+/// Sends a header and batches, and returns the number of children received.
+async fn send(
+    exchange: &InboundExchange,
+    header: StreamHeader,
+    batches: Vec<Vec<u8>>,
+) -> Result<u64, LinkError> {
+    let batches = batches
+        .into_iter()
+        .map(|batch| PeerRequest::Batch(batch.into()));
+    let requests = std::iter::once(PeerRequest::Header(header)).chain(batches);
+    let requests: Vec<_> = requests.map(Ok).collect();
+    let mut responses = exchange.serve(Box::pin(tokio_stream::iter(requests)));
+    let mut received = None;
+    while let Some(response) = responses.next().await {
+        received = response?.received;
+    }
+    Ok(received.unwrap())
+}
+
+/// Returns the test nodes that are in the first shard, which the worker owns.
+fn here() -> Vec<Node> {
+    let layout = ShardLayout::new(1000, 2);
+    let mut nodes = nodes(200);
+    nodes.retain(|node| layout.shard_of(&node.well) == 0);
+    nodes
+}
+
+#[tokio::test]
+async fn children_of_current_attempt_are_received() {
+    let (_control, exchange, candidates) = exchange();
+    let nodes = here();
+    let batch = batch::pack(GEOMETRY, &nodes, false);
+    let received = send(&exchange, header(3, 7, 2), vec![batch]).await.unwrap();
+    assert_eq!(received, nodes.len() as u64);
+    assert_eq!(candidates.len(), nodes.len());
+}
+
+#[tokio::test]
+async fn streams_of_other_attempts_runs_and_workers_are_refused() {
+    let (_control, exchange, candidates) = exchange();
+    let foreign_run = StreamHeader {
+        run: "other".to_owned(),
+        ..header(3, 7, 2)
+    };
+    let stranger = StreamHeader {
+        from: "stranger".to_owned(),
+        ..header(3, 7, 2)
+    };
+    let without_secret = StreamHeader {
+        secret: Secret::default(),
+        ..header(3, 7, 2)
+    };
+    let batch = batch::pack(GEOMETRY, &here(), false);
+    for (header, kind) in [
+        (header(3, 7, 1), LinkErrorKind::Superseded),
+        (header(3, 6, 9), LinkErrorKind::Superseded),
+        (header(2, 9, 9), LinkErrorKind::Superseded),
+        (foreign_run, LinkErrorKind::Superseded),
+        (stranger, LinkErrorKind::Refused),
+        (without_secret, LinkErrorKind::Refused),
+    ] {
+        let refused = send(&exchange, header.clone(), vec![batch.clone()]).await;
+        assert_eq!(refused.unwrap_err().kind, kind, "{header:?}");
+    }
+    assert_eq!(candidates.len(), 0);
+}
+
+#[tokio::test]
+async fn children_of_a_peer_with_wrong_scores_are_dropped() {
+    let (control, exchange, candidates) = exchange();
+    let good = batch::pack(GEOMETRY, &here(), false);
+    let mut lies = here();
+    lies.iter_mut().for_each(|node| node.score = i32::MAX);
+    let lies = batch::pack(GEOMETRY, &lies, false);
+    let count = here().len() as u64;
+    let received = send(&exchange, header(3, 7, 2), vec![lies, good]).await;
+    // The peer learns nothing, but nothing of it counts any more.
+    assert_eq!(received, Ok(2 * count));
+    assert_eq!(candidates.len(), 0);
+    let fault = control.fault().unwrap();
+    assert_eq!(fault.peer, "w1");
+    assert!(fault.reason.contains("2147483647"), "{fault:?}");
+}
+
+#[test]
+fn lines_must_match_the_cells() {
+    let node = here()[0];
+    let first = Frontier::new(6, [node], ShardLayout::new(1000, 1));
+    let check = SpotCheck::new(&emulator(), spec(100).evaluator, &first);
+    let sample = |from: &str| Sample {
+        from: from.to_owned(),
+        depth: 6,
+        random: 0,
+    };
+    let mut scorer = None;
+    assert!(check.is_good(&mut scorer, &[node], &sample("w1")));
+    assert!(check.is_good(&mut scorer, &[], &sample("w1")));
+    let lie = Node { lines: 3, ..node };
+    assert!(!check.is_good(&mut scorer, &[lie], &sample("w1")));
+    assert!(!check.is_good(&mut scorer, &[node], &sample("w1")));
+    assert!(check.is_good(&mut scorer, &[node], &sample("w2")));
+    assert!(check.fault().unwrap().reason.contains("3 lines"));
+}
+
+#[tokio::test]
+async fn bad_batches_are_refused() {
+    let (_control, exchange, candidates) = exchange();
+    let whole = batch::pack(GEOMETRY, &here(), false);
+    let bad_well = Node {
+        well: NodeWell([0xff; 20]),
+        ..here()[0]
+    };
+    for batch in [
+        whole[..whole.len() - 1].to_vec(),
+        batch::pack(GEOMETRY, &[bad_well], false),
+        batch::pack(GEOMETRY, &nodes(200), false),
+    ] {
+        let refused = send(&exchange, header(3, 7, 2), vec![batch]).await;
+        assert_eq!(refused.unwrap_err().kind, LinkErrorKind::BadMessage);
+    }
+    assert_eq!(candidates.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_waits_for_its_attempt_for_a_limited_time() {
+    let (control, exchange, _) = exchange();
+    let early = send(&exchange, header(3, 7, 3), Vec::new());
+    let begins = async {
+        tokio::time::sleep(WAIT / 2).await;
+        let layout = ShardLayout::new(1000, 2);
+        control.open(7, 3, &Arc::new(Candidates::new(layout, DEFAULT_SIGMAS)));
+    };
+    let (early, ()) = tokio::join!(early, begins);
+    assert_eq!(early, Ok(0));
+    let refused = send(&exchange, header(4, 1, 1), Vec::new()).await;
+    assert_eq!(refused.unwrap_err().kind, LinkErrorKind::Transient);
+}
+
+#[tokio::test]
+async fn silent_stream_ends_with_its_attempt() {
+    let (control, exchange, candidates) = exchange();
+    let (requests, stream) = mpsc::channel(1);
+    let mut responses = exchange.serve(Box::pin(ReceiverStream::new(stream)));
+    requests
+        .send(Ok(PeerRequest::Header(header(3, 7, 2))))
+        .await
+        .unwrap();
+    assert_eq!(responses.next().await, Some(Ok(PeerResponse::default())));
+    control.close();
+    while let Some(response) = responses.next().await {
+        if let Err(error) = response {
+            assert_eq!(error.kind, LinkErrorKind::Superseded);
+        }
+    }
+    assert_eq!(Arc::strong_count(&candidates), 1);
+}
