@@ -94,7 +94,7 @@ resource "aws_s3_bucket_policy" "tls_only" {
   depends_on = [aws_s3_bucket_public_access_block.this]
 }
 
-# Keeps what was overwritten or deleted for a day, in case that a program or a person makes a mistake. A run overwrites
+# Keeps overwritten and deleted objects for a day, in case a program or a person makes a mistake. A run overwrites
 # its manifest with each depth; the versions of a day are some 20 MB.
 resource "aws_s3_bucket_versioning" "this" {
   bucket = aws_s3_bucket.this.id
