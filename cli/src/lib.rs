@@ -3,10 +3,7 @@
 mod args;
 mod commands;
 mod input;
-mod interrupt;
-mod observers;
 mod output;
-mod result;
 mod spec;
 mod state;
 

@@ -1,7 +1,7 @@
 //! Output of commands: results, messages, failures and exit codes.
 
-use crate::interrupt::EXIT_CODE;
 use anyhow::Context;
+use hatebeam_host::INTERRUPTED;
 use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     /// The results already contain the failure: exit code 1 without a message.
     #[error("not valid")]
     Printed,
-    /// A signal stopped the command, and the command has reported it: exit code [`EXIT_CODE`] without a message.
+    /// A signal stopped the command, and the command has reported it: exit code [`INTERRUPTED`] without a message.
     #[error("interrupted")]
     Interrupted,
 }
@@ -36,7 +36,7 @@ impl Failure {
         }
         ExitCode::from(match failure {
             Some(Failure::Usage(_)) => 2,
-            Some(Failure::Interrupted) => EXIT_CODE,
+            Some(Failure::Interrupted) => INTERRUPTED,
             _ => 1,
         })
     }

@@ -3,18 +3,11 @@
 use crate::args::{EvaluatorArg, ReplayInput, parse_wells, quiescence_parser};
 use crate::input::Replay;
 use crate::output::Failure;
-use anyhow::{Context, bail, ensure};
+use anyhow::Context;
 use hatebeam_game::{Encoding, Geometry, Rules, encode};
-use hatebeam_runs::{RunSpec, Start, WellSpec};
-use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
-use serde::Deserialize;
-use serde_json::{Number, Value};
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-
-/// Maximum size of a weights file, about fifty times the size of a file with every weight.
-const MAX_FILE_BYTES: u64 = 64 << 10;
+use hatebeam_runs::{NamedWeights, RunSpec, Start, WeightsFile, WellSpec};
+use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence};
+use std::path::PathBuf;
 
 /// Arguments that specify a run.
 #[derive(Debug, clap::Args)]
@@ -56,16 +49,6 @@ pub(crate) struct SpecArgs {
     from_piece: Option<u32>,
 }
 
-/// The contents of a weights file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WeightsFile {
-    evaluator: Option<EvaluatorKind>,
-    quiescence: Option<Quiescence>,
-    #[serde(default)]
-    weights: toml::Table,
-}
-
 impl SpecArgs {
     /// Builds and checks the specification.
     pub(crate) fn spec(&self) -> anyhow::Result<RunSpec> {
@@ -104,13 +87,13 @@ impl SpecArgs {
     }
 
     fn evaluator_spec(&self) -> anyhow::Result<EvaluatorSpec> {
-        let mut weights = serde_json::to_value(Weights::default())?;
-        let file = match &self.weights {
-            Some(path) => {
-                read_weights(path, &mut weights).with_context(|| path.display().to_string())?
-            }
-            None => WeightsFile::default(),
-        };
+        let mut weights = NamedWeights::default();
+        let mut file = WeightsFile::default();
+        if let Some(path) = &self.weights {
+            let name = || path.display().to_string();
+            file = WeightsFile::read(path).with_context(name)?;
+            weights.set_all(&file).with_context(name)?;
+        }
         for text in &self.weight {
             let pair = text.split_once('=');
             let parsed =
@@ -120,7 +103,9 @@ impl SpecArgs {
                     format!("--weight {text} is invalid: give NAME=VALUE, such as holes=12.5");
                 return Err(Failure::Usage(text).into());
             };
-            set(&mut weights, name, number).with_context(|| format!("--weight {text}"))?;
+            weights
+                .set(name, number)
+                .with_context(|| format!("--weight {text}"))?;
         }
         let are_given = !file.weights.is_empty() || !self.weight.is_empty();
         let default = if are_given {
@@ -143,49 +128,7 @@ impl SpecArgs {
         Ok(EvaluatorSpec {
             kind,
             quiescence: quiescence.unwrap_or(Quiescence::Off),
-            weights: serde_json::from_value(weights)?,
+            weights: weights.weights()?,
         })
     }
-}
-
-/// Reads a weights file and sets its weights in `weights`.
-fn read_weights(path: &Path, weights: &mut Value) -> anyhow::Result<WeightsFile> {
-    let mut text = String::new();
-    // The size is checked after reading, because a device reports no file size.
-    let mut limited = fs::File::open(path)?.take(MAX_FILE_BYTES + 1);
-    limited.read_to_string(&mut text)?;
-    let limit = MAX_FILE_BYTES >> 10;
-    ensure!(
-        text.len() as u64 <= MAX_FILE_BYTES,
-        "the weights file is too large: it can have at most {limit} KiB"
-    );
-    let file: WeightsFile = toml::from_str(&text)?;
-    for (name, value) in &file.weights {
-        let number = match value {
-            toml::Value::Float(number) => *number,
-            toml::Value::Integer(number) => *number as f64,
-            _ => bail!("the weight of {name} is not a number"),
-        };
-        set(weights, name, number)?;
-    }
-    Ok(file)
-}
-
-/// Sets the weight `name`. Returns an error if the weight is unknown or the value is not finite.
-fn set(weights: &mut Value, name: &str, value: f64) -> anyhow::Result<()> {
-    let known = weights
-        .as_object_mut()
-        .context("weights are not an object")?;
-    let Some(number) = Number::from_f64(value) else {
-        bail!("the weight of {name} is {value}: give a finite number");
-    };
-    if let Some(weight) = known.get_mut(name) {
-        *weight = Value::Number(number);
-        return Ok(());
-    }
-    let names: Vec<&str> = known.keys().map(String::as_str).collect();
-    bail!(
-        "unknown weight {name:?}: choose one of {}",
-        names.join(", ")
-    )
 }

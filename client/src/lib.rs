@@ -1,9 +1,13 @@
-//! A client for a coordinator.
+//! A client for a coordinator, and its output.
 
+mod display;
 mod error;
+mod text;
 mod watch;
 
+pub use display::RunDisplay;
 pub use error::ClientError;
+pub use text::{deadline_text, run_text, worker_text};
 
 use hatebeam_net::{Bearer, Limits, MAX_MESSAGE, Role, Tls, Token, connect};
 use hatebeam_proto::v1;

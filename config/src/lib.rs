@@ -17,7 +17,7 @@ pub use example::example;
 pub use file::{File, SHARED};
 pub use flags::{commands, flags_of, is_shared, is_switch};
 pub use location::Location;
-pub use setting::{Origin, Setting};
+pub use setting::{Origin, Setting, table};
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};

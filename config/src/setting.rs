@@ -5,7 +5,7 @@ use crate::flags::{self, commands, flags_of, is_switch};
 use crate::other_variable;
 use clap::{Arg, Command};
 use serde::Serialize;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// The value that a flag has unless the command line sets it.
 #[derive(Clone, Debug, Serialize)]
@@ -126,4 +126,29 @@ fn default_of(flag: &Arg) -> Option<String> {
     let values = flag.get_default_values().iter();
     let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
     (!values.is_empty()).then(|| values.join(", "))
+}
+
+/// Formats settings as a table, grouped by section.
+pub fn table(settings: &[Setting]) -> String {
+    let mut text = String::new();
+    let length = |text: &str| text.chars().count();
+    let keys = settings.iter().map(|setting| length(&setting.key));
+    let key = keys.max().unwrap_or(0).min(40);
+    let values = settings.iter().filter_map(|setting| setting.value.as_ref());
+    let value = values.map(|value| length(value)).max().unwrap_or(0).min(40);
+    let mut section = None;
+    for setting in settings {
+        // Writing to a string cannot fail.
+        if section != Some(&setting.section) {
+            section = Some(&setting.section);
+            let _ = writeln!(text, "[{}]", setting.section.replace(' ', "."));
+        }
+        let _ = writeln!(
+            text,
+            "{:<key$}  {:<value$}  {setting}",
+            setting.key,
+            setting.value.as_deref().unwrap_or("")
+        );
+    }
+    text
 }

@@ -1,8 +1,9 @@
 //! Games that clients request: the best game of a run so far, or the game that leads through the best well of a depth
 //! (the well with the most rows cleared).
 
-use crate::read_back::{GameReader, with_causes};
+use crate::read_back::GameReader;
 use crate::request::RequestError;
+use hatebeam_report::with_causes;
 use hatebeam_runs::{Fetched, GameError, Manifest, ManifestError, ReadError};
 use hatebeam_store::StoreError;
 use std::collections::VecDeque;

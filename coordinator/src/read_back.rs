@@ -6,11 +6,10 @@ use hatebeam_game::Geometry;
 use hatebeam_objects::{ObjectError, Objects};
 use hatebeam_report::{FileSink, GameFile, GameFiles, date, save_files};
 use hatebeam_runs::{
-    Archive, ArchiveTables, GameResult, Manifest, ManifestError, ReadBack, ReadError,
+    Archive, ArchiveTables, GameResult, Manifest, ManifestError, REPLAYS, ReadBack, ReadError,
     ScratchTables, SpecError, read_game,
 };
 use hatebeam_store::StoreError;
-use std::error::Error as _;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -78,7 +77,7 @@ impl GameReader {
         read: ReadBack,
     ) -> Result<GameResult, ReadError> {
         let ended_ms = self.env.wall_ms();
-        let folder = format!("{}/replays", manifest.prefix());
+        let folder = format!("{}/{REPLAYS}", manifest.prefix());
         let names = self.existing_files(&folder).await;
         let ReadBack { game, film, .. } = read;
         let replay = film.base2048.clone();
@@ -103,7 +102,7 @@ impl GameReader {
             parted_at: game.parted_at,
             files: stored
                 .iter()
-                .map(|name| format!("replays/{name}"))
+                .map(|name| format!("{REPLAYS}/{name}"))
                 .collect(),
         })
     }
@@ -119,17 +118,6 @@ impl GameReader {
             .filter_map(|entry| entry.key.rsplit('/').next());
         names.map(str::to_owned).collect()
     }
-}
-
-/// Formats an error with its chain of causes.
-pub(crate) fn with_causes(error: &ReadError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }
 
 /// A sink that stores files under a key prefix of the object store.

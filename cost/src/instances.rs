@@ -212,6 +212,15 @@ impl PriceTable {
         })
     }
 
+    /// Returns the prices of an object store: the list prices of S3, or zero for a folder or another server.
+    pub fn object_store(&self, is_aws: bool) -> ObjectStorePrices {
+        if is_aws {
+            self.s3.object_store()
+        } else {
+            ObjectStorePrices::default()
+        }
+    }
+
     /// Sets the price of a machine: `chosen` if the user chose one, else that of the table. A kind that the table does
     /// not contain counts at the ceiling for `vcpus`. A machine without a kind has no price, because it is not rented.
     pub fn set_price(&self, machine: &mut Machine, chosen: Option<Micros>, vcpus: usize) {
@@ -337,9 +346,11 @@ mod tests {
     }
 
     #[test]
-    fn s3_prices_are_whole_numbers() {
-        let prices = PriceTable::get().s3.object_store();
+    fn s3_prices_are_whole_numbers_and_others_are_zero() {
+        let prices = PriceTable::get().object_store(true);
         assert_eq!((prices.nanos_per_write, prices.nanos_per_read), (5000, 400));
         assert_eq!(prices.per_gb_month, Micros(23_000));
+        let other = PriceTable::get().object_store(false);
+        assert_eq!(other, ObjectStorePrices::default());
     }
 }

@@ -11,6 +11,7 @@ mod model;
 mod money;
 mod plan;
 mod prices;
+mod table;
 
 pub use estimate::{EarlierRun, Estimate, EstimateInputs, EstimateWorker, estimate};
 pub use instances::{InstanceType, Market, PriceTable, S3Prices, UnknownInstance};
@@ -21,5 +22,5 @@ pub use model::{
     ProgramConstants, fewest_workers, model_depth,
 };
 pub use money::{Micros, NotDollars};
-pub use plan::{Plan, PlannedRun, Plans, TooSmall};
+pub use plan::{MachineCounts, NotCounts, Plan, PlannedRun, Plans, TooSmall};
 pub use prices::ObjectStorePrices;

@@ -2,7 +2,9 @@
 
 use crate::instances::{InstanceType, Market, PriceTable};
 use crate::model::{Beam, DepthModel, MAX_WORKERS, ModelInputs, fewest_workers, model_depth};
+use hatebeam_search::EvaluatorKind;
 use serde::Serialize;
+use std::str::FromStr;
 use thiserror::Error;
 
 /// A run to plan.
@@ -10,6 +12,8 @@ use thiserror::Error;
 pub struct PlannedRun {
     /// Inputs of the model.
     pub model: ModelInputs,
+    /// The evaluator.
+    pub evaluator: EvaluatorKind,
     /// Width and number of shards.
     pub beam: Beam,
     /// Number of depths.
@@ -24,9 +28,59 @@ pub struct PlannedRun {
     pub zones: u32,
 }
 
+/// Numbers of machines to plan with: a number, a list such as `1,2,4`, or a range such as `1..64`, in which each number is
+/// twice the previous one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineCounts(pub Vec<u32>);
+
+/// Error for text that is not [`MachineCounts`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "give a number of machines from 1 to {MAX_WORKERS}, a list such as 1,2,4, or a range such as 1..64"
+)]
+pub struct NotCounts;
+
+impl FromStr for MachineCounts {
+    type Err = NotCounts;
+
+    fn from_str(text: &str) -> Result<MachineCounts, NotCounts> {
+        let number = |text: &str| {
+            let number = text.trim().parse().ok();
+            number.filter(|number| (1..=MAX_WORKERS).contains(number))
+        };
+        let counts = match text.split_once("..") {
+            Some((from, to)) => number(from).zip(number(to)).and_then(doubling),
+            None => text.split(',').map(number).collect(),
+        };
+        counts.map(MachineCounts).ok_or(NotCounts)
+    }
+}
+
+/// Returns the numbers from `from` to `to`, each twice the previous one. `to` is included even if doubling skips it.
+/// Returns `None` if the range is empty.
+fn doubling((from, to): (u32, u32)) -> Option<Vec<u32>> {
+    let doubling = std::iter::successors(Some(from), |n| n.checked_mul(2));
+    let below = doubling.take_while(|&n| n < to);
+    (from <= to).then(|| below.chain([to]).collect())
+}
+
 /// Plans for a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plans {
+    /// Width of the beam.
+    pub width: u64,
+    /// Number of shards.
+    pub shards: u64,
+    /// Number of depths.
+    pub depths: u32,
+    /// Name of the evaluator.
+    pub evaluator: &'static str,
+    /// Type of the machines.
+    pub instance: InstanceType,
+    /// Name of the price model under which the machines are rented.
+    pub market: &'static str,
+    /// Number of zones over which the machines are spread.
+    pub zones: u32,
     /// Price of a machine in dollars per hour.
     pub dollars_per_hour: f64,
     /// Date of the prices.
@@ -111,6 +165,13 @@ impl PlannedRun {
             * f64::from(self.depths)
             * self.kept_share;
         Ok(Plans {
+            width: self.beam.width,
+            shards: self.beam.shards,
+            depths: self.depths,
+            evaluator: self.evaluator.name(),
+            instance: self.instance.clone(),
+            market: self.market.name(),
+            zones: self.zones,
             dollars_per_hour,
             prices_as_of: prices.as_of.clone(),
             region: prices.region.clone(),
@@ -175,9 +236,28 @@ mod tests {
     use super::*;
     use crate::model::tests::inputs;
 
+    #[test]
+    fn counts_are_numbers_lists_or_doubling_ranges() {
+        for (text, counts) in [
+            ("4", &[4][..]),
+            ("1,2,4", &[1, 2, 4]),
+            ("1..8", &[1, 2, 4, 8]),
+            ("3..20", &[3, 6, 12, 20]),
+            ("5..5", &[5]),
+            ("4096", &[4096]),
+        ] {
+            assert_eq!(text.parse(), Ok(MachineCounts(counts.to_vec())), "{text}");
+        }
+        let invalid = "| 0|-1|4097|1,,2|1,0|8..1|0..4|..|1..|x|1...3|99999999999";
+        for text in invalid.split('|') {
+            assert!(text.parse::<MachineCounts>().is_err(), "{text}");
+        }
+    }
+
     fn plan(count: u32, zones: u32) -> Plan {
         let planned = PlannedRun {
             model: inputs(),
+            evaluator: EvaluatorKind::Patterns,
             beam: Beam::new(25_000_000, None),
             depths: 250,
             kept_share: 1.0,

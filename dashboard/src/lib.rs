@@ -22,4 +22,4 @@ mod view;
 pub use form::{EstimateRequest, Estimator, RunForm};
 pub use hatebeam_cost::Estimate;
 pub use server::{DashboardError, Server, Settings, bind};
-pub use view::{CostView, MachineView, ProjectionView, WorkerView};
+pub use view::{StatusView, WorkerView};

@@ -1,5 +1,5 @@
-//! JSON representations of the service's messages. `hatebeam status --json` uses the same names, and the same types for
-//! costs, projections and machines. Money is in dollars, and unknown values are null.
+//! JSON representations of the service's messages, also for `hatebeam status --json`. Money is in dollars, and unknown
+//! values are null.
 
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
@@ -15,44 +15,87 @@ fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// An entry in the list of runs.
+/// The fields of a run that all its JSON objects have.
 #[derive(Serialize)]
-pub(crate) struct RunLine<'a> {
+struct RunFields<'a> {
     run: &'a str,
     state: &'static str,
     width: u64,
     depth: u32,
-    max_depth: u32,
     /// Number of rows cleared in the game that was read back, or else on the way to the best well so far.
     best_lines: u32,
     pieces: Option<u32>,
     seconds: f64,
     stored_bytes: u64,
-    dollars: Option<f64>,
     max_dollars: Option<f64>,
-    submitted_ms: u64,
     note: &'a str,
     stopped_by: &'a str,
 }
 
-impl<'a> RunLine<'a> {
-    pub(crate) fn of(run: &'a v1::RunStatus) -> RunLine<'a> {
+impl<'a> RunFields<'a> {
+    fn of(run: &'a v1::RunStatus) -> RunFields<'a> {
         let result = run.result.as_ref();
-        RunLine {
+        RunFields {
             run: &run.name,
             state: run.state().name(),
             width: run.width,
             depth: run.depth,
-            max_depth: run.max_depth,
             best_lines: result.map_or(run.best_lines, |result| result.score),
             pieces: result.map(|result| result.pieces),
             seconds: run.seconds,
             stored_bytes: run.stored_bytes,
-            dollars: run.cost.as_ref().map(|cost| dollars(cost.micros)),
             max_dollars: (run.max_cost_micros > 0).then(|| dollars(run.max_cost_micros)),
-            submitted_ms: run.submitted_ms,
             note: &run.note,
             stopped_by: &run.stopped_by,
+        }
+    }
+}
+
+/// The fields of a run that its details and `hatebeam status --json` have.
+#[derive(Serialize)]
+struct DetailFields<'a> {
+    shards: u32,
+    epoch: u64,
+    max_hours: Option<f64>,
+    cost: Option<CostView<'a>>,
+    projection: Option<ProjectionView<'a>>,
+}
+
+impl<'a> DetailFields<'a> {
+    fn of(run: &'a v1::RunStatus) -> DetailFields<'a> {
+        DetailFields {
+            shards: run.shards,
+            epoch: run.epoch,
+            max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
+            cost: run.cost.as_ref().map(CostView::of),
+            projection: run.projection.as_ref().map(ProjectionView::of),
+        }
+    }
+}
+
+/// Returns the replay of a run's best game.
+fn replay(run: &v1::RunStatus) -> Option<&str> {
+    non_empty(&run.result.as_ref()?.replay)
+}
+
+/// An entry in the list of runs.
+#[derive(Serialize)]
+pub(crate) struct RunLine<'a> {
+    #[serde(flatten)]
+    fields: RunFields<'a>,
+    /// 0 without a limit.
+    max_depth: u32,
+    dollars: Option<f64>,
+    submitted_ms: u64,
+}
+
+impl<'a> RunLine<'a> {
+    pub(crate) fn of(run: &'a v1::RunStatus) -> RunLine<'a> {
+        RunLine {
+            fields: RunFields::of(run),
+            max_depth: run.max_depth,
+            dollars: run.cost.as_ref().map(|cost| dollars(cost.micros)),
+            submitted_ms: run.submitted_ms,
         }
     }
 }
@@ -62,38 +105,60 @@ impl<'a> RunLine<'a> {
 pub(crate) struct RunView<'a> {
     #[serde(flatten)]
     line: RunLine<'a>,
+    #[serde(flatten)]
+    details: DetailFields<'a>,
     spec: Option<RunSpec>,
-    shards: u32,
     expanded: u64,
     parents: u64,
-    epoch: u64,
-    max_hours: Option<f64>,
     replay: Option<&'a str>,
-    cost: Option<CostView<'a>>,
-    projection: Option<ProjectionView<'a>>,
 }
 
 impl<'a> RunView<'a> {
     pub(crate) fn of(run: &'a v1::RunStatus) -> RunView<'a> {
-        let result = run.result.as_ref();
         RunView {
             line: RunLine::of(run),
+            details: DetailFields::of(run),
             spec: serde_json::from_str(&run.spec).ok(),
-            shards: run.shards,
             expanded: run.expanded,
             parents: run.parents,
-            epoch: run.epoch,
-            max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
-            replay: result.and_then(|result| non_empty(&result.replay)),
-            cost: run.cost.as_ref().map(CostView::of),
-            projection: run.projection.as_ref().map(ProjectionView::of),
+            replay: replay(run),
+        }
+    }
+}
+
+/// A run in the output of `hatebeam status --json` and similar commands.
+#[derive(Serialize)]
+pub struct StatusView<'a> {
+    #[serde(flatten)]
+    fields: RunFields<'a>,
+    #[serde(flatten)]
+    details: DetailFields<'a>,
+    max_depth: Option<u32>,
+    /// Lists of runs have no replays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<&'a str>,
+    lookups: Option<u64>,
+    keyframe_seconds: Option<f64>,
+}
+
+impl<'a> StatusView<'a> {
+    /// Converts the protocol message.
+    pub fn of(run: &'a v1::RunStatus) -> StatusView<'a> {
+        let result = run.result.as_ref();
+        StatusView {
+            fields: RunFields::of(run),
+            details: DetailFields::of(run),
+            max_depth: (run.max_depth > 0).then_some(run.max_depth),
+            replay: replay(run),
+            lookups: result.map(|result| result.lookups),
+            keyframe_seconds: result.map(|result| result.keyframe_seconds),
         }
     }
 }
 
 /// The cost of a run.
-#[derive(Debug, Serialize)]
-pub struct CostView<'a> {
+#[derive(Serialize)]
+struct CostView<'a> {
     dollars: f64,
     machine_dollars: f64,
     request_dollars: f64,
@@ -106,8 +171,7 @@ pub struct CostView<'a> {
 }
 
 impl<'a> CostView<'a> {
-    /// Converts the protocol message.
-    pub fn of(cost: &'a v1::Cost) -> CostView<'a> {
+    fn of(cost: &'a v1::Cost) -> CostView<'a> {
         CostView {
             dollars: dollars(cost.micros),
             machine_dollars: dollars(cost.machine_micros),
@@ -122,7 +186,7 @@ impl<'a> CostView<'a> {
 }
 
 /// The cost of one machine.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct MachineCostView<'a> {
     name: &'a str,
     machine: Option<MachineView<'a>>,
@@ -144,8 +208,8 @@ impl<'a> MachineCostView<'a> {
 }
 
 /// A rented machine.
-#[derive(Debug, Serialize)]
-pub struct MachineView<'a> {
+#[derive(Serialize)]
+struct MachineView<'a> {
     kind: Option<&'a str>,
     market: Option<&'a str>,
     region: Option<&'a str>,
@@ -156,8 +220,7 @@ pub struct MachineView<'a> {
 }
 
 impl<'a> MachineView<'a> {
-    /// Converts the protocol message.
-    pub fn of(machine: &'a v1::Machine) -> MachineView<'a> {
+    fn of(machine: &'a v1::Machine) -> MachineView<'a> {
         MachineView {
             kind: non_empty(&machine.kind),
             market: non_empty(&machine.market),
@@ -171,8 +234,8 @@ impl<'a> MachineView<'a> {
 }
 
 /// The projected end of a run. Each range contains the lowest and the highest likely value.
-#[derive(Debug, Serialize)]
-pub struct ProjectionView<'a> {
+#[derive(Serialize)]
+struct ProjectionView<'a> {
     depths: [u32; 2],
     seconds: [f64; 2],
     dollars: [f64; 2],
@@ -180,8 +243,7 @@ pub struct ProjectionView<'a> {
 }
 
 impl<'a> ProjectionView<'a> {
-    /// Converts the protocol message.
-    pub fn of(projection: &'a v1::Projection) -> ProjectionView<'a> {
+    fn of(projection: &'a v1::Projection) -> ProjectionView<'a> {
         ProjectionView {
             depths: [projection.depth_low, projection.depth_high],
             seconds: [projection.seconds_low, projection.seconds_high],

@@ -1,4 +1,4 @@
-//! The machine that a process runs on: its memory, its limits, and the AWS metadata service.
+//! The machine that a process runs on: its memory, limits and price, signals, and the AWS metadata service.
 
 mod limits;
 mod memory;
@@ -7,10 +7,20 @@ mod metadata;
 #[cfg(not(feature = "aws"))]
 #[path = "no_metadata.rs"]
 mod metadata;
+#[cfg(feature = "server")]
+mod rent;
+#[cfg(feature = "server")]
+mod server;
+mod signals;
 
 pub use limits::{raise_file_limit, return_large_blocks};
 pub use memory::{available_memory, memory_in_use, peak_memory};
 pub use metadata::{Metadata, is_aws};
+#[cfg(feature = "server")]
+pub use rent::{GivenMachine, RentedMachine};
+#[cfg(feature = "server")]
+pub use server::{stop_channel, stop_reason};
+pub use signals::{INTERRUPTED, stop_flag};
 
 /// Returns the number of cores that this process can use.
 pub fn cores() -> usize {

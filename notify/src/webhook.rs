@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::events::{HookError, Timing};
 use bytes::Bytes;
+use hatebeam_report::with_causes;
 use http_body_util::Full;
 use hyper::{Method, Request, StatusCode, Uri, header};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -201,17 +202,6 @@ impl Webhook {
             _ => Err(Failure::Permanent(reason)),
         }
     }
-}
-
-/// Returns the message of an error, followed by those of its causes.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let _ = write!(text, ": {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// Returns `sha256=` followed by the HMAC of the body in hexadecimal.

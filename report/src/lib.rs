@@ -3,6 +3,7 @@
 //! All results are made from a [`Film`] and from [`Facts`]. A film is a game that was played by the exact rules. Facts
 //! are the numbers of a run on one machine or in a cluster. This crate does not depend on where runs are stored.
 
+mod causes;
 mod facts;
 mod files;
 mod film;
@@ -11,6 +12,7 @@ mod page;
 mod picture;
 mod save;
 
+pub use causes::with_causes;
 pub use facts::{Facts, Scores};
 pub use files::{Format, UnknownFormat, known_stem, stem};
 pub use film::{Film, FilmError, FilmTurn, MAX_KEYS};

@@ -4,6 +4,9 @@ use crate::manifest::Manifest;
 use hatebeam_objects::{ObjectError, Objects};
 use std::collections::BTreeMap;
 
+/// Folders of a run with the tables and the lists of tables.
+const DEPTH_FOLDERS: [&str; 2] = ["frontier", "tables"];
+
 /// Number and total size of the deleted objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Garbage {
@@ -35,7 +38,7 @@ pub async fn collect_garbage(
         None => true,
     };
     let mut garbage = Garbage::default();
-    for folder in ["frontier", "tables"] {
+    for folder in DEPTH_FOLDERS {
         for entry in objects.list(&format!("{prefix}/{folder}")).await? {
             let key = entry.key.strip_prefix(&prefix).unwrap_or(&entry.key);
             if !is_named(key.trim_start_matches('/')) {
@@ -46,6 +49,30 @@ pub async fn collect_garbage(
         }
     }
     Ok(garbage)
+}
+
+/// Deletes all objects of a run except the files of its best game. Returns the number of deleted objects.
+///
+/// Call this function only for a run that has ended.
+///
+/// # Errors
+/// Returns an error if objects cannot be listed or deleted. A later call deletes the remaining objects.
+pub async fn remove_run(objects: &Objects, manifest: &Manifest) -> Result<u64, ObjectError> {
+    let prefix = manifest.prefix();
+    let mut removed = 0;
+    for folder in DEPTH_FOLDERS {
+        removed += objects.delete_prefix(&format!("{prefix}/{folder}")).await?;
+    }
+    let replays = manifest.replays_prefix();
+    let mut rest = objects.list(&prefix).await?;
+    rest.retain(|entry| !entry.key.starts_with(&replays));
+    // The manifest is last, so that an interrupted removal can be repeated.
+    rest.sort_by_key(|entry| entry.key.ends_with("/manifest.json"));
+    for entry in rest {
+        objects.delete(&entry.key).await?;
+        removed += 1;
+    }
+    Ok(removed)
 }
 
 /// Returns the epoch of each kept depth. All tables of a depth have the same epoch as their list.

@@ -21,6 +21,8 @@ mod limits;
 mod local;
 #[cfg(feature = "objects")]
 mod manifest;
+#[cfg(feature = "objects")]
+mod memory;
 mod names;
 mod needs;
 mod progress;
@@ -34,6 +36,7 @@ mod summary;
 mod table;
 #[cfg(feature = "objects")]
 mod versioned;
+mod weights;
 
 #[cfg(feature = "objects")]
 pub use archive::{Archive, ArchiveTables, Fetched, ReadBack, ReadError, ScratchTables, read_game};
@@ -43,16 +46,18 @@ pub use endgame::{BestEnd, EndSearch, EndgameError};
 pub use error::ManifestError;
 pub use game_result::GameResult;
 #[cfg(feature = "objects")]
-pub use garbage::{Garbage, collect_garbage};
+pub use garbage::{Garbage, collect_garbage, remove_run};
 #[cfg(feature = "objects")]
 pub use lease::{LEASE, coordinator_uri};
 pub use limits::{Limits, Usage, UsedShare};
 pub use local::{
-    ConcludeError, Observer, REPLAYS, Run, RunError, SaveError, SearchEnd, SearchResult, Settings,
-    copy_replays, result_of,
+    ConcludeError, FindError, Observer, REPLAYS, Run, RunError, SaveError, SearchEnd, SearchResult,
+    Settings, StateFolder, copy_replays, result_of,
 };
 #[cfg(feature = "objects")]
 pub use manifest::{CommittedDepth, Manifest, RUNS};
+#[cfg(feature = "objects")]
+pub use memory::{MemoryArchive, decode_nodes, encode_nodes};
 pub use names::{NameError, find_by_name};
 pub use needs::{disk_needed, max_width, memory_needed};
 pub use progress::{ProgressEstimator, Projection, likely_depths};
@@ -69,3 +74,4 @@ pub use summary::FrontierSummary;
 pub use table::{Table, TableList, frontier_key};
 #[cfg(feature = "objects")]
 pub use versioned::{ListedRun, VersionedManifest, list_manifests};
+pub use weights::{NamedWeights, WeightsError, WeightsFile};

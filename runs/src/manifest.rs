@@ -8,6 +8,7 @@ use crate::end::{EndReason, RunState, end_in_words};
 use crate::error::ManifestError;
 use crate::game_result::GameResult;
 use crate::limits::Limits;
+use crate::local::REPLAYS;
 use crate::retention::Retention;
 use crate::spec::{RunSpec, SpecError};
 use crate::table::{Table, TableList};
@@ -129,6 +130,11 @@ impl Manifest {
     /// Returns the key prefix of the run's objects.
     pub fn prefix(&self) -> String {
         format!("{RUNS}/{}", self.name)
+    }
+
+    /// Returns the key prefix of the files of the best game, with a `/` at the end.
+    pub fn replays_prefix(&self) -> String {
+        format!("{}/{REPLAYS}/", self.prefix())
     }
 
     /// Returns the layout that divides a frontier into shards.

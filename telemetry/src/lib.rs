@@ -4,7 +4,9 @@ mod error;
 mod logs;
 #[cfg(feature = "cluster")]
 mod metrics;
+mod observers;
 mod progress_line;
+mod result;
 #[cfg(feature = "cluster")]
 mod run;
 mod screen;
@@ -15,7 +17,9 @@ pub use error::TelemetryError;
 pub use logs::{LogFormat, LogSettings, Logs};
 #[cfg(feature = "cluster")]
 pub use metrics::MetricsServer;
+pub use observers::Observers;
 pub use progress_line::{ProgressLine, show_progress};
+pub use result::{ResultView, depth_table};
 #[cfg(feature = "cluster")]
 pub use run::{EventObserver, MetricsObserver};
 pub use screen::{Screen, ScreenOptions};

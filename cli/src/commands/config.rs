@@ -3,10 +3,9 @@
 use crate::output::{self, Failure};
 use anyhow::{Context, bail};
 use clap::{Command, Subcommand};
-use hatebeam_config::{ConfigError, File, Location, Problem, Setting, commands, example};
+use hatebeam_config::{ConfigError, File, Location, Problem, Setting, commands, example, table};
 use hatebeam_store::write_whole;
 use serde::Serialize;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -123,31 +122,6 @@ impl ConfigArgs {
             ConfigCommand::Init(args) => args.run(all, &location),
         }
     }
-}
-
-/// Formats settings as a table, grouped by section.
-fn table(settings: &[Setting]) -> String {
-    let mut text = String::new();
-    let length = |text: &str| text.chars().count();
-    let keys = settings.iter().map(|setting| length(&setting.key));
-    let key = keys.max().unwrap_or(0).min(40);
-    let values = settings.iter().filter_map(|setting| setting.value.as_ref());
-    let value = values.map(|value| length(value)).max().unwrap_or(0).min(40);
-    let mut section = None;
-    for setting in settings {
-        // Writing to a string cannot fail.
-        if section != Some(&setting.section) {
-            section = Some(&setting.section);
-            let _ = writeln!(text, "[{}]", setting.section.replace(' ', "."));
-        }
-        let _ = writeln!(
-            text,
-            "{:<key$}  {:<value$}  {setting}",
-            setting.key,
-            setting.value.as_deref().unwrap_or("")
-        );
-    }
-    text
 }
 
 /// The output of `check --json`.

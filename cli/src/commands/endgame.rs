@@ -2,10 +2,10 @@
 
 use crate::args::{ReplayInput, VariantArgs, number_in};
 use crate::input::Replay;
-use crate::interrupt;
 use crate::output::{self, Failure};
 use anyhow::Context;
 use hatebeam_game::{Emulator, Encoding, Enemy, Well, encode, play};
+use hatebeam_host::stop_flag;
 use hatebeam_report::count;
 use hatebeam_runs::EndSearch;
 use hatebeam_search::endgame::Endgame;
@@ -81,7 +81,7 @@ impl EndgameArgs {
         let seconds = self.seconds.or(self.nodes.is_none().then_some(60.0));
         let started = Instant::now();
         let deadline = seconds.map(|seconds| started + Duration::from_secs_f64(seconds));
-        let cancel = interrupt::flag()?;
+        let cancel = stop_flag()?;
         let mut search = EndSearch {
             endgame: Endgame::new(&emulator, self.memory << 20),
             emulator: &emulator,

@@ -2,13 +2,13 @@
 
 use super::cluster::FromStoreArgs;
 use crate::output;
-use crate::state::StateArgs;
+use crate::state::LocalRunArgs;
 use anyhow::{Context, bail};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules, Well, encode, replay_of_wells};
-use hatebeam_runs::{GameTo, ReadableRun, Run, game_to};
-use hatebeam_store::{DepthRecord, StoreError};
+use hatebeam_runs::{GameTo, ReadableRun, game_to};
+use hatebeam_store::{DepthRecord, Lookup, StoreError};
 use serde::Serialize;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const HELP: &str = "\
 Follows a game from a well back to the start of the run. For each well, the inverse emulator lists the few possible
@@ -30,9 +30,6 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct KeyframesArgs {
-    /// Name of the run, the beginning of the name, or the path of the run's folder
-    #[arg(value_name = "RUN")]
-    run: String,
     /// Depth of the last well [default: the depth with the most lines cleared]
     #[arg(long, value_name = "DEPTH")]
     depth: Option<u32>,
@@ -47,7 +44,7 @@ pub(crate) struct KeyframesArgs {
     #[arg(long)]
     replay: bool,
     #[command(flatten)]
-    state: StateArgs,
+    local: LocalRunArgs,
     #[command(flatten)]
     from: FromStoreArgs,
     /// Print one JSON object
@@ -67,44 +64,94 @@ struct GameJson {
     seconds: f64,
 }
 
+/// A run whose games can be read back.
+pub(super) struct OpenRun {
+    pub(super) geometry: Geometry,
+    pub(super) rules: Rules,
+    pub(super) depths: Vec<DepthRecord>,
+    /// Reads back the game that leads to a well at a depth.
+    pub(super) game_to: Box<dyn FnOnce(u32, Well) -> anyhow::Result<GameTo>>,
+}
+
+impl OpenRun {
+    pub(super) fn new<R: ReadableRun + 'static>(
+        run: R,
+        game_to: impl FnOnce(R, u32, Well) -> anyhow::Result<GameTo> + 'static,
+    ) -> OpenRun {
+        OpenRun {
+            geometry: run.store().geometry(),
+            rules: run.emulator().rules(),
+            depths: run.store().depths().to_vec(),
+            game_to: Box::new(|depth, well| game_to(run, depth, well)),
+        }
+    }
+}
+
 /// The last well of the game.
 struct Target {
     depth: u32,
     well: Well,
-    geometry: Geometry,
-    rules: Rules,
 }
 
 impl KeyframesArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        if self.from.is_given() {
-            let stored = self.from.open_run(&self.run)?;
-            let target = self.target(stored.geometry(), stored.rules(), stored.depths())?;
-            let started = Instant::now();
-            let game = stored.game_to(target.depth, &target.well)?;
-            return self.print(&target, &game, started.elapsed());
-        }
-        let dir = self.state.state()?.find(&self.run)?;
-        let run = Run::open_read_only(&dir).with_context(|| dir.display().to_string())?;
-        let store = run.store();
-        let target = self.target(store.geometry(), run.emulator().rules(), store.depths())?;
+        let run = if self.from.is_given() {
+            self.from.open_run(&self.local.run)?
+        } else {
+            self.open_run()?
+        };
+        let Target { depth, well } = self.target(&run)?;
+        let (geometry, rules) = (run.geometry, run.rules);
         let started = Instant::now();
-        let game = game_to(&run, target.depth, &target.well);
-        if let Err(StoreError::DamagedDepth { .. }) = &game {
-            output::note(format_args!(
-                "recompute the depth with: hatebeam runs repair {}",
-                self.run
-            ));
+        let game = (run.game_to)(depth, well)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let keys = replay_of_wells(geometry, rules, Enemy::Mild, &game.wells, false)?;
+        let keys = encode(&keys, Encoding::Base2048);
+        if self.json {
+            let wells = game.wells.iter().map(|well| well.to_hex(geometry));
+            return output::print_json(&GameJson {
+                depth,
+                score: game.score,
+                wells: wells.collect(),
+                keys,
+                lookups: game.lookups,
+                seconds,
+            });
         }
-        self.print(&target, &game?, started.elapsed())
+        if self.replay {
+            return output::print(format_args!("{keys}\n"));
+        }
+        let last = game.wells.len() - 1;
+        for (index, well) in game.wells.iter().enumerate() {
+            if index % self.every as usize == 0 || index == last {
+                let picture = well.picture(geometry);
+                output::print(format_args!("after piece {index}\n{picture}\n"))?;
+            }
+        }
+        output::note(format_args!(
+            "score {}, {} lookups, {seconds:.3} s",
+            game.score, game.lookups
+        ));
+        Ok(())
     }
 
-    fn target(
-        &self,
-        geometry: Geometry,
-        rules: Rules,
-        depths: &[DepthRecord],
-    ) -> anyhow::Result<Target> {
+    /// Opens a run on this machine.
+    fn open_run(&self) -> anyhow::Result<OpenRun> {
+        let run = self.local.open_read_only()?;
+        let name = self.local.run.clone();
+        Ok(OpenRun::new(run, move |run, depth, well| {
+            let game = game_to(&run, depth, &well);
+            if let Err(StoreError::DamagedDepth { .. }) = &game {
+                output::note(format_args!(
+                    "recompute the depth with: hatebeam runs repair {name}"
+                ));
+            }
+            Ok(game?)
+        }))
+    }
+
+    fn target(&self, run: &OpenRun) -> anyhow::Result<Target> {
+        let depths = &run.depths;
         let record = match self.depth {
             Some(depth) => depths.iter().find(|record| record.depth == depth),
             None => depths
@@ -120,43 +167,7 @@ impl KeyframesArgs {
         let hex = self.well.as_deref().unwrap_or(&record.best_well);
         Ok(Target {
             depth: record.depth,
-            well: Well::from_hex(geometry, hex).context("invalid --well")?,
-            geometry,
-            rules,
+            well: Well::from_hex(run.geometry, hex).context("invalid --well")?,
         })
-    }
-
-    fn print(&self, target: &Target, game: &GameTo, took: Duration) -> anyhow::Result<()> {
-        let geometry = target.geometry;
-        let keys = replay_of_wells(geometry, target.rules, Enemy::Mild, &game.wells, false)?;
-        let keys = encode(&keys, Encoding::Base2048);
-        if self.json {
-            let wells = game.wells.iter().map(|well| well.to_hex(geometry));
-            return output::print_json(&GameJson {
-                depth: target.depth,
-                score: game.score,
-                wells: wells.collect(),
-                keys,
-                lookups: game.lookups,
-                seconds: took.as_secs_f64(),
-            });
-        }
-        if self.replay {
-            return output::print(format_args!("{keys}\n"));
-        }
-        let last = game.wells.len() - 1;
-        for (index, well) in game.wells.iter().enumerate() {
-            if index % self.every as usize == 0 || index == last {
-                let picture = well.picture(geometry);
-                output::print(format_args!("after piece {index}\n{picture}\n"))?;
-            }
-        }
-        output::note(format_args!(
-            "score {}, {} lookups, {:.3} s",
-            game.score,
-            game.lookups,
-            took.as_secs_f64()
-        ));
-        Ok(())
     }
 }

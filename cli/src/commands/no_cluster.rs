@@ -1,12 +1,10 @@
 //! Replacements for the parts of the cluster commands that other commands use, for a build without the feature `cluster`.
 //! Such a build has no object store, no coordinator, no hooks and no metrics.
 
-use crate::observers::Observers;
+use super::keyframes::OpenRun;
 use hatebeam_doctor::Examination;
-use hatebeam_game::{Geometry, Rules, Well};
-use hatebeam_runs::{GameTo, Run};
-use hatebeam_store::DepthRecord;
-use std::convert::Infallible;
+use hatebeam_runs::Run;
+use hatebeam_telemetry::Observers;
 
 /// The cluster commands: none in this build.
 #[derive(Debug, clap::Subcommand)]
@@ -21,9 +19,6 @@ impl ClusterCommand {
 /// The object store to read instead of this machine's runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct FromStoreArgs {}
-
-/// A run in an object store.
-pub(crate) struct StoredRun(Infallible);
 
 impl FromStoreArgs {
     pub(crate) fn is_given(&self) -> bool {
@@ -46,26 +41,8 @@ impl FromStoreArgs {
         Ok(())
     }
 
-    pub(crate) fn open_run(&self, _run: &str) -> anyhow::Result<StoredRun> {
+    pub(crate) fn open_run(&self, _run: &str) -> anyhow::Result<OpenRun> {
         anyhow::bail!("this build cannot read object stores: build with the feature `cluster`")
-    }
-}
-
-impl StoredRun {
-    pub(crate) fn geometry(&self) -> Geometry {
-        match self.0 {}
-    }
-
-    pub(crate) fn rules(&self) -> Rules {
-        match self.0 {}
-    }
-
-    pub(crate) fn depths(&self) -> &[DepthRecord] {
-        match self.0 {}
-    }
-
-    pub(crate) fn game_to(self, _depth: u32, _well: &Well) -> anyhow::Result<GameTo> {
-        match self.0 {}
     }
 }
 

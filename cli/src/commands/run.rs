@@ -2,21 +2,18 @@
 
 use super::cluster::ObserveArgs;
 use crate::args::{SpanArgs, ThreadsArgs, log_format_parser, parse_hours};
-use crate::interrupt;
-use crate::observers::Observers;
 use crate::output::{self, CANNOT_WRITE, Failure};
-use crate::result::ResultJson;
 use crate::spec::SpecArgs;
-use crate::state::{State, StateArgs, name_of};
+use crate::state::{StateArgs, name_of};
 use anyhow::{Context, bail};
-use hatebeam_host::{available_memory, peak_memory};
+use hatebeam_host::{available_memory, peak_memory, stop_flag};
 use hatebeam_report::bytes;
 use hatebeam_runs::{
     EndReason, Limits, Observer, ProgressEstimator, Retention, Run, RunError, RunSpec, SearchEnd,
-    SearchResult, Settings, disk_needed, max_width, memory_needed, result_of,
+    SearchResult, Settings, StateFolder, disk_needed, max_width, memory_needed, result_of,
 };
 use hatebeam_store::{StoreError, free_bytes};
-use hatebeam_telemetry::{LogFormat, Logs, Screen, ScreenOptions};
+use hatebeam_telemetry::{LogFormat, Logs, Observers, ResultView, Screen, ScreenOptions};
 use std::fs;
 use std::time::{Duration, SystemTime};
 use tracing::level_filters::LevelFilter;
@@ -202,7 +199,7 @@ impl SearchArgs {
     }
 
     /// Returns an error if a new run does not fit in memory or on the disk, unless --ignore-limits is given.
-    fn check_limits(&self, spec: &RunSpec, state: &State) -> anyhow::Result<()> {
+    fn check_limits(&self, spec: &RunSpec, state: &StateFolder) -> anyhow::Result<()> {
         let width = spec.width;
         let memory = memory_needed(width);
         let depths = self
@@ -269,7 +266,7 @@ impl SearchArgs {
         };
         let _inside = tracing::info_span!("run", run = name).entered();
         tracing::info!(run = name, threads = settings.threads, "started the search");
-        let cancel = interrupt::flag()?;
+        let cancel = stop_flag()?;
         let mut observers = self.observers(&run, &name)?;
         let searched = run.search(&settings, &cancel, &mut observers);
         if let Some(mut screen) = observers.screen.take() {
@@ -349,7 +346,7 @@ impl SearchArgs {
 
     fn interrupted(&self, run: &Run, result: &SearchResult) -> anyhow::Result<()> {
         if self.json {
-            output::print_json(&ResultJson::new(result, run.store().dir()))?;
+            output::print_json(&ResultView::new(result, run.store().dir()))?;
         } else {
             let SearchResult { run, depth, .. } = result;
             output::note(format_args!(
@@ -360,7 +357,7 @@ impl SearchArgs {
     }
 
     fn print(&self, run: &Run, result: &SearchResult) -> anyhow::Result<()> {
-        let result = ResultJson::new(result, run.store().dir());
+        let result = ResultView::new(result, run.store().dir());
         if let Some(piece) = result.parted_at {
             output::warn(format_args!(
                 "found a better game, but HATETRIS would replace its piece {piece} because a well repeats; the result is \

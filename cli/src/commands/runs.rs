@@ -3,13 +3,14 @@
 use super::cluster::FromStoreArgs;
 use crate::args::ThreadsArgs;
 use crate::output::{self, Failure};
-use crate::result::{ResultJson, depth_table};
-use crate::state::{StateArgs, name_of};
+use crate::state::{LocalRunArgs, StateArgs, name_of};
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use hatebeam_report::{bytes, page};
-use hatebeam_runs::{Run, best_game, copy_replays, end_in_words, result_of};
+use hatebeam_host::stop_flag;
+use hatebeam_report::bytes;
+use hatebeam_runs::{Run, copy_replays, end_in_words, result_of};
 use hatebeam_store::{RunStore, UnreadableRun, list_runs, write_whole};
+use hatebeam_telemetry::{ResultView, depth_table};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs;
@@ -99,14 +100,11 @@ struct ListArgs {
 
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// Name of the run, the beginning of the name, or the path of the run's folder
-    #[arg(value_name = "RUN")]
-    run: String,
     /// Also check all stored data of the run for damage
     #[arg(long)]
     verify: bool,
     #[command(flatten)]
-    state: StateArgs,
+    local: LocalRunArgs,
     #[command(flatten)]
     from: FromStoreArgs,
     /// Print one JSON object
@@ -116,23 +114,17 @@ struct ShowArgs {
 
 #[derive(Debug, clap::Args)]
 struct ReportArgs {
-    /// Name of the run, the beginning of the name, or the path of the run's folder
-    #[arg(value_name = "RUN")]
-    run: String,
     /// File to write, or `-` for standard output [default: RUN.html in the current folder]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    state: StateArgs,
+    local: LocalRunArgs,
 }
 
 #[derive(Debug, clap::Args)]
 struct RepairArgs {
-    /// Name of the run, the beginning of the name, or the path of the run's folder
-    #[arg(value_name = "RUN")]
-    run: String,
     #[command(flatten)]
-    state: StateArgs,
+    local: LocalRunArgs,
     #[command(flatten)]
     threads: ThreadsArgs,
     /// Print one JSON object
@@ -142,16 +134,13 @@ struct RepairArgs {
 
 #[derive(Debug, clap::Args)]
 struct RmArgs {
-    /// Name of the run, the beginning of the name, or the path of the run's folder
-    #[arg(value_name = "RUN")]
-    run: String,
     /// Remove the run without asking for confirmation
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    state: StateArgs,
+    local: LocalRunArgs,
     #[command(flatten)]
-    store: FromStoreArgs,
+    from: FromStoreArgs,
 }
 
 impl RunsArgs {
@@ -262,11 +251,6 @@ fn table(lines: &[Line]) -> String {
     text
 }
 
-fn open_read_only(state: &StateArgs, run: &str) -> anyhow::Result<Run> {
-    let dir = state.state()?.find(run)?;
-    Run::open_read_only(&dir).with_context(|| dir.display().to_string())
-}
-
 impl ShowArgs {
     fn run(&self) -> anyhow::Result<()> {
         if self.from.is_given() {
@@ -274,9 +258,9 @@ impl ShowArgs {
                 let text = "--verify cannot be used with --store: only runs on this machine can be verified";
                 return Err(Failure::Usage(text.to_owned()).into());
             }
-            return self.from.show(&self.run, self.json);
+            return self.from.show(&self.local.run, self.json);
         }
-        let run = open_read_only(&self.state, &self.run)?;
+        let run = self.local.open_read_only()?;
         let store = run.store();
         let damaged = if self.verify {
             store.verify()
@@ -289,7 +273,7 @@ impl ShowArgs {
             );
             let result = result_of(store);
             let result = result.as_ref();
-            let result = result.map(|result| ResultJson::new(result, store.dir()));
+            let result = result.map(|result| ResultView::new(result, store.dir()));
             output::print_json(&serde_json::json!({
                 "folder": store.dir(), "spec": run.spec(), "keep": run.keep(), "depths": store.depths(),
                 "result": result, "stored_bytes": store.stored_bytes(),
@@ -327,7 +311,7 @@ fn details(run: &Run) -> String {
     );
     let result = result_of(store);
     let result = result.as_ref();
-    let result = result.map(|result| ResultJson::new(result, store.dir()));
+    let result = result.map(|result| ResultView::new(result, store.dir()));
     if let Some(replay) = result.and_then(|result| result.replay_file) {
         let _ = writeln!(text, "replay    {}", replay.display());
     }
@@ -337,17 +321,9 @@ fn details(run: &Run) -> String {
 
 impl ReportArgs {
     fn run(&self) -> anyhow::Result<()> {
-        let run = open_read_only(&self.state, &self.run)?;
+        let run = self.local.open_read_only()?;
         let name = name_of(run.store().dir());
-        let end = result_of(run.store()).map(|result| result.end);
-        let depths = run.store().depths().to_vec();
-        let mut facts = run.spec().facts(&name, depths, end_in_words(end))?;
-        facts.scores = run.scores();
-        let film = best_game(&run)
-            .map_err(anyhow::Error::from)
-            .and_then(|game| Ok(run.spec().film(&game.keys)?))
-            .map_err(|error| format!("{error:#}"));
-        let page = page(&facts, film.as_ref().map_err(String::as_str));
+        let page = run.report(&name)?;
         let path = match &self.out {
             Some(path) if path.as_os_str() == "-" => return output::print(page),
             Some(path) => path.clone(),
@@ -361,9 +337,9 @@ impl ReportArgs {
 
 impl RepairArgs {
     fn run(&self) -> anyhow::Result<()> {
-        let dir = self.state.state()?.find(&self.run)?;
+        let dir = self.local.dir()?;
         let mut run = Run::open(&dir, None).with_context(|| dir.display().to_string())?;
-        let cancel = crate::interrupt::flag()?;
+        let cancel = stop_flag()?;
         let repaired = run.repair(self.threads.count(), &cancel)?;
         if cancel.load(Ordering::Relaxed) {
             output::note(
@@ -384,20 +360,20 @@ impl RepairArgs {
 
 impl RmArgs {
     fn run(&self) -> anyhow::Result<()> {
-        if self.store.is_given() {
+        if self.from.is_given() {
             let confirm = |what: &str, stored| Ok(self.yes || confirm(what, stored)?);
-            return self.store.remove(&self.run, confirm);
+            return self.from.remove(&self.local.run, confirm);
         }
-        let state = self.state.state()?;
-        let dir = state.find(&self.run)?;
+        let replays = self.local.state.state()?.replays();
+        let dir = self.local.dir()?;
         // The store is locked while it is open, so no other process can search the run.
         let store = RunStore::open(&dir).with_context(|| dir.display().to_string())?;
         if !self.yes && !confirm(&dir.display().to_string(), store.stored_bytes())? {
             output::note("removed nothing");
             return Ok(());
         }
-        let saved = copy_replays(&dir, &state.replays())
-            .with_context(|| format!("cannot copy the replays to {}", state.replays().display()))?;
+        let saved = copy_replays(&dir, &replays)
+            .with_context(|| format!("cannot copy the replays to {}", replays.display()))?;
         fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
         drop(store);
         output::note(format_args!("removed {}", dir.display()));

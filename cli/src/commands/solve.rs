@@ -1,11 +1,10 @@
 //! `hatebeam solve`: search the whole game tree of a small well.
 
 use crate::args::{ThreadsArgs, VariantArgs, enemy_parser};
-use crate::interrupt;
 use crate::output::{self, Failure};
 use anyhow::{Context, ensure};
 use hatebeam_game::{Encoding, Enemy, Well, encode, play, replay_of_wells};
-use hatebeam_host::{available_memory, peak_memory};
+use hatebeam_host::{available_memory, peak_memory, stop_flag};
 use hatebeam_report::{bytes, duration};
 use hatebeam_search::complete::{
     GameTree, MIN_MEMORY, Progress, Resources, SolveError, check_scratch, solve,
@@ -84,7 +83,7 @@ impl SolveArgs {
         };
         let resources = self.resources()?;
         let started = Instant::now();
-        let cancel = interrupt::flag()?;
+        let cancel = stop_flag()?;
         if !self.json {
             output::print("pieces           wells       time\n")?;
         }

@@ -1,9 +1,9 @@
 //! `hatebeam train`: learn a network that scores wells.
 
 use crate::args::ThreadsArgs;
-use crate::interrupt;
 use crate::output::{self, Failure};
 use anyhow::{Context, ensure};
+use hatebeam_host::stop_flag;
 use hatebeam_report::duration;
 use hatebeam_telemetry::ProgressLine;
 use hatebeam_train::{NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, Trainer, TrainingFolder};
@@ -58,7 +58,7 @@ impl TrainArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let folder = TrainingFolder::new(&self.folder);
         let mut trainer = self.trainer(&folder)?;
-        let cancel = interrupt::flag()?;
+        let cancel = stop_flag()?;
         if !self.json {
             output::print(TABLE_HEADER)?;
         }

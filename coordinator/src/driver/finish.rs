@@ -3,8 +3,8 @@
 use super::error::DriverError;
 use super::state::{RunDriver, RunEnd};
 use crate::parts::Parts;
-use crate::read_back::with_causes;
 use hatebeam_notify::EventKind;
+use hatebeam_report::with_causes;
 use hatebeam_runs::{
     EndReason, Fetched, GameResult, Garbage, Manifest, ManifestError, ReadError, RunState,
     VersionedManifest, collect_garbage,

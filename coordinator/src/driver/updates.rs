@@ -67,7 +67,7 @@ impl RunDriver {
         self.parts.costs.spent(&self.manifest().name)
     }
 
-    /// Counts what was spent since `before` as the cost of waiting.
+    /// Counts the cost since `before` as the cost of waiting.
     pub(super) fn note_waiting(&mut self, before: Micros) {
         let waited = self.spent().saturating_sub(before);
         self.waiting = self.waiting.saturating_add(waited);

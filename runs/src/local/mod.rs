@@ -5,10 +5,12 @@ mod conclude;
 mod repair;
 mod result;
 mod search;
+mod state_folder;
 
 pub use conclude::{ConcludeError, SearchEnd};
 pub use result::{SaveError, SearchResult, result_of};
 pub use search::{Observer, Settings};
+pub use state_folder::{FindError, StateFolder};
 
 use crate::read_back::ReadableRun;
 use crate::record::first_node;

@@ -3,10 +3,13 @@
 use super::{REPLAYS, Run};
 use crate::end::{EndReason, end_in_words};
 use crate::game_result::GameResult;
-use crate::read_back::BestGame;
+use crate::read_back::{BestGame, best_game};
 use crate::show::ShowError;
+use crate::spec::SpecError;
 use hatebeam_game::{Encoding, encode};
-use hatebeam_report::{FileSink, GameFile, GameFiles, Scores, date, save_files_blocking};
+use hatebeam_report::{
+    Facts, FileSink, GameFile, GameFiles, Scores, date, page, save_files_blocking, with_causes,
+};
 use hatebeam_store::{RunStore, StoreError, write_whole};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -161,10 +164,7 @@ impl Run {
         let path = self.store.dir().join(REPLAYS);
         std::fs::create_dir_all(&path).map_err(StoreError::io(&path))?;
         let film = self.spec.film(&game.keys)?;
-        let depths = self.store.depths().to_vec();
-        let facts = self.spec.facts(name, depths, end_in_words(Some(end)));
-        let mut facts = facts.map_err(ShowError::from)?;
-        facts.scores = self.scores();
+        let facts = self.facts(name, Some(end)).map_err(ShowError::from)?;
         let existing = names_in(&path);
         let existing = existing.iter().map(String::as_str);
         let files = GameFiles::new(film, facts, existing, &date(now)).all();
@@ -184,6 +184,30 @@ impl Run {
                 .collect(),
             parted_at: game.parted_at,
         })
+    }
+
+    /// Returns the facts about the run for its report. `end` is the reason why the search ended, if it has ended.
+    fn facts(&self, name: &str, end: Option<EndReason>) -> Result<Facts, SpecError> {
+        let depths = self.store.depths().to_vec();
+        let mut facts = self.spec.facts(name, depths, end_in_words(end))?;
+        facts.scores = self.scores();
+        Ok(facts)
+    }
+
+    /// Returns an HTML report with the run's plots, and its best game if the game can be read back.
+    ///
+    /// # Errors
+    /// Returns [`SpecError::Geometry`] if the specification has an invalid geometry.
+    pub fn report(&self, name: &str) -> Result<String, SpecError> {
+        let facts = self.facts(name, result_of(&self.store).map(|result| result.end))?;
+        let film = match best_game(self) {
+            Ok(game) => self
+                .spec
+                .film(&game.keys)
+                .map_err(|error| with_causes(&error)),
+            Err(error) => Err(with_causes(&error)),
+        };
+        Ok(page(&facts, film.as_ref().map_err(String::as_str)))
     }
 
     /// Returns the result of the run so far, or `None` if the run has no depth.

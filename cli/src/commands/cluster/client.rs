@@ -1,7 +1,9 @@
-//! Arguments of commands that call a coordinator.
+//! Arguments and output of commands that call a coordinator.
 
 use super::args::TlsArgs;
-use hatebeam_client::{Client, Endpoint, find};
+use crate::output;
+use hatebeam_client::{Client, Endpoint, find, run_text};
+use hatebeam_dashboard::StatusView;
 use hatebeam_proto::v1;
 
 /// The coordinator to call.
@@ -52,5 +54,14 @@ impl TargetArgs {
     pub(super) async fn name(&self) -> anyhow::Result<String> {
         let (_, run) = self.client.find(self.run.as_deref()).await?;
         Ok(run.name)
+    }
+}
+
+/// Prints a run as text or as JSON.
+pub(super) fn print_run(run: &v1::RunStatus, json: bool) -> anyhow::Result<()> {
+    if json {
+        output::print_json(&StatusView::of(run))
+    } else {
+        output::print(format_args!("{}\n", run_text(run)))
     }
 }

@@ -3,24 +3,20 @@
 use super::args::{COORDINATOR, block_on};
 use super::dashboard::DashboardArgs;
 use super::observe::HookArgs;
-use super::server::{ServerArgs, object_store_prices};
+use super::server::ServerArgs;
 use crate::args::number_in;
 use crate::output;
 use hatebeam_coordinator::{
-    CoreSettings, EventSink, NotifierSettings, Settings, TableSource, coordinate,
+    CoreSettings, EventSink, NotifierSettings, Settings, TableSource, coordinate, follow_deadline,
 };
+use hatebeam_cost::PriceTable;
+use hatebeam_host::{process_name, stop_channel};
 use hatebeam_metrics::Registry;
 use hatebeam_search::Fingerprint;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
-use tokio::sync::watch;
-
-/// Interval between two reads of the file with the deadline.
-const DEADLINE_INTERVAL: Duration = Duration::from_secs(30);
 
 const HELP: &str = "\
 Any number of workers can join and leave during a run. The first two of the following commands start a cluster, and the
@@ -83,13 +79,13 @@ impl CoordinatorArgs {
         let tokens = server.tls.tokens()?;
         let events = self.hooks.start()?;
         block_on(async {
-            let stop = server.stop()?;
+            let stop = stop_channel(server.stop_with_stdin)?;
             let (registry, objects) = (Registry::default(), server.store.open().await?);
             let metrics = &server.metrics;
             metrics.serve(&registry, "coordinator", &objects).await?;
             server.tls.watch_expiry(&registry, "coordinator")?;
-            let machine = server.rent.machine().await.machine;
-            let prices = object_store_prices(server.store.is_aws());
+            let machine = server.rent.given().complete().await.machine;
+            let prices = PriceTable::get().object_store(server.store.is_aws());
             let dashboard = self
                 .dashboard
                 .open(&server.tls, server.insecure_bind, prices)
@@ -98,14 +94,14 @@ impl CoordinatorArgs {
             let lost_after = Duration::from_secs_f64(self.lost_after);
             let idle_stop = self.idle_stop.map(|minutes| minutes * 60.0);
             let core = CoreSettings {
-                name: hatebeam_host::process_name(),
+                name: process_name(),
                 address: String::new(),
                 objects,
                 prices,
                 machine,
                 single: self.single_coordinator,
                 search: Fingerprint::current(),
-                deadline: self.deadline_file.clone().map(deadline),
+                deadline: self.deadline_file.clone().map(follow_deadline),
                 idle_stop: idle_stop.map(Duration::from_secs_f64),
                 min_workers: self.min_workers as usize,
                 heartbeat: (lost_after / 5).min(Duration::from_secs(1)),
@@ -134,48 +130,5 @@ impl CoordinatorArgs {
             };
             Ok(coordinate(settings, stop, ready).await?)
         })
-    }
-}
-
-/// Returns the time in a file, in milliseconds since 1970, and follows its changes. Must be called within a runtime.
-fn deadline(file: PathBuf) -> watch::Receiver<Option<u64>> {
-    let (tx, rx) = watch::channel(read_deadline(&file));
-    tokio::spawn(async move {
-        while !tx.is_closed() {
-            tokio::time::sleep(DEADLINE_INTERVAL).await;
-            tx.send_replace(read_deadline(&file));
-        }
-    });
-    rx
-}
-
-fn read_deadline(file: &Path) -> Option<u64> {
-    let text = std::fs::read_to_string(file).inspect_err(
-        |error| tracing::warn!(%error, file = %file.display(), "cannot read the deadline"),
-    );
-    parse_deadline(&text.ok()?)
-}
-
-fn parse_deadline(text: &str) -> Option<u64> {
-    let time = OffsetDateTime::parse(text.trim(), &Rfc3339)
-        .inspect_err(|error| tracing::warn!(%error, text, "cannot read the deadline"));
-    u64::try_from(time.ok()?.unix_timestamp_nanos() / 1_000_000).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn deadline_is_a_time_with_a_zone() {
-        for (text, expected) in [
-            ("2026-11-22T06:00:00Z\n", Some(1_795_327_200_000)),
-            ("2026-11-22T06:00:00+01:00", Some(1_795_323_600_000)),
-            ("2026-11-22T06:00:00", None),
-            ("tomorrow", None),
-            ("", None),
-        ] {
-            assert_eq!(parse_deadline(text), expected, "{text}");
-        }
     }
 }

@@ -1,9 +1,9 @@
 //! `hatebeam demo`: run a small search in a cluster on this machine.
 
 use crate::args::parse_wells;
-use crate::interrupt;
 use crate::output::{self, Failure};
 use hatebeam_demo::{Demo, DemoError, Message};
+use hatebeam_host::stop_flag;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ impl DemoArgs {
             open: self.open,
             play: !self.no_play,
             stay: !self.exit,
-            stop: interrupt::flag()?,
+            stop: stop_flag()?,
         };
         match demo.run(&mut report) {
             Err(DemoError::Interrupted) => Err(Failure::Interrupted.into()),

@@ -8,8 +8,8 @@ use hatebeam_proto::v1;
 
 const HELP: &str = "\
 The worker hands over its shards at the end of the current depth. It stays connected without shards, also after a restart
-of its process, until --undo. A restart of the coordinator ends this, too. To stop a worker for good, stop its process: it
-hands over its shards first.
+of its process, until --undo. A restart of the coordinator also ends this. To remove a worker, stop its process: it hands
+over its shards first.
 
 Examples:
   hatebeam drain node-17-4242

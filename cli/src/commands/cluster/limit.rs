@@ -1,8 +1,7 @@
 //! `hatebeam limit`: change the limits of a run.
 
 use super::args::{block_on, parse_dollars};
-use super::client::ClientArgs;
-use super::format::print_run;
+use super::client::{ClientArgs, print_run};
 use super::submit::seconds;
 use crate::args::parse_hours;
 use anyhow::Context;

@@ -9,7 +9,6 @@ mod dashboard;
 mod demo;
 mod doctor;
 mod drain;
-mod format;
 mod limit;
 mod observe;
 mod plan;

@@ -1,13 +1,12 @@
 //! `--on-event`, `--webhook` and `--metrics`: events and metrics for a run on this machine or in a cluster.
 
-use crate::observers::Observers;
 use anyhow::{Context, anyhow};
 use hatebeam_metrics::Registry;
 use hatebeam_net::check_bind;
 use hatebeam_notify::{Events, Hooks, SECRET_VARIABLE};
 use hatebeam_objects::Objects;
 use hatebeam_runs::Run;
-use hatebeam_telemetry::{EventObserver, MetricsObserver, MetricsServer};
+use hatebeam_telemetry::{EventObserver, MetricsObserver, MetricsServer, Observers};
 use std::net::SocketAddr;
 
 /// The program version that the metrics report.

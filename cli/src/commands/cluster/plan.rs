@@ -6,17 +6,14 @@ use crate::output;
 use anyhow::Context;
 use hatebeam_coordinator::program_constants;
 use hatebeam_cost::{
-    BENCHMARK_NS, Beam, InstanceType, MAX_WORKERS, Market, ModelInputs, Plan, PlannedRun, Plans,
+    BENCHMARK_NS, Beam, InstanceType, MachineCounts, Market, ModelInputs, PlannedRun, Plans,
     PriceTable,
 };
 use hatebeam_host::{available_memory, cores};
-use hatebeam_report::{bytes, count, duration};
 use hatebeam_runs::Retention;
 use hatebeam_search::{EvaluatorKind, Quiescence};
-use serde::Serialize;
-use std::fmt::Write as _;
 use std::ops::RangeInclusive;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 /// Allowed range for the numbers that describe a machine.
 const POSITIVE: RangeInclusive<f64> = 1e-3..=1e9;
@@ -55,8 +52,8 @@ pub(crate) struct PlanArgs {
     instance: String,
     /// Number of machines: a number, a list such as 1,2,4, or a range such as 1..64, in which each number is twice the
     /// previous one
-    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_counts)]
-    count: Counts,
+    #[arg(long, value_name = "N", default_value = "1")]
+    count: MachineCounts,
     /// Number of shards per depth, 1 to 4096 [default: one per million wells, at least 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     shards: Option<u32>,
@@ -110,57 +107,15 @@ pub(crate) struct PlanArgs {
     json: bool,
 }
 
-/// The machine counts to estimate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Counts(Vec<u32>);
-
-fn parse_counts(text: &str) -> Result<Counts, String> {
-    let number = |text: &str| {
-        let number = text.trim().parse().ok();
-        number.filter(|number| (1..=MAX_WORKERS).contains(number))
-    };
-    let counts = match text.split_once("..") {
-        Some((from, to)) => number(from).zip(number(to)).and_then(doubling),
-        None => text.split(',').map(number).collect(),
-    };
-    counts.map(Counts).ok_or_else(|| {
-        format!(
-            "give a number of machines from 1 to {MAX_WORKERS}, a list such as 1,2,4, or a range such as 1..64"
-        )
-    })
-}
-
-/// Returns the numbers from `from` to `to`, each twice the previous one. `to` is included even if doubling skips it.
-/// Returns `None` if the range is empty.
-fn doubling((from, to): (u32, u32)) -> Option<Vec<u32>> {
-    let doubling = std::iter::successors(Some(from), |n| n.checked_mul(2));
-    let below = doubling.take_while(|&n| n < to);
-    (from <= to).then(|| below.chain([to]).collect())
-}
-
-/// The output of `--json`.
-#[derive(Debug, Serialize)]
-struct PlansJson {
-    width: u64,
-    shards: u64,
-    depths: u32,
-    evaluator: &'static str,
-    instance: InstanceType,
-    market: &'static str,
-    zones: u32,
-    #[serde(flatten)]
-    plans: Plans,
-}
-
 impl PlanArgs {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let plans = self.plans()?;
         if self.json {
             return output::print_json(&plans);
         }
-        output::print(plans.text(self.keep))?;
+        output::print(plans.table(&self.keep.to_string()))?;
         let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
-        let is_listed = self.price_per_hour.is_none() && plans.plans.dollars_per_hour > 0.0;
+        let is_listed = self.price_per_hour.is_none() && plans.dollars_per_hour > 0.0;
         let warning = PriceTable::get().age_warning(since_1970.as_millis() as u64);
         if let Some(warning) = warning.filter(|_| is_listed) {
             output::warn(warning);
@@ -196,7 +151,7 @@ impl PlanArgs {
         Ok(instance)
     }
 
-    fn plans(&self) -> anyhow::Result<PlansJson> {
+    fn plans(&self) -> anyhow::Result<Plans> {
         let prices = PriceTable::get();
         let planned = PlannedRun {
             model: ModelInputs {
@@ -209,144 +164,10 @@ impl PlanArgs {
             depths: self.depths,
             kept_share: self.keep.share(self.depths),
             instance: self.instance(prices)?,
+            evaluator: self.evaluator,
             market: self.market,
             zones: self.zones,
         };
-        Ok(PlansJson {
-            width: self.width,
-            shards: planned.beam.shards,
-            depths: self.depths,
-            evaluator: self.evaluator.name(),
-            market: self.market.name(),
-            zones: self.zones,
-            plans: planned.plans(&self.count.0)?,
-            instance: planned.instance,
-        })
-    }
-}
-
-/// Formats a number with one decimal, or without a decimal if it is an integer.
-fn number(value: f64) -> String {
-    let decimals = usize::from(value.fract() != 0.0);
-    format!("{value:.decimals$}")
-}
-
-/// Formats an amount of dollars, with more decimals for smaller amounts.
-fn dollars(value: f64) -> String {
-    match value {
-        99.5.. => format!("{value:.0}"),
-        0.995.. => format!("{value:.2}"),
-        _ => format!("{value:.5}"),
-    }
-}
-
-/// Formats a number of seconds with about three significant digits.
-fn seconds(value: f64) -> String {
-    match value {
-        99.5.. => format!("{value:.0}"),
-        9.95.. => format!("{value:.1}"),
-        0.995.. => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
-}
-
-impl PlansJson {
-    fn text(&self, keep: Retention) -> String {
-        let instance = &self.instance;
-        let mut text = format!(
-            "{} wells wide, {}, {}, {}\n{}: {}, {}, {} GiB, {} Gbit/s; ${} an hour {} ({}, {})\n\n",
-            self.width,
-            count(u64::from(self.depths), "depth"),
-            count(self.shards, "shard"),
-            self.evaluator,
-            instance.name,
-            count(u64::from(instance.vcpus), "vCPU"),
-            count(u64::from(instance.cores), "core"),
-            number(instance.memory_gib),
-            number(instance.network_gbit),
-            self.plans.dollars_per_hour,
-            self.market,
-            self.plans.region,
-            self.plans.prices_as_of
-        );
-        text.push_str(
-            "machines  s/depth       run    $/depth      $/run  limit     cores network  disk commit rounds memory\n",
-        );
-        for plan in &self.plans.plans {
-            text.push_str(&row(plan, instance.memory_gib * f64::from(1 << 30)));
-        }
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "\nkept in S3 (--keep {keep}): {}, ${} a month",
-            bytes(self.plans.stored_bytes as u64),
-            dollars(self.plans.storage_dollars_per_month)
-        );
-        for plan in self
-            .plans
-            .plans
-            .iter()
-            .filter(|plan| plan.zone_dollars > 0.0)
-        {
-            let _ = writeln!(
-                text,
-                "traffic between {} zones, {}: ${} of the run's ${}",
-                self.zones,
-                count(u64::from(plan.count), "machine"),
-                dollars(plan.zone_dollars),
-                dollars(plan.dollars)
-            );
-        }
-        text
-    }
-}
-
-/// Returns the table row for one machine count.
-fn row(plan: &Plan, memory_bytes: f64) -> String {
-    let depth = &plan.depth;
-    if !depth.fits {
-        let memory = bytes(depth.memory_bytes as u64);
-        let machines = plan.count;
-        return format!("{machines:>8}  does not fit: a worker needs {memory} of memory\n");
-    }
-    let percent = |share: f64| format!("{:.0}%", 100.0 * share);
-    let busy = |seconds: f64| percent(seconds / depth.seconds);
-    format!(
-        "{:>8} {:>8} {:>9} {:>10} {:>10}  {:<8} {:>6} {:>7} {:>5} {:>6} {:>6} {:>6}\n",
-        plan.count,
-        seconds(depth.seconds),
-        duration(Duration::from_secs_f64(plan.seconds.clamp(0.0, 1e12))),
-        dollars(plan.dollars_per_depth),
-        dollars(plan.dollars),
-        depth.limit.name(),
-        busy(depth.cores_seconds),
-        busy(depth.network_seconds),
-        busy(depth.disk_seconds),
-        busy(depth.commit_seconds),
-        busy(depth.rounds_seconds),
-        percent(depth.memory_bytes / memory_bytes),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parse_counts_accepts_numbers_lists_and_doubling_ranges() {
-        for (text, counts) in [
-            ("4", &[4][..]),
-            ("1,2,4", &[1, 2, 4]),
-            ("1..8", &[1, 2, 4, 8]),
-            ("3..20", &[3, 6, 12, 20]),
-            ("5..5", &[5]),
-            ("4096", &[4096]),
-        ] {
-            assert_eq!(parse_counts(text), Ok(Counts(counts.to_vec())), "{text}");
-        }
-        let invalid = "| 0|-1|4097|1,,2|1,0|8..1|0..4|..|1..|x|1...3|99999999999";
-        for text in invalid.split('|') {
-            assert!(parse_counts(text).is_err(), "{text}");
-        }
+        Ok(planned.plans(&self.count.0)?)
     }
 }

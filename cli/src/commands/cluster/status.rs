@@ -2,14 +2,12 @@
 
 use super::args::block_on;
 use super::client::ClientArgs;
-use super::format::{RunJson, run_text, worker_text};
 use crate::output;
-use hatebeam_client::{ClientError, call, runs};
-use hatebeam_dashboard::WorkerView;
+use hatebeam_client::{ClientError, call, deadline_text, run_text, runs, worker_text};
+use hatebeam_dashboard::{StatusView, WorkerView};
 use hatebeam_proto::v1;
-use hatebeam_report::duration;
 use std::fmt::Write as _;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 const HELP: &str = "\
 Prints the given run and the workers. Without RUN, prints all runs, most recently submitted first, and the workers.
@@ -58,7 +56,7 @@ impl StatusArgs {
     fn print(&self, runs: &[v1::RunStatus], workers: &v1::WorkersResponse) -> anyhow::Result<()> {
         if self.json {
             let deadline_ms = (workers.deadline_ms > 0).then_some(workers.deadline_ms);
-            let runs: Vec<RunJson<'_>> = runs.iter().map(RunJson::of).collect();
+            let runs: Vec<StatusView<'_>> = runs.iter().map(StatusView::of).collect();
             let workers: Vec<WorkerView<'_>> = workers.workers.iter().map(WorkerView::of).collect();
             return output::print_json(&serde_json::json!({
                 "runs": runs, "workers": workers, "deadline_ms": deadline_ms,
@@ -82,28 +80,5 @@ impl StatusArgs {
         let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default().as_millis() as u64;
         text.push_str(&deadline_text(workers.deadline_ms, since_1970));
         output::print(text)
-    }
-}
-
-/// Describes the time until all machines stop; both times are in milliseconds since 1970.
-fn deadline_text(deadline_ms: u64, now_ms: u64) -> String {
-    match deadline_ms.checked_sub(now_ms).map(Duration::from_millis) {
-        _ if deadline_ms == 0 => String::new(),
-        Some(left) => format!("\nAll machines stop in {}.\n", duration(left)),
-        None => "\nThe deadline of the machines has passed: no worker starts.\n".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn deadline_is_shown_if_there_is_one() {
-        assert_eq!(deadline_text(0, 5), "");
-        let hour = 3_600_000;
-        let left = deadline_text(3 * hour, hour);
-        assert!(left.contains("stop in 2:00:00"), "{left}");
-        assert!(deadline_text(hour, 3 * hour).contains("has passed"));
     }
 }

@@ -1,18 +1,17 @@
 //! Reading runs in an object store, without a coordinator.
 
 use super::args::{S3Args, block_on};
+use crate::commands::keyframes::OpenRun;
 use crate::output;
-use crate::result::depth_table;
 use anyhow::{Context, anyhow, bail};
 use hatebeam_env::Env;
-use hatebeam_game::{Geometry, Rules, Well};
 use hatebeam_objects::Objects;
 use hatebeam_report::{bytes, count};
 use hatebeam_runs::{
-    Archive, GameTo, Manifest, NameError, ReadableRun, ScratchTables, find_by_name, list_manifests,
-    path_search, resume_path,
+    Archive, Manifest, NameError, ScratchTables, find_by_name, list_manifests, path_search,
+    remove_run, resume_path,
 };
-use hatebeam_store::{DepthRecord, Lookup};
+use hatebeam_telemetry::depth_table;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
@@ -26,9 +25,6 @@ pub(crate) struct FromStoreArgs {
     #[command(flatten)]
     s3: S3Args,
 }
-
-/// A run in an object store.
-pub(crate) struct StoredRun(Archive);
 
 /// Returns the runs in an object store, most recently submitted first. Prints a warning for each unreadable run.
 pub(super) async fn manifests(objects: &Objects) -> anyhow::Result<Vec<Manifest>> {
@@ -144,32 +140,20 @@ impl FromStoreArgs {
                 output::note("removed nothing");
                 return Ok(());
             }
-            let prefix = manifest.prefix();
-            let mut removed = 0;
-            for part in ["frontier", "tables"] {
-                removed += objects.delete_prefix(&format!("{prefix}/{part}")).await?;
-            }
-            // The manifest is last, so that an interrupted removal can be repeated.
-            let replays = format!("{prefix}/replays/");
-            let mut rest = objects.list(&prefix).await?;
-            rest.retain(|entry| !entry.key.starts_with(&replays));
-            rest.sort_by_key(|entry| entry.key.ends_with("/manifest.json"));
-            for entry in rest {
-                objects.delete(&entry.key).await?;
-                removed += 1;
-            }
+            let removed = remove_run(&objects, &manifest).await?;
             output::note(format_args!(
-                "removed run {name}: {}; its replays remain in {}/{replays}; a coordinator forgets the run when it \
+                "removed run {name}: {}; its replays remain in {}/{}; a coordinator forgets the run when it \
                  restarts",
                 count(removed, "object"),
-                objects.location()
+                objects.location(),
+                manifest.replays_prefix()
             ));
             Ok(())
         })
     }
 
-    /// Opens a run to read back games.
-    pub(crate) fn open_run(&self, run: &str) -> anyhow::Result<StoredRun> {
+    /// Opens a run to read back games. Reading a game prints the amount of fetched data.
+    pub(crate) fn open_run(&self, run: &str) -> anyhow::Result<OpenRun> {
         let (objects, manifest) = block_on(async {
             let objects = self.open().await?;
             let manifest = named(&manifests(&objects).await?, run)?;
@@ -178,31 +162,15 @@ impl FromStoreArgs {
         let geometry = manifest.spec.well.geometry()?;
         let tables = ScratchTables::create(&std::env::temp_dir(), geometry)?;
         let archive = Archive::open(&objects, manifest, Box::new(tables))?;
-        Ok(StoredRun(archive))
-    }
-}
-
-impl StoredRun {
-    pub(crate) fn geometry(&self) -> Geometry {
-        self.0.store().geometry()
-    }
-
-    pub(crate) fn rules(&self) -> Rules {
-        self.0.emulator().rules()
-    }
-
-    pub(crate) fn depths(&self) -> &[DepthRecord] {
-        self.0.store().depths()
-    }
-
-    /// Reads back the game that leads to `well` at `depth`, and prints the amount of fetched data.
-    pub(crate) fn game_to(self, depth: u32, well: &Well) -> anyhow::Result<GameTo> {
-        let mut path = path_search(&self.0, depth, well);
-        let look = move |archive: &Archive| Ok(resume_path(archive, &mut path)?);
-        let (archive, game) = block_on(async { Ok(self.0.look_up(&Env::system(), look).await?) })?;
-        let fetched = archive.fetched();
-        let tables = count(fetched.tables as u64, "table");
-        output::note(format_args!("fetched {tables}, {}", bytes(fetched.bytes)));
-        Ok(game)
+        Ok(OpenRun::new(archive, |archive, depth, well| {
+            let mut path = path_search(&archive, depth, &well);
+            let look = move |archive: &Archive| Ok(resume_path(archive, &mut path)?);
+            let found = block_on(async { Ok(archive.look_up(&Env::system(), look).await?) });
+            let (archive, game) = found?;
+            let fetched = archive.fetched();
+            let tables = count(fetched.tables as u64, "table");
+            output::note(format_args!("fetched {tables}, {}", bytes(fetched.bytes)));
+            Ok(game)
+        }))
     }
 }

@@ -1,8 +1,7 @@
 //! `hatebeam submit`: submit a run to a coordinator.
 
 use super::args::{block_on, parse_dollars};
-use super::client::ClientArgs;
-use super::format::print_run;
+use super::client::{ClientArgs, print_run};
 use super::watch::follow;
 use crate::args::parse_hours;
 use crate::spec::SpecArgs;

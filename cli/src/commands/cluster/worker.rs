@@ -4,13 +4,12 @@ use super::args::block_on;
 use super::server::ServerArgs;
 use crate::args::ThreadsArgs;
 use anyhow::{Context, bail};
-use hatebeam_host::{Metadata, available_memory, memory_in_use, process_name};
+use hatebeam_host::{available_memory, memory_in_use, process_name, stop_channel, stop_reason};
 use hatebeam_metrics::Registry;
 use hatebeam_worker::{Process, work};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
-use tokio::sync::watch;
 
 const HELP: &str = "\
 Run one worker per machine, or one per NUMA node (with numactl --cpunodebind=N --membind=N). A worker uses all cores unless
@@ -76,8 +75,8 @@ impl WorkerArgs {
             let metrics = &server.metrics;
             metrics.serve(&registry, "worker", &objects).await?;
             server.tls.watch_expiry(&registry, "worker")?;
-            let rented = server.rent.machine().await;
-            let stop = server.stop()?;
+            let rented = server.rent.given().complete().await;
+            let stop = stop_channel(server.stop_with_stdin)?;
             let process = Process {
                 name,
                 listen: self.listen,
@@ -108,29 +107,4 @@ impl WorkerArgs {
             .with_context(|| format!("cannot create the scratch directory {}", dir.display()))?;
         Ok(dir)
     }
-}
-
-/// Returns a channel that receives the reason to stop when a signal arrives or AWS reclaims the machine. Must be called
-/// within a tokio runtime.
-fn stop_reason(
-    mut stop: watch::Receiver<bool>,
-    metadata: Option<Metadata>,
-) -> watch::Receiver<Option<String>> {
-    let (tx, rx) = watch::channel(None);
-    tokio::spawn(async move {
-        let reclaimed = async {
-            match &metadata {
-                Some(metadata) => metadata.reclaimed().await,
-                None => std::future::pending().await,
-            }
-        };
-        let reason = tokio::select! {
-            _ = stop.wait_for(|stop| *stop) => "received a signal to stop".to_owned(),
-            reason = reclaimed => reason,
-        };
-        let _ = tx.send(Some(reason));
-        // Receivers treat a closed channel as an error, so the channel stays open until no receiver is left.
-        tx.closed().await;
-    });
-    rx
 }

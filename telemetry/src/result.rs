@@ -1,4 +1,4 @@
-//! Text and JSON output for the result of a run on this machine.
+//! Text and JSON for the result of a run on this machine, and the table of its depths.
 
 use hatebeam_game::Well;
 use hatebeam_report::{bytes, count, duration};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The JSON object for the result of a run.
 #[derive(Debug, Serialize)]
-pub(crate) struct ResultJson<'a> {
+pub struct ResultView<'a> {
     run: &'a str,
     end: EndReason,
     /// Number of rows cleared in the best game; `None` if the game was not read back.
@@ -21,12 +21,13 @@ pub(crate) struct ResultJson<'a> {
     digest: &'a str,
     /// The best game in Base2048.
     replay: Option<&'a str>,
-    pub(crate) replay_file: Option<PathBuf>,
+    /// The best game in Base2048, as a file.
+    pub replay_file: Option<PathBuf>,
     /// Files with the best game: the replay, its keys as letters, every well, a picture, and a report.
     files: Vec<PathBuf>,
     /// Number of the piece that HATETRIS replaces in a better game that the search found; `None` if HATETRIS allows the
     /// best game found.
-    pub(crate) parted_at: Option<usize>,
+    pub parted_at: Option<usize>,
     /// Total number of children, over all depths.
     children: u64,
     /// Search time in seconds.
@@ -38,12 +39,12 @@ pub(crate) struct ResultJson<'a> {
     folder: &'a Path,
 }
 
-impl<'a> ResultJson<'a> {
+impl<'a> ResultView<'a> {
     /// Returns the JSON object for the result of the run in `folder`.
-    pub(crate) fn new(result: &'a SearchResult, folder: &'a Path) -> ResultJson<'a> {
+    pub fn new(result: &'a SearchResult, folder: &'a Path) -> ResultView<'a> {
         let game = result.game.as_ref();
         let files = result.files_in(folder);
-        ResultJson {
+        ResultView {
             run: &result.run,
             end: result.end,
             best_lines: game.map(|game| game.lines),
@@ -64,7 +65,7 @@ impl<'a> ResultJson<'a> {
     }
 
     /// Returns a human-readable description of the result.
-    pub(crate) fn text(&self, run: &Run) -> String {
+    pub fn text(&self, run: &Run) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<9} {value}\n"));
         let given = match run.spec().start {
@@ -124,7 +125,7 @@ fn picture(run: &Run) -> String {
 }
 
 /// Appends a table with a row for each depth.
-pub(crate) fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &'a DepthRecord>) {
+pub fn depth_table<'a>(text: &mut String, records: impl Iterator<Item = &'a DepthRecord>) {
     text.push_str(
         "\n depth       wells   lines       best     median        cut  Mchild/s     bytes      time\n",
     );

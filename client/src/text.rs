@@ -1,82 +1,13 @@
-//! Text and JSON output for runs and workers.
+//! Text about runs and workers for people.
 
-use crate::output;
 use hatebeam_cost::Micros;
-use hatebeam_dashboard::{CostView, ProjectionView};
 use hatebeam_proto::v1;
-use hatebeam_report::{bytes, count};
-use serde::Serialize;
+use hatebeam_report::{bytes, count, duration};
 use std::fmt::Write as _;
-
-/// The JSON object for a run.
-#[derive(Serialize)]
-pub(super) struct RunJson<'a> {
-    run: &'a str,
-    state: &'static str,
-    width: u64,
-    shards: u32,
-    depth: u32,
-    /// Number of rows cleared in the game that was read back, or else on the way to the best well so far.
-    best_lines: u32,
-    epoch: u64,
-    seconds: f64,
-    stored_bytes: u64,
-    note: &'a str,
-    stopped_by: &'a str,
-    cost: Option<CostView<'a>>,
-    max_depth: Option<u32>,
-    max_dollars: Option<f64>,
-    max_hours: Option<f64>,
-    projection: Option<ProjectionView<'a>>,
-    pieces: Option<u32>,
-    /// Lists of runs have no replays.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    replay: Option<&'a str>,
-    lookups: Option<u64>,
-    keyframe_seconds: Option<f64>,
-}
-
-impl<'a> RunJson<'a> {
-    pub(super) fn of(run: &'a v1::RunStatus) -> RunJson<'a> {
-        let result = run.result.as_ref();
-        RunJson {
-            run: &run.name,
-            state: run.state().name(),
-            width: run.width,
-            shards: run.shards,
-            depth: run.depth,
-            best_lines: result.map_or(run.best_lines, |result| result.score),
-            epoch: run.epoch,
-            seconds: run.seconds,
-            stored_bytes: run.stored_bytes,
-            note: &run.note,
-            stopped_by: &run.stopped_by,
-            cost: run.cost.as_ref().map(CostView::of),
-            max_depth: (run.max_depth > 0).then_some(run.max_depth),
-            max_dollars: (run.max_cost_micros > 0).then(|| Micros(run.max_cost_micros).dollars()),
-            max_hours: (run.max_seconds > 0).then(|| run.max_seconds as f64 / 3600.0),
-            projection: run.projection.as_ref().map(ProjectionView::of),
-            pieces: result.map(|result| result.pieces),
-            replay: result
-                .map(|result| result.replay.as_str())
-                .filter(|replay| !replay.is_empty()),
-            lookups: result.map(|result| result.lookups),
-            keyframe_seconds: result.map(|result| result.keyframe_seconds),
-        }
-    }
-}
-
-/// Prints a run as text or as JSON.
-pub(super) fn print_run(run: &v1::RunStatus, json: bool) -> anyhow::Result<()> {
-    if json {
-        output::print_json(&RunJson::of(run))
-    } else {
-        output::print(format_args!("{}\n", run_text(run)))
-    }
-}
+use std::time::Duration;
 
 /// Describes the cost of a run and its limits. Returns an empty string if no price is known and no limit is set.
-pub(super) fn cost_text(run: &v1::RunStatus) -> String {
+pub(crate) fn cost_text(run: &v1::RunStatus) -> String {
     let cost = run.cost.clone().unwrap_or_default();
     let dollars = |micros| Micros(micros).dollars();
     let mut text = String::new();
@@ -128,7 +59,8 @@ fn limits_of(run: &v1::RunStatus) -> Vec<String> {
     limits
 }
 
-pub(super) fn run_text(run: &v1::RunStatus) -> String {
+/// Describes a run in one or more lines, without a final line break.
+pub fn run_text(run: &v1::RunStatus) -> String {
     let mut text = format!(
         "{}  {}  depth {}  {} lines  {:.0} s  {} MB",
         run.name,
@@ -163,7 +95,8 @@ pub(super) fn run_text(run: &v1::RunStatus) -> String {
     text
 }
 
-pub(super) fn worker_text(worker: &v1::WorkerStatus) -> String {
+/// Describes a worker in one line, without a line break.
+pub fn worker_text(worker: &v1::WorkerStatus) -> String {
     let progress = match worker.parents {
         0 => String::new(),
         of => format!("{:.0} %", worker.expanded as f64 * 100.0 / of as f64),
@@ -186,7 +119,7 @@ pub(super) fn worker_text(worker: &v1::WorkerStatus) -> String {
 }
 
 /// Returns one line per worker, for at most `most` workers. Slow workers and workers with a note come first.
-pub(super) fn worker_lines(workers: &[v1::WorkerStatus], most: usize) -> String {
+pub(crate) fn worker_lines(workers: &[v1::WorkerStatus], most: usize) -> String {
     let mut sorted: Vec<&v1::WorkerStatus> = workers.iter().collect();
     sorted.sort_by_key(|worker| !worker.slow && worker.note.is_empty());
     let shown = sorted.iter().take(most);
@@ -196,4 +129,27 @@ pub(super) fn worker_lines(workers: &[v1::WorkerStatus], most: usize) -> String 
         lines.push(format!("and {}", count(more as u64, "more worker")));
     }
     lines.join("\n")
+}
+
+/// Describes the time until all machines stop; both times are in milliseconds since 1970.
+pub fn deadline_text(deadline_ms: u64, now_ms: u64) -> String {
+    match deadline_ms.checked_sub(now_ms).map(Duration::from_millis) {
+        _ if deadline_ms == 0 => String::new(),
+        Some(left) => format!("\nAll machines stop in {}.\n", duration(left)),
+        None => "\nThe deadline of the machines has passed: no worker starts.\n".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadline_is_shown_if_there_is_one() {
+        assert_eq!(deadline_text(0, 5), "");
+        let hour = 3_600_000;
+        let left = deadline_text(3 * hour, hour);
+        assert!(left.contains("stop in 2:00:00"), "{left}");
+        assert!(deadline_text(hour, 3 * hour).contains("has passed"));
+    }
 }

@@ -1,29 +1,37 @@
-//! Handling of the signals that stop a command.
+//! The signals that stop a process.
 
-use anyhow::Context;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Exit code of a command that a signal stopped.
-pub(crate) const EXIT_CODE: u8 = 130;
+/// Exit code of a process that a signal stopped.
+pub const INTERRUPTED: u8 = 130;
 
 /// Returns a flag that the first Ctrl-C or SIGTERM sets. A second signal ends the process immediately, which damages no
 /// committed depth.
+///
+/// # Errors
+/// Returns an error if the signals cannot be handled.
 #[cfg(unix)]
-pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
+pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::flag::{register, register_conditional_shutdown};
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        register_conditional_shutdown(signal, i32::from(EXIT_CODE), Arc::clone(&flag))
+        register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&flag))
             .and_then(|_| register(signal, Arc::clone(&flag)))
-            .context("cannot handle signals")?;
+            .map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot handle signals: {error}"))
+            })?;
     }
     Ok(flag)
 }
 
 /// Returns a flag that is never set. On systems other than Unix, a signal ends the process immediately.
+///
+/// # Errors
+/// Never.
 #[cfg(not(unix))]
-pub(crate) fn flag() -> anyhow::Result<Arc<AtomicBool>> {
-    Ok(Arc::new(AtomicBool::new(false))).context("")
+pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    Ok(Arc::new(AtomicBool::new(false)))
 }

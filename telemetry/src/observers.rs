@@ -1,18 +1,20 @@
-//! Observers of a run on this machine: the screen, and the hooks and metrics that the command line configures.
+//! The observers of a run on this machine: the screen, hooks and metrics.
 
+use crate::screen::Screen;
 use hatebeam_runs::{Observer, SearchResult};
 use hatebeam_store::{DepthRecord, StoreError};
-use hatebeam_telemetry::Screen;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// The observers of a run.
 #[derive(Default)]
-pub(crate) struct Observers {
-    pub(crate) screen: Option<Screen>,
-    pub(crate) others: Vec<Box<dyn Observer>>,
+pub struct Observers {
+    /// The progress display.
+    pub screen: Option<Screen>,
+    /// Hooks and metrics.
+    pub others: Vec<Box<dyn Observer>>,
     /// URL of the metrics endpoint, if it is enabled.
-    pub(crate) metrics_url: Option<String>,
+    pub metrics_url: Option<String>,
 }
 
 impl Observers {
