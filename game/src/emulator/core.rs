@@ -26,18 +26,19 @@
 //! **Tests** compare everything with the oracle, piece by piece and child by child.
 
 use super::children::Children;
-use super::simd::{Drawing, Levels, Simd, spread};
+use super::landings::{Landings, best_drop};
+use super::simd::{Drawing, Simd};
 use super::tables::{Seven, Tables};
 use crate::piece::Piece;
 use crate::well::{MAX_HEIGHT, Well};
 
 /// Number of padding rows below the floor. No box extends further down.
-const FLOOR: usize = 4;
+pub(super) const FLOOR: usize = 4;
 
 /// The rows of a well, with full rows below the floor and empty rows above the top.
-struct Rows {
+pub(super) struct Rows {
     rows: [u16; FLOOR + MAX_HEIGHT + 4],
-    stack: usize,
+    pub(super) stack: usize,
 }
 
 impl Rows {
@@ -45,7 +46,7 @@ impl Rows {
     /// formula for the height after a lock is wrong for a well with such a row, but no well of a
     /// game has one.
     #[inline(always)]
-    fn new<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Rows> {
+    pub(super) fn new<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Rows> {
         let filled = simd.filled_rows(well);
         let stack = filled.trailing_ones();
         if filled >> stack != 0 || stack as usize > tables.max_stack {
@@ -62,7 +63,7 @@ impl Rows {
 
     /// The row of the well that coincides with row `y` of the box (0 is the top row) at `level`.
     #[inline(always)]
-    fn at(&self, level: usize, y: usize) -> u16 {
+    pub(super) fn at(&self, level: usize, y: usize) -> u16 {
         self.rows[self.stack + FLOOR + 3 - y - level]
     }
 }
@@ -84,7 +85,7 @@ pub(super) fn blocked_by<S: Simd>(simd: S, tables: &Tables, row: u16, y: usize) 
 
 /// Returns the positions of all pieces that are blocked at `level` by filled cells or by the walls.
 #[inline(always)]
-fn blocked<S: Simd>(simd: S, tables: &Tables, rows: &Rows, level: usize) -> S::Words {
+pub(super) fn blocked<S: Simd>(simd: S, tables: &Tables, rows: &Rows, level: usize) -> S::Words {
     let upper = simd.or(
         blocked_by(simd, tables, rows.at(level, 0), 0),
         blocked_by(simd, tables, rows.at(level, 1), 1),
@@ -98,7 +99,7 @@ fn blocked<S: Simd>(simd: S, tables: &Tables, rows: &Rows, level: usize) -> S::W
 
 /// Like [`blocked`] for one piece.
 #[inline(always)]
-fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: usize) -> u64 {
+pub(super) fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: usize) -> u64 {
     let at = |y: usize| {
         let (low, high) = tables.split(rows.at(level, y));
         tables.piece_low[piece][low][y] | tables.piece_high[piece][high][y]
@@ -108,14 +109,14 @@ fn blocked_piece(tables: &Tables, piece: usize, rows: &Rows, level: usize) -> u6
 
 /// Landings and reachable positions of all pieces on levels 0 to 4, and the effect of the landings
 /// on the stack.
-struct FirstLevels {
+pub(super) struct FirstLevels {
     /// Landings on levels 0 to 3.
-    landings: [Seven; 4],
+    pub(super) landings: [Seven; 4],
     /// Positions on level 4 that D reaches from level 3. Positions that L, R and U reach from these
     /// are not included, because they are needed only for the chosen piece.
-    reached: Seven,
+    pub(super) reached: Seven,
     /// Positions blocked on level 4.
-    blocked: Seven,
+    pub(super) blocked: Seven,
     /// Pieces with a lock after which the stack is at most one row higher.
     within_one: u8,
     /// Pieces with a lock after which the stack is not higher.
@@ -127,7 +128,7 @@ struct FirstLevels {
 /// Moves one level down. Returns the landings on the upper level and the positions reachable on the
 /// lower level.
 #[inline(always)]
-fn down<S: Simd>(simd: S, reached: S::Words, blocked: S::Words) -> (S::Words, S::Words) {
+pub(super) fn down<S: Simd>(simd: S, reached: S::Words, blocked: S::Words) -> (S::Words, S::Words) {
     let landings = simd.and(reached, blocked);
     let mut reached = simd.and_not(blocked, reached);
     loop {
@@ -248,185 +249,6 @@ fn add_line_clears<S: Simd>(
     first.below = simd.non_zero(simd.or(below_2, below_3));
 }
 
-/// All landings of one piece.
-struct Landings {
-    words: Levels,
-    /// Number of levels in use.
-    levels: usize,
-}
-
-impl Landings {
-    /// Finds the landings of one piece, starting from the results for the first levels. Returns no
-    /// landings unless `WANTED` is true.
-    #[inline(always)]
-    fn from_first_levels<const WANTED: bool>(
-        tables: &Tables,
-        rows: &Rows,
-        first: &FirstLevels,
-        piece: usize,
-    ) -> Landings {
-        let mut landings = Landings {
-            words: [0; 24],
-            levels: 4,
-        };
-        if !WANTED {
-            return landings;
-        }
-        for (word, level) in landings.words.iter_mut().zip(&first.landings) {
-            *word = level.0[piece];
-        }
-        landings.descend(
-            tables,
-            rows,
-            piece,
-            first.reached.0[piece],
-            first.blocked.0[piece],
-        );
-        landings
-    }
-
-    /// Finds the landings of one piece, starting at level 0.
-    #[inline(always)]
-    fn new(tables: &Tables, rows: &Rows, piece: usize) -> Landings {
-        let mut landings = Landings {
-            words: [0; 24],
-            levels: 0,
-        };
-        let inside = tables.inside.0[piece];
-        landings.descend(tables, rows, piece, inside, !inside);
-        landings
-    }
-
-    /// Extracts the landings of one piece from `words`, which contains the landings of all pieces,
-    /// indexed by level.
-    #[inline(always)]
-    fn of_piece(words: &[Seven], piece: usize, stack: usize) -> Landings {
-        let mut landings = Landings {
-            words: [0; 24],
-            levels: words.len().min(stack + 4),
-        };
-        for (word, level) in landings.words.iter_mut().zip(words) {
-            *word = level.0[piece];
-        }
-        landings
-    }
-
-    /// Continues at level `self.levels`. `reached` contains the positions there that are reachable
-    /// from above, and `blocked` contains the blocked positions.
-    #[inline(always)]
-    fn descend(
-        &mut self,
-        tables: &Tables,
-        rows: &Rows,
-        piece: usize,
-        mut reached: u64,
-        mut blocked: u64,
-    ) {
-        while reached != 0 {
-            // Two steps per test mean fewer unpredictable branches. A well from random play takes
-            // 90 ns, compared with 102 ns for one step and 92 ns for three. In `down`, a second
-            // step gains nothing.
-            loop {
-                let once = spread(reached) & !blocked;
-                let more = spread(once) & !blocked;
-                reached = more;
-                if more == once {
-                    break;
-                }
-            }
-            blocked = blocked_piece(tables, piece, rows, self.levels + 1);
-            self.words[self.levels] = reached & blocked;
-            reached &= !blocked;
-            self.levels += 1;
-        }
-    }
-
-    /// Whether a lock on level 4 or below clears a line.
-    #[inline(always)]
-    fn clears_deep(&self, tables: &Tables, piece: usize, rows: &Rows) -> bool {
-        let mut any = 0;
-        for level in 4..self.levels {
-            let mut fills = 0;
-            for y in 0..4 {
-                let run = usize::from(tables.run[usize::from(rows.at(level, y))]);
-                fills |= tables.piece_completes[piece][run][y];
-            }
-            any |= self.words[level] & fills;
-        }
-        any != 0
-    }
-
-    /// Merges positions that fill the same cells. Each orientation of S, Z and I has the same shape
-    /// as another orientation shifted by one column or one level. All orientations of O are equal.
-    #[inline(always)]
-    fn fold(&mut self, piece: usize) {
-        const LANE: u64 = 0xffff;
-        let levels = self.levels;
-        let words = &mut self.words;
-        match Piece::ALL[piece] {
-            Piece::S | Piece::Z => {
-                for level in 0..levels {
-                    let (word, next) = (words[level], words[level + 1]);
-                    let flat = (word | word >> 33) & LANE;
-                    let upright = (word >> 16 | next >> 48) & LANE;
-                    words[level] = flat | upright << 16;
-                }
-            }
-            Piece::O => words[..levels].iter_mut().for_each(|word| *word &= LANE),
-            Piece::I => {
-                for level in 0..levels {
-                    let (word, next) = (words[level], words[level + 1]);
-                    let flat = (word >> 32 | next) & LANE;
-                    let upright = (word >> 16 | word >> 49) & LANE;
-                    words[level] = upright << 16 | flat << 32;
-                }
-            }
-            Piece::L | Piece::J | Piece::T => {}
-        }
-    }
-}
-
-/// The maximum number of rows by which a piece can lower the stack. Negative if every lock raises
-/// the stack.
-fn best_drop(tables: &Tables, rows: &Rows, piece: usize) -> i32 {
-    let landings = Landings::new(tables, rows, piece);
-    let mut best = i32::MIN;
-    for (level, &word) in landings.words[..landings.levels].iter().enumerate() {
-        let above = (rows.stack + 4).saturating_sub(level + tables.geometry.height());
-        let dead = tables.dead[above.min(4)].0[piece];
-        let fills: [u64; 4] = std::array::from_fn(|y| {
-            let run = usize::from(tables.run[usize::from(rows.at(level, y))]);
-            tables.piece_completes[piece][run][y] & !dead
-        });
-        for top in 0..4 {
-            let only = tables.top_from[top].0[piece]
-                & !tables
-                    .top_from
-                    .get(top + 1)
-                    .map_or(0, |words| words.0[piece]);
-            let mut left = word & only;
-            while left != 0 {
-                let bit = left & left.wrapping_neg();
-                left &= left - 1;
-                let lines = fills.iter().filter(|&&fills| fills & bit != 0).count() as i32;
-                let rise = (4 - level as i32 - top as i32).max(0);
-                best = best.max(lines - rise);
-            }
-        }
-    }
-    best
-}
-
-/// Returns the highest rating that the player can reach with each piece (see
-/// [`crate::Board::rating`]), or `None` if the fast emulator does not support the well.
-pub(super) fn ratings<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<[u8; 7]> {
-    let rows = Rows::new(simd, tables, well)?;
-    let depth = tables.geometry.depth() as i32;
-    Some(std::array::from_fn(|piece| {
-        (depth - (rows.stack as i32 - best_drop(tables, &rows, piece))) as u8
-    }))
-}
-
 /// The worst piece if every piece can lower the stack: the first of the pieces that lower it by the
 /// fewest rows.
 #[cold]
@@ -482,7 +304,7 @@ fn choose<S: Simd, const LANDINGS: bool>(
 
 /// Generates the children of `piece` from its landings.
 #[inline(always)]
-fn draw<S: Simd>(
+pub(super) fn draw<S: Simd>(
     simd: S,
     tables: &Tables,
     well: &Well,
@@ -550,84 +372,4 @@ pub(super) fn children<S: Simd>(
     let landings = Landings::new(tables, &rows, piece.index());
     draw(simd, tables, well, &rows, piece.index(), landings, out);
     true
-}
-
-/// Returns the pieces that can clear lines. If `follow` is given, also finds the wells that result
-/// when the chosen piece clears a line.
-#[inline(always)]
-pub(super) fn clears<S: Simd>(
-    simd: S,
-    tables: &Tables,
-    well: &Well,
-    lowest: usize,
-    follow: Option<super::Follow<'_>>,
-) -> Option<super::Clears> {
-    let rows = Rows::new(simd, tables, well)?;
-    let stack = rows.stack;
-    // The index of the run that completes each row of the stack. Rows below `lowest` are skipped
-    // because no piece reaches them.
-    let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
-    let mut deepest = stack;
-    for row in (lowest..stack).rev() {
-        let run = tables.run[usize::from(well.rows()[row])];
-        runs[FLOOR + row] = run;
-        if run != 0 {
-            deepest = row;
-        }
-    }
-    let mut clears = super::Clears::default();
-    if deepest == stack {
-        return Some(clears);
-    }
-    // The last level at which the box overlaps row `deepest`.
-    let last = stack - deepest + 3;
-    let mut words = [Seven::ZERO; 24];
-    let zero = simd.load(&Seven::ZERO);
-    let (mut once, mut twice) = (zero, zero);
-    let mut reached = simd.load(&tables.inside);
-    let mut level = 0;
-    while level <= last {
-        let next = blocked(simd, tables, &rows, level + 1);
-        let (landings, further) = down(simd, reached, next);
-        let top = stack + FLOOR + 3 - level;
-        let mut here = zero;
-        let mut any = false;
-        for y in 0..4 {
-            let run = usize::from(runs[top - y]);
-            if run != 0 {
-                any = true;
-                let fills = simd.and(landings, simd.load(&tables.completes[run][y]));
-                twice = simd.or(twice, simd.and(here, fills));
-                here = simd.or(here, fills);
-            }
-        }
-        if any {
-            // Positions that extend above the bar clear nothing, neither one line nor several.
-            let above = (stack + 4)
-                .saturating_sub(level + tables.geometry.height())
-                .min(4);
-            let dead = simd.load(&tables.dead[above]);
-            here = simd.and_not(dead, here);
-            if above > 0 {
-                twice = simd.and_not(dead, twice);
-            }
-            once = simd.or(once, here);
-            words[level] = simd.store(here);
-        }
-        reached = further;
-        level += 1;
-        if simd.non_zero(reached) == 0 {
-            break;
-        }
-    }
-    clears.pieces = simd.non_zero(once);
-    clears.several = simd.non_zero(twice);
-    if let Some(follow) = follow
-        && let Some(piece) = (follow.choose)(clears)
-    {
-        let landings = Landings::of_piece(&words[..level], piece.index(), stack);
-        let out = follow.children;
-        draw(simd, tables, well, &rows, piece.index(), landings, out);
-    }
-    Some(clears)
 }

@@ -1,14 +1,16 @@
 //! The forward emulator. For a given well, it finds the piece that HATETRIS Mild gives and the
 //! wells that the player can produce with this piece (the children).
 //!
-//! The fast algorithm is in `core`. It is compiled once per SIMD level, and the level is chosen at
+//! The fast algorithm is in `core`, `landings` and `clears`. It is compiled once per SIMD level, and the level is chosen at
 //! run time. It supports widths 5 to 15 and wells that have no empty row below their top. All wells
 //! that occur in a game satisfy the second condition. The slow [oracle](crate::reference) handles
 //! all other wells.
 
 pub(crate) mod backward;
 mod children;
+mod clears;
 mod core;
+mod landings;
 mod simd;
 pub(crate) mod tables;
 
@@ -20,7 +22,8 @@ mod avx512;
 pub use children::Children;
 
 use self::backward::{Search, collect};
-use self::core::{children, clears, expand, piece};
+use self::clears::clears;
+use self::core::{children, expand, piece};
 use self::simd::Portable;
 use self::tables::Tables;
 use crate::piece::Piece;
@@ -361,7 +364,7 @@ impl Emulator {
         let fast = self
             .tables
             .as_deref()
-            .and_then(|tables| core::ratings(Portable, tables, well));
+            .and_then(|tables| landings::ratings(Portable, tables, well));
         fast.unwrap_or_else(|| Piece::ALL.map(|piece| self.reference.rating(well, piece)))
     }
 

@@ -1,0 +1,118 @@
+//! The pieces that can clear lines.
+
+use super::core::{FLOOR, Rows, blocked, down, draw};
+use super::landings::Landings;
+use super::simd::Simd;
+use super::tables::{Seven, Tables};
+use super::{Clears, Follow};
+use crate::well::{MAX_HEIGHT, Well};
+
+/// The run of empty cells that completes each row of a stack, as an index into the tables.
+struct StackRuns {
+    runs: [u8; FLOOR + MAX_HEIGHT + 4],
+    stack: usize,
+    /// The last level at which the box overlaps a row that can be completed.
+    last_level: usize,
+}
+
+impl StackRuns {
+    /// Returns `None` if no row can be completed. Rows below `lowest` are skipped because no piece reaches them.
+    #[inline(always)]
+    fn new(tables: &Tables, well: &Well, stack: usize, lowest: usize) -> Option<StackRuns> {
+        let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];
+        let mut deepest = stack;
+        for row in (lowest..stack).rev() {
+            let run = tables.run[usize::from(well.rows()[row])];
+            runs[FLOOR + row] = run;
+            if run != 0 {
+                deepest = row;
+            }
+        }
+        if deepest == stack {
+            return None;
+        }
+        Some(StackRuns {
+            runs,
+            stack,
+            last_level: stack - deepest + 3,
+        })
+    }
+
+    /// Returns the landings at `level` that clear at least one line, and those that clear several. Returns `None` if the
+    /// box overlaps no row that can be completed.
+    #[inline(always)]
+    fn cleared_by<S: Simd>(
+        &self,
+        simd: S,
+        tables: &Tables,
+        level: usize,
+        landings: S::Words,
+    ) -> Option<(S::Words, S::Words)> {
+        let top = self.stack + FLOOR + 3 - level;
+        let zero = simd.load(&Seven::ZERO);
+        let (mut once, mut twice) = (zero, zero);
+        let mut any = false;
+        for y in 0..4 {
+            let run = usize::from(self.runs[top - y]);
+            if run != 0 {
+                any = true;
+                let fills = simd.and(landings, simd.load(&tables.completes[run][y]));
+                twice = simd.or(twice, simd.and(once, fills));
+                once = simd.or(once, fills);
+            }
+        }
+        if !any {
+            return None;
+        }
+        // Positions that extend above the bar clear nothing, neither one line nor several.
+        let above = (self.stack + 4).saturating_sub(level + tables.geometry.height());
+        let dead = simd.load(&tables.dead[above.min(4)]);
+        Some((simd.and_not(dead, once), simd.and_not(dead, twice)))
+    }
+}
+
+/// Returns the pieces that can clear lines. If `follow` is given, also finds the wells that result
+/// when the chosen piece clears a line.
+#[inline(always)]
+pub(super) fn clears<S: Simd>(
+    simd: S,
+    tables: &Tables,
+    well: &Well,
+    lowest: usize,
+    follow: Option<Follow<'_>>,
+) -> Option<Clears> {
+    let rows = Rows::new(simd, tables, well)?;
+    let mut clears = Clears::default();
+    let Some(runs) = StackRuns::new(tables, well, rows.stack, lowest) else {
+        return Some(clears);
+    };
+    let mut words = [Seven::ZERO; 24];
+    let zero = simd.load(&Seven::ZERO);
+    let (mut once, mut twice) = (zero, zero);
+    let mut reached = simd.load(&tables.inside);
+    let mut level = 0;
+    while level <= runs.last_level {
+        let next = blocked(simd, tables, &rows, level + 1);
+        let (landings, further) = down(simd, reached, next);
+        if let Some((one, several)) = runs.cleared_by(simd, tables, level, landings) {
+            once = simd.or(once, one);
+            twice = simd.or(twice, several);
+            words[level] = simd.store(one);
+        }
+        reached = further;
+        level += 1;
+        if simd.non_zero(reached) == 0 {
+            break;
+        }
+    }
+    clears.pieces = simd.non_zero(once);
+    clears.several = simd.non_zero(twice);
+    if let Some(follow) = follow
+        && let Some(piece) = (follow.choose)(clears)
+    {
+        let landings = Landings::of_piece(&words[..level], piece.index(), rows.stack);
+        let out = follow.children;
+        draw(simd, tables, well, &rows, piece.index(), landings, out);
+    }
+    Some(clears)
+}
