@@ -8,9 +8,9 @@ use hatebeam_game::{Geometry, Rules};
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
-    Archive, BestGame, CommittedDepth, Limits, Manifest, MemoryArchive, Observer, ReadError,
-    Retention, Run, RunSpec, ScratchTables, Settings, Start, Table, VersionedManifest, WellSpec,
-    best_game, encode_nodes, game_through, list_manifests, read_game,
+    Archive, ArchiveTables, BestGame, CommittedDepth, GroupLimits, Limits, Manifest, MemoryArchive,
+    Observer, ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Start, Table,
+    VersionedManifest, WellSpec, best_game, encode_nodes, game_through, list_manifests, read_game,
 };
 use hatebeam_search::{
     DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Frontier, Node, Quiescence,
@@ -49,6 +49,7 @@ fn searched(dir: &Path, keep: Retention) -> Run {
     let settings = Settings {
         threads: 2,
         limits: Limits::default(),
+        group: GroupLimits::ONE_DEPTH,
     };
     let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
     searched.unwrap().0

@@ -7,8 +7,8 @@
 
 use hatebeam_game::{Geometry, Rules};
 use hatebeam_runs::{
-    EndReason, Limits, Observer, Retention, Run, RunSpec, Settings, Start, WellSpec, best_game,
-    result_of,
+    EndReason, GroupLimits, Limits, Observer, Retention, Run, RunSpec, Settings, Start, WellSpec,
+    best_game, result_of,
 };
 use hatebeam_search::{
     DepthRecord, EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights,
@@ -52,6 +52,7 @@ fn search(dir: &Path, max_depth: u32) -> Run {
             max_depth: Some(max_depth),
             ..Limits::default()
         },
+        group: GroupLimits::ONE_DEPTH,
     };
     let searched = run.search(&settings, &AtomicBool::new(false), &mut Silent);
     searched.unwrap().0
@@ -95,7 +96,7 @@ fn run_folder_of_format_1_is_read_and_continued() {
     };
     assert_eq!(format(), 1);
     let run = search(&dir, 8);
-    assert_eq!(format(), 2);
+    assert_eq!(format(), 3);
     assert_eq!(run.store().depths().len(), 9);
     drop(run);
     let records = std::fs::read_to_string(dir.join("depths.jsonl")).unwrap();
@@ -293,7 +294,7 @@ mod current {
             ..
         } = result;
         let expected = json!({
-            "format": 2,
+            "format": 3,
             "geometry": { "width": 6, "height": 6 },
             "spec": { "search": spec(), "keep": "all" },
             "result": {

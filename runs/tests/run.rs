@@ -4,8 +4,8 @@
 
 use hatebeam_game::{Children, Encoding, Enemy, Geometry, Rules, Well, decode, encode, play};
 use hatebeam_runs::{
-    EndReason, GameError, Limits, Observer, ReadableRun, Retention, Run, RunError, RunSpec,
-    Settings, SpecError, Start, WellSpec, best_game, game_to,
+    EndReason, GameError, GroupLimits, Limits, Observer, ReadableRun, Retention, Run, RunError,
+    RunSpec, Settings, SpecError, Start, WellSpec, best_game, game_to,
 };
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
 use hatebeam_store::{DepthRecord, StoreError};
@@ -66,6 +66,7 @@ fn settings(threads: usize) -> Settings {
     Settings {
         threads,
         limits: Limits::default(),
+        group: GroupLimits::ONE_DEPTH,
     }
 }
 
@@ -174,6 +175,7 @@ fn run_stopped_by_its_depth_limit_can_be_continued() {
                 max_depth: Some(max_depth),
                 ..Limits::default()
             },
+            group: GroupLimits::ONE_DEPTH,
         };
         let (run, end) = search(run, &settings, &mut Notes::default());
         assert_eq!(end, EndReason::MaxDepth);
@@ -199,6 +201,7 @@ fn run_stopped_by_its_time_limit_can_be_continued() {
                 max_time: Some(Duration::from_secs_f64(max_seconds)),
                 ..Limits::default()
             },
+            group: GroupLimits::ONE_DEPTH,
         };
         let (run, end) = search(run, &settings, &mut Notes::default());
         assert_eq!(end, EndReason::MaxHours);
@@ -244,6 +247,152 @@ fn search_recomputes_damaged_last_depths() {
     let run = to_end(&dir, &spec(300), Retention::All, 2);
     assert_eq!(digests(&run), digests(&reference));
     assert_eq!(best_game(&run).unwrap(), best_game(&reference).unwrap());
+}
+
+/// Searches a run to its end and commits up to `depths` depths together.
+fn to_end_in_groups(dir: &Path, keep: Retention, depths: usize) -> Run {
+    let run = Run::open_or_create(dir, &spec(300), Some(keep)).unwrap();
+    let (run, end) = search(run, &in_groups(depths), &mut Notes::default());
+    assert_eq!(end, EndReason::Over);
+    run
+}
+
+fn in_groups(depths: usize) -> Settings {
+    Settings {
+        group: GroupLimits {
+            time: Duration::MAX,
+            depths,
+            bytes: usize::MAX,
+        },
+        ..settings(2)
+    }
+}
+
+#[test]
+fn groups_change_only_times_and_sizes_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    for keep in [Retention::All, Retention::Every(3), Retention::Last] {
+        let path = |name: &str| folder.path().join(format!("{keep}-{name}"));
+        let single = to_end_in_groups(&path("single"), keep, 1);
+        for depths in [2, 7, 64, 100_000] {
+            let dir = path(&depths.to_string());
+            drop(to_end_in_groups(&dir, keep, depths));
+            let grouped = Run::open(&dir, None).unwrap();
+            assert!(grouped.store().verify().is_empty());
+            let pairs = grouped.store().depths().iter().zip(single.store().depths());
+            for (record, of_single) in pairs {
+                let expected = DepthRecord {
+                    seconds: record.seconds,
+                    bytes: record.bytes,
+                    ..of_single.clone()
+                };
+                assert_eq!(*record, expected);
+                assert_eq!(record.bytes > 0, record.kept);
+                if record.kept {
+                    let nodes = grouped.store().load(record.depth).unwrap();
+                    assert_eq!(nodes, single.store().load(record.depth).unwrap());
+                }
+            }
+            assert_eq!(digests(&grouped), digests(&single));
+            if keep != Retention::Last {
+                assert_eq!(best_game(&grouped).unwrap(), best_game(&single).unwrap());
+            }
+            let groups = digests(&grouped).len() / depths + 1;
+            assert!(tables(&dir).len() <= 2 * groups + 1, "{:?}", tables(&dir));
+        }
+    }
+}
+
+#[test]
+fn interrupted_search_commits_its_group() {
+    /// Cancels the search after some depths have begun.
+    struct Stop {
+        left: u32,
+        cancel: Arc<AtomicBool>,
+        committed: Vec<u32>,
+    }
+    impl Observer for Stop {
+        fn begun(&mut self, _: u32, _: u64, _: &Arc<AtomicU64>) {
+            self.left -= 1;
+            self.cancel.store(self.left == 0, Ordering::Relaxed);
+        }
+        fn committed(&mut self, record: &DepthRecord) {
+            self.committed.push(record.depth);
+        }
+        fn damaged(&mut self, _: u32, _: &StoreError) {}
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let reference = to_end(&folder.path().join("whole"), &spec(300), Retention::All, 2);
+    let dir = folder.path().join("parts");
+    let mut next = 1;
+    for depths in [3, 8, 1000] {
+        let run = Run::open_or_create(&dir, &spec(300), None).unwrap();
+        let cancel = Arc::new(AtomicBool::new(false));
+        let mut stop = Stop {
+            left: 13,
+            cancel: Arc::clone(&cancel),
+            committed: Vec::new(),
+        };
+        let (run, end) = run.search(&in_groups(depths), &cancel, &mut stop).unwrap();
+        assert_eq!(end, EndReason::Interrupted);
+        // The depth that began last is not complete. All others are committed and reported, in order.
+        assert_eq!(stop.committed, Vec::from_iter(next..next + 12));
+        next += 12;
+        assert_eq!(run.store().depths().last().unwrap().depth, next - 1);
+        let found = digests(&run);
+        assert_eq!(found, digests(&reference)[..found.len()]);
+    }
+}
+
+#[test]
+fn damaged_groups_are_repaired_or_searched_again() {
+    let folder = tempfile::tempdir().unwrap();
+    for keep in [Retention::All, Retention::Every(3)] {
+        let dir = folder.path().join(keep.to_string());
+        let whole = to_end_in_groups(&dir, keep, 12);
+        let (expected, game) = (digests(&whole), best_game(&whole).unwrap());
+        drop(whole);
+        // Depths 1 to 11 share a table, and depth 12 has a table of its own. Then follow 13 to 23 and 24.
+        for damaged in [&[9][..], &[3, 12], &[15], &[6, 18, 24]] {
+            damage(&dir, damaged);
+            let mut run = Run::open(&dir, None).unwrap();
+            let found: Vec<u32> = run.store().verify().iter().map(|(at, _)| *at).collect();
+            let tables = |depth: u32| run.store().tables(depth).unwrap();
+            assert!(!found.is_empty());
+            for depth in found {
+                let shares = |other: &u32| tables(*other) == tables(depth);
+                assert!(damaged.iter().any(shares), "{depth}");
+            }
+            run.repair(2, &AtomicBool::new(false)).unwrap();
+            assert!(run.store().verify().is_empty());
+            assert_eq!(digests(&run), expected);
+            assert_eq!(best_game(&run).unwrap(), game);
+            drop(run);
+            assert!(Run::open(&dir, None).unwrap().store().verify().is_empty());
+        }
+    }
+    // If the last group is damaged, the search continues after the group before it.
+    let dir = folder.path().join("last");
+    let run = Run::open_or_create(&dir, &spec(300), None).unwrap();
+    let limits = |max_depth| Settings {
+        limits: Limits {
+            max_depth: Some(max_depth),
+            ..Limits::default()
+        },
+        ..in_groups(12)
+    };
+    let (run, _) = search(run, &limits(30), &mut Notes::default());
+    drop(run);
+    damage(&dir, &[27, 30]);
+    let run = Run::open(&dir, None).unwrap();
+    let mut notes = Notes::default();
+    let (mut run, _) = search(run, &limits(40), &mut notes);
+    assert_eq!(notes.damaged[0], 30);
+    // Depths before the one from which the search continued may still be damaged.
+    run.repair(2, &AtomicBool::new(false)).unwrap();
+    assert!(run.store().verify().is_empty());
+    let whole = Run::open(&folder.path().join("all"), None).unwrap();
+    assert_eq!(digests(&run), digests(&whole)[..41]);
 }
 
 /// Flips a bit in each table of the given depths.

@@ -1,10 +1,11 @@
 //! The file `depths.jsonl`, which contains a record for each depth of a run.
 //!
 //! Every commit appends a line, so its cost does not depend on the number of depths. A line has the
-//! form `{"sum":"…","record":{…}}`. The sum is the 64-bit FNV-1a hash of the record's text. A later
-//! record of the same depth replaces the earlier one. Such a record is appended when the tables of
-//! a depth are dropped. A crash may leave an incomplete last line, so an invalid last line is
-//! ignored.
+//! form `{"sum":"…","record":{…}}`, or `{"sum":"…","records":[{…},{…}]}` for several depths that are
+//! committed together. The sum is the 64-bit FNV-1a hash of the text of the record or of the list.
+//! A later record of the same depth replaces the earlier one. Such a record is appended when the
+//! tables of a depth are dropped. A crash may leave an incomplete last line, so an invalid last line
+//! is ignored. Several depths share a line so that a crash leaves all of them or none.
 
 use crate::error::StoreError;
 use crate::files::{sync_dir, write_whole};
@@ -13,8 +14,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// Length of a checksum in a line.
+const SUM_LEN: usize = 16;
 const BEFORE_SUM: &str = "{\"sum\":\"";
 const AFTER_SUM: &str = "\",\"record\":";
+const AFTER_SUM_OF_LIST: &str = "\",\"records\":";
 
 /// Returns the 64-bit FNV-1a hash of a text.
 fn sum_of(text: &str) -> u64 {
@@ -23,27 +27,46 @@ fn sum_of(text: &str) -> u64 {
     })
 }
 
-fn line_of(record: &DepthRecord) -> Result<String, StoreError> {
-    let text = serde_json::to_string(record).map_err(|error| StoreError::BadRecord {
-        depth: record.depth,
+/// Returns the line for records that are committed together.
+fn line_of(records: &[DepthRecord]) -> Result<String, StoreError> {
+    let (after_sum, text) = match records {
+        [record] => (AFTER_SUM, serde_json::to_string(record)),
+        records => (AFTER_SUM_OF_LIST, serde_json::to_string(records)),
+    };
+    let text = text.map_err(|error| StoreError::BadRecord {
+        depth: records.first().map_or(0, |record| record.depth),
         reason: error.to_string(),
     })?;
     let sum = sum_of(&text);
-    Ok(format!("{BEFORE_SUM}{sum:016x}{AFTER_SUM}{text}}}\n"))
+    Ok(format!("{BEFORE_SUM}{sum:016x}{after_sum}{text}}}\n"))
 }
 
-fn parse_line(line: &str) -> Result<DepthRecord, String> {
+fn parse_line(line: &str) -> Result<Vec<DepthRecord>, String> {
     let rest = line
         .strip_prefix(BEFORE_SUM)
         .ok_or("the checksum is missing")?;
-    let (sum, rest) = rest.split_once(AFTER_SUM).ok_or("the record is missing")?;
-    let text = rest
+    let (sum, text, is_list) = match rest.split_at_checked(SUM_LEN) {
+        Some((sum, rest)) => match rest.strip_prefix(AFTER_SUM) {
+            Some(text) => (sum, text, false),
+            None => {
+                let text = rest.strip_prefix(AFTER_SUM_OF_LIST);
+                (sum, text.ok_or("the record is missing")?, true)
+            }
+        },
+        None => return Err("the checksum is incomplete".to_owned()),
+    };
+    let text = text
         .strip_suffix('}')
         .ok_or("the closing brace is missing")?;
     if u64::from_str_radix(sum, 16) != Ok(sum_of(text)) {
         return Err("the checksum does not match".to_owned());
     }
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    let records = if is_list {
+        serde_json::from_str(text)
+    } else {
+        serde_json::from_str(text).map(|record| vec![record])
+    };
+    records.map_err(|error| error.to_string())
 }
 
 /// The records and their file.
@@ -82,7 +105,7 @@ impl Records {
             let line = std::str::from_utf8(&rest[..end]).map_err(|error| error.to_string());
             let added = line
                 .and_then(parse_line)
-                .and_then(|record| records.put(record));
+                .and_then(|added| added.into_iter().try_for_each(|record| records.put(record)));
             let is_last = end + 1 == rest.len();
             match added {
                 Ok(()) => {}
@@ -152,10 +175,10 @@ impl Records {
         self.index(depth).map(|at| &self.list[at])
     }
 
-    /// Appends a record, which replaces an existing record of the same depth. After an error, the
-    /// list is unchanged.
-    pub(crate) fn append(&mut self, record: DepthRecord) -> Result<(), StoreError> {
-        let line = line_of(&record)?;
+    /// Appends a line with these records, which replace existing records of the same depths. After
+    /// an error, the list is unchanged.
+    pub(crate) fn append(&mut self, records: Vec<DepthRecord>) -> Result<(), StoreError> {
+        let line = line_of(&records)?;
         let appended = OpenOptions::new()
             .write(true)
             .open(&self.path)
@@ -166,9 +189,11 @@ impl Records {
             }
             return Err(StoreError::io(&self.path)(error));
         }
-        let depth = record.depth;
-        self.put(record)
-            .map_err(|reason| StoreError::BadRecord { depth, reason })?;
+        for record in records {
+            let depth = record.depth;
+            self.put(record)
+                .map_err(|reason| StoreError::BadRecord { depth, reason })?;
+        }
         self.len += line.len() as u64;
         Ok(())
     }
@@ -183,7 +208,7 @@ impl Records {
             .collect();
         let mut text = String::new();
         for record in &kept {
-            text.push_str(&line_of(record)?);
+            text.push_str(&line_of(std::slice::from_ref(record))?);
         }
         write_whole(&self.path, text.as_bytes())?;
         self.list = kept;
@@ -237,12 +262,32 @@ mod tests {
 
     #[test]
     fn record_line_has_documented_format() {
-        assert_eq!(line_of(&record()).unwrap(), format!("{LINE}\n"));
-        assert_eq!(parse_line(LINE), Ok(record()));
+        assert_eq!(line_of(&[record()]).unwrap(), format!("{LINE}\n"));
+        assert_eq!(parse_line(LINE), Ok(vec![record()]));
+    }
+
+    #[test]
+    fn line_of_several_records_has_documented_format() {
+        let mut next = record();
+        next.depth = 8;
+        let both = [record(), next];
+        let line = line_of(&both).unwrap();
+        let text = serde_json::to_string(&both).unwrap();
+        let sum = sum_of(&text);
+        assert_eq!(
+            line,
+            format!("{{\"sum\":\"{sum:016x}\",\"records\":{text}}}\n")
+        );
+        assert_eq!(parse_line(line.trim_end()), Ok(both.to_vec()));
+        let damaged = line.trim_end().replacen("\"depth\":8", "\"depth\":9", 1);
+        assert_eq!(
+            parse_line(&damaged),
+            Err("the checksum does not match".to_owned())
+        );
     }
 
     #[test]
     fn record_line_of_format_1_can_be_read() {
-        assert_eq!(parse_line(LINE_1), Ok(record()));
+        assert_eq!(parse_line(LINE_1), Ok(vec![record()]));
     }
 }

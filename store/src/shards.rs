@@ -11,7 +11,7 @@
 
 use crate::error::StoreError;
 use crate::files::{bytes_below, empty_dir};
-use crate::table::{self, Key};
+use crate::table::{self, Key, TableWriter};
 use hatebeam_game::Geometry;
 use hatebeam_search::{Digest, Node, NodeWell};
 use rocksdb::{
@@ -108,12 +108,14 @@ impl ShardTables {
         let _inside = tracing::debug_span!("table", shard).entered();
         table::check_order(depth, shard, nodes)?;
         let path = self.path(name);
-        let table = table::write_one(&self.options, &path, self.geometry, depth, &[nodes])?;
+        let mut table = TableWriter::create(&self.options, &path)?;
+        let digest = table.add(self.geometry, depth, &[nodes])?;
+        table.finish()?;
         tracing::debug!(wells = nodes.len(), "wrote table");
         Ok(ShardTable {
-            path: table.path,
+            path,
             count: nodes.len() as u64,
-            digest: table.digest,
+            digest,
         })
     }
 

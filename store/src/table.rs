@@ -4,6 +4,9 @@
 //! score (32 bits, big endian), the number of lines cleared (16 bits, big endian) and the parent
 //! hint (8 bits).
 //!
+//! The depths of a commit share one table, except for the last depth, which has tables of its own
+//! because the next commit may drop them. So a narrow beam has a few tables for thousands of depths.
+//!
 //! Wells are assigned to shards by hash, so the key ranges of the shards of a depth overlap.
 //! Therefore, a commit merges the shards and divides the result by key range, so that no two tables
 //! overlap. RocksDB then ingests every table into its lowest level. A lookup reads only one table,
@@ -20,13 +23,17 @@
 
 use crate::error::{StoreError, hex_of};
 use crate::parallel::in_parallel;
+use crate::run::NewDepth;
 use hatebeam_game::Geometry;
 use hatebeam_search::{Digest, Node, NodeWell};
-use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, LogLevel, Options, SstFileWriter};
+use rocksdb::{
+    BlockBasedOptions, Cache, DB, DBCompressionType, LiveFile, LogLevel, Options, SstFileWriter,
+};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fs::{self, File};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// Length of a value in bytes.
@@ -72,6 +79,13 @@ impl AsRef<[u8]> for Key {
 pub(crate) fn depth_of(key: &[u8]) -> Option<u32> {
     let (depth, _) = key.split_first_chunk::<DEPTH_LEN>()?;
     Some(u32::from_be_bytes(*depth))
+}
+
+/// Returns the depths of a table, from the first to the last one.
+pub(crate) fn depths_of(file: &LiveFile) -> Option<RangeInclusive<u32>> {
+    let first = depth_of(file.start_key.as_deref()?)?;
+    let last = depth_of(file.end_key.as_deref()?)?;
+    Some(first..=last)
 }
 
 fn value_of(node: &Node) -> [u8; VALUE_LEN] {
@@ -153,59 +167,120 @@ pub(crate) fn options(cache: &Cache) -> Options {
     options
 }
 
-/// The written tables of a depth.
+/// The written tables of a commit.
 pub(crate) struct Written {
     pub(crate) paths: Vec<PathBuf>,
+    /// One entry for each depth of the commit.
+    pub(crate) depths: Vec<WrittenDepth>,
+}
+
+/// The written nodes of a depth.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct WrittenDepth {
+    /// Size of its tables. A table of several depths counts for each depth by its number of nodes.
     pub(crate) bytes: u64,
     pub(crate) digest: Digest,
 }
 
-/// Checks the order of the nodes, writes the tables of a depth to a folder and flushes each table
+/// The nodes of a depth that go into one table.
+struct TablePart<'a> {
+    /// Index of the depth in the commit.
+    index: usize,
+    /// Sorted sequences of nodes.
+    nodes: Vec<&'a [Node]>,
+}
+
+/// Checks the order of the nodes, writes the tables of a commit to a folder and flushes each table
 /// to disk.
 pub(crate) fn write(
     options: &Options,
     folder: &Path,
     geometry: Geometry,
-    depth: u32,
-    shards: &[&[Node]],
+    depths: &[NewDepth<'_>],
     threads: usize,
 ) -> Result<Written, StoreError> {
-    in_parallel(threads, shards.len(), |shard| {
-        check_order(depth, shard, shards[shard])
-    })?;
-    let boundaries = boundaries(shards, threads);
-    let tables = in_parallel(threads, boundaries.len() + 1, |at| {
-        let from = at.checked_sub(1).map(|before| &boundaries[before]);
-        let to = boundaries.get(at);
-        let parts: Vec<&[Node]> = shards
-            .iter()
-            .map(|shard| {
-                let index = |well: &NodeWell| shard.partition_point(|node| node.well < *well);
-                &shard[from.map_or(0, index)..to.map_or(shard.len(), index)]
-            })
-            .filter(|part| !part.is_empty())
-            .collect();
-        if parts.is_empty() {
-            return Ok(None);
-        }
-        let path = folder.join(format!("{depth}-{at}.sst"));
-        let table = write_one(options, &path, geometry, depth, &parts)?;
+    for NewDepth { record, shards, .. } in depths {
+        in_parallel(threads, shards.len(), |shard| {
+            check_order(record.depth, shard, shards[shard])
+        })?;
+    }
+    let tables = tables_of(depths, threads);
+    let first = depths.first().map_or(0, |depth| depth.record.depth);
+    let files = in_parallel(threads, tables.len(), |at| {
+        let path = folder.join(format!("{first}-{at}.sst"));
+        let mut table = TableWriter::create(options, &path)?;
+        let digests = tables[at].iter().map(|part| {
+            let depth = depths[part.index].record.depth;
+            table.add(geometry, depth, &part.nodes)
+        });
+        let digests: Vec<Digest> = digests.collect::<Result<_, _>>()?;
+        let bytes = table.finish()?;
         File::open(&path)
             .and_then(|file| file.sync_all())
             .map_err(StoreError::io(&path))?;
-        Ok(Some(table))
+        Ok((path, bytes, digests))
     })?;
     let mut written = Written {
         paths: Vec::new(),
-        bytes: 0,
-        digest: Digest::default(),
+        depths: vec![WrittenDepth::default(); depths.len()],
     };
-    for table in tables.into_iter().flatten() {
-        written.bytes += table.bytes;
-        written.digest.join(table.digest);
-        written.paths.push(table.path);
+    for (parts, (path, bytes, digests)) in tables.iter().zip(files) {
+        written.paths.push(path);
+        let count = |part: &TablePart<'_>| part.nodes.iter().map(|nodes| nodes.len() as u64).sum();
+        let counts: Vec<u64> = parts.iter().map(count).collect();
+        for ((part, digest), share) in parts.iter().zip(digests).zip(shares(bytes, &counts)) {
+            let depth = &mut written.depths[part.index];
+            depth.bytes += share;
+            depth.digest.join(digest);
+        }
     }
     Ok(written)
+}
+
+/// Divides a commit into tables.
+fn tables_of<'a>(depths: &[NewDepth<'a>], threads: usize) -> Vec<Vec<TablePart<'a>>> {
+    let Some((last, before)) = depths.split_last() else {
+        return Vec::new();
+    };
+    let is_not_empty = |nodes: &&[Node]| !nodes.is_empty();
+    let shared = before.iter().enumerate().filter(|(_, depth)| depth.keep);
+    let shared = shared.map(|(index, depth)| TablePart {
+        index,
+        nodes: depth.shards.iter().copied().filter(is_not_empty).collect(),
+    });
+    let mut tables = vec![shared.collect::<Vec<_>>()];
+    if last.keep {
+        let boundaries = boundaries(&last.shards, threads);
+        for at in 0..=boundaries.len() {
+            let from = at.checked_sub(1).map(|before| &boundaries[before]);
+            let to = boundaries.get(at);
+            let nodes = last.shards.iter().map(|shard| {
+                let index = |well: &NodeWell| shard.partition_point(|node| node.well < *well);
+                &shard[from.map_or(0, index)..to.map_or(shard.len(), index)]
+            });
+            tables.push(vec![TablePart {
+                index: before.len(),
+                nodes: nodes.filter(is_not_empty).collect(),
+            }]);
+        }
+    }
+    for table in &mut tables {
+        table.retain(|part| !part.nodes.is_empty());
+    }
+    tables.retain(|table| !table.is_empty());
+    tables
+}
+
+/// Divides `bytes` in proportion to `counts`. The shares add up to `bytes`.
+fn shares(bytes: u64, counts: &[u64]) -> Vec<u64> {
+    let total = u128::from(counts.iter().sum::<u64>()).max(1);
+    let (mut sum, mut given) = (0, 0);
+    let share = |count: &u64| {
+        sum += u128::from(*count);
+        let upto = (u128::from(bytes) * sum / total) as u64;
+        upto - std::mem::replace(&mut given, upto)
+    };
+    counts.iter().map(share).collect()
 }
 
 /// Checks that the wells of a shard are in strictly ascending order.
@@ -247,64 +322,74 @@ fn boundaries(shards: &[&[Node]], threads: usize) -> Vec<NodeWell> {
     boundaries
 }
 
-/// A written table.
-pub(crate) struct Table {
-    pub(crate) path: PathBuf,
-    pub(crate) bytes: u64,
-    pub(crate) digest: Digest,
+/// Writes a table, which contains the nodes of one or more depths in ascending order.
+pub(crate) struct TableWriter<'a> {
+    writer: SstFileWriter<'a>,
+    path: &'a Path,
 }
 
-/// Merges sorted parts into one table. Does not flush the table to disk.
-pub(crate) fn write_one(
-    options: &Options,
-    path: &Path,
-    geometry: Geometry,
-    depth: u32,
-    parts: &[&[Node]],
-) -> Result<Table, StoreError> {
-    let failed = || StoreError::db(path);
-    let mut writer = SstFileWriter::create(options);
-    writer.open(path).map_err(failed())?;
-    let mut digest = Digest::default();
-    let mut put = |node: &Node| {
-        digest.add(node);
-        let key = Key::new(geometry, depth, &node.well);
-        writer.put(&key, value_of(node)).map_err(failed())
-    };
-    let mut rest: Vec<std::slice::Iter<'_, Node>> = parts.iter().map(|part| part.iter()).collect();
-    let mut heads: BinaryHeap<Reverse<(NodeWell, usize)>> = parts
-        .iter()
-        .enumerate()
-        .filter_map(|(part, nodes)| Some(Reverse((nodes.first()?.well, part))))
-        .collect();
-    let mut before: Option<NodeWell> = None;
-    while let Some(mut head) = heads.peek_mut() {
-        let Reverse((well, part)) = *head;
-        let Some(node) = rest[part].next() else {
-            PeekMut::pop(head);
-            continue;
+impl<'a> TableWriter<'a> {
+    pub(crate) fn create(
+        options: &'a Options,
+        path: &'a Path,
+    ) -> Result<TableWriter<'a>, StoreError> {
+        let writer = SstFileWriter::create(options);
+        writer.open(path).map_err(StoreError::db(path))?;
+        Ok(TableWriter { writer, path })
+    }
+
+    /// Merges sorted sequences of nodes of a depth into the table. Returns their digest.
+    pub(crate) fn add(
+        &mut self,
+        geometry: Geometry,
+        depth: u32,
+        parts: &[&[Node]],
+    ) -> Result<Digest, StoreError> {
+        let (writer, path) = (&mut self.writer, self.path);
+        let mut digest = Digest::default();
+        let mut put = |node: &Node| {
+            digest.add(node);
+            let key = Key::new(geometry, depth, &node.well);
+            let put = writer.put(&key, value_of(node));
+            put.map_err(StoreError::db(path))
         };
-        if before == Some(well) {
-            return Err(StoreError::DuplicateWell {
-                depth,
-                well: hex_of(geometry, &well),
-            });
-        }
-        before = Some(well);
-        put(node)?;
-        match rest[part].as_slice().first() {
-            Some(next) => *head = Reverse((next.well, part)),
-            None => {
+        let mut rest: Vec<std::slice::Iter<'_, Node>> =
+            parts.iter().map(|part| part.iter()).collect();
+        let mut heads: BinaryHeap<Reverse<(NodeWell, usize)>> = parts
+            .iter()
+            .enumerate()
+            .filter_map(|(part, nodes)| Some(Reverse((nodes.first()?.well, part))))
+            .collect();
+        let mut before: Option<NodeWell> = None;
+        while let Some(mut head) = heads.peek_mut() {
+            let Reverse((well, part)) = *head;
+            let Some(node) = rest[part].next() else {
                 PeekMut::pop(head);
+                continue;
+            };
+            if before == Some(well) {
+                return Err(StoreError::DuplicateWell {
+                    depth,
+                    well: hex_of(geometry, &well),
+                });
+            }
+            before = Some(well);
+            put(node)?;
+            match rest[part].as_slice().first() {
+                Some(next) => *head = Reverse((next.well, part)),
+                None => {
+                    PeekMut::pop(head);
+                }
             }
         }
+        Ok(digest)
     }
-    writer.finish().map_err(failed())?;
-    Ok(Table {
-        path: path.to_path_buf(),
-        bytes: writer.file_size(),
-        digest,
-    })
+
+    /// Completes the table without flushing it to disk. Returns its size in bytes.
+    pub(crate) fn finish(mut self) -> Result<u64, StoreError> {
+        self.writer.finish().map_err(StoreError::db(self.path))?;
+        Ok(self.writer.file_size())
+    }
 }
 
 /// Deletes all files in `folder`, which contains only tables that RocksDB has not ingested.
@@ -333,6 +418,17 @@ pub(crate) fn delete(db: &DB, path: &Path, from: u32, to: u32) -> Result<(), Sto
 mod tests {
     use super::*;
     use hatebeam_game::Well;
+
+    #[test]
+    fn shares_add_up_and_follow_the_counts() {
+        assert_eq!(shares(1000, &[1, 1, 2]), [250, 250, 500]);
+        assert_eq!(shares(100, &[1, 1, 1]), [33, 33, 34]);
+        assert_eq!(shares(7, &[]), [0; 0]);
+        assert_eq!(
+            shares(u64::MAX, &[3, u64::MAX >> 2]).iter().sum::<u64>(),
+            u64::MAX
+        );
+    }
 
     #[test]
     fn key_and_value_have_documented_format() {

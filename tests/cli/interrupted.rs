@@ -73,6 +73,42 @@ fn resume_after_sixty_kills_gives_same_digests() {
 }
 
 #[test]
+fn kill_between_groups_leaves_complete_groups() {
+    let width = ["--width", "10k", "--name", "groups"];
+    let undisturbed = State::new("groups-undisturbed");
+    undisturbed.search(&width);
+    let digests = undisturbed.digests("groups");
+    let state = State::new("groups");
+    let mut lines = 0;
+    for wait_ms in [0, 150, 400] {
+        let before = state.committed("groups");
+        let running = state.start(&width);
+        state.wait_for_depths("groups", before.max(1) + 1);
+        // By now, depths of the next group have been searched.
+        sleep(Duration::from_millis(wait_ms));
+        running.signal("-KILL");
+        if running.wait().0.is_some() {
+            // This machine is so fast that the search ended before the kill.
+            break;
+        }
+        let found = state.digests("groups");
+        assert!(found.len() > before);
+        assert_eq!(found, digests[..found.len()]);
+        let path = state.path().join("runs/groups/depths.jsonl");
+        let text = fs::read_to_string(path).unwrap();
+        lines = text.lines().count();
+        assert!(
+            lines < found.len() / 2,
+            "{lines} groups of {} depths",
+            found.len()
+        );
+    }
+    assert!(lines > 1, "no kill came before the end of the search");
+    state.search(&width);
+    assert_eq!(state.digests("groups"), digests);
+}
+
+#[test]
 fn run_stopped_by_signal_prints_resume_command() {
     let state = State::new("signal");
     for signal in ["-INT", "-TERM"] {
@@ -131,17 +167,18 @@ impl Drop for SmallDisk<'_> {
 #[test]
 fn run_resumes_after_full_disk() {
     let state = State::new("full-disk");
-    let Some(disk) = SmallDisk::new(state.path(), "6m") else {
+    let Some(disk) = SmallDisk::new(state.path(), "12m") else {
         return;
     };
+    let search = ["--width", "30k", "--max-depth", "70"];
     // The run is refused, because its estimated size exceeds the free space.
-    let error = state.run(&["run", "--width", "5000", "-q"]).error(1);
+    let error = state.run(&[&["run", "-q"], &search[..]].concat()).error(1);
     for word in ["free", "--keep"] {
         assert!(error.contains(word), "{error}");
     }
-    let wide = ["run", "--width", "5000", "-q", "--name", "wide"];
+    let wide = ["run", "-q", "--name", "wide", "--ignore-limits"];
     for _ in 0..2 {
-        let stopped = state.run(&[&wide[..], &["--ignore-limits"]].concat());
+        let stopped = state.run(&[&wide[..], &search].concat());
         let error = stopped.error(1);
         for text in ["no space is left", "hatebeam resume wide"] {
             assert!(error.contains(text), "{error}");
@@ -150,8 +187,9 @@ fn run_resumes_after_full_disk() {
     }
     disk.grow("100m");
     let undisturbed = State::new("full-disk-undisturbed");
-    let reference = undisturbed.search(&["--width", "5000"]);
-    let resumed = Search::parse(state.run(&["resume", "wide", "--json", "-q"]));
+    let reference = undisturbed.search(&search);
+    let resume = ["resume", "wide", "--json", "-q", "--max-depth", "70"];
+    let resumed = Search::parse(state.run(&resume));
     assert_eq!(resumed.summary["replay"], reference.summary["replay"]);
     assert_eq!(state.digests("wide"), undisturbed.digests(reference.name()));
 }

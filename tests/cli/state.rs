@@ -92,7 +92,7 @@ impl State {
     /// Returns the number of committed depths.
     pub(crate) fn committed(&self, name: &str) -> usize {
         let path = self.0.join("runs").join(name).join("depths.jsonl");
-        fs::read_to_string(path).map_or(0, |text| text.lines().count())
+        fs::read_to_string(path).map_or(0, |text| text.matches("{\"depth\":").count())
     }
 
     /// Waits until at least the given number of depths are committed.

@@ -9,8 +9,9 @@ use anyhow::{Context, bail};
 use hatebeam_host::{available_memory, peak_memory, stop_flag};
 use hatebeam_report::bytes;
 use hatebeam_runs::{
-    EndReason, Limits, Observer, ProgressEstimator, Retention, Run, RunError, RunSpec, SearchEnd,
-    SearchResult, Settings, StateFolder, disk_needed, max_width, memory_needed, result_of,
+    EndReason, GroupLimits, Limits, Observer, ProgressEstimator, Retention, Run, RunError, RunSpec,
+    SearchEnd, SearchResult, Settings, StateFolder, disk_needed, max_width, memory_needed,
+    result_of,
 };
 use hatebeam_store::{StoreError, free_bytes};
 use hatebeam_telemetry::{LogFormat, Logs, Observers, ResultView, Screen, ScreenOptions};
@@ -24,8 +25,9 @@ const DEPTHS: u32 = 300;
 const RUN_HELP: &str = "\
 Starts a run, resumes it if it was interrupted, or prints its result if it is finished. A run is identified by its
 specification: width, well, start, evaluator and weights. The same specification gives the same frontiers (the wells kept
-at each depth), bit for bit, on every machine. A depth is committed to disk while the next depth is searched. Ctrl-C, a
-crash or a full disk loses no committed depth.
+at each depth), bit for bit, on every machine. Depths are committed to disk while the next ones are searched; depths that
+take less than a second are committed together. Ctrl-C loses only the depth in progress. A crash or a full disk loses about
+two seconds of the search, and no committed depth.
 
 A run needs about 100 bytes of memory per well of width, and about 12 bytes of disk per well of each kept depth (--keep).
 The search ends when no well has a live child. Then the command reads back the best game, plays it by the exact rules and
@@ -263,6 +265,7 @@ impl SearchArgs {
         let settings = Settings {
             threads: self.threads.count(),
             limits: self.limits(),
+            group: GroupLimits::default(),
         };
         let _inside = tracing::info_span!("run", run = name).entered();
         tracing::info!(run = name, threads = settings.threads, "started the search");

@@ -7,6 +7,7 @@ mod result;
 mod search;
 mod state_folder;
 
+pub use commit::GroupLimits;
 pub use conclude::{ConcludeError, SearchEnd};
 pub use result::{SaveError, SearchResult, result_of};
 pub use search::{Observer, Settings};

@@ -25,6 +25,8 @@ impl Run {
         for depth in &damaged {
             self.store.drop_tables(*depth)?;
         }
+        // Depths that share a table with a damaged depth have been dropped too.
+        let damaged: BTreeSet<u32> = self.missing().chain(damaged).collect();
         let mut repaired = Vec::new();
         let mut frontier: Option<Frontier> = None;
         for depth in damaged {
@@ -62,12 +64,17 @@ impl Run {
                 error => return Err(error.into()),
             };
         }
+        damaged.extend(self.missing());
+        Ok(damaged)
+    }
+
+    /// Returns the depths without tables that the retention rule keeps.
+    fn missing(&self) -> impl Iterator<Item = u32> {
         let depths = self.store.depths();
         let first = depths.first().map_or(0, |record| record.depth);
         let is_missing =
-            |record: &&DepthRecord| !record.kept && self.keep.keeps(record.depth, first);
-        damaged.extend(depths.iter().filter(is_missing).map(|record| record.depth));
-        Ok(damaged)
+            move |record: &&DepthRecord| !record.kept && self.keep.keeps(record.depth, first);
+        depths.iter().filter(is_missing).map(|record| record.depth)
     }
 
     /// Returns the last intact frontier (the wells kept at a depth) before `depth`.

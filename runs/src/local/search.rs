@@ -1,11 +1,12 @@
 //! The search of a run on one machine, depth by depth, until every game is over or a limit is reached.
 //!
-//! A separate thread commits a depth while the next depth is searched. The next commit waits for the previous
-//! one, so the search is at most one depth ahead of the disk. A depth is committed once its record is on disk.
-//! A crash therefore loses only the depths after the last record.
+//! Depths are collected in [groups](GroupLimits). A separate thread commits a group while the next depths are
+//! searched. The next commit waits for the previous one, so the search is at most two groups and a depth ahead of the
+//! disk. A group is committed once its records are on disk. A crash therefore loses only the depths after the last
+//! record.
 
-use super::commit::{Commit, CommitSettings};
-use super::{Run, RunError, SearchResult};
+use super::commit::{CommitSettings, Committer, SearchedDepth};
+use super::{GroupLimits, Run, RunError, SearchResult};
 use crate::end::EndReason;
 use crate::limits::{Limits, Usage};
 use crate::record::record_of;
@@ -22,6 +23,8 @@ pub struct Settings {
     pub threads: usize,
     /// Limits of the run. The cost limit is ignored, because a run on one machine has no price.
     pub limits: Limits,
+    /// Limits of the depths that are committed together.
+    pub group: GroupLimits,
 }
 
 /// Receives the progress of a search. All calls come from the thread that runs the search.
@@ -94,10 +97,11 @@ impl Run {
         let commit_settings = CommitSettings {
             threads,
             keep: self.keep,
+            group: settings.group,
+            geometry: self.emulator.geometry(),
         };
-        let geometry = self.emulator.geometry();
         let mut clock = Clock::start(self.store.depths());
-        let mut commit = Commit::done(self.store);
+        let mut committer = Committer::new(self.store, commit_settings);
         let end = loop {
             if let Some(limit) = settings.limits.exceeded_by(&clock.usage(frontier.depth)) {
                 break limit;
@@ -107,25 +111,24 @@ impl Run {
             observer.begun(depth, frontier.len() as u64, &expanded);
             let span = tracing::info_span!("depth", depth);
             let next = span.in_scope(|| step.advance(frontier, cancel, &expanded));
-            let store = commit.finish(observer)?;
             let (next, stats) = match next {
                 Ok((next, stats)) if !next.is_empty() => (Arc::new(next), stats),
-                ended => {
-                    commit = Commit::done(store);
-                    break match ended {
-                        Ok(_) => EndReason::Over,
-                        Err(Cancelled) => EndReason::Interrupted,
-                    };
-                }
+                Ok(_) => break EndReason::Over,
+                Err(Cancelled) => break EndReason::Interrupted,
             };
-            clock.last_depth = begun.elapsed();
-            let seconds = clock.last_depth.as_secs_f64();
-            let record =
-                move |frontier: &Frontier| record_of(geometry, frontier, stats.children, seconds);
-            commit = Commit::begin(store, span, Arc::clone(&next), commit_settings, record);
-            frontier = next;
+            let ended = now();
+            clock.last_depth = ended.duration_since(begun);
+            frontier = Arc::clone(&next);
+            let searched = SearchedDepth {
+                frontier: next,
+                children: stats.children,
+                begun,
+                took: clock.last_depth,
+                span,
+            };
+            committer = committer.add(searched, ended, observer)?;
         };
-        self.store = commit.finish(observer)?;
+        self.store = committer.finish(observer)?;
         Ok((self, end))
     }
 

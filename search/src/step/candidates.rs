@@ -9,6 +9,9 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+/// Maximum number of children whose ranks are collected to find the cut.
+const MAX_SORTED: usize = 1 << 16;
+
 /// A child with the hash of its well.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate {
@@ -151,11 +154,15 @@ impl Candidates {
 
     /// Finds the cut. All shards must be in this process.
     pub(super) fn cut(&self, threads: usize) -> Cut {
-        let mut search = CutSearch::new(self.layout.width());
-        while let Some(query) = search.query() {
-            search.answer(&self.count(query, threads));
-        }
-        let mut cut = search.cut();
+        let mut cut = if self.len() <= MAX_SORTED {
+            self.cut_of_few()
+        } else {
+            let mut search = CutSearch::new(self.layout.width());
+            while let Some(query) = search.query() {
+                search.answer(&self.count(query, threads));
+            }
+            search.cut()
+        };
         if let Ties::First(count) = cut.ties {
             let mut tied = self.tied(cut.rank);
             tied.sort_unstable();
@@ -163,6 +170,17 @@ impl Candidates {
             cut.ties = Ties::Listed(tied);
         }
         cut
+    }
+
+    /// Finds the cut of a narrow beam by collecting all ranks. Counting needs memory for all values
+    /// of a digit, and starts threads in each round.
+    fn cut_of_few(&self) -> Cut {
+        let mut ranks: Vec<u64> = Vec::with_capacity(self.len());
+        for table in &self.tables {
+            let table = lock(table);
+            ranks.extend(table.nodes().map(|node| rank(node.score, node.well.hash())));
+        }
+        Cut::of_ranks(self.layout.width(), &mut ranks)
     }
 
     /// Returns the wells in the tables whose rank is exactly `cut`, in any order.

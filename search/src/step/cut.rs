@@ -97,6 +97,23 @@ pub struct Cut {
 }
 
 impl Cut {
+    /// Returns the cut with which exactly `width` of the children with these ranks survive, or all
+    /// children if there are fewer. Changes the order of the ranks.
+    pub(super) fn of_ranks(width: usize, ranks: &mut [u64]) -> Cut {
+        if ranks.len() < width {
+            return Cut::default();
+        }
+        let (above, &mut rank, below) = ranks.select_nth_unstable_by(width - 1, |a, b| b.cmp(a));
+        let tied = |ranks: &[u64]| ranks.iter().filter(|&&other| other == rank).count();
+        let wanted = tied(above) + 1;
+        let ties = if tied(below) == 0 {
+            Ties::All
+        } else {
+            Ties::First(wanted as u64)
+        };
+        Cut { rank, ties }
+    }
+
     /// Returns the score of the lowest-ranked survivor, or the minimum score if all children
     /// survive.
     pub fn score(&self) -> i32 {
@@ -221,6 +238,7 @@ mod tests {
             let mut all: Vec<u64> = parts.iter().flatten().copied().collect();
             all.sort_unstable_by(|a, b| b.cmp(a));
             let cut = cut_of(width, &parts);
+            prop_assert_eq!(&Cut::of_ranks(width, &mut all.clone()), &cut);
             let above = all.iter().filter(|&&rank| rank > cut.rank).count();
             let tied = all.iter().filter(|&&rank| rank == cut.rank).count();
             let survive = above + match cut.ties {

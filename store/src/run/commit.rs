@@ -6,54 +6,75 @@ use crate::files::sync_dir;
 use crate::table;
 use hatebeam_search::{DepthRecord, Digest, Node};
 use rocksdb::{IngestExternalFileOptions, LiveFile};
+use std::ops::RangeInclusive;
+
+/// A depth to be committed.
+#[derive(Clone, Debug)]
+pub struct NewDepth<'a> {
+    /// The record. The commit sets its fields `bytes` and `kept`.
+    pub record: DepthRecord,
+    /// The nodes of each shard, sorted by well. The key ranges of different shards may overlap.
+    pub shards: Vec<&'a [Node]>,
+    /// Whether to write tables. Without tables, the depth only has a record.
+    pub keep: bool,
+}
 
 impl RunStore {
-    /// Commits the next depth. The first depth of a run can have any number. Each shard must be
-    /// sorted by well. The key ranges of different shards may overlap. Uses up to `threads`
-    /// threads.
-    ///
-    /// After an error, nothing is committed and the store remains usable.
+    /// Commits the next depth with its tables, like [`RunStore::commit_group`].
     ///
     /// # Errors
-    /// Returns [`StoreError::NotNext`] if the depth is not the next one, [`StoreError::BadRecord`]
-    /// if the count or digest in the record does not match the nodes, and [`StoreError::Unsorted`]
-    /// or [`StoreError::DuplicateWell`] if the shards are invalid. Returns
-    /// [`StoreError::ReadOnly`], [`StoreError::DiskFull`] or another error if the files cannot be
-    /// written.
+    /// Returns the errors of [`RunStore::commit_group`].
     pub fn commit(
         &mut self,
         record: DepthRecord,
         shards: &[&[Node]],
         threads: usize,
     ) -> Result<(), StoreError> {
-        self.check_writable()?;
-        let depth = record.depth;
-        let expected = self.records.next_depth().unwrap_or(depth);
-        if depth != expected || depth == u32::MAX {
-            return Err(StoreError::NotNext {
-                expected,
-                found: depth,
-            });
-        }
-        let bad = |reason: String| Err(StoreError::BadRecord { depth, reason });
-        let count: u64 = shards.iter().map(|shard| shard.len() as u64).sum();
-        if count != record.count {
-            return bad(format!(
-                "the record has {} wells, but the shards have {count}",
-                record.count
-            ));
-        }
-        let Ok(digest) = record.digest.parse::<Digest>() else {
-            return bad(format!("{:?} is not a digest", record.digest));
+        let depth = NewDepth {
+            record,
+            shards: shards.to_vec(),
+            keep: true,
         };
-        if !record.seconds.is_finite() {
-            return bad("the duration is not finite".to_owned());
+        self.commit_group(vec![depth], threads)
+    }
+
+    /// Commits the next depths together, in ascending order. The first depth of a run can have any
+    /// number. Uses up to `threads` threads. All depths except for the last one share a table, so
+    /// dropping one of them drops all of them.
+    ///
+    /// A crash leaves all of these depths or none. After an error, nothing is committed and the
+    /// store remains usable.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotNext`] if a depth is not the next one, [`StoreError::BadRecord`]
+    /// if the count or digest in a record does not match the nodes, and [`StoreError::Unsorted`]
+    /// or [`StoreError::DuplicateWell`] if the shards are invalid. Returns
+    /// [`StoreError::ReadOnly`], [`StoreError::DiskFull`] or another error if the files cannot be
+    /// written.
+    pub fn commit_group(
+        &mut self,
+        depths: Vec<NewDepth<'_>>,
+        threads: usize,
+    ) -> Result<(), StoreError> {
+        self.check_writable()?;
+        let mut next = self.records.next_depth();
+        for NewDepth { record, shards, .. } in &depths {
+            let depth = record.depth;
+            let expected = next.unwrap_or(depth);
+            if depth != expected || depth == u32::MAX {
+                return Err(StoreError::NotNext {
+                    expected,
+                    found: depth,
+                });
+            }
+            check_record(record, shards)?;
+            next = Some(depth + 1);
         }
-        self.write_and_ingest(record, digest, shards, threads)
+        self.write_and_ingest(depths, threads)
     }
 
     /// Rewrites the tables of a committed depth to repair damage. Each shard must be sorted by
-    /// well.
+    /// well. Depths that share a table with this depth are dropped.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::BadRecord`] if
@@ -74,18 +95,21 @@ impl RunStore {
             return Err(StoreError::BadRecord { depth, reason });
         }
         self.drop_tables(depth)?;
-        self.write_and_ingest(record, digest, shards, threads)
+        let depth = NewDepth {
+            record,
+            shards: shards.to_vec(),
+            keep: true,
+        };
+        self.write_and_ingest(vec![depth], threads)
     }
 
-    /// Writes and commits a depth. After an error, deletes all files in the folder `tables/`.
+    /// Writes and commits depths. After an error, deletes all files in the folder `tables/`.
     fn write_and_ingest(
         &mut self,
-        record: DepthRecord,
-        digest: Digest,
-        shards: &[&[Node]],
+        depths: Vec<NewDepth<'_>>,
         threads: usize,
     ) -> Result<(), StoreError> {
-        let committed = self.try_write_and_ingest(record, digest, shards, threads);
+        let committed = self.try_write_and_ingest(depths, threads);
         if committed.is_err() {
             table::discard(&self.dir.join(TABLES));
         }
@@ -94,27 +118,22 @@ impl RunStore {
 
     fn try_write_and_ingest(
         &mut self,
-        mut record: DepthRecord,
-        digest: Digest,
-        shards: &[&[Node]],
+        depths: Vec<NewDepth<'_>>,
         threads: usize,
     ) -> Result<(), StoreError> {
-        let depth = record.depth;
         let folder = self.dir.join(TABLES);
-        let written = table::write(
-            &self.options,
-            &folder,
-            self.geometry,
-            depth,
-            shards,
-            threads,
-        )?;
-        if written.digest != digest {
-            let reason = format!("the nodes have a different digest, {}", written.digest);
-            return Err(StoreError::BadRecord { depth, reason });
+        let written = table::write(&self.options, &folder, self.geometry, &depths, threads)?;
+        for (NewDepth { record, keep, .. }, written) in depths.iter().zip(&written.depths) {
+            let digest = written.digest;
+            if *keep && record.digest.parse() != Ok(digest) {
+                return Err(StoreError::BadRecord {
+                    depth: record.depth,
+                    reason: format!("the nodes have a different digest, {digest}"),
+                });
+            }
         }
-        sync_dir(&folder)?;
         if !written.paths.is_empty() {
+            sync_dir(&folder)?;
             let mut ingest = IngestExternalFileOptions::default();
             ingest.set_move_files(true);
             let ingested = self
@@ -126,11 +145,21 @@ impl RunStore {
                 return Err(error);
             }
         }
-        record.bytes = written.bytes;
-        record.kept = true;
-        if let Err(error) = self.records.append(record) {
-            if let Err(error) = self.remove_tables(depth, depth) {
-                tracing::warn!(%error, depth, "cannot remove tables of uncommitted depth");
+        let records = depths.into_iter().zip(written.depths);
+        let records: Vec<DepthRecord> = records
+            .map(|(depth, written)| DepthRecord {
+                bytes: written.bytes,
+                kept: depth.keep,
+                ..depth.record
+            })
+            .collect();
+        let (Some(first), Some(last)) = (records.first(), records.last()) else {
+            return Ok(());
+        };
+        let (first, last) = (first.depth, last.depth);
+        if let Err(error) = self.records.append(records) {
+            if let Err(error) = self.remove_tables(first, last) {
+                tracing::warn!(%error, first, last, "cannot remove tables of uncommitted depths");
                 self.reopen();
             }
             return Err(error);
@@ -152,22 +181,25 @@ impl RunStore {
 
     /// Removes the tables of depths that have no record or whose record does not mark them as kept.
     pub(super) fn remove_uncommitted(&self) -> Result<(), StoreError> {
-        let mut uncommitted: Vec<u32> = Vec::new();
+        let is_kept = |depth| self.records.get(depth).is_some_and(|record| record.kept);
+        let mut uncommitted: Vec<RangeInclusive<u32>> = Vec::new();
         for file in self.live_files()? {
-            let depth = file.start_key.as_deref().and_then(table::depth_of);
-            let Some(depth) = depth else {
+            let Some(depths) = table::depths_of(&file) else {
                 tracing::warn!(file = %file.name, "ignored table whose keys contain no depth");
                 continue;
             };
-            if !self.records.get(depth).is_some_and(|record| record.kept) {
-                uncommitted.push(depth);
+            // Depths of one table are committed and dropped together. Depths of the range that the
+            // retention rule does not keep are not in the table.
+            if !depths.clone().any(is_kept) {
+                uncommitted.push(depths);
             }
         }
-        uncommitted.sort_unstable();
+        uncommitted.sort_unstable_by_key(|depths| *depths.start());
         uncommitted.dedup();
-        for depth in uncommitted {
-            self.remove_tables(depth, depth)?;
-            tracing::info!(depth, "removed tables of uncommitted depth");
+        for depths in uncommitted {
+            let (first, last) = (*depths.start(), *depths.end());
+            self.remove_tables(first, last)?;
+            tracing::info!(first, last, "removed tables of uncommitted depths");
         }
         Ok(())
     }
@@ -181,8 +213,8 @@ impl RunStore {
     fn remove_tables(&self, from: u32, to: u32) -> Result<(), StoreError> {
         table::delete(self.db()?, &self.db_dir(), from, to)?;
         let remain = self.live_files()?.iter().any(|file| {
-            let depth = file.start_key.as_deref().and_then(table::depth_of);
-            depth.is_some_and(|depth| (from..=to).contains(&depth))
+            let depths = table::depths_of(file);
+            depths.is_some_and(|depths| *depths.start() <= to && from <= *depths.end())
         });
         if remain {
             return Err(StoreError::Db {
@@ -200,11 +232,45 @@ impl RunStore {
     /// Returns [`StoreError::ReadOnly`] or another error if the files cannot be written.
     pub fn truncate(&mut self, depth: u32) -> Result<(), StoreError> {
         self.remove_result()?;
-        self.records.retain(|of| of <= depth)?;
-        match depth.checked_add(1) {
-            Some(next) => self.remove_tables(next, u32::MAX),
-            None => Ok(()),
+        let Some(next) = depth.checked_add(1) else {
+            return Ok(());
+        };
+        // Depths that remain, but share a table with a depth to be removed, get tables of their
+        // own. A crash before that leaves missing tables, which can be repaired.
+        let mut remaining = Vec::new();
+        for depth in *self.sharing(next)?.start()..next {
+            match self.load(depth) {
+                Ok(nodes) => remaining.push((depth, nodes)),
+                // A damaged depth is dropped, so that a repair finds it.
+                Err(
+                    StoreError::Dropped { .. }
+                    | StoreError::NoDepth { .. }
+                    | StoreError::DamagedDepth { .. },
+                ) => {}
+                Err(error) => return Err(error),
+            }
         }
+        if self.kept(next).is_ok() {
+            self.drop_tables(next)?;
+        }
+        self.records.retain(|of| of <= depth)?;
+        self.remove_tables(next, u32::MAX)?;
+        for (depth, nodes) in remaining {
+            self.restore(depth, &[&nodes], 1)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the depths whose tables contain nodes of `depth`, from the first to the last one.
+    fn sharing(&self, depth: u32) -> Result<RangeInclusive<u32>, StoreError> {
+        let (mut first, mut last) = (depth, depth);
+        for depths in self.live_files()?.iter().filter_map(table::depths_of) {
+            if depths.contains(&depth) {
+                first = first.min(*depths.start());
+                last = last.max(*depths.end());
+            }
+        }
+        Ok(first..=last)
     }
 
     /// Removes all depths and the result of the run. The next depth to be committed can have any
@@ -226,22 +292,55 @@ impl RunStore {
         Ok(())
     }
 
-    /// Deletes (drops) the tables of a depth to save space. Its record remains.
+    /// Deletes (drops) the tables of a depth, to save space or because they are damaged. Its record
+    /// remains. Other depths in the same table are dropped too: depths that were
+    /// [committed together](RunStore::commit_group), except for the last one of them.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, and [`StoreError::ReadOnly`]
     /// or another error if the files cannot be written.
     pub fn drop_tables(&mut self, depth: u32) -> Result<(), StoreError> {
         self.check_writable()?;
-        let mut record = match self.kept(depth) {
+        match self.kept(depth) {
             Err(StoreError::Dropped { .. }) => return Ok(()),
-            record => record?.clone(),
+            record => record?,
         };
-        record.kept = false;
-        record.bytes = 0;
-        // Append the record first. After a crash between the two steps, the next open removes the
+        let depths = self.sharing(depth)?;
+        let dropped = depths.clone().filter_map(|depth| self.kept(depth).ok());
+        let dropped: Vec<DepthRecord> = dropped
+            .map(|record| DepthRecord {
+                kept: false,
+                bytes: 0,
+                ..record.clone()
+            })
+            .collect();
+        // Append the records first. After a crash between the two steps, the next open removes the
         // tables.
-        self.records.append(record)?;
-        self.remove_tables(depth, depth)
+        self.records.append(dropped)?;
+        self.remove_tables(*depths.start(), *depths.end())
     }
+}
+
+/// Checks that a record fits the nodes of its depth.
+fn check_record(record: &DepthRecord, shards: &[&[Node]]) -> Result<(), StoreError> {
+    let bad = |reason: String| {
+        Err(StoreError::BadRecord {
+            depth: record.depth,
+            reason,
+        })
+    };
+    let count: u64 = shards.iter().map(|shard| shard.len() as u64).sum();
+    if count != record.count {
+        return bad(format!(
+            "the record has {} wells, but the shards have {count}",
+            record.count
+        ));
+    }
+    if record.digest.parse::<Digest>().is_err() {
+        return bad(format!("{:?} is not a digest", record.digest));
+    }
+    if !record.seconds.is_finite() {
+        return bad("the duration is not finite".to_owned());
+    }
+    Ok(())
 }

@@ -10,10 +10,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The format number of the runs that this version writes. This version also reads format 1, in
-/// which the fields `best_eval`, `median_eval`, `worst_eval` and `best_lines` of a record are named
-/// `best_score`, `median_score`, `worst_score` and `best_game_score`.
-pub const FORMAT: u64 = 2;
+/// The format number of the runs that this version writes. This version also reads older formats: in
+/// format 2 each depth has a line and tables of its own, and in format 1 the fields `best_eval`,
+/// `median_eval`, `worst_eval` and `best_lines` of a record are also named `best_score`,
+/// `median_score`, `worst_score` and `best_game_score`.
+pub const FORMAT: u64 = 3;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 

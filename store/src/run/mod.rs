@@ -9,7 +9,7 @@
 //!   writing.
 //!
 //! A commit writes the tables and flushes them to disk, has RocksDB ingest all of them atomically,
-//! and then appends the record. A crash or a failed removal may leave tables in RocksDB without a
+//! and then appends one line with the records of its depths. A crash or a failed removal may leave tables in RocksDB without a
 //! record that marks them as kept. They are removed when the run is opened for writing.
 
 mod commit;
@@ -17,6 +17,7 @@ mod list;
 mod manifest;
 mod read;
 
+pub use commit::NewDepth;
 pub use list::{RunList, RunSummary, UnreadableRun, list_runs};
 pub use manifest::FORMAT;
 

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 const MAX_RESERVED: u64 = 1 << 28;
 
 impl RunStore {
-    /// Returns the paths of the files that contain the wells of a depth.
+    /// Returns the paths of the files that contain the wells of a depth. They may also contain wells
+    /// of other depths.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::Dropped`] if
@@ -25,7 +26,7 @@ impl RunStore {
         let files = self
             .live_files()?
             .into_iter()
-            .filter(|file| file.start_key.as_deref().and_then(table::depth_of) == Some(depth));
+            .filter(|file| table::depths_of(file).is_some_and(|depths| depths.contains(&depth)));
         Ok(files
             .map(|file| dir.join(file.name.trim_start_matches('/')))
             .collect())
