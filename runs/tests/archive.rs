@@ -8,9 +8,9 @@ use hatebeam_game::{Geometry, Rules};
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook, Operation};
 use hatebeam_objects::{Memory, Objects, Options, Stored};
 use hatebeam_runs::{
-    Archive, ArchiveTables, BestGame, CommittedDepth, GroupLimits, Limits, Manifest, MemoryArchive,
-    Observer, ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Start, Table,
-    VersionedManifest, WellSpec, best_game, encode_nodes, game_through, list_manifests, read_game,
+    Archive, BestGame, CommittedDepth, GroupLimits, Limits, Manifest, MemoryArchive, Observer,
+    ReadError, Retention, Run, RunSpec, ScratchTables, Settings, Start, Table, VersionedManifest,
+    WellSpec, best_game, encode_nodes, game_through, list_manifests, read_game,
 };
 use hatebeam_search::{
     DepthRecord, Digest, EvaluatorKind, EvaluatorSpec, Fingerprint, Frontier, Node, Quiescence,
