@@ -15,6 +15,8 @@ pub const MAX_WORKERS: u32 = MAX_SHARDS as u32;
 pub const BENCHMARK_NS: f64 = 197.0;
 /// Result of the benchmark with the evaluator `knewjade`.
 const BENCHMARK_KNEWJADE_NS: f64 = 148.0;
+/// Result of the benchmark with a network: 1.73 times that of `patterns` on an Intel Xeon (367 and 212 ns).
+const BENCHMARK_NETWORK_NS: f64 = 341.0;
 /// Result of the benchmark with the evaluator `patterns` and forced quiescence.
 const BENCHMARK_FORCED_NS: f64 = 468.0;
 /// Size of a child in memory.
@@ -104,6 +106,7 @@ impl ModelInputs {
     ) -> ModelInputs {
         let evaluator = match kind {
             EvaluatorKind::Patterns => 0.0,
+            EvaluatorKind::Network(_) => BENCHMARK_NETWORK_NS - BENCHMARK_NS,
             _ => BENCHMARK_KNEWJADE_NS - BENCHMARK_NS,
         };
         let quiescence = match quiescence {

@@ -6,8 +6,8 @@
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Node, NodeWell, Quiescence, ShardLayout,
-    Step, Weights,
+    Evaluator, EvaluatorKind, EvaluatorSpec, Frontier, Network, Node, NodeWell, Quiescence,
+    ShardLayout, Step, Weights,
 };
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -141,12 +141,12 @@ fn main() {
         .and_then(|at| args.get(at + 1)?.parse().ok())
         .unwrap_or(250_000);
     let only = args.iter().position(|arg| arg == "--step");
+    let network = EvaluatorKind::Network(Network::shipped().digest());
     if let Some(kind) = only.and_then(|at| {
-        EvaluatorKind::ALL
-            .iter()
-            .find(|kind| kind.name() == args[at + 1])
+        let mut kinds = EvaluatorKind::ALL.into_iter().chain([network]);
+        kinds.find(|kind| kind.name() == args[at + 1])
     }) {
-        beam(width, *kind, Quiescence::Off);
+        beam(width, kind, Quiescence::Off);
         return;
     }
     for level in SimdLevel::available() {
@@ -157,4 +157,5 @@ fn main() {
         beam(width, EvaluatorKind::Patterns, quiescence);
     }
     beam(width, EvaluatorKind::PlainHoles, Quiescence::Off);
+    beam(width, network, Quiescence::Off);
 }

@@ -105,6 +105,9 @@ fn machine_can_be_described_by_options() {
     assert_close(cores(&slow), 2.0 * cores(&plan));
     let knewjade = json(&[&described[..], &["--evaluator", "knewjade"]].concat());
     assert!(cores(&knewjade) < cores(&plan));
+    let network = json(&[&described[..], &["--evaluator", "network"]].concat());
+    assert!(cores(&network) > cores(&plan));
+    assert_eq!(network["evaluator"], "network");
     let forced = json(&[&described[..], &["--quiescence", "forced"]].concat());
     assert!(cores(&forced) > cores(&plan));
     let local = json(&["--width", "10k", "--instance", "local"]);

@@ -1,7 +1,7 @@
 //! `hatebeam plan`: estimate the time and cost of a search on many machines.
 
 use super::server::market_parser;
-use crate::args::{kind_parser, number_in, parse_wells, quiescence_parser};
+use crate::args::{EvaluatorArg, number_in, parse_wells, quiescence_parser};
 use crate::output;
 use anyhow::Context;
 use hatebeam_coordinator::program_constants;
@@ -11,7 +11,7 @@ use hatebeam_cost::{
 };
 use hatebeam_host::{available_memory, cores};
 use hatebeam_runs::Retention;
-use hatebeam_search::{EvaluatorKind, Quiescence};
+use hatebeam_search::Quiescence;
 use std::ops::RangeInclusive;
 use std::time::UNIX_EPOCH;
 
@@ -57,10 +57,9 @@ pub(crate) struct PlanArgs {
     /// Number of shards per depth, 1 to 4096 [default: one per million wells, at least 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     shards: Option<u32>,
-    /// Evaluator, which scores the wells
-    #[arg(long, value_name = "NAME", default_value = "patterns")]
-    #[arg(value_parser = kind_parser(), ignore_case = true)]
-    evaluator: EvaluatorKind,
+    /// Evaluator, which scores the wells: knewjade, plain, plain-holes, patterns, network, or the file of a network
+    #[arg(long, value_name = "NAME|FILE", default_value = "patterns", value_parser = EvaluatorArg::parse)]
+    evaluator: EvaluatorArg,
     /// Score a well by the best well that it can reach by clearing lines with consecutive pieces
     #[arg(long, value_name = "MODE", default_value = "off")]
     #[arg(value_parser = quiescence_parser(), ignore_case = true)]
@@ -153,18 +152,19 @@ impl PlanArgs {
 
     fn plans(&self) -> anyhow::Result<Plans> {
         let prices = PriceTable::get();
+        let evaluator = self.evaluator.load()?;
         let planned = PlannedRun {
             model: ModelInputs {
                 children_per_well: self.children_per_well,
                 put_seconds: self.put_ms / 1e3,
                 puts_per_second: prices.s3.puts_per_second,
-                ..ModelInputs::measured(self.evaluator, self.quiescence, program_constants())
+                ..ModelInputs::measured(evaluator, self.quiescence, program_constants())
             },
             beam: Beam::new(self.width, self.shards),
             depths: self.depths,
             kept_share: self.keep.share(self.depths),
             instance: self.instance(prices)?,
-            evaluator: self.evaluator,
+            evaluator,
             market: self.market,
             zones: self.zones,
         };
