@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules};
 use hatebeam_runs::MAX_WIDTH;
-use hatebeam_search::{EvaluatorKind, Network, Quiescence};
+use hatebeam_search::{EvaluatorKind, MAX_NETWORK_BYTES, Network, Quiescence};
 use hatebeam_telemetry::{LogFormat, LogSettings, Logs};
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -126,11 +126,6 @@ fn encoding_parser() -> impl TypedValueParser<Value = Encoding> {
     named_parser(Encoding::ALL, Encoding::name)
 }
 
-#[cfg(feature = "cluster")]
-pub(crate) fn kind_parser() -> impl TypedValueParser<Value = EvaluatorKind> {
-    named_parser(EvaluatorKind::ALL, EvaluatorKind::name)
-}
-
 /// The value of `--evaluator`.
 #[derive(Clone, Debug)]
 pub(crate) enum EvaluatorArg {
@@ -169,16 +164,19 @@ impl EvaluatorArg {
         let read =
             || -> anyhow::Result<Network> { Ok(Network::decode(&read_network_file(path)?)?) };
         let network = read().with_context(|| format!("network {}", path.display()))?;
-        Ok(EvaluatorKind::Network(Network::register(network)))
+        let digest = network.digest();
+        // The network remains registered until the process ends.
+        std::mem::forget(Network::register(network));
+        Ok(EvaluatorKind::Network(digest))
     }
 }
 
-/// Reads a file that is not larger than a network.
+/// Reads a network's file. Of a longer file, reads one byte more than a network can have, so that decoding fails.
 fn read_network_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    const MAX_NETWORK_BYTES: u64 = 16 << 20;
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path)?;
-    file.take(MAX_NETWORK_BYTES).read_to_end(&mut bytes)?;
+    file.take(MAX_NETWORK_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -12,9 +12,9 @@ use hatebeam_env::watch;
 use hatebeam_objects::check_key;
 use hatebeam_runs::{
     CommittedDepth, Limits, Manifest, ManifestError, Retention, RunSpec, RunState,
-    VersionedManifest,
+    VersionedManifest, fetch_network, store_network,
 };
-use hatebeam_search::{MAX_SHARDS, ShardLayout};
+use hatebeam_search::{EvaluatorKind, MAX_SHARDS, Network, ShardLayout};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub struct Submission {
     pub shards: Option<u32>,
     /// Limits of the run.
     pub limits: Limits,
+    /// The file of the specification's network. Empty if the evaluator has none, or the object store contains it.
+    pub network: Vec<u8>,
 }
 
 impl Coordinator {
@@ -126,6 +128,9 @@ impl Coordinator {
                     "run {name} already exists with a different specification"
                 )));
             }
+            if !submission.network.is_empty() {
+                self.store_network(&submission).await?;
+            }
             self.resubmit(&existing, limits).await?;
         }
         self.0.queue.notify_updates();
@@ -159,6 +164,7 @@ impl Coordinator {
             )));
         }
         manifest.limits = submission.limits;
+        self.store_network(submission).await?;
         parts.announce(&name).await?;
         let created = VersionedManifest::create(&parts.objects, manifest, parts.conditional).await;
         match created {
@@ -175,6 +181,27 @@ impl Coordinator {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Writes the network of a submission to the object store, or checks that it is there.
+    async fn store_network(&self, submission: &Submission) -> Result<(), RequestError> {
+        let (objects, evaluator) = (&self.0.objects, &submission.spec.evaluator);
+        if submission.network.is_empty() {
+            let fetched = fetch_network(objects, evaluator).await;
+            return fetched.map(drop).map_err(|error| match error.is_damage() {
+                true => RequestError::Invalid(error.to_string()),
+                false => error.into(),
+            });
+        }
+        let invalid = |error: String| RequestError::Invalid(format!("network: {error}"));
+        let network = Network::decode(&submission.network);
+        let network = network.map_err(|error| invalid(error.to_string()))?;
+        let found = network.digest();
+        if evaluator.kind != EvaluatorKind::Network(found) {
+            let reason = format!("the file is {found}, which the specification does not name");
+            return Err(invalid(reason));
+        }
+        Ok(store_network(objects, &network).await?)
     }
 
     /// Handles the submission of an existing run: reopens it if it has ended and can continue, and withdraws a stop

@@ -14,7 +14,7 @@ use crate::registry::WorkerRegistry;
 use crate::submissions::keep_adopting;
 use hatebeam_env::{Env, watch};
 use hatebeam_metrics::Registry;
-use hatebeam_runs::{VersionedManifest, list_manifests};
+use hatebeam_runs::{VersionedManifest, fetch_network, list_manifests};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
@@ -330,6 +330,8 @@ async fn search_run(parts: &Arc<Parts>, run: &str) -> Result<(), DriverError> {
         parts.queue.put(&versioned.manifest);
         return Ok(());
     }
+    // Without its network the run fails here, and not on each worker.
+    fetch_network(&parts.objects, &versioned.manifest.spec.evaluator).await?;
     parts.costs.begin(&versioned.manifest);
     let mut driver = RunDriver::new(Arc::clone(parts), versioned);
     let span = tracing::info_span!("run", run);

@@ -45,6 +45,7 @@ impl RunForm {
             max_depth: self.max_depth,
             max_cost_micros: micros(self.max_dollars)?,
             max_seconds: seconds(self.max_hours)?,
+            network: Vec::new(),
         })
     }
 }

@@ -32,6 +32,16 @@ pub enum ManifestError {
     /// The specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// The network of a run is missing or damaged.
+    #[error(
+        "cannot use {key} in the object store: {reason}; submit the run with `--evaluator FILE` to write it"
+    )]
+    Network {
+        /// Key of the network.
+        key: String,
+        /// Reason why the object cannot be used.
+        reason: String,
+    },
 }
 
 impl ManifestError {
@@ -46,7 +56,7 @@ impl ManifestError {
     /// Returns whether an object is missing or differs from what was written, so that no retry can help.
     pub fn is_damage(&self) -> bool {
         match self {
-            ManifestError::Damaged(_) => true,
+            ManifestError::Damaged(_) | ManifestError::Network { .. } => true,
             ManifestError::Object(error) => matches!(
                 error,
                 ObjectError::NotFound { .. }

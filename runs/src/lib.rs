@@ -25,6 +25,8 @@ mod manifest;
 mod memory;
 mod names;
 mod needs;
+#[cfg(feature = "objects")]
+mod networks;
 mod progress;
 mod read_back;
 mod record;
@@ -60,6 +62,8 @@ pub use manifest::{CommittedDepth, Manifest, RUNS};
 pub use memory::{MemoryArchive, decode_nodes, encode_nodes};
 pub use names::{NameError, find_by_name};
 pub use needs::{disk_needed, max_width, memory_needed};
+#[cfg(feature = "objects")]
+pub use networks::{fetch_network, store_network};
 pub use progress::{ProgressEstimator, Projection, likely_depths};
 pub use read_back::{
     BestGame, GameError, GameSearch, GameTo, ReadableRun, best_game, bring_to_end, game_through,

@@ -6,7 +6,7 @@
 use hatebeam_game::{
     Emulator, Encoding, Enemy, Geometry, GeometryError, ReplayError, Rules, Well, WellError, play,
 };
-use hatebeam_search::{Evaluator, EvaluatorError, EvaluatorSpec, Fingerprint, NodeWell};
+use hatebeam_search::{EvaluatorError, EvaluatorSpec, Fingerprint, NodeWell};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -164,7 +164,8 @@ pub enum SpecError {
 }
 
 impl RunSpec {
-    /// Checks the specification, and returns the game up to the start of the search.
+    /// Checks the specification, and returns the game up to the start of the search. A network of the evaluator is needed
+    /// only to search.
     ///
     /// # Errors
     /// Returns a [`SpecError`] if the specification is invalid.
@@ -177,7 +178,7 @@ impl RunSpec {
             let WellSpec { columns, rows, .. } = self.well;
             return Err(SpecError::TooLarge { columns, rows });
         }
-        Evaluator::new(&self.emulator()?, &self.evaluator)?;
+        self.evaluator.check()?;
         self.starting_position(geometry)
     }
 

@@ -203,9 +203,7 @@ pub enum EvaluatorError {
     #[error(transparent)]
     Weight(#[from] WeightError),
     /// The network is not available.
-    #[error(
-        "network {0} is not available: name its file with --evaluator; a cluster has only the network of the program"
-    )]
+    #[error("network {0} is not available: name its file with --evaluator")]
     UnknownNetwork(NetworkDigest),
 }
 
@@ -342,6 +340,17 @@ pub struct Evaluator {
     added: Vec<u32>,
     /// The well that gave the best score so far, by child.
     leaves: Vec<Well>,
+}
+
+impl EvaluatorSpec {
+    /// Checks the weights. Does not look for a network.
+    ///
+    /// # Errors
+    /// [`EvaluatorError::Weight`] if a weight is not a number or out of range.
+    pub fn check(&self) -> Result<(), EvaluatorError> {
+        FixedWeights::new(self)?;
+        Ok(())
+    }
 }
 
 impl Evaluator {

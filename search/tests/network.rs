@@ -273,11 +273,14 @@ fn specification_names_a_network_by_its_digest() {
     let direct = Arc::new(Network::new("registered", &other).unwrap());
     let mut evaluator = Evaluator::with_network(&emulator, direct, Quiescence::Off);
     evaluator.score(&WELLS[..100], &[0; 100], &mut expected);
-    Network::register(network);
+    let registered = Network::register(network);
     let mut scores = Vec::new();
     let mut evaluator = Evaluator::new(&emulator, &spec).unwrap();
     evaluator.score(&WELLS[..100], &[0; 100], &mut scores);
     assert_eq!(scores, expected);
+    drop((registered, evaluator));
+    let error = Evaluator::new(&emulator, &spec).err().unwrap();
+    assert!(matches!(error, EvaluatorError::UnknownNetwork(_)));
 
     let shipped = Network::shipped();
     assert_eq!(

@@ -2,6 +2,7 @@
 //! that every run is searched until it is complete.
 
 use crate::coordinator::Serving;
+use crate::learned;
 use crate::network::spawn;
 use crate::plan::Class;
 use crate::world::World;
@@ -163,6 +164,7 @@ impl Client {
                     keep: plan.keep,
                     shards: Some(plan.shards),
                     limits: limits(max_depth),
+                    network: learned::file(&plan.spec),
                 };
                 Box::pin(async move { coordinator.submit(submission).await.map(Some) })
             }

@@ -28,6 +28,7 @@ mod checks;
 mod client;
 mod coordinator;
 mod inbox;
+mod learned;
 mod links;
 mod logging;
 mod machine;

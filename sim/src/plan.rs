@@ -1,5 +1,6 @@
 //! The plan of a simulation: the cluster, the runs and all events, which follow from the seed.
 
+use crate::learned;
 use crate::rng::Rng;
 use crate::store::{Effect, StoreMode, Trigger};
 use hatebeam_objects::faults::Operation;
@@ -429,16 +430,20 @@ fn run_plan(rng: &Rng) -> RunPlan {
         EvaluatorKind::Knewjade,
         EvaluatorKind::Patterns,
     ];
-    let kind = *rng.pick(&kinds).unwrap_or(&EvaluatorKind::Plain);
+    let mut kind = *rng.pick(&kinds).unwrap_or(&EvaluatorKind::Plain);
     let keep = match rng.range(0..=9) {
         0 => Retention::Last,
         1 => Retention::Every(2),
         2 => Retention::Every(3),
         _ => Retention::All,
     };
+    let width = *rng.pick(&[15, 40, 120]).unwrap_or(&40);
+    if (kind, width) == (EvaluatorKind::Plain, 120) {
+        kind = learned::kind();
+    }
     RunPlan {
         spec: RunSpec {
-            width: *rng.pick(&[15, 40, 120]).unwrap_or(&40),
+            width,
             well: WellSpec {
                 columns,
                 rows,

@@ -98,6 +98,13 @@ fn killed_training_resumes_and_a_network_makes_itself_again() {
         .join(found.name())
         .join("manifest.json");
     assert!(fs::read_to_string(manifest).unwrap().contains(&digest));
+    // Only a search needs the file.
+    let shown = state.run(&["runs", "show", found.name()]).silent_results();
+    assert!(shown.contains("network"), "{shown}");
+    let args = ["--width", "51", "--evaluator", path, "--max-depth", "3"];
+    let begun = state.search(&args).name().to_owned();
+    let (_, error) = state.run(&["resume", &begun, "--quiet"]).late_error();
+    assert!(error.contains(&digest), "{error}");
     let mut damaged = network.clone();
     damaged[100_000] ^= 1;
     fs::write(path, damaged).unwrap();

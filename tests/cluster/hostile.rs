@@ -12,7 +12,7 @@ use hatebeam_proto::{batch, v1};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-async fn connect(uri: &str) -> Channel {
+pub(crate) async fn connect(uri: &str) -> Channel {
     net::connect(uri, None, Role::Worker, &Limits::default())
         .await
         .unwrap()

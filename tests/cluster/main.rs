@@ -15,6 +15,7 @@ mod faults;
 mod harness;
 mod hostile;
 mod hosts;
+mod learned;
 mod metadata;
 mod metrics;
 mod network;

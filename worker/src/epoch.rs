@@ -6,7 +6,7 @@ use crate::tables::LocalTables;
 use hatebeam_game::{Emulator, Geometry};
 use hatebeam_proto::messages::{Expand, Peer, Prepare};
 use hatebeam_runs::{RunSpec, Table};
-use hatebeam_search::{Candidates, Frontier, MAX_SHARDS, Owner, ShardLayout};
+use hatebeam_search::{Candidates, Frontier, MAX_SHARDS, Network, Owner, ShardLayout};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -88,6 +88,8 @@ pub(crate) struct Epoch {
     pub(crate) number: u64,
     pub(crate) run: String,
     pub(crate) spec: RunSpec,
+    /// The network of the evaluator, which remains registered during the epoch.
+    pub(crate) network: Option<Arc<Network>>,
     pub(crate) emulator: Emulator,
     pub(crate) assignment: Assignment,
     pub(crate) tables: Arc<dyn LocalTables>,
@@ -113,6 +115,7 @@ pub(crate) struct NewEpoch {
     pub(crate) number: u64,
     pub(crate) run: String,
     pub(crate) spec: RunSpec,
+    pub(crate) network: Option<Arc<Network>>,
     pub(crate) emulator: Emulator,
     pub(crate) assignment: Assignment,
     pub(crate) tables: Arc<dyn LocalTables>,
@@ -126,6 +129,7 @@ impl Epoch {
             number: new.number,
             run: new.run,
             spec: new.spec,
+            network: new.network,
             emulator: new.emulator,
             assignment: new.assignment,
             tables: new.tables,

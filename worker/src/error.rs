@@ -14,7 +14,7 @@ pub(crate) enum OrderError {
     /// The order is invalid, or is not valid in the worker's current state.
     #[error("{0}")]
     BadOrder(String),
-    /// A table is missing, or differs from the committed one.
+    /// A table or the network is missing, or differs from the committed one.
     #[error("{0}")]
     Damaged(String),
     /// The object store is unavailable. A retry may succeed.
@@ -79,7 +79,9 @@ impl From<ManifestError> for OrderError {
     fn from(error: ManifestError) -> OrderError {
         match error {
             ManifestError::Object(error) => error.into(),
-            ManifestError::Damaged(_) => OrderError::Damaged(error.to_string()),
+            ManifestError::Damaged(_) | ManifestError::Network { .. } => {
+                OrderError::Damaged(error.to_string())
+            }
             ManifestError::Spec(error) => error.into(),
             error => OrderError::Worker(error.to_string()),
         }

@@ -40,8 +40,8 @@ the best, the median and the worst well kept, multiplied by 256.
 With --json, prints one object per depth, then one object for the run, whose `best_lines` is the score of the best game.
 
 Evaluators: `network` is a learned network and clears most lines; `patterns` sums learned tables; `knewjade` sums weighted
-features; `plain` and `plain-holes` are simple evaluators for comparison. The file of a network that `hatebeam train` made
-works on one machine; the specification contains its digest, so name the file again to resume the run.
+features; `plain` and `plain-holes` are simple evaluators for comparison. A network that `hatebeam train` made is named by
+its file. The specification contains its digest only, so name the file again to resume the run.
 
 A weights file is TOML. Omitted weights keep their published values, and --weight takes precedence over the file:
   evaluator = \"knewjade\"
@@ -60,7 +60,8 @@ Examples:
   hatebeam run --width 10k --json > depths.jsonl";
 
 const RESUME_HELP: &str = "\
-`hatebeam runs` lists the names of all runs.
+`hatebeam runs` lists the names of all runs. To resume a run with the file of a network, repeat `hatebeam run` with
+--evaluator FILE.
 
 Examples:
   hatebeam resume patterns-1000000-5f3a9c1e

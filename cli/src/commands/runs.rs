@@ -54,6 +54,8 @@ Examples:
   hatebeam runs repair patterns-1000000 --threads 8 --json";
 
 const RM_HELP: &str = "\
+With --store, the files of the best game remain in the object store, and so do networks, which runs share.
+
 Examples:
   hatebeam runs rm patterns-1000-686dc88d
   hatebeam runs rm patterns-1000-686dc88d --yes

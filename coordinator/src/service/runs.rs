@@ -7,11 +7,11 @@ use crate::coordinator::Coordinator;
 use crate::queue::ListPosition;
 use crate::request::RequestError;
 use hatebeam_cost::Micros;
-use hatebeam_net::check_full;
+use hatebeam_net::{MAX_MESSAGE, check_full};
 use hatebeam_proto::v1::runs_server::Runs;
 use hatebeam_proto::{BoxStream, v1};
 use hatebeam_runs::{Limits, Manifest, Retention, RunSpec};
-use hatebeam_search::Fingerprint;
+use hatebeam_search::{Fingerprint, MAX_NETWORK_BYTES};
 use prost::Message;
 use serde_json::Value;
 use std::time::Duration;
@@ -21,6 +21,8 @@ use tonic::{Request, Response, Status};
 
 /// Maximum length of a run specification in bytes.
 const MAX_SPEC: usize = 64 << 10;
+// A request with a network and the longest specification fits into a message. The last part is for the other fields.
+const _: () = assert!(MAX_NETWORK_BYTES + MAX_SPEC + 4096 <= MAX_MESSAGE);
 /// Maximum number of runs in a page of the list of runs.
 const MAX_PAGE_RUNS: usize = 1000;
 /// Maximum size of the runs in a page in bytes, unless it has a single run. A message may have 4 MiB.
@@ -40,7 +42,7 @@ impl Runs for Service {
     ) -> Result<Response<v1::SubmitResponse>, Status> {
         check_full(&request)?;
         let search = &self.0.0.settings.search;
-        let submission = submission(&request.into_inner(), search)?;
+        let submission = submission(request.into_inner(), search)?;
         let run = self.0.submit(submission).await?;
         let run = Some(run_status(&run));
         Ok(Response::new(v1::SubmitResponse { run }))
@@ -176,7 +178,7 @@ fn page(
 
 /// Converts and validates a submission.
 fn submission(
-    request: &v1::SubmitRequest,
+    request: v1::SubmitRequest,
     search: &Fingerprint,
 ) -> Result<Submission, RequestError> {
     let invalid = |reason: String| RequestError::Invalid(reason);
@@ -209,6 +211,7 @@ fn submission(
             max_cost: limit(request.max_cost_micros).map(Micros),
             max_time: limit(request.max_seconds).map(Duration::from_secs),
         },
+        network: request.network,
     })
 }
 

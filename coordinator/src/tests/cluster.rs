@@ -249,6 +249,7 @@ impl Cluster {
                 max_depth: Some(max_depth),
                 ..Limits::default()
             },
+            network: Vec::new(),
         }
     }
 

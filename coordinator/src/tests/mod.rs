@@ -4,6 +4,7 @@
 pub(crate) mod cluster;
 mod commits;
 mod failures;
+mod networks;
 mod restarts;
 pub(crate) mod support;
 mod updates;

@@ -115,6 +115,7 @@ async fn submission_whose_answer_was_lost_can_be_repeated() {
             max_depth: Some(2),
             ..Limits::default()
         },
+        network: Vec::new(),
     };
     let lost = process.coordinator.submit(submission.clone()).await;
     assert!(

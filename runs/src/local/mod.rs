@@ -18,7 +18,7 @@ use crate::record::first_node;
 use crate::retention::Retention;
 use crate::spec::{RunSpec, SpecError, StartingPosition};
 use hatebeam_game::Emulator;
-use hatebeam_search::{EvaluatorError, Frontier, ShardLayout};
+use hatebeam_search::{Evaluator, EvaluatorError, Frontier, ShardLayout};
 use hatebeam_store::{RunStore, StoreError};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -105,13 +105,15 @@ impl Run {
     ///
     /// # Errors
     /// Returns [`RunError::OtherSpec`] if the folder contains another run, [`RunError::Spec`] if the
-    /// specification is invalid, and [`RunError::Store`] if the store cannot be opened.
+    /// specification is invalid, [`RunError::Evaluator`] if its network is not available, and
+    /// [`RunError::Store`] if the store cannot be opened.
     pub fn open_or_create(
         dir: &Path,
         spec: &RunSpec,
         keep: Option<Retention>,
     ) -> Result<Run, RunError> {
         spec.check()?;
+        Evaluator::new(&spec.emulator()?, &spec.evaluator)?;
         let store = match RunStore::open(dir) {
             Err(StoreError::NoRun { .. }) => {
                 let persisted = PersistedSpec {

@@ -17,6 +17,9 @@ const ARCHITECTURE: u32 = 1;
 const DIGEST_BYTES: usize = 32;
 /// Greatest length of a header.
 pub const MAX_HEADER_BYTES: usize = 1 << 20;
+/// Greatest length of a file: magic bytes, five numbers, the longest header, the most weights and the digest.
+pub const MAX_NETWORK_BYTES: usize =
+    MAGIC.len() + 5 * 4 + MAX_HEADER_BYTES + 2 * weights(MAX_BLOCKS * BLOCK) + DIGEST_BYTES;
 
 /// Error in the file of a network.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -76,7 +79,7 @@ fn blocks(lanes: usize) -> Result<usize, NetworkError> {
 }
 
 /// Number of weights of a network.
-fn weights(lanes: usize) -> usize {
+const fn weights(lanes: usize) -> usize {
     (2 + FEATURES) * lanes
 }
 

@@ -13,7 +13,7 @@ mod inputs;
 mod registry;
 mod sum;
 
-pub use file::{MAX_HEADER_BYTES, NetworkError};
+pub use file::{MAX_HEADER_BYTES, MAX_NETWORK_BYTES, NetworkError};
 pub(crate) use inputs::{Active, list};
 pub use inputs::{FEATURES, FeatureLister};
 

@@ -8,7 +8,7 @@ use crate::lock;
 use crate::tables::LocalTables;
 use hatebeam_game::Geometry;
 use hatebeam_proto::messages::{Prepare, Prepared};
-use hatebeam_runs::{StartingPosition, first_node};
+use hatebeam_runs::{StartingPosition, fetch_network, first_node};
 use hatebeam_search::Frontier;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,6 +36,10 @@ impl Executor {
         order.spec.check_search(&self.search)?;
         let emulator = order.spec.emulator()?;
         let assignment = Assignment::of(&self.name, &order)?;
+        let network = match &before {
+            Some(before) => before.network.clone(),
+            None => fetch_network(&self.objects, &order.spec.evaluator).await?,
+        };
         let lost_after = *lock(&self.state.lost_after);
         for peer in &assignment.peers {
             let prepared = self.peers.prepare(peer, lost_after).await;
@@ -52,6 +56,7 @@ impl Executor {
             number,
             run: order.run,
             spec: order.spec,
+            network,
             emulator,
             assignment,
             tables,
@@ -143,5 +148,71 @@ impl Executor {
 async fn close(mut tables: Arc<dyn LocalTables>) {
     while Arc::get_mut(&mut tables).is_none() {
         tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Cluster, prepare};
+    use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
+    use hatebeam_objects::{Objects, Options};
+    use hatebeam_proto::messages::{AnswerKind, FailureKind, OrderKind};
+    use hatebeam_runs::store_network;
+    use hatebeam_search::{EvaluatorKind, FEATURES, Network, NetworkWeights};
+    use std::sync::Arc;
+
+    /// Refuses all calls.
+    struct Unavailable;
+
+    impl FaultPlan for Unavailable {
+        fn before<'a>(&'a self, call: &'a Call<'a>) -> Hook<'a, Before> {
+            Box::pin(async move { Before::Fail(call.unavailable("connection refused")) })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn worker_fetches_the_network_once_in_consecutive_epochs_of_a_run() {
+        let weights = NetworkWeights {
+            lanes: 16,
+            bias: vec![0; 16],
+            output: vec![0; 16],
+            rows: vec![5; 16 * FEATURES],
+        };
+        let network = Network::new("worker", &weights).unwrap();
+        let digest = network.digest();
+        let mut order = prepare(10, &["w0"]);
+        order.spec.evaluator.kind = EvaluatorKind::Network(digest);
+        let order = OrderKind::Prepare(Box::new(order));
+        let mut cluster = Cluster::new();
+
+        let direct = cluster.objects.clone();
+        cluster.objects =
+            Objects::with_faults(&cluster.memory, &Options::default(), Arc::new(Unavailable))
+                .unwrap();
+        let unlucky = cluster.worker("w0").execute(1, order.clone()).await;
+        assert!(
+            matches!(&unlucky, AnswerKind::Failed(failed) if failed.kind == FailureKind::Unavailable),
+            "{unlucky:?}"
+        );
+
+        cluster.objects = direct;
+        let worker = cluster.worker("w0");
+        let AnswerKind::Failed(missing) = worker.execute(1, order.clone()).await else {
+            panic!("the network is missing");
+        };
+        assert_eq!(missing.kind, FailureKind::Damaged);
+        let key = format!("networks/{digest}");
+        assert!(missing.reason.contains(&key), "{}", missing.reason);
+
+        store_network(&cluster.objects, &network).await.unwrap();
+        let gets = cluster.objects.stats().gets;
+        for epoch in [2, 3] {
+            let answer = worker.execute(epoch, order.clone()).await;
+            assert!(matches!(answer, AnswerKind::Prepared(_)), "{answer:?}");
+        }
+        assert_eq!(cluster.objects.stats().gets, gets + 1);
+        assert!(Network::find(digest).is_some());
+        worker.execute(3, OrderKind::Halt).await;
+        assert!(Network::find(digest).is_none());
     }
 }

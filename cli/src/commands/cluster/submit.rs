@@ -9,11 +9,15 @@ use anyhow::Context;
 use hatebeam_client::{ClientError, call};
 use hatebeam_cost::Micros;
 use hatebeam_proto::v1;
-use hatebeam_runs::Retention;
+use hatebeam_runs::{Retention, RunSpec};
+use hatebeam_search::{EvaluatorKind, Network};
 
 const HELP: &str = "\
 A run is identified by its specification, as with `hatebeam run`. Submitting a run again resumes it if it was cancelled,
 failed, or stopped at a lower limit; otherwise, the command changes nothing. The coordinator searches one run at a time.
+
+The file of a network (--evaluator FILE) is sent to the coordinator, which stores it in the object store, where workers
+find it by its digest.
 
 --max-cost works only if the coordinator knows the prices of the machines (see `hatebeam worker --help`).
 
@@ -21,6 +25,7 @@ Examples:
   hatebeam submit --width 1M
   hatebeam submit --width 25M --max-cost 20 --max-hours 6
   hatebeam submit --width 25M --keep 4 --watch
+  hatebeam submit --width 100k --evaluator my-network/network
   hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 250k --evaluator knewjade";
 
 #[derive(Debug, clap::Args)]
@@ -74,6 +79,7 @@ impl SubmitArgs {
                 max_depth: self.max_depth,
                 max_cost_micros: self.max_cost.map_or(0, |cost| cost.0),
                 max_seconds: self.max_hours.map_or(0, seconds),
+                network: network_file(&spec),
             };
             let submitted = client
                 .submit(call(request))
@@ -86,6 +92,17 @@ impl SubmitArgs {
             }
             print_run(&run, self.json)
         })
+    }
+}
+
+/// Returns the file of the specification's network. Returns no bytes if the evaluator has none, or one that is part of
+/// the program. Without the file on this machine, the coordinator looks for the network in the object store.
+fn network_file(spec: &RunSpec) -> Vec<u8> {
+    match spec.evaluator.kind {
+        EvaluatorKind::Network(digest) if digest != Network::shipped().digest() => {
+            Network::find(digest).map_or_else(Vec::new, |network| network.encode())
+        }
+        _ => Vec::new(),
     }
 }
 

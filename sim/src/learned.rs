@@ -1,0 +1,40 @@
+//! The network of simulated runs. Its weights are pseudorandom.
+
+use hatebeam_runs::RunSpec;
+use hatebeam_search::{EvaluatorKind, FEATURES, Network, NetworkWeights};
+use std::sync::{Arc, LazyLock};
+
+const LANES: usize = 16;
+
+/// The network, which stays registered for the single-threaded search.
+static NETWORK: LazyLock<Arc<Network>> = LazyLock::new(|| {
+    let mut state = 1u64;
+    let mut list = |count: usize| -> Vec<i16> {
+        let mut next = || {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 40) as i16 % 100
+        };
+        (0..count).map(|_| next()).collect()
+    };
+    let weights = NetworkWeights {
+        lanes: LANES,
+        bias: list(LANES),
+        output: list(LANES),
+        rows: list(FEATURES * LANES),
+    };
+    let network = Network::new("simulation", &weights).expect("the numbers of weights are right");
+    Network::register(network)
+});
+
+/// Returns the evaluator that uses the network.
+pub(crate) fn kind() -> EvaluatorKind {
+    EvaluatorKind::Network(NETWORK.digest())
+}
+
+/// Returns the network's file for a run that uses it, and no bytes for other runs.
+pub(crate) fn file(spec: &RunSpec) -> Vec<u8> {
+    match spec.evaluator.kind == kind() {
+        true => NETWORK.encode(),
+        false => Vec::new(),
+    }
+}
