@@ -18,12 +18,13 @@ pub struct StateFolder {
 #[non_exhaustive]
 pub enum FindError {
     /// No run has this name.
-    #[error("{source} in {}: list the runs with `hatebeam runs`", runs.display())]
+    // `error` is not a source, because the message already contains it.
+    #[error("{error} in {}: list the runs with `hatebeam runs`", runs.display())]
     Unknown {
         /// The folder that was searched.
         runs: PathBuf,
         /// The error for the name.
-        source: NameError,
+        error: NameError,
     },
     /// The name does not identify one run.
     #[error(transparent)]
@@ -87,11 +88,30 @@ impl StateFolder {
                 Ok(self.runs().join(run))
             }
             Err(NameError::Unknown(_)) if path.is_dir() && !run.is_empty() => as_path(),
-            Err(source @ NameError::Unknown(_)) => Err(FindError::Unknown {
+            Err(error @ NameError::Unknown(_)) => Err(FindError::Unknown {
                 runs: self.runs(),
-                source,
+                error,
             }),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error;
+
+    #[test]
+    fn unknown_run_is_named_once_with_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = StateFolder::at(dir.path()).unwrap().find("x").unwrap_err();
+        let runs = dir.path().join("runs");
+        let expected = format!(
+            "there is no run \"x\" in {}: list the runs with `hatebeam runs`",
+            runs.display()
+        );
+        assert_eq!(error.to_string(), expected);
+        assert!(error.source().is_none());
     }
 }
