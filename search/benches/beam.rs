@@ -2,7 +2,7 @@
 //! `cargo bench -p hatebeam-search`.
 //!
 //! `-- --width N` sets the width of the beam [default: 250,000]. `-- --step EVALUATOR` runs only
-//! the step with this evaluator, without quiescence.
+//! the step with this evaluator, without quiescence. `-- --score` runs only the scoring.
 
 use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
@@ -50,6 +50,7 @@ fn scoring(level: SimdLevel) {
             EvaluatorKind::Knewjade,
             EvaluatorKind::PlainHoles,
             EvaluatorKind::Patterns,
+            EvaluatorKind::Network(Network::shipped().digest()),
         ] {
             let mut evaluator = Evaluator::new(&emulator, &spec(kind, quiescence))
                 .expect("the weights are in range");
@@ -151,6 +152,9 @@ fn main() {
     }
     for level in SimdLevel::available() {
         scoring(level);
+    }
+    if args.iter().any(|arg| arg == "--score") {
+        return;
     }
     for quiescence in [Quiescence::Off, Quiescence::Forced] {
         beam(width, EvaluatorKind::Knewjade, quiescence);

@@ -6,7 +6,7 @@
 
 use crate::features::{self, Features, LANES, Rows};
 use crate::network::{self, Active, Network, NetworkDigest};
-use crate::patterns::{ALL_PIECES, Patterns, S_AND_Z};
+use crate::patterns::{ALL_PIECES, Memory, Patterns, S_AND_Z};
 use hatebeam_game::{Children, Clears, Emulator, Follow, MAX_HEIGHT, Piece, SimdLevel, Well};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -323,7 +323,8 @@ pub struct Evaluator {
     level: SimdLevel,
     weights: FixedWeights,
     patterns: Option<&'static Patterns>,
-    network: Option<Arc<Network>>,
+    memory: Memory,
+    network: Option<(Arc<Network>, network::Memory)>,
     /// The active features of a well, for the network.
     active: Active,
     /// Maximum of `clears_score`.
@@ -376,6 +377,7 @@ impl Evaluator {
             level,
             weights,
             patterns,
+            memory: Memory::new(),
             network: None,
             active: Active::new(),
             max_clears_score: max_clears_score(|clears| match patterns {
@@ -407,7 +409,8 @@ impl Evaluator {
             quiescence,
         };
         let mut evaluator = Evaluator::new(emulator, &spec).expect("plain weights are in range");
-        evaluator.network = Some(network);
+        let memory = network::Memory::new(&network);
+        evaluator.network = Some((network, memory));
         evaluator.max_clears_score = i32::MAX;
         evaluator
     }
@@ -478,9 +481,14 @@ impl Evaluator {
             for (lane, ((well, pending), features)) in batch.enumerate() {
                 let mut score = match (&self.network, self.patterns) {
                     (Some(_), _) => 0,
-                    (None, Some(patterns)) => {
-                        patterns.sum(well, &self.open, lane, features, pending.lines)
-                    }
+                    (None, Some(patterns)) => patterns.sum(
+                        &mut self.memory,
+                        well,
+                        &self.open,
+                        lane,
+                        features,
+                        pending.lines,
+                    ),
                     (None, None) => self.weights.sum(features, pending.lines),
                 };
                 // Finding the pieces that can clear a line is half of the work, so it is skipped if
@@ -495,11 +503,11 @@ impl Evaluator {
                     });
                     let lowest = usize::from(features.surface_height);
                     let clears = self.emulator.clears(well, lowest, follow);
-                    score = score.saturating_add(match (&self.network, self.patterns) {
-                        (Some(network), _) => {
+                    score = score.saturating_add(match (&mut self.network, self.patterns) {
+                        (Some((network, memory)), _) => {
                             let active = &mut self.active;
-                            network::list(well, &self.open, lane, features, clears, active);
-                            network.value(self.level, active)
+                            network::list::<true>(well, &self.open, lane, features, clears, active);
+                            network.value(self.level, memory, active)
                         }
                         (None, Some(patterns)) => patterns.clears_score(clears),
                         (None, None) => self.weights.clears_score(clears),

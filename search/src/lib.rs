@@ -26,6 +26,7 @@ pub use node::{Digest, Node, NodeWell, WELL_BYTES};
 pub use record::DepthRecord;
 pub use step::{
     Cancelled, Candidates, ChildSink, CountQuery, Cut, CutSearch, DEFAULT_SIGMAS, DIGITS,
-    DigitCounts, Exchange, Frontier, MAX_SHARDS, MIN_SHARDS, Owner, REMOTE_BATCH, SHARD_WELLS,
-    ShardLayout, SortBuffer, Step, StepStats, TABLE_WELLS, Ties, estimated_floor, retry_sigmas,
+    DigitCounts, Exchange, Frontier, MAX_SHARDS, MIN_SHARDS, Owner, REMOTE_BATCH, RecentCuts,
+    SHARD_WELLS, ShardLayout, SortBuffer, Step, StepStats, TABLE_WELLS, Ties, estimated_floor,
+    retry_sigmas,
 };

@@ -16,6 +16,9 @@ use std::sync::LazyLock;
 const COLUMNS: usize = 10;
 const FULL: u16 = (1 << COLUMNS) - 1;
 const ROWS: usize = 1 << COLUMNS;
+/// The bits of two and of three rows of ten columns.
+const TWO_ROWS: u64 = (1 << (2 * COLUMNS)) - 1;
+const THREE_ROWS: u64 = (1 << (3 * COLUMNS)) - 1;
 /// Number of horizontal positions of a window of two rows and five columns.
 const PAIRS: usize = COLUMNS - 5 + 1;
 const PAIR: usize = 1 << (2 * 5);
@@ -119,6 +122,7 @@ impl Patterns {
     #[inline]
     pub(crate) fn sum(
         &self,
+        memory: &mut Memory,
         well: &Well,
         open: &Rows,
         lane: usize,
@@ -140,28 +144,71 @@ impl Patterns {
         for (weight, count) in self.counts.iter().zip(counts) {
             sum += weight * i32::from(count);
         }
-        let (mut above, mut shut_above, mut shut_twice_above) = (0, 0, 0);
+        // The row in the lowest ten bits, then the rows above it. Cells in `shut` are not open.
+        let (mut context, mut shut) = (0, 0);
         let rows = well.rows()[..stack].iter().zip(&open[..stack]).rev();
         for ((&row, open), by_row) in rows.zip(self.rows.iter()) {
             let row = usize::from(row & FULL);
-            let shut = usize::from(!open[lane] & FULL);
             sum += i32::from(by_row[row]);
-            if row == shut {
-                sum += i32::from(self.clean[row]);
-            }
-            for (column, by_pair) in self.pairs.iter().enumerate() {
-                let pair = (above >> column & 31) << 5 | (row >> column & 31);
-                sum += i32::from(by_pair[pair]);
-            }
-            for (column, by_triple) in self.triples.iter().enumerate() {
-                let triple = (shut_twice_above >> column & 15) << 8
-                    | (shut_above >> column & 15) << 4
-                    | (shut >> column & 15);
-                sum += i32::from(by_triple[triple]);
-            }
-            above = row;
-            (shut_twice_above, shut_above) = (shut_above, shut);
+            context = (context << 10 & TWO_ROWS) | row as u64;
+            shut = (shut << 10 & THREE_ROWS) | u64::from(!open[lane] & FULL);
+            sum += memory.sum(context << 30 | shut, || self.context_sum(context, shut));
         }
         sum
+    }
+
+    /// Returns the part of the score that a row contributes together with the rows above it: its
+    /// pairs and triples, and the row itself if it has no enclosed cells. `context` contains this
+    /// row and the one above it, and `shut` the cells of this row and the two above it that are not
+    /// open.
+    fn context_sum(&self, context: u64, shut: u64) -> i32 {
+        let cells = |rows: u64, above: u32| (rows >> (10 * above)) as usize & usize::from(FULL);
+        let (row, above) = (cells(context, 0), cells(context, 1));
+        let [shut, shut_above, shut_twice_above] = [0, 1, 2].map(|above| cells(shut, above));
+        let mut sum = 0;
+        if row == shut {
+            sum += i32::from(self.clean[row]);
+        }
+        for (column, by_pair) in self.pairs.iter().enumerate() {
+            let pair = (above >> column & 31) << 5 | (row >> column & 31);
+            sum += i32::from(by_pair[pair]);
+        }
+        for (column, by_triple) in self.triples.iter().enumerate() {
+            let triple = (shut_twice_above >> column & 15) << 8
+                | (shut_above >> column & 15) << 4
+                | (shut >> column & 15);
+            sum += i32::from(by_triple[triple]);
+        }
+        sum
+    }
+}
+
+/// Number of sums that a [`Memory`] holds.
+const MEMORY: usize = 1 << 13;
+
+/// Sums of rows with their surroundings that were calculated last. The wells of a beam have most of
+/// their rows in common: of ten rows, nine are found here.
+pub(crate) struct Memory {
+    /// Keys with the highest bit set, or 0.
+    sums: Box<[(u64, i32)]>,
+}
+
+impl Memory {
+    pub(crate) fn new() -> Memory {
+        Memory {
+            sums: vec![(0, 0); MEMORY].into(),
+        }
+    }
+
+    /// Returns the sum with this key of 50 bits, and calculates it if it is not here.
+    #[inline(always)]
+    fn sum(&mut self, key: u64, calculate: impl FnOnce() -> i32) -> i32 {
+        let key = key | 1 << 63;
+        let at = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - MEMORY.ilog2());
+        let entry = &mut self.sums[at as usize];
+        if entry.0 != key {
+            *entry = (key, calculate());
+        }
+        entry.1
     }
 }

@@ -8,9 +8,10 @@ use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
 use hatebeam_search::{
     Cancelled, Candidates, ChildSink, Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts,
     Evaluator, EvaluatorKind, EvaluatorSpec, Exchange, Frontier, Node, NodeWell, Owner, Quiescence,
-    ShardLayout, SortBuffer, Step, Ties, Weights,
+    RecentCuts, ShardLayout, SortBuffer, Step, Ties, Weights,
 };
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
@@ -169,6 +170,61 @@ fn check_digest_independence(quiescence: Quiescence, width: usize) -> u32 {
     let (tight, repeats) = digests(best, 2, -3.0);
     assert_eq!(tight, expected);
     repeats
+}
+
+#[test]
+fn floor_never_changes_the_frontier() {
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let cancel = AtomicBool::new(false);
+    for (kind, quiescence, width) in [
+        (EvaluatorKind::Patterns, Quiescence::Off, 200),
+        (EvaluatorKind::Patterns, Quiescence::First, 20),
+        (EvaluatorKind::Knewjade, Quiescence::Off, 4200),
+    ] {
+        let layout = ShardLayout::local(width);
+        let fast = Step::new(&emulator, spec(kind, quiescence), layout, 2).unwrap();
+        let mut frontier = Frontier::new(0, [root()], layout);
+        let mut cuts = RecentCuts::default();
+        let (mut estimates, mut repeats) = (0, 0);
+        for _ in 0..24 {
+            let (next, _) = fast.run(&frontier, &cancel, &AtomicU64::new(0)).unwrap();
+            let lowest = next.nodes().map(|node| node.score).min().unwrap();
+            let at_cut = u64::from(lowest as u32 ^ 1 << 31) << 32;
+            let floors = [at_cut, at_cut + (1 << 31), u64::MAX];
+            for floor in floors.into_iter().map(Some).chain([cuts.floor()]) {
+                let parents = Arc::new(frontier.clone());
+                let progress = AtomicU64::new(0);
+                let (found, stats) = fast.advance(parents, floor, &cancel, &progress).unwrap();
+                assert_eq!(found.digest(), next.digest());
+                assert_eq!(progress.into_inner(), frontier.len() as u64);
+                assert_eq!(
+                    stats.repeats > 0,
+                    floor.is_some_and(|floor| floor > rank_of_cut(&next, width))
+                );
+            }
+            if let Some(floor) = cuts.floor() {
+                estimates += 1;
+                repeats += u32::from(floor > rank_of_cut(&next, width));
+            }
+            cuts.add(next.len() as u64, lowest, width as u64);
+            frontier = next;
+        }
+        assert!(
+            estimates > 10 && repeats * 5 < estimates,
+            "{repeats} of {estimates}"
+        );
+    }
+}
+
+/// Returns the lowest rank of a frontier that was cut to `width` wells, or 0 if all children survived.
+fn rank_of_cut(frontier: &Frontier, width: usize) -> u64 {
+    if frontier.len() < width {
+        return 0;
+    }
+    let rank = |node: &Node| {
+        u64::from(node.score as u32 ^ 1 << 31) << 32 | (node.well.hash() & 0xffff_ffff)
+    };
+    frontier.nodes().map(rank).min().unwrap()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::assign::{WorkerCapacity, assign, shards_in};
 use super::commit::{Pending, Selected};
 use super::error::EpochError;
-use super::floors::Cuts;
+use super::floors::cuts_of;
 use super::state::{RunDriver, RunEnd};
 use super::workers::{EpochWorkers, Explored, internal_error};
 use crate::registry::Member;
@@ -53,7 +53,7 @@ impl RunDriver {
         let mut depth = self.prepare(workers).await?;
         self.note("");
         let mut pending: Option<Pending> = None;
-        let mut cuts = Cuts::of(self.manifest());
+        let mut cuts = cuts_of(self.manifest());
         let mut parents = self.manifest().last().map_or(0, |last| last.record.count);
         let began = self.parts.env.now();
         let seconds_before = self.seconds;

@@ -99,7 +99,7 @@ impl Run {
     ) -> Result<Option<Frontier>, RunError> {
         let step = Step::new(&self.emulator, self.spec.evaluator, self.layout(), threads)?;
         while frontier.depth < to {
-            let next = step.advance(Arc::new(frontier), cancel, &AtomicU64::new(0));
+            let next = step.advance(Arc::new(frontier), None, cancel, &AtomicU64::new(0));
             frontier = match next {
                 Ok((next, _)) => next,
                 Err(Cancelled) => return Ok(None),

@@ -10,7 +10,7 @@ use super::{GroupLimits, Run, RunError, SearchResult};
 use crate::end::EndReason;
 use crate::limits::{Limits, Usage};
 use crate::record::record_of;
-use hatebeam_search::{Cancelled, DepthRecord, Fingerprint, Frontier, Node, Step};
+use hatebeam_search::{Cancelled, DepthRecord, Fingerprint, Frontier, Node, RecentCuts, Step};
 use hatebeam_store::StoreError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -101,6 +101,11 @@ impl Run {
             geometry: self.emulator.geometry(),
         };
         let mut clock = Clock::start(self.store.depths());
+        let width = self.spec.width;
+        let mut cuts = RecentCuts::default();
+        for record in self.store.depths() {
+            cuts.add(record.count, record.worst_eval, width);
+        }
         let mut committer = Committer::new(self.store, commit_settings);
         let end = loop {
             if let Some(limit) = settings.limits.exceeded_by(&clock.usage(frontier.depth)) {
@@ -110,7 +115,7 @@ impl Run {
             let expanded = Arc::new(AtomicU64::new(0));
             observer.begun(depth, frontier.len() as u64, &expanded);
             let span = tracing::info_span!("depth", depth);
-            let next = span.in_scope(|| step.advance(frontier, cancel, &expanded));
+            let next = span.in_scope(|| step.advance(frontier, cuts.floor(), cancel, &expanded));
             let (next, stats) = match next {
                 Ok((next, stats)) if !next.is_empty() => (Arc::new(next), stats),
                 Ok(_) => break EndReason::Over,
@@ -118,6 +123,8 @@ impl Run {
             };
             let ended = now();
             clock.last_depth = ended.duration_since(begun);
+            let worst_eval = next.nodes().map(|node| node.score).min().unwrap_or(0);
+            cuts.add(next.len() as u64, worst_eval, width);
             frontier = Arc::clone(&next);
             let searched = SearchedDepth {
                 frontier: next,

@@ -66,7 +66,7 @@ const COUNTS: usize = 7;
 pub const FEATURES: usize = FILLED.end();
 
 /// Greatest number of active features of a well.
-const MAX_ACTIVE: usize = MAX_HEIGHT * (2 + WINDOWS) + COUNTS;
+const MAX_ACTIVE: usize = MAX_HEIGHT * (1 + Surrounding::MAX_FEATURES) + COUNTS;
 
 /// Bit `x` of a row at bit `3x`.
 static SPREAD: [u32; ROW_VALUES] = {
@@ -83,10 +83,40 @@ static SPREAD: [u32; ROW_VALUES] = {
     table
 };
 
+/// A row without enclosed cells in a surrounding.
+const CLEAN: u32 = 1 << (3 * COLUMNS);
+
+/// A row and the two rows above it, which determine most features of the row: bits 0, 3, 6 ... are
+/// the cells of the row that are not open, and the bits after them are those of the rows above.
+/// [`CLEAN`] is set if the row has no enclosed cells.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Surrounding(pub(super) u32);
+
+impl Surrounding {
+    /// Greatest number of features that are active because of a surrounding.
+    const MAX_FEATURES: usize = WINDOWS + 1;
+
+    /// Calls `each` with the features that are active because of this surrounding.
+    #[inline(always)]
+    pub(super) fn features(self, mut each: impl FnMut(u32)) {
+        if self.0 & CLEAN != 0 {
+            let cell = |x: usize| (self.0 >> (3 * x) & 1) << x;
+            let row: u32 = (0..COLUMNS).map(cell).sum();
+            each(CLEAN_ROWS as u32 + row);
+        }
+        for window in 0..WINDOWS {
+            let value = self.0 >> (3 * window) & (WINDOW_VALUES - 1) as u32;
+            each((FIRST_WINDOW + window * WINDOW_VALUES) as u32 + value);
+        }
+    }
+}
+
 /// The active features of a well.
 pub(crate) struct Active {
     features: [u32; MAX_ACTIVE],
     len: usize,
+    surroundings: [Surrounding; MAX_HEIGHT],
+    rows: usize,
 }
 
 impl Active {
@@ -94,6 +124,8 @@ impl Active {
         Active {
             features: [0; MAX_ACTIVE],
             len: 0,
+            surroundings: [Surrounding(0); MAX_HEIGHT],
+            rows: 0,
         }
     }
 
@@ -107,11 +139,18 @@ impl Active {
     pub(crate) fn features(&self) -> &[u32] {
         &self.features[..self.len]
     }
+
+    /// The surroundings whose features are not in the list.
+    #[inline(always)]
+    pub(super) fn surroundings(&self) -> &[Surrounding] {
+        &self.surroundings[..self.rows]
+    }
 }
 
-/// Lists the active features of a well. Its open cells are in lane `lane` of `open`.
+/// Lists the active features of a well. Its open cells are in lane `lane` of `open`. With
+/// `SURROUNDINGS`, the surroundings of the rows are listed instead of their features.
 #[inline]
-pub(crate) fn list(
+pub(crate) fn list<const SURROUNDINGS: bool>(
     well: &Well,
     open: &Rows,
     lane: usize,
@@ -120,6 +159,7 @@ pub(crate) fn list(
     active: &mut Active,
 ) {
     active.len = 0;
+    active.rows = 0;
     let stack = usize::from(features.stack_height).min(MAX_HEIGHT);
     let mut filled = 0;
     // Three rows, interleaved: the lowest row of a window is in the lowest of three bits.
@@ -130,14 +170,14 @@ pub(crate) fn list(
         let shut = !open[y][lane] & FULL;
         filled += row.count_ones();
         active.push((distance * ROW_VALUES) as u32 + u32::from(row));
-        if row == shut {
-            active.push(CLEAN_ROWS as u32 + u32::from(row));
-        }
         // What leaves the three bits of a column is masked out.
         three = (three << 1 & 0x36db_6db6) | SPREAD[usize::from(shut)];
-        for window in 0..WINDOWS {
-            let value = three >> (3 * window) & (WINDOW_VALUES - 1) as u32;
-            active.push((FIRST_WINDOW + window * WINDOW_VALUES) as u32 + value);
+        let surrounding = Surrounding(three | (CLEAN * u32::from(row == shut)));
+        if SURROUNDINGS {
+            active.surroundings[distance] = surrounding;
+            active.rows = distance + 1;
+        } else {
+            surrounding.features(|feature| active.push(feature));
         }
     }
     let lowest = usize::from(features.surface_height).min(MAX_HEIGHT);
@@ -179,7 +219,8 @@ impl FeatureLister {
                 let features = &self.features[lane];
                 let lowest = usize::from(features.surface_height);
                 let clears = self.emulator.clears(well, lowest, None);
-                list(well, &self.open, lane, features, clears, &mut self.active);
+                let active = &mut self.active;
+                list::<false>(well, &self.open, lane, features, clears, active);
                 each(self.active.features());
             }
         }

@@ -16,6 +16,7 @@ mod sum;
 pub use file::{MAX_HEADER_BYTES, MAX_NETWORK_BYTES, NetworkError};
 pub(crate) use inputs::{Active, list};
 pub use inputs::{FEATURES, FeatureLister};
+pub(crate) use sum::Memory;
 
 use hatebeam_game::SimdLevel;
 use serde::{Deserialize, Serialize};
@@ -140,13 +141,20 @@ impl Network {
         self.blocks * BLOCK
     }
 
-    /// The value of a well with these active features, in units of 1/[`VALUE_ONE`].
+    /// The value of a well with these active features, in units of 1/[`VALUE_ONE`]. `memory` belongs
+    /// to this network.
     #[inline]
-    pub(crate) fn value(&self, level: SimdLevel, active: &Active) -> i32 {
+    pub(crate) fn value(&self, level: SimdLevel, memory: &mut Memory, active: &Active) -> i32 {
         match self.blocks {
-            1 => sum::value::<1>(level, self, active),
-            _ => sum::value::<2>(level, self, active),
+            1 => sum::value::<1>(level, self, memory, active),
+            _ => sum::value::<2>(level, self, memory, active),
         }
+    }
+
+    /// The row of a feature.
+    #[inline(always)]
+    fn row<const BLOCKS: usize>(&self, feature: u32) -> &[Block; BLOCKS] {
+        &self.rows.as_chunks::<BLOCKS>().0[feature as usize]
     }
 }
 

@@ -1,7 +1,67 @@
 //! The value of a well from its active features.
 
+use super::inputs::Surrounding;
 use super::{Active, BLOCK, Block, MAX_BLOCKS, Network, WEIGHT_ONE};
 use hatebeam_game::SimdLevel;
+
+/// Number of sums that a [`Memory`] holds. Most of them fit into a second-level cache.
+const MEMORY: usize = 1 << 13;
+
+/// The sums of the features of surroundings that were calculated last, by surrounding. The wells of
+/// a beam have most of their rows in common, so nearly all sums are found here.
+pub(crate) struct Memory {
+    /// The surroundings with the highest bit set, or 0.
+    keys: Box<[u32]>,
+    /// The blocks of each sum.
+    sums: Box<[Block]>,
+}
+
+impl Memory {
+    pub(crate) fn new(network: &Network) -> Memory {
+        Memory {
+            keys: vec![0; MEMORY].into(),
+            sums: vec![Block::ZERO; MEMORY * network.blocks].into(),
+        }
+    }
+
+    /// Returns the sum of a surrounding.
+    #[inline(always)]
+    fn sum<const BLOCKS: usize>(
+        &mut self,
+        network: &Network,
+        surrounding: Surrounding,
+    ) -> &[Block; BLOCKS] {
+        let key = surrounding.0 | 1 << 31;
+        let at = (key.wrapping_mul(0x9e37_79b1) >> (32 - MEMORY.ilog2())) as usize;
+        let sum = &mut self.sums.as_chunks_mut::<BLOCKS>().0[at];
+        if self.keys[at] != key {
+            self.keys[at] = key;
+            calculate(network, surrounding, sum);
+        }
+        sum
+    }
+}
+
+/// Adds up the features of a surrounding.
+#[cold]
+#[inline(never)]
+fn calculate<const BLOCKS: usize>(
+    network: &Network,
+    surrounding: Surrounding,
+    sum: &mut [Block; BLOCKS],
+) {
+    *sum = [Block::ZERO; BLOCKS];
+    surrounding.features(|feature| add(sum, network.row(feature)));
+}
+
+#[inline(always)]
+fn add<const BLOCKS: usize>(sum: &mut [Block; BLOCKS], row: &[Block; BLOCKS]) {
+    for (sum, row) in sum.iter_mut().zip(row) {
+        for (sum, &weight) in sum.0.iter_mut().zip(&row.0) {
+            *sum = sum.wrapping_add(weight);
+        }
+    }
+}
 
 /// Limits of the lanes after the sum. Only lane 0 is not clamped to ±1.
 const fn limits() -> [Block; MAX_BLOCKS] {
@@ -11,17 +71,15 @@ const fn limits() -> [Block; MAX_BLOCKS] {
 }
 static LIMITS: [Block; MAX_BLOCKS] = limits();
 
-/// The oracle of the faster versions.
+/// The oracle of the faster versions, without a memory.
 pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) -> i32 {
     let mut sum = [Block::ZERO; BLOCKS];
     sum.copy_from_slice(&network.bias[..BLOCKS]);
     for &feature in active.features() {
-        let row = &network.rows[feature as usize * BLOCKS..][..BLOCKS];
-        for (sum, row) in sum.iter_mut().zip(row) {
-            for (sum, &weight) in sum.0.iter_mut().zip(&row.0) {
-                *sum = sum.wrapping_add(weight);
-            }
-        }
+        add(&mut sum, network.row(feature));
+    }
+    for surrounding in active.surroundings() {
+        surrounding.features(|feature| add(&mut sum, network.row(feature)));
     }
     let mut value = 0;
     for ((sum, output), limit) in sum.iter().zip(&network.output).zip(&LIMITS) {
@@ -35,7 +93,12 @@ pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) 
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-pub(super) fn value<const BLOCKS: usize>(_: SimdLevel, network: &Network, active: &Active) -> i32 {
+pub(super) fn value<const BLOCKS: usize>(
+    _: SimdLevel,
+    network: &Network,
+    _: &mut Memory,
+    active: &Active,
+) -> i32 {
     portable::<BLOCKS>(network, active)
 }
 
@@ -46,21 +109,22 @@ pub(super) fn value<const BLOCKS: usize>(_: SimdLevel, network: &Network, active
 pub(super) fn value<const BLOCKS: usize>(
     level: SimdLevel,
     network: &Network,
+    memory: &mut Memory,
     active: &Active,
 ) -> i32 {
     match level {
         SimdLevel::Portable => portable::<BLOCKS>(network, active),
         // SAFETY: a level from an emulator is supported by the processor, and `Evaluator::new`
         // asserts it.
-        SimdLevel::Avx2 => unsafe { x86::avx2::<BLOCKS>(network, active) },
+        SimdLevel::Avx2 => unsafe { x86::avx2::<BLOCKS>(network, memory, active) },
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => {
             if BLOCKS == 2 {
                 // SAFETY: as above.
-                unsafe { x86::avx512(network, active) }
+                unsafe { x86::avx512(network, memory, active) }
             } else {
                 // One block is half of a register of AVX-512.
                 // SAFETY: as above, and AVX-512 includes AVX2.
-                unsafe { x86::avx2::<BLOCKS>(network, active) }
+                unsafe { x86::avx2::<BLOCKS>(network, memory, active) }
             }
         }
     }
@@ -69,7 +133,7 @@ pub(super) fn value<const BLOCKS: usize>(
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Active, Block, LIMITS, Network};
+    use super::{Active, Block, LIMITS, Memory, Network};
     use std::arch::x86_64::*;
 
     // SAFETY, for every block of this module: memory is touched only through references to blocks,
@@ -82,7 +146,11 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn avx2<const BLOCKS: usize>(network: &Network, active: &Active) -> i32 {
+    pub(super) unsafe fn avx2<const BLOCKS: usize>(
+        network: &Network,
+        memory: &mut Memory,
+        active: &Active,
+    ) -> i32 {
         // SAFETY: as above.
         unsafe {
             let mut sum = [_mm256_setzero_si256(); BLOCKS];
@@ -90,7 +158,12 @@ mod x86 {
                 *sum = load(bias);
             }
             for &feature in active.features() {
-                let row = &network.rows[feature as usize * BLOCKS..][..BLOCKS];
+                for (sum, row) in sum.iter_mut().zip(network.row::<BLOCKS>(feature)) {
+                    *sum = _mm256_add_epi16(*sum, load(row));
+                }
+            }
+            for &surrounding in active.surroundings() {
+                let row = memory.sum::<BLOCKS>(network, surrounding);
                 for (sum, row) in sum.iter_mut().zip(row) {
                     *sum = _mm256_add_epi16(*sum, load(row));
                 }
@@ -113,19 +186,21 @@ mod x86 {
     }
 
     #[inline(always)]
-    unsafe fn load_two(blocks: &[Block]) -> __m512i {
-        let blocks: &[Block; 2] = blocks.try_into().expect("the slice has two blocks");
+    unsafe fn load_two(blocks: &[Block; 2]) -> __m512i {
         // SAFETY: as above; the two blocks are 64 bytes.
         unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-    pub(super) unsafe fn avx512(network: &Network, active: &Active) -> i32 {
+    pub(super) unsafe fn avx512(network: &Network, memory: &mut Memory, active: &Active) -> i32 {
         // SAFETY: as above.
         unsafe {
             let mut sum = load_two(&network.bias);
             for &feature in active.features() {
-                sum = _mm512_add_epi16(sum, load_two(&network.rows[feature as usize * 2..][..2]));
+                sum = _mm512_add_epi16(sum, load_two(network.row(feature)));
+            }
+            for &surrounding in active.surroundings() {
+                sum = _mm512_add_epi16(sum, load_two(memory.sum(network, surrounding)));
             }
             let limit = load_two(&LIMITS);
             let least = _mm512_sub_epi16(_mm512_setzero_si512(), limit);

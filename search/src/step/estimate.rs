@@ -6,6 +6,33 @@ use super::cut::rank;
 const MIN_CUTS: usize = 5;
 const MAX_CUTS: usize = 9;
 
+/// The cuts of the last depths, from which the floor of the next depth is estimated.
+#[derive(Clone, Debug, Default)]
+pub struct RecentCuts {
+    /// Scores of the cuts of consecutive depths with a full frontier, oldest first.
+    scores: Vec<i32>,
+}
+
+impl RecentCuts {
+    /// Adds the next depth of a beam of `width` wells, with its number of wells and their lowest
+    /// score.
+    pub fn add(&mut self, count: u64, worst_eval: i32, width: u64) {
+        if count < width {
+            self.scores.clear();
+            return;
+        }
+        if self.scores.len() == MAX_CUTS {
+            self.scores.remove(0);
+        }
+        self.scores.push(worst_eval);
+    }
+
+    /// Returns the [estimated floor](estimated_floor) of the next depth.
+    pub fn floor(&self) -> Option<u64> {
+        estimated_floor(&self.scores)
+    }
+}
+
 /// Returns a rank that is probably a little below the cut of the next depth, for the initial floors of its tables. `cuts`
 /// contains the scores of the last cuts, oldest first. Returns `None` if there are too few.
 ///
@@ -29,6 +56,18 @@ pub fn estimated_floor(cuts: &[i32]) -> Option<u64> {
 mod tests {
     use super::super::cut::score_of;
     use super::*;
+
+    #[test]
+    fn only_recent_full_frontiers_count() {
+        let mut cuts = RecentCuts::default();
+        for score in -20..5 {
+            cuts.add(10, score, 10);
+        }
+        assert_eq!(cuts.scores, Vec::from_iter(-4..5));
+        assert!(cuts.floor().is_some());
+        cuts.add(9, 5, 10);
+        assert_eq!(cuts.floor(), None);
+    }
 
     #[test]
     fn estimate_is_below_a_steady_rise() {

@@ -32,7 +32,7 @@ mod layout;
 
 pub use candidates::{Candidates, SortBuffer};
 pub use cut::{CountQuery, Cut, CutSearch, DIGITS, DigitCounts, Ties};
-pub use estimate::estimated_floor;
+pub use estimate::{RecentCuts, estimated_floor};
 pub use layout::{MAX_SHARDS, MIN_SHARDS, SHARD_WELLS, ShardLayout, TABLE_WELLS};
 
 use crate::evaluator::{Evaluator, EvaluatorError, EvaluatorSpec};
@@ -144,6 +144,9 @@ pub struct Step {
     threads: usize,
     /// Room of a table in addition to its share of the width, in standard deviations.
     sigmas: f64,
+    /// Evaluators that no thread is using. They are kept because their buffers and memories are
+    /// useful at the next depth.
+    evaluators: Mutex<Vec<Evaluator>>,
 }
 
 /// Room of a table in addition to its share of the width in the first attempt at a depth, in
@@ -170,8 +173,9 @@ impl Step {
         layout: ShardLayout,
         threads: usize,
     ) -> Result<Step, EvaluatorError> {
-        Evaluator::new(emulator, &spec)?;
+        let evaluator = Evaluator::new(emulator, &spec)?;
         Ok(Step {
+            evaluators: Mutex::new(vec![evaluator]),
             emulator: emulator.clone(),
             spec,
             layout,
@@ -202,7 +206,7 @@ impl Step {
         progress: &AtomicU64,
     ) -> Result<(Frontier, StepStats), Cancelled> {
         let depth = frontier.depth + 1;
-        let (candidates, cut, stats) = self.gather(frontier, cancel, progress)?;
+        let (candidates, cut, stats) = self.gather(frontier, None, cancel, progress)?;
         let shards = candidates.select(&cut, self.threads);
         Ok((Frontier { depth, shards }, stats))
     }
@@ -210,16 +214,21 @@ impl Step {
     /// Like [`Step::run`], but drops the frontier before it selects the survivors, so that the two
     /// frontiers need not fit into memory together.
     ///
+    /// `floor` is an [estimate](RecentCuts::floor) of the cut. Children below it are rejected
+    /// without the more expensive parts of their scores. An estimate that is too high costs a
+    /// repetition, never another frontier.
+    ///
     /// # Errors
     /// Returns [`Cancelled`] like [`Step::run`].
     pub fn advance(
         &self,
         frontier: Arc<Frontier>,
+        floor: Option<u64>,
         cancel: &AtomicBool,
         progress: &AtomicU64,
     ) -> Result<(Frontier, StepStats), Cancelled> {
         let depth = frontier.depth + 1;
-        let (candidates, cut, stats) = self.gather(&frontier, cancel, progress)?;
+        let (candidates, cut, stats) = self.gather(&frontier, floor, cancel, progress)?;
         drop(frontier);
         let shards = candidates.select(&cut, self.threads);
         Ok((Frontier { depth, shards }, stats))
@@ -229,6 +238,7 @@ impl Step {
     fn gather(
         &self,
         frontier: &Frontier,
+        mut floor: Option<u64>,
         cancel: &AtomicBool,
         progress: &AtomicU64,
     ) -> Result<(Candidates, Cut, StepStats), Cancelled> {
@@ -236,6 +246,9 @@ impl Step {
         let mut sigmas = self.sigmas;
         loop {
             let candidates = Candidates::new(self.layout, sigmas);
+            if let Some(floor) = floor {
+                candidates.raise_floors(floor);
+            }
             progress.store(0, Ordering::Relaxed);
             let stats = self.expand(frontier, &candidates, None, cancel, progress)?;
             let cut = candidates.cut(self.threads);
@@ -243,7 +256,9 @@ impl Step {
                 return Ok((candidates, cut, StepStats { repeats, ..stats }));
             }
             repeats += 1;
-            sigmas = retry_sigmas(sigmas);
+            if floor.take().is_none() {
+                sigmas = retry_sigmas(sigmas);
+            }
         }
     }
 
@@ -283,6 +298,7 @@ impl Step {
                 progress.fetch_add(chunk.len() as u64, Ordering::Relaxed);
             }
             expander.flush_all()?;
+            lock(&self.evaluators).push(expander.evaluator);
             let mut total = lock(&total);
             total.children += expander.stats.children;
             total.offered += expander.stats.offered;
@@ -341,8 +357,10 @@ impl<'a> Expander<'a> {
         let peers = exchange.map_or(0, |exchange| usize::from(exchange.peers));
         Expander {
             emulator: &step.emulator,
-            evaluator: Evaluator::new(&step.emulator, &step.spec)
-                .expect("the weights were checked when the step was created"),
+            evaluator: lock(&step.evaluators).pop().unwrap_or_else(|| {
+                Evaluator::new(&step.emulator, &step.spec)
+                    .expect("the weights were checked when the step was created")
+            }),
             candidates,
             exchange,
             children: Children::new(),
