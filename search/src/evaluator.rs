@@ -5,6 +5,7 @@
 //! rounded to multiples of 1/256 here.
 
 use crate::features::{self, Features, LANES, Rows};
+use crate::generation::{Generation, Reached};
 use crate::network::{self, Active, Network, NetworkDigest};
 use crate::patterns::{ALL_PIECES, Memory, Patterns, S_AND_Z};
 use hatebeam_game::{Children, Clears, Emulator, Follow, MAX_HEIGHT, Piece, SimdLevel, Well};
@@ -309,14 +310,6 @@ impl FixedWeights {
     }
 }
 
-/// Data about a well to be scored.
-#[derive(Clone, Copy)]
-struct Pending {
-    /// Index in the batch of the child to whose score this well contributes.
-    root: u32,
-    lines: u16,
-}
-
 /// Scores batches of wells. Each thread needs its own evaluator, because it contains buffers.
 pub struct Evaluator {
     emulator: Emulator,
@@ -333,10 +326,18 @@ pub struct Evaluator {
     children: Children,
     features: [Features; LANES],
     open: Rows,
-    wells: Vec<Well>,
-    pending: Vec<Pending>,
-    next_wells: Vec<Well>,
-    next: Vec<Pending>,
+    /// The wells that are scored.
+    generation: Generation,
+    /// The wells that quiescence reaches from them.
+    next: Generation,
+    /// Indices of wells in `next`, in the order in which they are reached.
+    followers: Vec<u32>,
+    /// End in `followers` of the wells that each well of `generation` reaches.
+    ends: Vec<usize>,
+    /// Scores of the wells of `generation`.
+    scores: Vec<i32>,
+    reached: Vec<Reached>,
+    next_reached: Vec<Reached>,
     /// Number of additional wells that quiescence has added for each child.
     added: Vec<u32>,
     /// The well that gave the best score so far, by child.
@@ -388,10 +389,13 @@ impl Evaluator {
             children: Children::new(),
             features: [Features::default(); LANES],
             open: [[0; LANES]; MAX_HEIGHT],
-            wells: Vec::new(),
-            pending: Vec::new(),
-            next_wells: Vec::new(),
-            next: Vec::new(),
+            generation: Generation::default(),
+            next: Generation::default(),
+            followers: Vec::new(),
+            ends: Vec::new(),
+            scores: Vec::new(),
+            reached: Vec::new(),
+            next_reached: Vec::new(),
             added: Vec::new(),
             leaves: Vec::new(),
         })
@@ -430,30 +434,60 @@ impl Evaluator {
             _ => i32::MIN,
         };
         assert_eq!(wells.len(), lines.len(), "each well has a line count");
-        out.clear();
-        out.resize(wells.len(), i32::MIN);
-        self.added.clear();
-        self.added.resize(wells.len(), 0);
+        self.generation.clear();
+        self.generation.wells.extend_from_slice(wells);
+        self.generation.lines.extend_from_slice(lines);
         self.leaves.clear();
         self.leaves.extend_from_slice(wells);
-        self.wells.clear();
-        self.wells.extend_from_slice(wells);
-        self.pending.clear();
-        self.pending.extend(
-            lines
-                .iter()
-                .zip(0..)
-                .map(|(&lines, root)| Pending { root, lines }),
-        );
-        // The search is breadth-first, so that features are always counted for many wells at a
-        // time. The score of a child does not depend on the other children in the batch.
-        while !self.wells.is_empty() {
-            self.score_generation(floor, out);
-            std::mem::swap(&mut self.wells, &mut self.next_wells);
-            std::mem::swap(&mut self.pending, &mut self.next);
-            self.next_wells.clear();
-            self.next.clear();
+        self.score_generation(floor, out);
+        if self.quiescence == Quiescence::Off {
+            return;
         }
+        self.added.clear();
+        self.added.resize(wells.len(), 0);
+        self.reached.clear();
+        let roots = (0..wells.len() as u32).map(|root| Reached { root, well: root });
+        self.reached.extend(roots);
+        // The search is breadth-first, so that features are always counted for many wells at a
+        // time. Different orders of the same clears reach the same well, so a third of the wells
+        // are reached more than once; they are scored once. The score of a child does not depend on
+        // the other children in the batch.
+        loop {
+            self.follow();
+            if self.reached.is_empty() {
+                return;
+            }
+            let mut scores = std::mem::take(&mut self.scores);
+            self.score_generation(floor, &mut scores);
+            for reached in &self.reached {
+                let (root, score) = (reached.root as usize, scores[reached.well as usize]);
+                if score > out[root] {
+                    out[root] = score;
+                    self.leaves[root] = self.generation.wells[reached.well as usize];
+                }
+            }
+            self.scores = scores;
+        }
+    }
+
+    /// Replaces the generation by the next one, and `reached` by what its wells reach, as far as
+    /// each root has room.
+    fn follow(&mut self) {
+        self.next_reached.clear();
+        for reached in &self.reached {
+            let well = reached.well as usize;
+            let begin = well.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let followers = &self.followers[begin..self.ends[well]];
+            let added = &mut self.added[reached.root as usize];
+            let room = MAX_QUIESCENCE_NODES - *added;
+            let followers = followers.iter().take(room as usize);
+            *added += followers.len() as u32;
+            let root = reached.root;
+            let next = followers.map(|&well| Reached { root, well });
+            self.next_reached.extend(next);
+        }
+        std::mem::swap(&mut self.reached, &mut self.next_reached);
+        std::mem::swap(&mut self.generation, &mut self.next);
     }
 
     /// For each well that was scored last, the well that gave its score: itself, or one that
@@ -462,14 +496,23 @@ impl Evaluator {
         &self.leaves
     }
 
-    fn score_generation(&mut self, floor: i32, out: &mut [i32]) {
+    /// Replaces the contents of `out` with the scores of the wells of the generation, and finds the
+    /// next generation.
+    fn score_generation(&mut self, floor: i32, out: &mut Vec<i32>) {
         let geometry = self.emulator.geometry();
         let choose = self.quiescence.choice();
         let wants_clears = self.quiescence != Quiescence::Off
             || self.patterns.is_some()
             || self.network.is_some()
             || self.weights.uses_clears();
-        for (wells, pending) in self.wells.chunks(LANES).zip(self.pending.chunks(LANES)) {
+        out.clear();
+        out.resize(self.generation.wells.len(), i32::MIN);
+        self.next.clear();
+        self.followers.clear();
+        self.ends.clear();
+        let chunks = self.generation.wells.chunks(LANES);
+        let lines = self.generation.lines.chunks(LANES);
+        for ((wells, lines), out) in chunks.zip(lines).zip(out.chunks_mut(LANES)) {
             features::count_open(
                 self.level,
                 geometry,
@@ -477,19 +520,15 @@ impl Evaluator {
                 &mut self.features,
                 &mut self.open,
             );
-            let batch = wells.iter().zip(pending).zip(&self.features);
-            for (lane, ((well, pending), features)) in batch.enumerate() {
+            let batch = wells.iter().zip(lines).zip(&self.features).zip(out);
+            for (lane, (((well, &lines), features), out)) in batch.enumerate() {
                 let mut score = match (&self.network, self.patterns) {
                     (Some(_), _) => 0,
-                    (None, Some(patterns)) => patterns.sum(
-                        &mut self.memory,
-                        well,
-                        &self.open,
-                        lane,
-                        features,
-                        pending.lines,
-                    ),
-                    (None, None) => self.weights.sum(features, pending.lines),
+                    (None, Some(patterns)) => {
+                        let (memory, open) = (&mut self.memory, &self.open);
+                        patterns.sum(memory, well, open, lane, features, lines)
+                    }
+                    (None, None) => self.weights.sum(features, lines),
                 };
                 // Finding the pieces that can clear a line is half of the work, so it is skipped if
                 // it cannot raise the score to the floor.
@@ -513,23 +552,16 @@ impl Evaluator {
                         (None, None) => self.weights.clears_score(clears),
                     });
                     if choose(clears).is_some() {
-                        let added = &mut self.added[pending.root as usize];
-                        let room = MAX_QUIESCENCE_NODES - *added;
-                        for (child, lines) in self.children.iter().take(room as usize) {
-                            *added += 1;
-                            self.next_wells.push(*child);
-                            self.next.push(Pending {
-                                root: pending.root,
-                                lines: pending.lines.saturating_add(u16::from(lines)),
-                            });
+                        for (child, more) in self.children.iter() {
+                            let lines = lines.saturating_add(u16::from(more));
+                            self.followers.push(self.next.insert(child, lines));
                         }
                     }
+                    if self.quiescence != Quiescence::Off {
+                        self.ends.push(self.followers.len());
+                    }
                 }
-                let best = &mut out[pending.root as usize];
-                if score > *best {
-                    *best = score;
-                    self.leaves[pending.root as usize] = *well;
-                }
+                *out = score;
             }
         }
     }

@@ -5,6 +5,7 @@ pub mod endgame;
 mod evaluator;
 mod features;
 mod fingerprint;
+mod generation;
 mod network;
 mod node;
 mod patterns;

@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
-use hatebeam_game::{Children, Emulator, Geometry, Rules, SimdLevel, Well};
+use hatebeam_game::{Children, Clears, Emulator, Follow, Geometry, Piece, Rules, SimdLevel, Well};
 use hatebeam_search::{
-    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, FEATURES, FeatureLister, Network,
-    NetworkError, NetworkWeights, Quiescence, Weights,
+    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, FEATURES, FeatureLister, Frontier,
+    Network, NetworkError, NetworkWeights, Node, NodeWell, Quiescence, ShardLayout, Step, Weights,
 };
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, LazyLock};
 
 #[path = "../../fuzz/src/networks.rs"]
@@ -214,6 +215,135 @@ fn quiescence_gives_the_best_value_and_its_leaf() {
         reached += usize::from(leaf != well);
     }
     assert!(reached > 40, "chains are tested: {reached}");
+}
+
+type Choose = fn(Clears) -> Option<Piece>;
+
+/// The quiescence of one well, step by step, with the limit of 256 additional wells. Returns the
+/// score, the leaf and the number of additional wells.
+fn limited_quiescence(
+    emulator: &Emulator,
+    plain: &mut Evaluator,
+    choose: Choose,
+    well: &Well,
+) -> (i32, Well, usize) {
+    let mut queue = vec![(*well, 0)];
+    let (mut best, mut leaf) = (i32::MIN, *well);
+    let (mut scores, mut children) = (Vec::new(), Children::new());
+    let mut at = 0;
+    while let Some(&(well, lines)) = queue.get(at) {
+        plain.score(&[well], &[lines], &mut scores);
+        if scores[0] > best {
+            (best, leaf) = (scores[0], well);
+        }
+        let children = &mut children;
+        if choose(emulator.clears(&well, 0, Some(Follow { choose, children }))).is_some() {
+            let room = 257 - queue.len();
+            let more = children.iter().take(room);
+            queue.extend(more.map(|(well, more)| (*well, lines + u16::from(more))));
+        }
+        at += 1;
+    }
+    (best, leaf, queue.len() - 1)
+}
+
+/// Children of wells in a beam that is searched with quiescence, so that many of them clear lines in
+/// long chains.
+fn children_with_chains(emulator: &Emulator) -> Vec<Well> {
+    let spec = EvaluatorSpec {
+        kind: EvaluatorKind::Patterns,
+        weights: Weights::default(),
+        quiescence: Quiescence::First,
+    };
+    let layout = ShardLayout::local(60);
+    let step = Step::new(emulator, spec, layout, 1).unwrap();
+    let root = Node {
+        score: 0,
+        well: NodeWell::pack(GEOMETRY, &Well::EMPTY),
+        lines: 0,
+        hint: 0,
+    };
+    let mut frontier = Frontier::new(0, [root], layout);
+    let (mut children, mut wells) = (Children::new(), Vec::new());
+    for depth in 0..100 {
+        let next = step.run(&frontier, &AtomicBool::new(false), &AtomicU64::new(0));
+        frontier = next.unwrap().0;
+        if depth % 10 == 9 {
+            for node in frontier.nodes() {
+                emulator.expand(&node.well.unpack(GEOMETRY).unwrap(), &mut children);
+                wells.extend_from_slice(children.wells());
+            }
+        }
+    }
+    wells
+}
+
+#[test]
+fn quiescence_of_a_batch_equals_that_of_single_wells() {
+    let emulator = Emulator::new(GEOMETRY, Rules::default());
+    let wells = children_with_chains(&emulator);
+    let shipped = EvaluatorKind::Network(Network::shipped().digest());
+    let settings: [(Quiescence, Choose); 2] = [
+        (Quiescence::First, Clears::first),
+        (Quiescence::Single, Clears::single),
+    ];
+    for kind in [EvaluatorKind::Patterns, EvaluatorKind::Knewjade, shipped] {
+        let evaluator = |quiescence| {
+            let weights = Weights::default();
+            let spec = EvaluatorSpec {
+                kind,
+                weights,
+                quiescence,
+            };
+            Evaluator::new(&emulator, &spec).unwrap()
+        };
+        let mut plain = evaluator(Quiescence::Off);
+        for (quiescence, choose) in settings {
+            let mut batch = evaluator(quiescence);
+            let mut scores = Vec::new();
+            batch.score(&wells, &vec![0; wells.len()], &mut scores);
+            let (mut full, mut all) = (0, 0);
+            for ((well, &score), leaf) in wells.iter().zip(&scores).zip(batch.leaves()) {
+                let (expected, of, added) = limited_quiescence(&emulator, &mut plain, choose, well);
+                assert_eq!(
+                    (score, *leaf),
+                    (expected, of),
+                    "{kind:?} {quiescence:?} {well:?}"
+                );
+                full += u32::from(added == 256);
+                all += added;
+            }
+            assert!(full > 0 && all > wells.len(), "{full} of {all}");
+        }
+    }
+}
+
+#[test]
+fn remembered_sums_change_no_score() {
+    let shipped = EvaluatorKind::Network(Network::shipped().digest());
+    for level in SimdLevel::available() {
+        let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
+        for kind in [EvaluatorKind::Patterns, shipped] {
+            let evaluator = || {
+                let (weights, quiescence) = (Weights::default(), Quiescence::Off);
+                let spec = EvaluatorSpec {
+                    kind,
+                    weights,
+                    quiescence,
+                };
+                Evaluator::new(&emulator, &spec).unwrap()
+            };
+            let mut scores = Vec::new();
+            let lines = vec![3; WELLS.len()];
+            evaluator().score(&WELLS, &lines, &mut scores);
+            for (well, score) in WELLS.iter().zip(&scores).step_by(5) {
+                let mut alone = Vec::new();
+                // A new evaluator remembers nothing.
+                evaluator().score(&[*well], &[3], &mut alone);
+                assert_eq!(alone, [*score], "{kind:?} {level} {well:?}");
+            }
+        }
+    }
 }
 
 #[test]
