@@ -172,8 +172,8 @@ impl Candidates {
         cut
     }
 
-    /// Finds the cut of a narrow beam by collecting all ranks. Counting needs memory for all values
-    /// of a digit, and starts threads in each round.
+    /// Finds the cut of a narrow beam by collecting all ranks. Counting takes four rounds, each of
+    /// which starts threads.
     fn cut_of_few(&self) -> Cut {
         let mut ranks: Vec<u64> = Vec::with_capacity(self.len());
         for table in &self.tables {
