@@ -11,10 +11,10 @@
 //! [default: the folder for temporary files]. `--long N` instead searches one run of N depths in a small well, in which
 //! a beam never ends, and prints the speed of each tenth.
 
-use hatebeam_game::{Geometry, Rules};
+use hatebeam_game::{Geometry, Rules, Well};
 use hatebeam_runs::{
     EndReason, GroupLimits, Limits, Observer, Retention, Run, RunSpec, Settings, Start, WellSpec,
-    best_game,
+    game_to,
 };
 use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
 use hatebeam_store::{DepthRecord, StoreError};
@@ -145,7 +145,7 @@ impl Observer for Tenths {
     fn damaged(&mut self, _: u32, _: &StoreError) {}
 }
 
-/// Searches a run of `depths` depths, opens it, and reads its best game back.
+/// Searches a run of `depths` depths, opens it, and reads the path to its last depth back.
 fn long(depths: u32) {
     let geometry = Geometry::new(4, 16).expect("the well is valid");
     let width = option("--width").unwrap_or(20);
@@ -172,11 +172,14 @@ fn long(depths: u32) {
     let begun = Instant::now();
     let run = Run::open(&dir, None).expect("the run can be opened");
     println!("opened in {:.2} s", begun.elapsed().as_secs_f64());
+    // The best game is not read back, because in such a well it may have no end.
+    let last = run.store().depths().last().expect("a depth is committed");
+    let well = Well::from_hex(geometry, &last.best_well).expect("the well of a record is valid");
     let begun = Instant::now();
-    match best_game(&run) {
+    match game_to(&run, last.depth, &well) {
         Ok(game) => println!(
-            "read back {} lines in {:.2} s",
-            game.score,
+            "read back {} wells in {:.2} s",
+            game.wells.len(),
             begun.elapsed().as_secs_f64()
         ),
         Err(error) => println!("{error}, after {:.2} s", begun.elapsed().as_secs_f64()),
