@@ -8,7 +8,7 @@ mod common;
 use common::{list, numbers, rows, vectors};
 use hatebeam_tetris::srs::{
     Bag, DropMode, Hold, KickError, KickTable, Kicks, LowField, LowFieldError, LowPlacements,
-    Orientation, Placements, SrsPlacement, parse_field, perft,
+    Orientation, Placements, SrsKey, SrsPlacement, keys_to, parse_field, perft,
 };
 use hatebeam_tetris::{Field, Piece, Rng};
 use proptest::prelude::*;
@@ -254,17 +254,66 @@ mod slow {
         turns
     }
 
-    pub(crate) fn placements(field: &Field, piece: Piece, kicks: Kicks) -> BTreeSet<Cells> {
+    fn boxes(piece: Piece) -> [Vec<(i32, i32)>; 4] {
         let boxes = BOXES.iter().find(|(name, _)| *name == piece).unwrap().1;
-        let boxes = boxes.map(|text| {
+        boxes.map(|text| {
             let cell = |cell: &str| {
                 (
                     i32::from(cell.as_bytes()[0] - b'0'),
                     i32::from(cell.as_bytes()[1] - b'0'),
                 )
             };
-            text.split(' ').map(cell).collect::<Vec<_>>()
-        });
+            text.split(' ').map(cell).collect()
+        })
+    }
+
+    /// Presses keys one by one and returns the cells at which the piece locks. Every key must move the piece.
+    pub(crate) fn lock(field: &Field, piece: Piece, kicks: Kicks, keys: &[SrsKey]) -> Cells {
+        let (boxes, turns) = (boxes(piece), turns(piece, kicks));
+        let cells = |(turn, x, y): (usize, i32, i32)| {
+            boxes[turn].iter().map(move |&(dx, dy)| (x + dx, y + dy))
+        };
+        let fits = |state| {
+            cells(state).all(|(x, y)| {
+                (0..10).contains(&x)
+                    && (0..40).contains(&y)
+                    && !field.is_filled(x as usize, y as usize)
+            })
+        };
+        let low = boxes[0].iter().map(|cell| cell.1).min().unwrap();
+        let mut at = (0, if piece == Piece::O { 4 } else { 3 }, 20 - low);
+        assert!(fits(at));
+        for &key in keys {
+            let (turn, x, y) = at;
+            let turned = |by: usize| {
+                let to = (turn + by) % 4;
+                let found = turns.iter().find(|turn| (turn.0, turn.1) == (at.0, to));
+                let shifts = found.map_or(&[][..], |turn| &turn.2);
+                let shifted = shifts.iter().map(|&(dx, dy)| (to, x + dx, y + dy));
+                shifted.into_iter().find(|&state| fits(state)).unwrap()
+            };
+            at = match key {
+                SrsKey::Left => (turn, x - 1, y),
+                SrsKey::Right => (turn, x + 1, y),
+                SrsKey::Down => (turn, x, y - 1),
+                SrsKey::Clockwise => turned(1),
+                SrsKey::HalfTurn => turned(2),
+                SrsKey::Anticlockwise => turned(3),
+                SrsKey::SoftDrop | SrsKey::HardDrop => {
+                    let lowest = (0..=y + 4).map(|down| (turn, x, y - down));
+                    lowest.take_while(|&state| fits(state)).last().unwrap()
+                }
+            };
+            assert!(fits(at), "{key}");
+        }
+        assert_eq!(keys.last(), Some(&SrsKey::HardDrop));
+        let mut locked: Cells = cells(at).map(|(x, y)| i64::from(y * 10 + x)).collect();
+        locked.sort_unstable();
+        locked
+    }
+
+    pub(crate) fn placements(field: &Field, piece: Piece, kicks: Kicks) -> BTreeSet<Cells> {
+        let boxes = boxes(piece);
         let cells = |(turn, x, y): (usize, i32, i32)| {
             boxes[turn].iter().map(move |&(dx, dy)| (x + dx, y + dy))
         };
@@ -529,4 +578,44 @@ fn pieces_that_cannot_spawn_have_no_placement() {
     let finder = Placements::new(KickTable::built_in(Kicks::Srs), DropMode::Soft);
     assert!(finder.find(&field, Piece::T).is_empty());
     assert_eq!(Orientation::ALL.len(), 4);
+}
+
+#[test]
+fn keys_lead_to_every_placement() {
+    let mut rng = Rng::new(1);
+    let mut pressed = 0;
+    for number in 0..15 {
+        let field = random_field(&mut rng);
+        let kicks = Kicks::ALL[number % Kicks::ALL.len()];
+        let table = KickTable::built_in(kicks);
+        for piece in Piece::ALL {
+            for mode in [DropMode::Soft, DropMode::Hard] {
+                let finder = Placements::new(table.clone(), mode);
+                for placement in finder.find(&field, piece).iter() {
+                    if field.pile_height() > 16 && mode == DropMode::Hard {
+                        continue; // turned above everything, which keys cannot always do
+                    }
+                    let keys = keys_to(&field, placement, &table, mode).unwrap();
+                    let locked = slow::lock(&field, piece, kicks, &keys);
+                    assert_eq!(locked, cells_of(&placement));
+                    assert!(mode == DropMode::Soft || !keys.contains(&SrsKey::Down));
+                    pressed += keys.len();
+                }
+            }
+        }
+    }
+    assert!(pressed > 10_000, "{pressed}");
+}
+
+#[test]
+fn unreachable_placements_have_no_keys() {
+    let field = parse_field(&["XXXXXXXXX_", "__________"]).unwrap();
+    let placement = SrsPlacement {
+        piece: Piece::O,
+        orientation: Orientation::Spawn,
+        x: 0,
+        y: 0,
+    };
+    let table = KickTable::built_in(Kicks::Srs);
+    assert_eq!(keys_to(&field, placement, &table, DropMode::Soft), None);
 }

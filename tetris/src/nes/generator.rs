@@ -51,6 +51,14 @@ impl Cartridge {
         }
     }
 
+    /// Creates the generator of a machine whose register has an arbitrary state when it draws the first piece. A seed
+    /// from 2 to 65,535 is that state; any other seed selects one. (The states 0 and 1 never give other states than 0.)
+    pub fn from_seed(seed: u64) -> Cartridge {
+        let state = u16::try_from(seed).ok().filter(|&state| state > 1);
+        let state = state.unwrap_or_else(|| 2 + Rng::new(seed).below(65_534) as u16);
+        Cartridge::new(state, 0, Piece::T)
+    }
+
     /// Returns the state of the register.
     pub const fn register(&self) -> u16 {
         self.register

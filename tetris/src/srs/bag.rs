@@ -66,6 +66,16 @@ impl Bag {
         Some(if left == 0 { Bag::FULL } else { Bag(left) })
     }
 
+    /// Returns the bag before a piece was drawn, or `None` if the bag contains the piece.
+    pub const fn put_back(self, piece: Piece) -> Option<Bag> {
+        let bit = 1 << piece.index();
+        if self.0 & bit == 0 {
+            Some(Bag(self.0 | bit))
+        } else {
+            None
+        }
+    }
+
     /// Returns whether the bag contains a piece.
     pub const fn has(self, piece: Piece) -> bool {
         self.0 >> piece.index() & 1 == 1

@@ -101,6 +101,41 @@ impl LowField {
         self.cells | (self.rows as u64 & 3) << 4 | (self.rows as u64 >> 2) << 10
     }
 
+    /// Returns the field whose [`LowField::key`] is `key`.
+    pub const fn from_key(key: u64) -> LowField {
+        let rows = key >> 4 & 3 | (key >> 10 & 1) << 2;
+        LowField {
+            cells: key & (FLOOR * 0b1111),
+            rows: rows as u8,
+        }
+    }
+
+    /// Returns the cells row by row: bit `10 * y + x` is column `x` of row `y`.
+    pub fn row_bits(&self) -> u64 {
+        let mut bits = 0;
+        for x in 0..WIDTH {
+            let column = self.cells >> (x * BITS) & 0b1111;
+            // Bit y moves to bit 10 * y.
+            let spread = column & 1 | (column & 2) << 9 | (column & 4) << 18 | (column & 8) << 27;
+            bits |= spread << x;
+        }
+        bits
+    }
+
+    /// Returns the field of `rows` rows whose [`LowField::row_bits`] are `bits`, none of which may be full.
+    pub fn from_row_bits(bits: u64, rows: usize) -> LowField {
+        let mut field = LowField {
+            cells: 0,
+            rows: rows as u8,
+        };
+        for x in 0..WIDTH {
+            for y in 0..rows {
+                field.cells |= (bits >> (WIDTH * y + x) & 1) << (x * BITS + y);
+            }
+        }
+        field
+    }
+
     /// Returns the field as a [`Field`] of full height.
     pub fn to_field(&self) -> Field {
         let mut field = Field::new(WIDTH, HEIGHT).expect("WIDTH and HEIGHT are valid");

@@ -5,6 +5,7 @@
 //! 20.
 
 mod bag;
+mod keys;
 mod kicks;
 mod low;
 mod perft;
@@ -13,6 +14,7 @@ mod queue;
 mod shapes;
 
 pub use bag::{Bag, BagError};
+pub use keys::{SrsKey, keys_to};
 pub use kicks::{KickError, KickTable, Kicks};
 pub use low::{LowField, LowFieldError, LowPlacements, MAX_LOW_ROWS};
 pub use perft::{PerftLayer, perft};
