@@ -1,10 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+mod contest;
 pub mod drop;
+pub mod json;
 pub mod nes;
 mod parallel;
 pub mod pc;
 mod stats;
 
+pub use contest::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
 pub use parallel::play_numbered;
 pub use stats::Statistics;

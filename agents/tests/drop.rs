@@ -23,7 +23,7 @@ fn run(most_pieces: u64) -> DropRun {
 
 fn mean_lines(agent: &str, games: usize) -> f64 {
     let agent = find_agent(agent).unwrap();
-    let results = play_games(&run(u64::MAX), agent.make, games, 2);
+    let results = play_games(&run(u64::MAX), agent.make, games, 2, || ());
     Statistics::of(results.iter().map(|result| result.lines as f64))
         .unwrap()
         .mean
@@ -91,8 +91,12 @@ fn agents_choose_valid_actions() {
 fn results_do_not_depend_on_thread_count_or_repetition() {
     for name in ["heuristic", "two-piece", "bcts"] {
         let agent = find_agent(name).unwrap();
-        let once = play_games(&run(40), agent.make, 6, 1);
-        assert_eq!(once, play_games(&run(40), agent.make, 6, 3), "{name}");
+        let once = play_games(&run(40), agent.make, 6, 1, || ());
+        assert_eq!(
+            once,
+            play_games(&run(40), agent.make, 6, 3, || ()),
+            "{name}"
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Games of dropped pieces and their results.
 
 use super::{Agent, View};
-use crate::play_numbered;
+use crate::{GameRecord, play_numbered};
 use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::{DropGame, Generator, GeneratorKind};
 
@@ -14,6 +14,17 @@ pub struct DropResult {
     pub pieces: u64,
     /// Whether the game was lost. Otherwise it stopped at the maximum number of pieces.
     pub lost: bool,
+}
+
+impl From<DropResult> for GameRecord {
+    fn from(result: DropResult) -> GameRecord {
+        GameRecord {
+            score: result.lines,
+            lines: result.lines,
+            pieces: result.pieces,
+            is_complete: !result.lost,
+        }
+    }
 }
 
 /// Settings of a series of games.
@@ -62,14 +73,18 @@ impl DropRun {
     }
 }
 
-/// Plays the games 0 to `games − 1` of a series on `threads` threads. Returns their results in order.
+/// Plays the games 0 to `games − 1` of a series on `threads` threads, and calls `on_game` after each game. Returns their
+/// results in order.
 pub fn play_games(
     run: &DropRun,
-    agent: fn() -> Box<dyn Agent>,
+    agent: impl Fn() -> Box<dyn Agent> + Sync,
     games: usize,
     threads: usize,
+    on_game: impl Fn() + Sync,
 ) -> Vec<DropResult> {
     play_numbered(games, threads, agent, |agent, number| {
-        run.play(agent.as_mut(), number as u64)
+        let result = run.play(agent.as_mut(), number as u64);
+        on_game();
+        result
     })
 }

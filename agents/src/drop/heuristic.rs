@@ -54,6 +54,11 @@ impl Heuristic {
     /// Returns the value of an action with these features. The value is rounded to single precision as in the paper's
     /// program, because the rounding affects ties.
     pub fn value(&self, features: &PaperFeatures) -> f32 {
+        self.exact_value(features) as f32
+    }
+
+    /// Returns the value of an action with these features in double precision.
+    pub fn exact_value(&self, features: &PaperFeatures) -> f64 {
         let features = match self.form {
             Form::Paper => features.paper(),
             Form::Program => features.program(),
@@ -62,7 +67,7 @@ impl Heuristic {
         for (weight, &feature) in self.weights.iter().zip(&features) {
             sum += weight * f64::from(feature);
         }
-        (sum + LOST * f64::from(features[6])) as f32
+        sum + LOST * f64::from(features[6])
     }
 
     /// Returns the best action for a piece, and its value.

@@ -8,6 +8,8 @@ use hatebeam_tetris::nes::{
     Board, Numbering, Placement, Placements, Rows, Valued, Weights, article_transition,
     evaluate_all,
 };
+use std::str::FromStr;
+use thiserror::Error;
 
 /// Number of placements that the search follows at each level, and depth of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,30 @@ impl Widths {
         inner: 5,
         depth: 2,
     };
+}
+
+/// Error for text that does not describe widths.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "`{0}` does not describe widths: write FIRST/INNER/DEPTH, such as 3/5/2, with positive widths and a depth of at most 4"
+)]
+pub struct WidthsError(String);
+
+impl FromStr for Widths {
+    type Err = WidthsError;
+
+    /// Parses widths such as `3/5/2`.
+    fn from_str(text: &str) -> Result<Widths, WidthsError> {
+        let numbers: Option<Vec<usize>> = text.split('/').map(|part| part.parse().ok()).collect();
+        match numbers.as_deref() {
+            Some(&[first, inner, depth]) if first > 0 && inner > 0 && depth <= 4 => Ok(Widths {
+                first,
+                inner,
+                depth,
+            }),
+            _ => Err(WidthsError(text.to_owned())),
+        }
+    }
 }
 
 /// Order in which the published program sums over the pieces.

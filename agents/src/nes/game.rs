@@ -1,7 +1,7 @@
 //! Games of Nintendo Tetris and their results.
 
 use super::{Search, View};
-use crate::{Statistics, play_numbered};
+use crate::{GameRecord, Statistics, play_numbered};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{ArticleSets, Board, MAXOUT, Placement, Rows, Score};
 
@@ -35,6 +35,17 @@ pub struct GameResult {
     /// Whether the game cleared [`GameRules::stop_lines`] rows. Otherwise a piece could not spawn, or no pieces were
     /// left.
     pub complete: bool,
+}
+
+impl From<GameResult> for GameRecord {
+    fn from(result: GameResult) -> GameRecord {
+        GameRecord {
+            score: u64::from(result.score.points),
+            lines: u64::from(result.score.lines),
+            pieces: u64::from(result.moves),
+            is_complete: result.complete,
+        }
+    }
 }
 
 /// One move of a game.
@@ -96,6 +107,22 @@ pub fn play_traced(
     result
 }
 
+/// Plays a game for each list of pieces on `threads` threads, and calls `on_game` after each game. Returns the results in
+/// the order of the lists.
+pub fn play_sets<S: Search>(
+    sets: &[Vec<Piece>],
+    threads: usize,
+    rules: &GameRules,
+    search: impl Fn() -> S + Sync,
+    on_game: impl Fn() + Sync,
+) -> Vec<GameResult> {
+    play_numbered(sets.len(), threads, search, |search, number| {
+        let result = play(search, &sets[number], rules);
+        on_game();
+        result
+    })
+}
+
 /// Plays `games` games with the piece sets that [`ArticleSets`] generates from a seed, on `threads` threads.
 pub fn article_games<S: Search>(
     seed: u32,
@@ -106,9 +133,7 @@ pub fn article_games<S: Search>(
 ) -> Vec<GameResult> {
     let mut sets = ArticleSets::new(seed);
     let sets: Vec<Vec<Piece>> = (0..games).map(|_| sets.game()).collect();
-    play_numbered(games, threads, search, |search, number| {
-        play(search, &sets[number], rules)
-    })
+    play_sets(&sets, threads, rules, search, || ())
 }
 
 /// Summary of many games.

@@ -3,10 +3,12 @@
 mod bfs;
 mod branching;
 mod game;
+mod registry;
 
 pub use bfs::Bfs;
-pub use branching::{Branching, Widths};
-pub use game::{GameResult, GameRules, Move, Summary, article_games, play, play_traced};
+pub use branching::{Branching, Widths, WidthsError};
+pub use game::{GameResult, GameRules, Move, Summary, article_games, play, play_sets, play_traced};
+pub use registry::{RegisteredSearch, SEARCHES, UnknownSearch, find_search};
 
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{Board, Placement};
@@ -26,4 +28,10 @@ pub struct View {
 pub trait Search {
     /// Chooses a reachable placement of the current piece.
     fn choose(&mut self, view: &View) -> Placement;
+}
+
+impl<S: Search + ?Sized> Search for Box<S> {
+    fn choose(&mut self, view: &View) -> Placement {
+        (**self).choose(view)
+    }
 }

@@ -1,5 +1,15 @@
-//! The search for perfect clears with a known queue of pieces.
+//! Perfect clears: the search with a known queue of pieces, and the chances of first moves.
 
+mod chance;
+mod expand;
+mod solution;
 mod solver;
+mod table;
+mod text;
 
+pub use chance::{Chance, MAX_UNSEEN, MoveChance, PcFinder, PcPosition, chances};
+pub use solution::{PcGame, Step};
 pub use solver::{PcError, Solution, Solver};
+pub use table::{BoardTable, TableError, TableHeader};
+pub(crate) use text::cell_numbers;
+pub use text::chance_text;

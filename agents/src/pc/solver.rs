@@ -21,6 +21,24 @@ pub enum PcError {
         /// Number of pieces that fill the field.
         needed: usize,
     },
+    /// A seen piece contradicts the pieces that are left in the bag.
+    #[error(
+        "piece {0} is impossible: it was drawn from the bag already, or is still left in it; check the seen pieces and those that are left in the bag"
+    )]
+    Impossible(Piece),
+    /// A solution does not fit its queue and field.
+    #[error("the solution cannot be played with this queue, kick table and drop mode")]
+    NotPlayable,
+    /// Too many pieces are unknown.
+    #[error(
+        "{unseen} pieces are unknown: chances of at most {most} unknown pieces can be computed"
+    )]
+    Unseen {
+        /// Number of unknown pieces.
+        unseen: usize,
+        /// Maximum number of unknown pieces.
+        most: usize,
+    },
 }
 
 /// Finds perfect clears of known queues.
@@ -89,6 +107,75 @@ impl Solver {
         Ok(found.then_some(solution))
     }
 
+    /// Calls `visit` with perfect clears, which differ in at least one placement, until it returns `false` or no perfect
+    /// clear is left.
+    pub fn solve_each(
+        &mut self,
+        field: &LowField,
+        queue: &[Piece],
+        hold: bool,
+        mut visit: impl FnMut(&[SrsPlacement]) -> bool,
+    ) -> Result<(), PcError> {
+        if self.solve(field, queue, hold)?.is_none() || field.is_clear() {
+            return Ok(());
+        }
+        let pieces = &queue[..queue.len().min(field.pieces_left() + usize::from(hold))];
+        let rest = Queue {
+            pieces: &pieces[1..],
+            hold,
+        };
+        self.visit_all(field, pieces[0], rest, &mut Vec::new(), &mut visit);
+        Ok(())
+    }
+
+    /// Visits every perfect clear from a position. Returns whether to continue, and whether there is a perfect clear.
+    fn visit_all(
+        &mut self,
+        field: &LowField,
+        oldest: Piece,
+        queue: Queue<'_>,
+        placed: &mut Vec<SrsPlacement>,
+        visit: &mut dyn FnMut(&[SrsPlacement]) -> bool,
+    ) -> (bool, bool) {
+        if field.is_clear() {
+            return (visit(placed), true);
+        }
+        let key = state_key(field, oldest);
+        if self.failed.contains(&key) {
+            return (true, false);
+        }
+        let mut children = Vec::new();
+        self.expand(field, oldest, true, &mut children);
+        let next = queue.pieces.first().copied();
+        if let Some(next) = next.filter(|&next| queue.hold && next != oldest) {
+            self.expand(field, next, false, &mut children);
+        }
+        let mut any = false;
+        for child in children {
+            let (following, rest) = match queue.pieces.split_first() {
+                Some((&following, rest)) => (following, rest),
+                None if child.field.is_clear() => (oldest, &[][..]),
+                None => continue,
+            };
+            let oldest = if child.is_oldest { following } else { oldest };
+            let queue = Queue {
+                pieces: rest,
+                ..queue
+            };
+            placed.push(child.placement);
+            let (continues, found) = self.visit_all(&child.field, oldest, queue, placed, visit);
+            placed.pop();
+            any |= found;
+            if !continues {
+                return (false, any);
+            }
+        }
+        if !any {
+            self.failed.insert(key);
+        }
+        (true, any)
+    }
+
     /// Returns the number of positions that the last search expanded.
     pub fn positions(&self) -> u64 {
         self.positions
@@ -103,7 +190,7 @@ impl Solver {
         queue: Queue<'_>,
         solution: &mut Solution,
     ) -> bool {
-        let key = field.key() | (oldest as u64 & 3) << 16 | (oldest as u64 >> 2) << 22;
+        let key = state_key(field, oldest);
         if self.failed.contains(&key) {
             return false;
         }
@@ -157,9 +244,14 @@ impl Solver {
     }
 }
 
+/// Returns a number that identifies a field and the oldest unplaced piece.
+pub(super) fn state_key(field: &LowField, oldest: Piece) -> u64 {
+    field.key() | (oldest as u64 & 3) << 16 | (oldest as u64 >> 2) << 22
+}
+
 /// A fast hasher for integer keys.
 #[derive(Clone, Copy, Debug, Default)]
-struct KeyHasher(u64);
+pub(super) struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {

@@ -1,0 +1,283 @@
+//! Series of games of several players on the same pieces, as tables, JSON and CSV.
+
+use crate::Statistics;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Result of a game of any kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GameRecord {
+    /// The result that counts: points, or rows cleared.
+    pub score: u64,
+    /// Number of rows cleared.
+    pub lines: u64,
+    /// Number of pieces placed.
+    pub pieces: u64,
+    /// Whether the game was stopped before it was lost.
+    pub is_complete: bool,
+}
+
+/// All games of a player.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Name of the player.
+    pub name: String,
+    /// Results in the order of the games' numbers.
+    pub games: Vec<GameRecord>,
+    /// Seconds that the games took.
+    pub seconds: f64,
+}
+
+/// Summary of a series.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeriesSummary {
+    /// Name of the player.
+    pub name: String,
+    /// Number of games.
+    pub games: usize,
+    /// Mean score.
+    pub mean: f64,
+    /// Half of the width of the mean's 95 % confidence interval.
+    pub half_width: f64,
+    /// Median score.
+    pub median: f64,
+    /// Minimum score.
+    pub min: u64,
+    /// Maximum score.
+    pub max: u64,
+    /// Number of games that were stopped before they were lost.
+    pub complete: usize,
+    /// Percentage of games that reach the goal, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal_percent: Option<f64>,
+    /// Total number of pieces placed.
+    pub pieces: u64,
+    /// Seconds that the games took.
+    pub seconds: f64,
+}
+
+/// Comparison of a series with the first series, game by game.
+#[derive(Clone, Debug, Serialize)]
+pub struct PairSummary {
+    /// Name of the player.
+    pub name: String,
+    /// Name of the first player.
+    pub than: String,
+    /// Mean of the differences of the scores.
+    pub mean_difference: f64,
+    /// Half of the width of the mean's 95 % confidence interval.
+    pub half_width: f64,
+    /// Number of games with the higher score.
+    pub better: usize,
+    /// Number of games with the lower score.
+    pub worse: usize,
+}
+
+/// Series of several players on the same pieces.
+#[derive(Clone, Debug)]
+pub struct Contest {
+    /// One series for each player, with the same number of games.
+    pub series: Vec<Series>,
+    /// What the score counts, such as `lines`.
+    pub unit: &'static str,
+    /// Name of a goal and the lowest score that reaches it.
+    pub goal: Option<(&'static str, u64)>,
+}
+
+/// The JSON form of a contest.
+#[derive(Serialize)]
+struct ContestJson<'a> {
+    unit: &'a str,
+    players: Vec<SeriesSummary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    compared: Vec<PairSummary>,
+}
+
+impl Contest {
+    /// Returns the summaries of all series.
+    pub fn summaries(&self) -> Vec<SeriesSummary> {
+        self.series
+            .iter()
+            .filter_map(|series| self.summary(series))
+            .collect()
+    }
+
+    fn summary(&self, series: &Series) -> Option<SeriesSummary> {
+        let scores = || series.games.iter().map(|game| game.score);
+        let statistics = Statistics::of(scores().map(|score| score as f64))?;
+        let goal_percent = self.goal.map(|(_, least)| {
+            let reached = scores().filter(|&score| score >= least).count();
+            100.0 * reached as f64 / statistics.count as f64
+        });
+        Some(SeriesSummary {
+            name: series.name.clone(),
+            games: statistics.count,
+            mean: statistics.mean,
+            half_width: statistics.half_width,
+            median: statistics.median,
+            min: scores().min()?,
+            max: scores().max()?,
+            complete: series.games.iter().filter(|game| game.is_complete).count(),
+            goal_percent,
+            pieces: series.games.iter().map(|game| game.pieces).sum(),
+            seconds: series.seconds,
+        })
+    }
+
+    /// Compares each series with the first one.
+    pub fn pairs(&self) -> Vec<PairSummary> {
+        let Some((first, others)) = self.series.split_first() else {
+            return Vec::new();
+        };
+        let compare = |series: &Series| {
+            let scores = series.games.iter().zip(&first.games);
+            let differences = scores.map(|(one, other)| one.score as f64 - other.score as f64);
+            let differences: Vec<f64> = differences.collect();
+            let statistics = Statistics::of(differences.iter().copied())?;
+            Some(PairSummary {
+                name: series.name.clone(),
+                than: first.name.clone(),
+                mean_difference: statistics.mean,
+                half_width: statistics.half_width,
+                better: differences
+                    .iter()
+                    .filter(|&&difference| difference > 0.0)
+                    .count(),
+                worse: differences
+                    .iter()
+                    .filter(|&&difference| difference < 0.0)
+                    .count(),
+            })
+        };
+        others.iter().filter_map(compare).collect()
+    }
+
+    /// Returns tables of the summaries and of the comparisons.
+    pub fn text(&self) -> String {
+        let summaries = self.summaries();
+        let width = summaries
+            .iter()
+            .map(|row| row.name.len())
+            .max()
+            .unwrap_or(0)
+            .max(6);
+        let mut text = format!(
+            "{:width$}  {:>6}  {:>14} {:<12}  {:>12}  {:>12}  {:>8}",
+            "player",
+            "games",
+            format!("mean {}", self.unit),
+            "± 95 %",
+            "median",
+            "max",
+            "complete",
+        );
+        if let Some((name, _)) = self.goal {
+            let _ = write!(text, "  {name:>8}");
+        }
+        text += "  pieces/s\n";
+        for row in &summaries {
+            let _ = write!(
+                text,
+                "{:width$}  {:>6}  {:>14.2} ± {:<10.2}  {:>12}  {:>12}  {:>8}",
+                row.name, row.games, row.mean, row.half_width, row.median, row.max, row.complete,
+            );
+            if let Some(percent) = row.goal_percent {
+                let _ = write!(text, "  {percent:>6.2} %");
+            }
+            let _ = writeln!(text, "  {:>8.0}", row.pieces as f64 / row.seconds.max(1e-9));
+        }
+        for pair in self.pairs() {
+            let _ = writeln!(
+                text,
+                "{} - {}: {:+.2} ± {:.2} on the same pieces, better in {} games, worse in {}",
+                pair.name,
+                pair.than,
+                pair.mean_difference,
+                pair.half_width,
+                pair.better,
+                pair.worse,
+            );
+        }
+        text
+    }
+
+    /// Returns one JSON object.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&ContestJson {
+            unit: self.unit,
+            players: self.summaries(),
+            compared: self.pairs(),
+        })
+    }
+
+    /// Returns a table of all games as CSV.
+    pub fn csv(&self) -> String {
+        let mut text = String::from("player,game,score,lines,pieces,complete\n");
+        for series in &self.series {
+            for (number, game) in series.games.iter().enumerate() {
+                let _ = writeln!(
+                    text,
+                    "{},{number},{},{},{},{}",
+                    series.name, game.score, game.lines, game.pieces, game.is_complete
+                );
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contest() -> Contest {
+        let series = |name: &str, scores: [u64; 3]| Series {
+            name: name.to_owned(),
+            games: scores
+                .map(|score| GameRecord {
+                    score,
+                    lines: score / 10,
+                    pieces: 50,
+                    is_complete: score > 25,
+                })
+                .to_vec(),
+            seconds: 0.5,
+        };
+        Contest {
+            series: vec![series("a", [10, 20, 30]), series("b", [10, 30, 50])],
+            unit: "points",
+            goal: Some(("maxout", 30)),
+        }
+    }
+
+    #[test]
+    fn players_are_compared_game_by_game() {
+        let pairs = contest().pairs();
+        assert_eq!(pairs.len(), 1);
+        let pair = &pairs[0];
+        assert_eq!(
+            (pair.mean_difference, pair.better, pair.worse),
+            (10.0, 2, 0)
+        );
+        assert!((pair.half_width - 1.96 * (100.0f64 / 3.0).sqrt()).abs() < 1e-9);
+        let text = contest().text();
+        assert!(
+            text.contains(
+                "b - a: +10.00 ± 11.32 on the same pieces, better in 2 games, worse in 0"
+            )
+        );
+        assert!(
+            text.lines()
+                .nth(2)
+                .is_some_and(|row| row.contains(" 66.67 % ")),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn csv_has_a_line_per_game() {
+        let csv = contest().csv();
+        assert_eq!(csv.lines().count(), 7);
+        assert_eq!(csv.lines().nth(4), Some("b,0,10,1,50,false"));
+    }
+}

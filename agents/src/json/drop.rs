@@ -1,0 +1,62 @@
+//! Placements in the game of dropped pieces.
+
+use super::{RequestError, answer, request};
+use crate::drop::Heuristic;
+use hatebeam_tetris::Field;
+use hatebeam_tetris::drop::{DropGame, FieldCounts, PaperFeatures, PieceSet};
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize)]
+struct Request {
+    #[serde(default)]
+    rows: Vec<String>,
+    piece: String,
+    set: Option<String>,
+    width: Option<usize>,
+    height: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    actions: Vec<Row>,
+}
+
+/// Rotation, column, features as the paper defines them, and the value of the published agent.
+#[derive(Serialize)]
+struct Row(u8, u8, [i32; 7], f64);
+
+/// Returns the set with a name, or parses a set from text.
+fn piece_set(text: Option<&str>) -> Result<PieceSet, RequestError> {
+    match text {
+        None | Some("standard") => Ok(PieceSet::standard()),
+        Some("small") => Ok(PieceSet::small()),
+        Some(text) => Ok(PieceSet::parse(text)?),
+    }
+}
+
+/// Answers a request for the distinct actions of a piece: `rows`, `piece` and `set` give `actions`. The set is
+/// `standard`, `small` or the text of a set. The field has 10 × 20 cells unless `width` and `height` are given.
+pub fn drop_placements(line: &str) -> Result<String, RequestError> {
+    let request: Request = request(line)?;
+    let set = piece_set(request.set.as_deref())?;
+    let Some(piece) = set.index_of(&request.piece) else {
+        let names: Vec<_> = set.pieces().iter().map(|piece| piece.name()).collect();
+        return Err(RequestError::PieceOfSet {
+            name: request.piece,
+            known: names.join(", "),
+        });
+    };
+    let (width, height) = (request.width.unwrap_or(10), request.height.unwrap_or(20));
+    let game = DropGame::new(width, height, set)?;
+    let field = Field::parse(width, height, &request.rows)?;
+    let heuristic = Heuristic::published();
+    let before = FieldCounts::of(&field);
+    let rows = game.distinct_actions(piece).iter().map(|&action| {
+        let features = PaperFeatures::new(&before, &game.drop(&field, piece, action));
+        let value = heuristic.exact_value(&features);
+        Row(action.rotation, action.column, features.paper(), value)
+    });
+    answer(&Answer {
+        actions: rows.collect(),
+    })
+}

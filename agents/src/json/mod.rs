@@ -1,0 +1,73 @@
+//! Requests and answers as JSON, one object per line. The names of the fields are those of the vector files.
+
+mod drop;
+mod nes;
+mod pc;
+
+pub use drop::drop_placements;
+pub use nes::nes_placements;
+pub use pc::{Finders, chance_answer, pc_chance, pc_placements};
+
+use crate::pc::PcError;
+use hatebeam_tetris::drop::{DropError, SetError};
+use hatebeam_tetris::nes::BoardError;
+use hatebeam_tetris::srs::{BagError, KickError, LowFieldError};
+use hatebeam_tetris::{FieldError, PieceError};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Error for a line that is not a valid request.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// The line is not an object with the required fields.
+    #[error("invalid request")]
+    Json(#[from] serde_json::Error),
+    /// The field is invalid.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// The board of Nintendo Tetris is invalid.
+    #[error(transparent)]
+    Board(#[from] BoardError),
+    /// The field is not suitable for a perfect clear.
+    #[error(transparent)]
+    LowField(#[from] LowFieldError),
+    /// The piece is unknown.
+    #[error(transparent)]
+    Piece(#[from] PieceError),
+    /// The name is not that of a piece in the set.
+    #[error("`{name}` is not a piece of the set: use one of {known}")]
+    PieceOfSet {
+        /// The unknown name.
+        name: String,
+        /// Names of the pieces in the set.
+        known: String,
+    },
+    /// The piece set is invalid.
+    #[error(transparent)]
+    Set(#[from] SetError),
+    /// The game of dropped pieces cannot be set up.
+    #[error(transparent)]
+    Drop(#[from] DropError),
+    /// The kick table is invalid.
+    #[error(transparent)]
+    Kicks(#[from] KickError),
+    /// The bag is impossible.
+    #[error(transparent)]
+    Bag(#[from] BagError),
+    /// The pieces do not suffice, are impossible, or too many are unknown.
+    #[error(transparent)]
+    Pieces(#[from] PcError),
+    /// The drop mode is unknown.
+    #[error("{0}")]
+    DropMode(String),
+}
+
+/// Parses a request.
+fn request<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, RequestError> {
+    Ok(serde_json::from_str(line)?)
+}
+
+/// Writes an answer as one line, without the line break.
+fn answer(value: &impl Serialize) -> Result<String, RequestError> {
+    Ok(serde_json::to_string(value)?)
+}

@@ -1,0 +1,63 @@
+//! Placements in Nintendo Tetris.
+
+use super::{RequestError, answer, request};
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::nes::{Board, FEATURES, Features, Placements, Rows, WEIGHTS_BFS};
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize)]
+struct Request {
+    #[serde(default)]
+    rows: Vec<String>,
+    piece: String,
+    field: Option<FieldName>,
+    #[serde(default)]
+    features: bool,
+}
+
+/// Rule set for the rows, which may be written as a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum FieldName {
+    Number(u64),
+    Text(String),
+}
+
+#[derive(Serialize)]
+struct Answer {
+    placements: Vec<Row>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Row {
+    /// Orientation and centre.
+    Placement(u8, i8, i8),
+    /// Orientation, centre, features and value.
+    Features(u8, i8, i8, [i32; FEATURES], f64),
+}
+
+/// Answers a request for the reachable placements of a piece: `rows`, `piece` and `field` give `placements`, and
+/// `features` adds the features and the published value. The field is `20` (the default), `22` or `20+2`.
+pub fn nes_placements(line: &str) -> Result<String, RequestError> {
+    let request: Request = request(line)?;
+    let rows: Rows = match request.field {
+        None => Rows::Twenty,
+        Some(FieldName::Number(number)) => number.to_string().parse()?,
+        Some(FieldName::Text(text)) => text.parse()?,
+    };
+    let piece: Piece = request.piece.parse()?;
+    let board = Board::parse(rows, &request.rows)?;
+    let mut finder = Placements::new();
+    let row = |placement: &hatebeam_tetris::nes::Placement| {
+        let (orientation, x, y) = (placement.orientation, placement.x, placement.y);
+        if !request.features {
+            return Row::Placement(orientation, x, y);
+        }
+        let features = Features::of(&board, piece, *placement);
+        let value = features.value(&WEIGHTS_BFS);
+        Row::Features(orientation, x, y, features.0, value)
+    };
+    let placements = finder.find(&board, piece).iter().map(row).collect();
+    answer(&Answer { placements })
+}

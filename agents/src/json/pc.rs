@@ -1,0 +1,168 @@
+//! Placements in guideline Tetris, and chances of perfect clears.
+
+use super::{RequestError, answer, request};
+use crate::pc::{BoardTable, Chance, MoveChance, PcFinder, PcPosition, cell_numbers, chances};
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::srs::{
+    Bag, DropMode, KickTable, Kicks, LowField, Placements, WIDTH, parse_field,
+};
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize)]
+struct PlacementRequest {
+    #[serde(default)]
+    rows: Vec<String>,
+    piece: String,
+    kicks: Option<String>,
+    drop: Option<String>,
+    lines: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct PlacementAnswer {
+    placements: Vec<[usize; 4]>,
+}
+
+/// How pieces move: the name of a kick table (default `srs`), or `hard` for SRS with the drop mode `hard`, and the
+/// drop mode (default `soft`).
+fn movement(kicks: Option<&str>, drop: Option<&str>) -> Result<(Kicks, DropMode), RequestError> {
+    let (kicks, default) = match kicks {
+        None => (Kicks::Srs, DropMode::Soft),
+        Some("hard") => (Kicks::Srs, DropMode::Hard),
+        Some(name) => (name.parse()?, DropMode::Soft),
+    };
+    let drop = drop.map(str::parse).transpose();
+    Ok((
+        kicks,
+        drop.map_err(RequestError::DropMode)?.unwrap_or(default),
+    ))
+}
+
+/// Answers a request for the reachable placements of a piece: `rows`, `piece`, `kicks` and `lines` give `placements`.
+/// If `lines` is given, pieces must rest wholly within that number of rows.
+pub fn pc_placements(line: &str) -> Result<String, RequestError> {
+    let request: PlacementRequest = request(line)?;
+    let piece: Piece = request.piece.parse()?;
+    let field = parse_field(&request.rows)?;
+    let (kicks, mode) = movement(request.kicks.as_deref(), request.drop.as_deref())?;
+    let finder = Placements::new(KickTable::built_in(kicks), mode);
+    let limit = request.lines.map_or(usize::MAX, |lines| lines * WIDTH);
+    let mut placements: Vec<[usize; 4]> = finder
+        .find(&field, piece)
+        .iter()
+        .map(cell_numbers)
+        .filter(|cells| cells.iter().all(|&cell| cell < limit))
+        .collect();
+    placements.sort_unstable();
+    answer(&PlacementAnswer { placements })
+}
+
+/// The finders of requests with different rules of movement. They are made when they are needed first.
+#[derive(Debug, Default)]
+pub struct Finders {
+    table: Option<BoardTable>,
+    made: Vec<(Kicks, DropMode, PcFinder)>,
+}
+
+impl Finders {
+    /// Creates finders that use a table for requests with the table's rules.
+    pub fn new(table: Option<BoardTable>) -> Finders {
+        Finders {
+            table,
+            made: Vec::new(),
+        }
+    }
+
+    fn finder(&mut self, kicks: Kicks, mode: DropMode) -> &PcFinder {
+        let found = self
+            .made
+            .iter()
+            .position(|made| (made.0, made.1) == (kicks, mode));
+        let index = found.unwrap_or_else(|| {
+            let finder = PcFinder::new(&KickTable::built_in(kicks), mode);
+            let fits = |table: &mut BoardTable| table.check_rules(kicks.name(), mode).is_ok();
+            let finder = match self.table.take_if(fits) {
+                Some(table) => finder.with_table(table),
+                None => finder,
+            };
+            self.made.push((kicks, mode, finder));
+            self.made.len() - 1
+        });
+        &self.made[index].2
+    }
+}
+
+#[derive(Deserialize)]
+struct ChanceRequest {
+    #[serde(default)]
+    rows: Vec<String>,
+    lines: Option<usize>,
+    seen: String,
+    left_in_bag: Option<String>,
+    pieces_in_all: Option<usize>,
+    kicks: Option<String>,
+    drop: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ChanceAnswer {
+    best_adaptive: String,
+    best_clairvoyant: String,
+    moves: Vec<MoveAnswer>,
+}
+
+#[derive(Serialize)]
+struct MoveAnswer {
+    piece: char,
+    cells: [usize; 4],
+    clairvoyant: String,
+    adaptive: String,
+}
+
+/// Answers a request for the chances of every first move: `rows`, `lines` (4), `seen`, `left_in_bag`, `pieces_in_all`
+/// (one more than the field needs) and `kicks` give `best_adaptive`, `best_clairvoyant` and `moves`, best first. Without
+/// `left_in_bag`, the first seen piece is the first one of a bag.
+pub fn pc_chance(
+    line: &str,
+    finders: &mut Finders,
+    threads: usize,
+) -> Result<String, RequestError> {
+    let request: ChanceRequest = request(line)?;
+    let (kicks, mode) = movement(request.kicks.as_deref(), request.drop.as_deref())?;
+    let field = parse_field(&request.rows)?;
+    let field = LowField::of(&field, request.lines.unwrap_or(4))?;
+    let seen = Piece::parse_sequence(&request.seen)?;
+    let bag = match &request.left_in_bag {
+        Some(left) => Bag::of(&Piece::parse_sequence(left)?)?,
+        None => Bag::after(&seen)?,
+    };
+    let position = PcPosition {
+        field,
+        seen,
+        bag,
+        pieces_in_all: request.pieces_in_all.unwrap_or(field.pieces_left() + 1),
+    };
+    let moves = chances(&position, finders.finder(kicks, mode), threads)?;
+    chance_answer(&moves)
+}
+
+/// Writes the chances of first moves as one JSON object.
+pub fn chance_answer(moves: &[MoveChance]) -> Result<String, RequestError> {
+    let best = |chance: fn(&MoveChance) -> Chance| {
+        let best = moves.iter().map(chance).max_by_key(|chance| chance.count);
+        best.map_or("0".to_owned(), |chance| chance.to_string())
+    };
+    answer(&ChanceAnswer {
+        best_adaptive: best(|chance| chance.adaptive),
+        best_clairvoyant: best(|chance| chance.clairvoyant),
+        moves: moves
+            .iter()
+            .map(|chance| MoveAnswer {
+                piece: chance.placement.piece.letter(),
+                cells: cell_numbers(chance.placement),
+                clairvoyant: chance.clairvoyant.to_string(),
+                adaptive: chance.adaptive.to_string(),
+            })
+            .collect(),
+    })
+}

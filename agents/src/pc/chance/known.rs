@@ -1,0 +1,278 @@
+//! The moves that place only pieces that are known at the start. All fields that they can reach are listed level by
+//! level, and then evaluated from the last level to the first.
+
+use super::super::expand::Expander;
+use super::super::solver::state_key;
+use super::future::Futures;
+use super::orders::KeyMap;
+use super::supply::{Tail, fold_values, fold_words};
+use crate::play_numbered;
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::srs::{Bag, LowField, SrsPlacement};
+
+/// Number of fields that a thread evaluates at a time.
+const BLOCK: usize = 256;
+
+/// A field with the held piece.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    field: LowField,
+    held: Piece,
+}
+
+impl State {
+    fn key(&self) -> u64 {
+        state_key(&self.field, self.held)
+    }
+
+    /// Calls `visit` with each move that places the held piece or the next one, and the resulting state.
+    fn moves(&self, next: Piece, expander: &Expander, mut visit: impl FnMut(SrsPlacement, State)) {
+        let held = Some((self.held, next));
+        let swapped = (self.held != next).then_some((next, self.held));
+        for (piece, held) in held.into_iter().chain(swapped) {
+            expander.for_each(&self.field, piece, |placement, field| {
+                visit(placement, State { field, held });
+            });
+        }
+    }
+}
+
+/// The states after a number of moves, and the moves that lead from them to the states of the next level.
+#[derive(Debug, Default)]
+struct Level {
+    states: Vec<State>,
+    /// Indices of the states after each move, state by state.
+    moves: Vec<u32>,
+    /// For each state, the end of its moves.
+    ends: Vec<u32>,
+}
+
+impl Level {
+    fn moves_of(&self, state: usize) -> &[u32] {
+        let start = state.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.moves[start as usize..self.ends[state] as usize]
+    }
+}
+
+/// The sequences of pieces that can follow the known ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sequences<'a> {
+    pub(super) tails: &'a [Tail],
+    /// Number of possible pieces at each position.
+    pub(super) sizes: &'a [usize],
+    /// Number of pieces that the player sees before the first move.
+    pub(super) seen: usize,
+    pub(super) bag: Bag,
+}
+
+impl Sequences<'_> {
+    /// Returns the number of distinct sequences of the pieces that the player sees after `moves` moves, or `None` if the
+    /// player sees all pieces.
+    fn seen_after(&self, moves: usize) -> Option<usize> {
+        let seen = self.seen + moves;
+        (seen < self.sizes.len()).then(|| self.sizes[..seen].iter().product())
+    }
+}
+
+/// The winning sequences of each state of a level, and the number of sequences that a player can use for each sequence
+/// of seen pieces.
+#[derive(Debug)]
+struct Values {
+    words: Vec<u64>,
+    counts: Vec<u32>,
+}
+
+/// Number of winning sequences after a move: all, and those that a player can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wins {
+    pub(super) clairvoyant: u32,
+    pub(super) adaptive: u32,
+}
+
+/// The known part of a game: its levels of states.
+#[derive(Debug)]
+pub(super) struct KnownMoves {
+    /// First moves in the order of the first level's moves.
+    pub(super) first: Vec<SrsPlacement>,
+    levels: Vec<Level>,
+}
+
+impl KnownMoves {
+    /// Lists the states after each number of moves with the known pieces, of which there are at least two.
+    pub(super) fn new(field: &LowField, pieces: &[Piece], expander: &Expander) -> KnownMoves {
+        let root = State {
+            field: *field,
+            held: pieces[0],
+        };
+        let mut first = Vec::new();
+        root.moves(pieces[1], expander, |placement, _| first.push(placement));
+        let mut levels = Vec::new();
+        let mut states = vec![root];
+        for &next in &pieces[1..] {
+            let mut level = Level {
+                states,
+                ..Level::default()
+            };
+            let mut following = Vec::new();
+            let mut known: KeyMap<u64, u32> = KeyMap::default();
+            for state in &level.states {
+                state.moves(next, expander, |_, child| {
+                    let index = known.entry(child.key()).or_insert_with(|| {
+                        following.push(child);
+                        following.len() as u32 - 1
+                    });
+                    level.moves.push(*index);
+                });
+                level.ends.push(level.moves.len() as u32);
+            }
+            levels.push(level);
+            states = following;
+        }
+        levels.push(Level {
+            states,
+            ..Level::default()
+        });
+        KnownMoves { first, levels }
+    }
+
+    /// Returns the number of winning sequences after each first move. `futures` creates an evaluator for each thread.
+    pub(super) fn evaluate(
+        &self,
+        sequences: &Sequences<'_>,
+        futures: impl Fn() -> Futures + Sync,
+        threads: usize,
+    ) -> Vec<Wins> {
+        let (mut words, mut counts) = self.last_values(sequences, futures, threads);
+        for (moves, level) in self.levels.iter().enumerate().rev().skip(1) {
+            let after = Values { words, counts };
+            if moves == 0 {
+                return level
+                    .moves
+                    .iter()
+                    .map(|&child| after.wins(sequences, child))
+                    .collect();
+            }
+            (words, counts) = after.before(sequences, level, moves);
+        }
+        Vec::new()
+    }
+
+    /// Returns the values of the states of the last level.
+    fn last_values(
+        &self,
+        sequences: &Sequences<'_>,
+        futures: impl Fn() -> Futures + Sync,
+        threads: usize,
+    ) -> (Vec<u64>, Vec<u32>) {
+        let states = self.levels.last().map_or(&[][..], |level| &level.states);
+        let state = |index: &u32| &states[*index as usize];
+        // States with the same field share most of the work.
+        let mut order: Vec<u32> = (0..states.len() as u32).collect();
+        order.sort_unstable_by_key(|index| (state(index).field, state(index).held));
+        let groups: Vec<&[u32]> = order
+            .chunk_by(|a, b| state(a).field == state(b).field)
+            .collect();
+        let size = sequences.seen_after(self.levels.len() - 1);
+        let blocks: Vec<&[&[u32]]> = groups.chunks(BLOCK).collect();
+        let results = play_numbered(blocks.len(), threads, futures, |futures, number| {
+            let (mut words, mut counts) = (Vec::new(), Vec::new());
+            for group in blocks[number] {
+                let held: Vec<Piece> = group.iter().map(|index| state(index).held).collect();
+                let field = &state(&group[0]).field;
+                futures.append_wins(field, &held, sequences.bag, &mut words);
+                if size.is_some() {
+                    futures.append_values(field, &held, sequences.bag, &mut counts);
+                }
+            }
+            (words, counts)
+        });
+        let found = results.iter().flat_map(|result| &result.0);
+        let words = reordered(found, &order, sequences.tails.len());
+        let found = results.iter().flat_map(|result| &result.1);
+        (words, reordered(found, &order, size.unwrap_or(0)))
+    }
+}
+
+/// Moves each group of `count` values to the place that `order` names.
+fn reordered<'a, T: Copy + Default + 'a>(
+    mut values: impl Iterator<Item = &'a T>,
+    order: &[u32],
+    count: usize,
+) -> Vec<T> {
+    let mut result = vec![T::default(); order.len() * count];
+    for &index in order {
+        for slot in &mut result[index as usize * count..][..count] {
+            *slot = *values.next().expect("every state has its values");
+        }
+    }
+    result
+}
+
+impl Values {
+    fn words(&self, sequences: &Sequences<'_>, state: u32) -> &[u64] {
+        let count = sequences.tails.len();
+        &self.words[state as usize * count..][..count]
+    }
+
+    /// Returns the results after a first move.
+    fn wins(&self, sequences: &Sequences<'_>, state: u32) -> Wins {
+        let words = self.words(sequences, state);
+        let clairvoyant = words.iter().map(|word| word.count_ones()).sum();
+        let adaptive = match sequences.seen_after(1) {
+            None => clairvoyant,
+            Some(size) => self.counts[state as usize * size..][..size].iter().sum(),
+        };
+        Wins {
+            clairvoyant,
+            adaptive,
+        }
+    }
+
+    /// Returns the values of the states of the level before, which are reached by `moves` moves.
+    fn before(
+        &self,
+        sequences: &Sequences<'_>,
+        level: &Level,
+        moves: usize,
+    ) -> (Vec<u64>, Vec<u32>) {
+        let count = sequences.tails.len();
+        let size = sequences.seen_after(moves);
+        let folded = size.map(|size| self.folded(sequences, moves + 1, size));
+        let mut words = vec![0; level.states.len() * count];
+        let mut counts = vec![0; level.states.len() * size.unwrap_or(0)];
+        for state in 0..level.states.len() {
+            let all = &mut words[state * count..][..count];
+            for &child in level.moves_of(state) {
+                let child = self.words(sequences, child);
+                all.iter_mut().zip(child).for_each(|(all, one)| *all |= one);
+            }
+            let (Some(size), Some(folded)) = (size, &folded) else {
+                continue;
+            };
+            let best = &mut counts[state * size..][..size];
+            for &child in level.moves_of(state) {
+                let child = &folded[child as usize * size..][..size];
+                best.iter_mut()
+                    .zip(child)
+                    .for_each(|(best, &one)| *best = one.max(*best));
+            }
+        }
+        (words, counts)
+    }
+
+    /// Returns the number of usable sequences of each state for each of the `size` sequences of the pieces that the
+    /// player sees one move before. These states are reached by `moves` moves.
+    fn folded(&self, sequences: &Sequences<'_>, moves: usize, size: usize) -> Vec<u32> {
+        let mut sums = Vec::new();
+        match sequences.seen_after(moves) {
+            None => {
+                let left = sequences.sizes.len();
+                for words in self.words.chunks_exact(sequences.tails.len()) {
+                    fold_words(words, sequences.tails, left, &mut sums);
+                }
+            }
+            Some(larger) => sums.extend(fold_values(&self.counts, larger / size)),
+        }
+        sums
+    }
+}

@@ -1,0 +1,279 @@
+//! Chances of a perfect clear after each first move.
+//!
+//! The *clairvoyant* chance is the probability that a perfect clear beginning with the move exists. The *adaptive* chance
+//! is the probability of a perfect clear if every later move is the best one for the pieces that the player sees by then.
+//! After each move the player sees one more piece.
+
+mod future;
+mod known;
+mod orders;
+mod supply;
+
+use super::PcError;
+use super::expand::Expander;
+use super::table::{BoardFilter, BoardTable};
+use future::{Futures, Position};
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::srs::{Bag, DropMode, KickTable, LowField, LowPlacements, SrsPlacement};
+use known::{KnownMoves, Sequences, Wins};
+use orders::Orders;
+use std::fmt;
+use std::sync::Arc;
+use supply::Supply;
+
+/// Number of pieces at the end of a game whose orders are enumerated for each field.
+const LAST: usize = 4;
+/// Maximum number of pieces that the player does not see at the start.
+pub const MAX_UNSEEN: usize = 6;
+
+/// The rules of movement, and a table that makes searches faster.
+#[derive(Clone, Debug)]
+pub struct PcFinder {
+    placements: LowPlacements,
+    table: Option<(Arc<BoardTable>, Arc<BoardFilter>)>,
+}
+
+impl PcFinder {
+    /// Creates a finder without a table.
+    pub fn new(kicks: &KickTable, mode: DropMode) -> PcFinder {
+        PcFinder {
+            placements: LowPlacements::new(kicks, mode),
+            table: None,
+        }
+    }
+
+    /// Adds a table, which must have been made for the same rules of movement.
+    pub fn with_table(mut self, table: BoardTable) -> PcFinder {
+        let filter = Arc::new(table.filter());
+        self.table = Some((Arc::new(table), filter));
+        self
+    }
+
+    /// Returns the expander for a search that starts at a field. The table is useless for a field that it does not
+    /// contain, because the fields after it may be missing too.
+    fn expander(&self, field: &LowField) -> Expander {
+        let table = self.table.as_ref().filter(|table| table.0.contains(field));
+        let filter = table.map(|table| Arc::clone(&table.1));
+        Expander::new(self.placements.clone(), filter)
+    }
+}
+
+/// A position, and the player's knowledge of the following pieces.
+#[derive(Clone, Debug)]
+pub struct PcPosition {
+    /// Field to clear.
+    pub field: LowField,
+    /// Pieces that the player sees. The first one is the held piece if there is one, otherwise the current piece.
+    pub seen: Vec<Piece>,
+    /// Pieces that are left in the bag after the seen ones.
+    pub bag: Bag,
+    /// Number of pieces in the game, including the seen ones. One more than the field needs is enough.
+    pub pieces_in_all: usize,
+}
+
+impl PcPosition {
+    /// Returns an error if a bag cannot give the last seen pieces and then have these pieces left. The first piece is not
+    /// checked, because a held piece can be older.
+    fn check_bag(&self) -> Result<(), PcError> {
+        let drawn = Piece::ALL.len() - self.bag.left() as usize;
+        let mut left = self.bag;
+        for &piece in self.seen.iter().skip(1).rev().take(drawn) {
+            left = left.put_back(piece).ok_or(PcError::Impossible(piece))?;
+        }
+        Ok(())
+    }
+}
+
+/// A number of sequences of unseen pieces out of all sequences, which have equal probabilities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chance {
+    /// Number of sequences.
+    pub count: u32,
+    /// Number of all sequences.
+    pub all: u32,
+}
+
+impl Chance {
+    /// Returns the probability.
+    pub fn probability(self) -> f64 {
+        f64::from(self.count) / f64::from(self.all)
+    }
+}
+
+impl fmt::Display for Chance {
+    /// Writes the probability as a fraction in lowest terms, such as `103/105`, or as 0 or 1.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut divisor, mut rest) = (self.all, self.count);
+        while rest != 0 {
+            (divisor, rest) = (rest, divisor % rest);
+        }
+        match self.all / divisor {
+            1 => write!(f, "{}", self.count / divisor),
+            all => write!(f, "{}/{all}", self.count / divisor),
+        }
+    }
+}
+
+/// A first move and its chances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoveChance {
+    /// The move.
+    pub placement: SrsPlacement,
+    /// Chance that a perfect clear beginning with this move exists.
+    pub clairvoyant: Chance,
+    /// Chance that a player can have.
+    pub adaptive: Chance,
+}
+
+/// Computes the chances of every first move. The best move is the first one: moves are sorted by adaptive chance,
+/// clairvoyant chance, and placement.
+///
+/// If the finder's table contains the field, it makes the computation faster.
+pub fn chances(
+    position: &PcPosition,
+    finder: &PcFinder,
+    threads: usize,
+) -> Result<Vec<MoveChance>, PcError> {
+    let needed = position.field.pieces_left();
+    let given = position.pieces_in_all.max(position.seen.len());
+    if given < needed || position.seen.is_empty() {
+        return Err(PcError::ShortQueue { given, needed });
+    }
+    position.check_bag()?;
+    // A player can use at most one piece more than the field needs.
+    let in_all = given.min(needed + 1);
+    let seen = &position.seen[..position.seen.len().min(in_all)];
+    if in_all - seen.len() > MAX_UNSEEN {
+        return Err(PcError::Unseen {
+            unseen: in_all - seen.len(),
+            most: MAX_UNSEEN,
+        });
+    }
+    let game = Game {
+        field: position.field,
+        // The other seen pieces are placed with those that the player does not see.
+        first: &seen[..seen.len().min((needed + 1).saturating_sub(LAST).max(1))],
+        seen,
+        in_all,
+        needed,
+        bag: position.bag,
+        expander: finder.expander(&position.field),
+    };
+    let mut moves = game.moves(threads);
+    moves.sort_by_key(|chance| {
+        let (adaptive, clairvoyant) = (chance.adaptive.count, chance.clairvoyant.count);
+        (
+            u32::MAX - adaptive,
+            u32::MAX - clairvoyant,
+            chance.placement,
+        )
+    });
+    Ok(moves)
+}
+
+/// A checked position.
+struct Game<'a> {
+    field: LowField,
+    /// Known pieces that are placed one by one before the enumeration of the end.
+    first: &'a [Piece],
+    seen: &'a [Piece],
+    in_all: usize,
+    needed: usize,
+    bag: Bag,
+    expander: Expander,
+}
+
+impl Game<'_> {
+    /// Returns the chances of all first moves.
+    fn moves(&self, threads: usize) -> Vec<MoveChance> {
+        let (placements, wins) = if self.field.is_clear() || self.field.is_split() {
+            Default::default()
+        } else if self.first.len() > 1 {
+            let known = KnownMoves::new(&self.field, self.first, &self.expander);
+            let mut supply = self.supply();
+            let sequences = Sequences {
+                tails: &supply.tails(0, self.bag),
+                sizes: &supply.sizes(0, self.bag),
+                seen: self.seen.len() - self.first.len(),
+                bag: self.bag,
+            };
+            let wins = known.evaluate(&sequences, || self.futures(), threads);
+            (known.first, wins)
+        } else {
+            self.moves_without_known_ones()
+        };
+        let all = self.supply().sizes(0, self.bag).iter().product::<usize>() as u32;
+        let chance = |count| Chance { count, all };
+        let none = Wins {
+            clairvoyant: 0,
+            adaptive: 0,
+        };
+        let mut possible = placements.into_iter().zip(wins).peekable();
+        let mut moves = Vec::new();
+        for piece in self.first_pieces() {
+            self.expander
+                .placements()
+                .for_each(&self.field, piece, |placement| {
+                    // Placements after which a perfect clear is obviously impossible have not been evaluated.
+                    let found = possible.next_if(|(found, _)| *found == placement);
+                    let wins = found.map_or(none, |(_, wins)| wins);
+                    moves.push(MoveChance {
+                        placement,
+                        clairvoyant: chance(wins.clairvoyant),
+                        adaptive: chance(wins.adaptive),
+                    });
+                });
+        }
+        moves
+    }
+
+    /// Returns the pieces that can be placed first.
+    fn first_pieces(&self) -> impl Iterator<Item = Piece> + use<'_> {
+        let second = self.seen.get(1).filter(|&second| *second != self.seen[0]);
+        std::iter::once(&self.seen[0]).chain(second).copied()
+    }
+
+    fn supply(&self) -> Supply {
+        let known = self.seen[self.first.len()..].to_vec();
+        // A placeholder stands for the spare piece if there is none.
+        let len = self.needed + 1 - self.first.len();
+        Supply::new(known, len, self.in_all > self.needed)
+    }
+
+    fn futures(&self) -> Futures {
+        let orders = Orders::new(self.expander.clone());
+        Futures::new(orders, self.supply(), self.seen.len() - 1)
+    }
+
+    /// Returns the first moves and their results if the enumeration of the end begins with the first move.
+    fn moves_without_known_ones(&self) -> (Vec<SrsPlacement>, Vec<Wins>) {
+        let mut futures = self.futures();
+        let held = self.first[0];
+        let options = futures.supply().options(0, self.bag);
+        let (mut placements, mut wins) = (Vec::new(), Vec::new());
+        for piece in self.first_pieces() {
+            self.expander
+                .for_each(&self.field, piece, |placement, field| {
+                    let mut sum = Wins {
+                        clairvoyant: 0,
+                        adaptive: 0,
+                    };
+                    for &(next, bag) in &options {
+                        let held = if piece == held { next } else { held };
+                        let after = Position {
+                            field,
+                            held,
+                            position: 1,
+                            bag,
+                        };
+                        let words = futures.wins(&after);
+                        sum.clairvoyant += words.iter().map(|word| word.count_ones()).sum::<u32>();
+                        sum.adaptive += futures.total(&after);
+                    }
+                    placements.push(placement);
+                    wins.push(sum);
+                });
+        }
+        (placements, wins)
+    }
+}

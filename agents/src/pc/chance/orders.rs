@@ -1,0 +1,144 @@
+//! Sets of orders in which pieces clear a field.
+//!
+//! A set of orders of two pieces has bit 7·a + b for the order a, b. A set of orders of more pieces is a list of such
+//! words, one for each sequence of pieces before the last two.
+
+use super::super::expand::Expander;
+use super::super::solver::KeyHasher;
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::srs::LowField;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+pub(super) type KeyMap<K, V> = HashMap<K, V, BuildHasherDefault<KeyHasher>>;
+
+/// Number of pieces.
+pub(super) const PIECES: usize = 7;
+/// All pieces.
+pub(super) const ALL_ONE: u64 = 0x7f;
+
+/// Orders of three pieces: pairs after each first piece.
+pub(super) type Orders3 = [u64; PIECES];
+/// Orders of four pieces.
+pub(super) type Orders4 = [Orders3; PIECES];
+
+/// Finds the orders without hold that clear a field, and remembers them.
+#[derive(Clone, Debug)]
+pub(super) struct Orders {
+    expander: Expander,
+    one: KeyMap<u64, u8>,
+    two: KeyMap<u64, u64>,
+    three: KeyMap<u64, Orders3>,
+}
+
+impl Orders {
+    pub(super) fn new(expander: Expander) -> Orders {
+        Orders {
+            expander,
+            one: KeyMap::default(),
+            two: KeyMap::default(),
+            three: KeyMap::default(),
+        }
+    }
+
+    /// Returns the fields after each placement of a piece that can possibly be cleared.
+    pub(super) fn children(&self, field: &LowField, piece: Piece) -> Vec<LowField> {
+        let mut children = Vec::with_capacity(24);
+        self.expander
+            .for_each(field, piece, |_, child| children.push(child));
+        children
+    }
+
+    /// Returns the pieces that clear a field with four empty cells.
+    pub(super) fn one(&mut self, field: &LowField) -> u64 {
+        if let Some(&pieces) = self.one.get(&field.key()) {
+            return u64::from(pieces);
+        }
+        let mut pieces = 0u8;
+        for piece in Piece::ALL {
+            self.expander
+                .placements()
+                .for_each(field, piece, |placement| {
+                    pieces |= u8::from(field.put(placement).is_clear()) << piece.index();
+                });
+        }
+        self.one.insert(field.key(), pieces);
+        u64::from(pieces)
+    }
+
+    /// Returns the orders of two pieces that clear a field.
+    pub(super) fn two(&mut self, field: &LowField) -> u64 {
+        if let Some(&orders) = self.two.get(&field.key()) {
+            return orders;
+        }
+        let mut orders = 0;
+        for piece in Piece::ALL {
+            let mut second = 0;
+            for child in self.children(field, piece) {
+                second |= self.one(&child);
+            }
+            orders |= second << (PIECES * piece.index());
+        }
+        self.two.insert(field.key(), orders);
+        orders
+    }
+
+    /// Returns the orders of three pieces that clear a field.
+    pub(super) fn three(&mut self, field: &LowField) -> Orders3 {
+        if let Some(orders) = self.three.get(&field.key()) {
+            return *orders;
+        }
+        let orders = Piece::ALL.map(|piece| {
+            let children = self.children(field, piece);
+            children.iter().fold(0, |all, child| all | self.two(child))
+        });
+        self.three.insert(field.key(), orders);
+        orders
+    }
+
+    /// Returns the orders of four pieces that clear a field, whose first piece is in `pieces` (one bit per piece).
+    pub(super) fn four(&mut self, field: &LowField, pieces: u8) -> Orders4 {
+        Piece::ALL.map(|piece| {
+            let mut orders = [0; PIECES];
+            if pieces >> piece.index() & 1 == 1 {
+                for child in self.children(field, piece) {
+                    let after = self.three(&child);
+                    orders
+                        .iter_mut()
+                        .zip(after)
+                        .for_each(|(all, one)| *all |= one);
+                }
+            }
+            orders
+        })
+    }
+}
+
+/// Returns the orders of the next two pieces that clear a field with a held piece. `two` are the field's orders without
+/// hold. If `last_fits` is false, the second piece cannot be placed.
+#[inline]
+pub(super) fn next_two(two: u64, held: usize, last_fits: bool) -> u64 {
+    if two == 0 {
+        return 0;
+    }
+    let after_held = two >> (PIECES * held) & ALL_ONE;
+    let mut orders = 0;
+    for piece in 0..PIECES {
+        let after_piece = two >> (PIECES * piece) & ALL_ONE;
+        let is_done = (after_held >> piece | after_piece >> held) & 1 == 1;
+        let second = match (is_done, last_fits) {
+            (true, _) => ALL_ONE,
+            (false, true) => after_held | after_piece,
+            (false, false) => 0,
+        };
+        orders |= second << (PIECES * piece);
+    }
+    orders
+}
+
+/// Returns the orders of two more pieces after `first` that clear a field with a held piece. `three` are the field's
+/// orders without hold.
+#[inline]
+pub(super) fn next_three(three: &Orders3, held: usize, first: usize, last_fits: bool) -> u64 {
+    next_two(three[held], first, last_fits) | next_two(three[first], held, last_fits)
+}

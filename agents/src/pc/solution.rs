@@ -1,0 +1,130 @@
+//! Solutions for people: a picture, a list of moves with keys, and a Fumen code.
+
+use super::PcError;
+use fumen::{CellColor, Fumen, PieceType, RotationState};
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::srs::{
+    DropMode, Hold, KickTable, LowField, Orientation, SrsKey, SrsPlacement, WIDTH, keys_to,
+};
+
+/// A field to clear, the pieces in order, and the rules of movement.
+#[derive(Clone, Debug)]
+pub struct PcGame {
+    /// Field to clear.
+    pub field: LowField,
+    /// Held or current piece, and the pieces after it.
+    pub queue: Vec<Piece>,
+    /// Whether pieces can be held.
+    pub hold: bool,
+    /// Whether the first piece is in the hold slot. Otherwise it is the current piece.
+    pub starts_held: bool,
+    /// Kick table.
+    pub kicks: KickTable,
+    /// Drop mode.
+    pub drop: DropMode,
+}
+
+/// One move of a solution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The placement.
+    pub placement: SrsPlacement,
+    /// Whether the player presses the key for hold first.
+    pub hold: bool,
+    /// Keys that move the piece.
+    pub keys: Vec<SrsKey>,
+    /// Number of rows cleared.
+    pub lines: u32,
+}
+
+impl PcGame {
+    /// Returns the moves of a solution.
+    pub fn steps(&self, solution: &[SrsPlacement]) -> Result<Vec<Step>, PcError> {
+        let mut field = self.field.to_field();
+        let mut queue = Hold::new(self.queue.clone(), self.hold);
+        let mut is_held = self.starts_held;
+        let mut steps = Vec::with_capacity(solution.len());
+        for &placement in solution {
+            let choices = queue.choices();
+            let choice = choices.iter().find(|choice| choice.1 == placement.piece);
+            let &(position, _) = choice.ok_or(PcError::NotPlayable)?;
+            queue.place(position).map_err(|_| PcError::NotPlayable)?;
+            let keys = keys_to(&field, placement, &self.kicks, self.drop);
+            let hold = (position == 0) == is_held;
+            is_held |= hold;
+            let (after, lines) = placement.put(&field);
+            field = after;
+            steps.push(Step {
+                placement,
+                hold,
+                keys: keys.ok_or(PcError::NotPlayable)?,
+                lines,
+            });
+        }
+        Ok(steps)
+    }
+
+    /// Returns the rows of the field with the letter of the piece that fills each cell, the highest row first.
+    pub fn picture(&self, solution: &[SrsPlacement]) -> Vec<String> {
+        let field = self.field.to_field();
+        let mut rows: Vec<[char; WIDTH]> = (0..self.field.rows())
+            .map(|y| std::array::from_fn(|x| if field.is_filled(x, y) { 'X' } else { '_' }))
+            .collect();
+        // Indices of the rows that have not been cleared.
+        let mut left: Vec<usize> = (0..rows.len()).collect();
+        for placement in solution {
+            for (x, y) in placement.cells() {
+                rows[left[usize::from(y)]][usize::from(x)] = placement.piece.letter();
+            }
+            left.retain(|&row| rows[row].contains(&'_'));
+        }
+        rows.iter().rev().map(|row| row.iter().collect()).collect()
+    }
+
+    /// Returns a Fumen code with one page for each move.
+    pub fn fumen(&self, solution: &[SrsPlacement]) -> String {
+        let field = self.field.to_field();
+        let mut fumen = Fumen::default();
+        for (number, placement) in solution.iter().enumerate() {
+            let page = fumen.add_page();
+            if number == 0 {
+                for (y, row) in page.field.iter_mut().enumerate() {
+                    for (x, cell) in row.iter_mut().enumerate() {
+                        if field.is_filled(x, y) {
+                            *cell = CellColor::Grey;
+                        }
+                    }
+                }
+            }
+            page.piece = Some(fumen_piece(placement));
+        }
+        fumen.encode()
+    }
+}
+
+/// Converts a placement. Fumen's position is that of the piece's centre of rotation.
+fn fumen_piece(placement: &SrsPlacement) -> fumen::Piece {
+    let (kind, cells) = match placement.piece {
+        Piece::I => (PieceType::I, [(-1, 0), (0, 0), (1, 0), (2, 0)]),
+        Piece::J => (PieceType::J, [(-1, 0), (0, 0), (1, 0), (-1, 1)]),
+        Piece::L => (PieceType::L, [(-1, 0), (0, 0), (1, 0), (1, 1)]),
+        Piece::O => (PieceType::O, [(0, 0), (1, 0), (0, 1), (1, 1)]),
+        Piece::S => (PieceType::S, [(-1, 0), (0, 0), (0, 1), (1, 1)]),
+        Piece::T => (PieceType::T, [(-1, 0), (0, 0), (1, 0), (0, 1)]),
+        Piece::Z => (PieceType::Z, [(1, 0), (0, 0), (0, 1), (-1, 1)]),
+    };
+    let (rotation, turned) = match placement.orientation {
+        Orientation::Spawn => (RotationState::North, cells),
+        Orientation::Right => (RotationState::East, cells.map(|(x, y)| (y, -x))),
+        Orientation::Half => (RotationState::South, cells.map(|(x, y)| (-x, -y))),
+        Orientation::Left => (RotationState::West, cells.map(|(x, y)| (-y, x))),
+    };
+    let left = turned.iter().map(|cell| cell.0).min().unwrap_or(0);
+    let low = turned.iter().map(|cell| cell.1).min().unwrap_or(0);
+    fumen::Piece {
+        kind,
+        rotation,
+        x: (i32::from(placement.x) - left) as u32,
+        y: (i32::from(placement.y) - low) as u32,
+    }
+}

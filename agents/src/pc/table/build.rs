@@ -1,0 +1,171 @@
+//! The enumeration of all boards of a perfect clear.
+
+use super::super::solver::KeyHasher;
+use crate::play_numbered;
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::srs::{LowField, LowFieldError, LowPlacements};
+use std::hash::Hasher;
+use std::sync::{Mutex, PoisonError};
+
+/// Number of sets into which a layer is divided by hash, so that each set fits in a processor's cache.
+const SHARDS: usize = 256;
+/// Number of boards that are collected before they are inserted in a set.
+const BATCH: usize = 2048;
+/// Number of boards that a thread expands at a time.
+const BLOCK: usize = 1 << 14;
+
+/// A set of keys with open addressing. The key 0 is not possible.
+#[derive(Debug, Default)]
+struct KeySet {
+    slots: Vec<u64>,
+    len: usize,
+}
+
+impl KeySet {
+    fn slot(&self, key: u64) -> usize {
+        let mut slot = (hash(key) >> 16) as usize & (self.slots.len() - 1);
+        while self.slots[slot] != 0 && self.slots[slot] != key {
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+        slot
+    }
+
+    fn insert(&mut self, key: u64) {
+        if 2 * self.len >= self.slots.len() {
+            let larger = vec![0; (2 * self.slots.len()).max(64)];
+            for key in std::mem::replace(&mut self.slots, larger) {
+                if key != 0 {
+                    let slot = self.slot(key);
+                    self.slots[slot] = key;
+                }
+            }
+        }
+        let slot = self.slot(key);
+        if self.slots[slot] == 0 {
+            self.slots[slot] = key;
+            self.len += 1;
+        }
+    }
+
+    fn contains(&self, key: u64) -> bool {
+        !self.slots.is_empty() && self.slots[self.slot(key)] == key
+    }
+}
+
+fn hash(key: u64) -> u64 {
+    let mut hasher = KeyHasher::default();
+    hasher.write_u64(key);
+    hasher.finish()
+}
+
+fn shard(key: u64) -> usize {
+    hash(key) as usize % SHARDS
+}
+
+/// Calls `visit` with the key of each board after a placement of any piece that can possibly be cleared, until `visit`
+/// returns `false`.
+fn visit_children(placements: &LowPlacements, key: u64, mut visit: impl FnMut(u64) -> bool) {
+    let field = LowField::from_key(key);
+    for piece in Piece::ALL {
+        let mut continues = true;
+        placements.for_each(&field, piece, |placement| {
+            let child = field.put(placement);
+            if continues && !child.is_split() {
+                continues = visit(child.key());
+            }
+        });
+        if !continues {
+            return;
+        }
+    }
+}
+
+/// Returns the boards after each number of pieces that can be reached from the empty field and that can be cleared, as
+/// keys of [`LowField`], sorted. Calls `progress` before each step with a description.
+pub(super) fn layers(
+    lines: usize,
+    placements: &LowPlacements,
+    threads: usize,
+    mut progress: impl FnMut(&str),
+) -> Result<Vec<Vec<u64>>, LowFieldError> {
+    let empty = LowField::empty(lines)?;
+    let pieces = empty.pieces_left();
+    let mut layers = vec![vec![empty.key()]];
+    // The cleared field has the key 0, and is left out until the end.
+    for layer in 1..pieces {
+        progress(&format!("boards with {layer} pieces"));
+        layers.push(expanded(&layers[layer - 1], placements, threads));
+    }
+    let mut legal: Vec<KeySet> = (0..SHARDS).map(|_| KeySet::default()).collect();
+    for layer in (0..pieces).rev() {
+        progress(&format!("boards with {layer} pieces that can be cleared"));
+        let is_last = layer + 1 == pieces;
+        let blocks: Vec<&[u64]> = layers[layer].chunks(BLOCK).collect();
+        let kept = play_numbered(
+            blocks.len(),
+            threads,
+            || (),
+            |(), number| {
+                let is_legal = |key: &u64| {
+                    let mut found = false;
+                    visit_children(placements, *key, |child| {
+                        found = if is_last {
+                            child == 0
+                        } else {
+                            legal[shard(child)].contains(child)
+                        };
+                        !found
+                    });
+                    found
+                };
+                blocks[number]
+                    .iter()
+                    .copied()
+                    .filter(is_legal)
+                    .collect::<Vec<u64>>()
+            },
+        );
+        layers[layer] = kept.concat();
+        legal = (0..SHARDS).map(|_| KeySet::default()).collect();
+        for &key in &layers[layer] {
+            legal[shard(key)].insert(key);
+        }
+    }
+    layers.push(vec![0]);
+    Ok(layers)
+}
+
+/// Returns the boards of the next layer, without duplicates.
+fn expanded(layer: &[u64], placements: &LowPlacements, threads: usize) -> Vec<u64> {
+    let sets: Vec<Mutex<KeySet>> = (0..SHARDS).map(|_| Mutex::default()).collect();
+    let flush = |shard: usize, batch: &mut Vec<u64>| {
+        let mut set = sets[shard].lock().unwrap_or_else(PoisonError::into_inner);
+        batch.drain(..).for_each(|key| set.insert(key));
+    };
+    let blocks: Vec<&[u64]> = layer.chunks(BLOCK).collect();
+    let buffers = || vec![Vec::new(); SHARDS];
+    play_numbered(blocks.len(), threads, buffers, |batches, number| {
+        for &key in blocks[number] {
+            visit_children(placements, key, |child| {
+                let shard = shard(child);
+                batches[shard].push(child);
+                if batches[shard].len() == BATCH {
+                    flush(shard, &mut batches[shard]);
+                }
+                true
+            });
+        }
+        for (shard, batch) in batches.iter_mut().enumerate() {
+            flush(shard, batch);
+        }
+    });
+    let sets = sets
+        .into_iter()
+        .map(|set| set.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let mut keys: Vec<u64> = sets
+        .flat_map(|set| set.slots)
+        .filter(|&key| key != 0)
+        .collect();
+    keys.sort_unstable();
+    keys
+}

@@ -1,0 +1,41 @@
+//! A set of boards that may contain a few boards too many.
+
+use super::super::solver::KeyHasher;
+use hatebeam_tetris::srs::LowField;
+use std::hash::Hasher;
+
+/// A Bloom filter of boards. Each board has two bits in one word; with at least 16 bits for each board, about 2 % of other
+/// boards are taken for members.
+#[derive(Clone, Debug)]
+pub(in super::super) struct BoardFilter {
+    words: Vec<u64>,
+}
+
+impl BoardFilter {
+    /// Creates an empty filter for a number of boards.
+    pub(super) fn new(boards: usize) -> BoardFilter {
+        BoardFilter {
+            words: vec![0; (boards / 4).next_power_of_two()],
+        }
+    }
+
+    fn place(&self, key: u64) -> (usize, u64) {
+        let mut hasher = KeyHasher::default();
+        hasher.write_u64(key);
+        let hash = hasher.finish();
+        let bits = 1 << (hash & 63) | 1 << (hash >> 6 & 63);
+        ((hash >> 12) as usize & (self.words.len() - 1), bits)
+    }
+
+    pub(super) fn insert(&mut self, key: u64) {
+        let (word, bits) = self.place(key);
+        self.words[word] |= bits;
+    }
+
+    /// Returns whether the filter contains a field. It contains every field of the table.
+    #[inline]
+    pub(in super::super) fn contains(&self, field: &LowField) -> bool {
+        let (word, bits) = self.place(field.key());
+        self.words[word] & bits == bits
+    }
+}

@@ -1,0 +1,125 @@
+//! Perfect clears as text and JSON for people and scripts.
+
+use super::{MoveChance, PcError, PcGame, Step};
+use hatebeam_tetris::srs::{LowField, SrsKey, SrsPlacement, WIDTH};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A solution as JSON.
+#[derive(Serialize)]
+struct SolutionJson {
+    picture: Vec<String>,
+    moves: Vec<MoveJson>,
+    fumen: String,
+}
+
+#[derive(Serialize)]
+struct MoveJson {
+    piece: char,
+    cells: [usize; 4],
+    hold: bool,
+    keys: Vec<&'static str>,
+    lines: u32,
+}
+
+/// Returns the numbers of the cells of a placement: column + 10 · row.
+pub(crate) fn cell_numbers(placement: SrsPlacement) -> [usize; 4] {
+    let cells = placement.cells();
+    cells.map(|(x, y)| usize::from(y) * WIDTH + usize::from(x))
+}
+
+impl PcGame {
+    /// Describes a solution: its picture, its moves with keys, and its Fumen code.
+    pub fn text(&self, solution: &[SrsPlacement]) -> Result<String, PcError> {
+        let mut text = String::new();
+        for row in self.picture(solution) {
+            text += &row;
+            text.push('\n');
+        }
+        text.push('\n');
+        for (number, step) in self.steps(solution)?.iter().enumerate() {
+            let _ = write!(
+                text,
+                "{:>2}  {}  {}",
+                number + 1,
+                step.placement.piece,
+                keys(step)
+            );
+            text += match step.lines {
+                0 => "\n",
+                1 => "  (1 row cleared)\n",
+                2 => "  (2 rows cleared)\n",
+                3 => "  (3 rows cleared)\n",
+                _ => "  (4 rows cleared)\n",
+            };
+        }
+        let _ = writeln!(text, "\nhttps://fumen.zui.jp/?{}", self.fumen(solution));
+        Ok(text)
+    }
+
+    /// Returns a solution as one JSON object.
+    pub fn json(&self, solution: &[SrsPlacement]) -> Result<String, PcError> {
+        let steps = self.steps(solution)?;
+        let moves = steps.iter().map(|step| MoveJson {
+            piece: step.placement.piece.letter(),
+            cells: cell_numbers(step.placement),
+            hold: step.hold,
+            keys: step.keys.iter().map(|key| key.name()).collect(),
+            lines: step.lines,
+        });
+        let json = SolutionJson {
+            picture: self.picture(solution),
+            moves: moves.collect(),
+            fumen: self.fumen(solution),
+        };
+        Ok(serde_json::to_string(&json).expect("strings and numbers can be written as JSON"))
+    }
+}
+
+/// Returns the keys of a move; repeated keys are counted.
+fn keys(step: &Step) -> String {
+    let mut names: Vec<String> = step.hold.then(|| "hold".to_owned()).into_iter().collect();
+    for group in step.keys.chunk_by(|a: &SrsKey, b| a == b) {
+        names.push(match group.len() {
+            1 => group[0].to_string(),
+            count => format!("{}x{count}", group[0]),
+        });
+    }
+    names.join(" ")
+}
+
+/// Returns a table of the chances of first moves, best first, and a picture of the best move.
+pub fn chance_text(field: &LowField, moves: &[MoveChance]) -> String {
+    let Some(best) = moves.first() else {
+        return "no piece can be placed\n".to_owned();
+    };
+    let mut text = String::new();
+    let filled = field.to_field();
+    let cells = best.placement.cells();
+    for y in (0..field.rows()).rev() {
+        for x in 0..WIDTH {
+            let is_new = cells.contains(&(x as u8, y as u8));
+            text.push(match (is_new, filled.is_filled(x, y)) {
+                (true, _) => best.placement.piece.letter(),
+                (false, true) => 'X',
+                (false, false) => '_',
+            });
+        }
+        text.push('\n');
+    }
+    text += "\npiece  cells         adaptive             clairvoyant\n";
+    for chance in moves {
+        let numbers = cell_numbers(chance.placement).map(|cell| cell.to_string());
+        let _ = writeln!(
+            text,
+            "{}      {:<12}  {:>7.3} %  {:<9}  {:>7.3} %  {}",
+            chance.placement.piece,
+            numbers.join(" "),
+            100.0 * chance.adaptive.probability(),
+            chance.adaptive.to_string(),
+            100.0 * chance.clairvoyant.probability(),
+            chance.clairvoyant,
+        );
+    }
+    text
+}

@@ -1,0 +1,239 @@
+//! Tests of the chances of perfect clears: results equal the vectors, and an enumeration of all sequences.
+
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
+
+use hatebeam_agents::json::{Finders, pc_chance};
+use hatebeam_agents::pc::{BoardTable, PcError, PcFinder, PcPosition, Solver, TableError, chances};
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::srs::{Bag, DropMode, KickTable, Kicks, LowField, parse_field};
+use serde_json::{Value, json};
+
+fn vectors(name: &str) -> Value {
+    let path = format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn sorted_moves(value: &Value) -> Vec<String> {
+    let moves = value["moves"].as_array().unwrap();
+    let mut moves: Vec<String> = moves.iter().map(Value::to_string).collect();
+    moves.sort_unstable();
+    moves
+}
+
+#[test]
+fn chances_of_first_moves_equal_vectors() {
+    for case in vectors("pc_first_moves")["cases"].as_array().unwrap() {
+        let answer = pc_chance(&case.to_string(), &mut Finders::default(), 2).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        for key in ["best_adaptive", "best_clairvoyant"] {
+            assert_eq!(answer[key], case[key], "{}", case["name"]);
+        }
+        assert_eq!(
+            sorted_moves(&answer),
+            sorted_moves(case),
+            "{}",
+            case["name"]
+        );
+        let adaptive = &answer["moves"][0]["adaptive"];
+        assert_eq!(
+            *adaptive, answer["best_adaptive"],
+            "the best move is the first one"
+        );
+    }
+}
+
+#[test]
+fn best_adaptive_chances_from_the_empty_field_equal_vectors() {
+    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    // Each of the other cases takes several seconds.
+    for case in vectors("pc_adaptive")["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .take(2)
+    {
+        let pieces = |key: &str| Piece::parse_sequence(case[key].as_str().unwrap()).unwrap();
+        let position = PcPosition {
+            field: LowField::empty(4).unwrap(),
+            seen: pieces("seen"),
+            bag: Bag::of(&pieces("left_in_bag")).unwrap(),
+            pieces_in_all: 11,
+        };
+        let best = chances(&position, &finder, 2).unwrap()[0].adaptive;
+        assert_eq!(
+            (json!(best.count), json!(best.all)),
+            (case["success"].clone(), case["all"].clone()),
+            "{case}"
+        );
+    }
+}
+
+/// Returns every sequence of `count` pieces that a bag can give.
+fn sequences(bag: Bag, count: usize) -> Vec<Vec<Piece>> {
+    let Some(rest) = count.checked_sub(1) else {
+        return vec![Vec::new()];
+    };
+    let after = |piece| {
+        let following = sequences(bag.take(piece).unwrap(), rest);
+        following
+            .into_iter()
+            .map(move |rest| [&[piece], &rest[..]].concat())
+    };
+    bag.pieces().flat_map(after).collect()
+}
+
+#[test]
+fn clairvoyant_chances_equal_an_enumeration_with_the_solver() {
+    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let rows = ["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"];
+    let field = LowField::of(&parse_field(&rows).unwrap(), 4).unwrap();
+    for (seen, left, in_all) in [("TI", "JLOSZ", 6), ("SZT", "JL", 6), ("TIL", "JOSZ", 5)] {
+        let seen = Piece::parse_sequence(seen).unwrap();
+        let bag = Bag::of(&Piece::parse_sequence(left).unwrap()).unwrap();
+        let position = PcPosition {
+            field,
+            seen: seen.clone(),
+            bag,
+            pieces_in_all: in_all,
+        };
+        let moves = chances(&position, &finder, 1).unwrap();
+        assert!(!moves.is_empty());
+        let futures = sequences(bag, in_all - seen.len());
+        for first in moves {
+            let at = seen
+                .iter()
+                .position(|&piece| piece == first.placement.piece)
+                .unwrap();
+            let child = field.put(first.placement);
+            let wins = futures.iter().filter(|future| {
+                let mut queue = [&seen[..], future].concat();
+                queue.remove(at);
+                solver.solve(&child, &queue, true).unwrap().is_some()
+            });
+            let found = first.clairvoyant;
+            assert_eq!(
+                (found.count as usize, found.all as usize),
+                (wins.count(), futures.len())
+            );
+            assert!(first.adaptive.count <= found.count);
+        }
+    }
+}
+
+#[test]
+fn more_knowledge_never_lowers_the_adaptive_chance() {
+    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let rows = ["XXXX______", "XXXX______", "XXXX______", "XXXX______"];
+    let field = LowField::of(&parse_field(&rows).unwrap(), 4).unwrap();
+    let best = |seen: &str, left: &str| {
+        let position = PcPosition {
+            field,
+            seen: Piece::parse_sequence(seen).unwrap(),
+            bag: Bag::of(&Piece::parse_sequence(left).unwrap()).unwrap(),
+            pieces_in_all: 7,
+        };
+        chances(&position, &finder, 1).unwrap()[0]
+            .adaptive
+            .probability()
+    };
+    // The last unseen piece of a bag is certain.
+    assert_eq!(best("OTSZIJ", "L"), best("OTSZIJL", ""));
+    let mean = (best("OTSZIJ", "L") + best("OTSZIL", "J")) / 2.0;
+    assert!(best("OTSZI", "JL") <= mean);
+}
+
+#[test]
+fn impossible_positions_are_refused() {
+    let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let refused = |seen: &str, left: &str, in_all| {
+        let position = PcPosition {
+            field: LowField::empty(4).unwrap(),
+            seen: Piece::parse_sequence(seen).unwrap(),
+            bag: Bag::of(&Piece::parse_sequence(left).unwrap()).unwrap(),
+            pieces_in_all: in_all,
+        };
+        chances(&position, &finder, 1).unwrap_err()
+    };
+    assert_eq!(refused("IJL", "JOSTZ", 11), PcError::Impossible(Piece::J));
+    assert_eq!(refused("IJJL", "OSZ", 11), PcError::Impossible(Piece::J));
+    let short = PcError::ShortQueue {
+        given: 9,
+        needed: 10,
+    };
+    assert_eq!(refused("IJL", "OSTZ", 9), short);
+    let unseen = PcError::Unseen { unseen: 8, most: 6 };
+    assert_eq!(refused("IJL", "OSTZ", 11), unseen);
+}
+
+/// Builds a table for two rows.
+fn two_rows(kicks: Kicks, drop: DropMode) -> BoardTable {
+    let table = KickTable::built_in(kicks);
+    BoardTable::build(2, kicks.name(), &table, drop, 2, |_| ()).unwrap()
+}
+
+#[test]
+fn tables_of_two_rows_have_the_known_counts() {
+    let vectors = vectors("pc_counts");
+    let counts = &vectors["two_lines"]["legal_boards_by_pieces"];
+    for (kicks, drop, key) in [
+        (Kicks::Srs, DropMode::Soft, "srs soft"),
+        (Kicks::Srs, DropMode::Hard, "srs hard"),
+        (Kicks::None, DropMode::Soft, "nokick soft"),
+    ] {
+        let table = two_rows(kicks, drop);
+        assert_eq!(json!(table.header().counts), counts[key], "{key}");
+    }
+}
+
+#[test]
+fn tables_are_read_as_they_were_written() {
+    let table = two_rows(Kicks::Srs, DropMode::Soft);
+    let mut bytes = Vec::new();
+    table.write(&mut bytes).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    let header = "hatebeam-pc-table 1\n{\"lines\":2,\"kicks\":\"srs\",\"drop\":\"soft\",\"counts\":[1,28,172,185,28,1],";
+    assert!(
+        text.starts_with(header),
+        "the format of tables must not change: {text}"
+    );
+    let again = BoardTable::read(&bytes[..]).unwrap();
+    assert_eq!(again.header(), table.header());
+    assert!(again.check_rules("srs", DropMode::Soft).is_ok());
+    assert!(matches!(
+        again.check_rules("srs", DropMode::Hard),
+        Err(TableError::Rules { .. })
+    ));
+    for position in [0, 30, bytes.len() - 1] {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 1;
+        assert!(BoardTable::read(&damaged[..]).is_err(), "byte {position}");
+    }
+    assert!(BoardTable::read(&bytes[..bytes.len() - 1]).is_err());
+}
+
+#[test]
+fn table_does_not_change_chances() {
+    let plain = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
+    let with_table = plain
+        .clone()
+        .with_table(two_rows(Kicks::Srs, DropMode::Soft));
+    // The last field cannot be reached from the empty one, so the table does not contain it.
+    for rows in [&[][..], &["XXXX____XX", "XXXX____XX"], &["XX__XX____"]] {
+        let field = LowField::of(&parse_field(rows).unwrap(), 2).unwrap();
+        for (seen, left) in [("IJLO", "STZ"), ("LJOI", "STZ"), ("TOIJ", "LSZ")] {
+            let position = PcPosition {
+                field,
+                seen: Piece::parse_sequence(seen).unwrap(),
+                bag: Bag::of(&Piece::parse_sequence(left).unwrap()).unwrap(),
+                pieces_in_all: field.pieces_left() + 1,
+            };
+            let expected = chances(&position, &plain, 1).unwrap();
+            assert_eq!(
+                chances(&position, &with_table, 2).unwrap(),
+                expected,
+                "{rows:?} {seen}"
+            );
+        }
+    }
+}
