@@ -2,12 +2,13 @@
 //! is limited, and every error names the source of the input.
 
 use crate::args::ReplayInput;
-use crate::output::Failure;
+use crate::output::{self, CANNOT_WRITE, Failure};
 use anyhow::{Context, anyhow, ensure};
 use hatebeam_game::{Encoding, Key, decode};
+use serde::Serialize;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
 
 /// Maximum length of a replay in bytes. The record game, with 9,309 pieces, has about 150 kB in its longest encoding. The
@@ -15,9 +16,11 @@ use std::path::Path;
 /// encode 16 keys, and one piece takes 64 bytes.
 const MAX_REPLAY_BYTES: u64 = 4 << 20;
 
-/// Maximum length of an input line in bytes. A line contains one well, and the largest well has 80 hex digits,
-/// including the rows above the bar.
-const MAX_LINE_BYTES: u64 = 1024;
+/// Maximum length in bytes of a line with one well. The largest well has 80 hex digits, including the rows above the
+/// bar.
+pub(crate) const MAX_WELL_BYTES: u64 = 1024;
+/// Maximum length in bytes of a line with a JSON object. The largest field has 56 rows of 16 cells.
+const MAX_OBJECT_BYTES: u64 = 64 << 10;
 
 /// Origin of a replay.
 #[derive(Debug)]
@@ -137,37 +140,34 @@ pub(crate) fn refuse_terminal(missing: &str) -> Result<(), Failure> {
 
 /// The lines of standard input, numbered from 1, each of bounded length.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+struct Lines<R> {
     reader: BufReader<R>,
+    max_bytes: u64,
     number: usize,
     line: Vec<u8>,
 }
 
 impl<R: Read> Lines<R> {
-    pub(crate) fn new(reader: R) -> Lines<R> {
+    fn new(reader: R, max_bytes: u64) -> Lines<R> {
         Lines {
             reader: BufReader::new(reader),
+            max_bytes,
             number: 0,
             line: Vec::new(),
         }
     }
 
     /// Returns whether the next call of [`Lines::next`] may block until more input arrives.
-    pub(crate) fn may_wait(&self) -> bool {
+    fn may_wait(&self) -> bool {
         !self.reader.buffer().contains(&b'\n')
-    }
-
-    /// Returns the number of the last line that was read, or 0 if no line has been read.
-    pub(crate) fn number(&self) -> usize {
-        self.number
     }
 
     /// Returns the next line without its line break, or `None` after the last line. The outer error is a read error. The
     /// inner error describes an invalid line; after it, the caller can continue with the next line.
-    pub(crate) fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<&str>>> {
+    fn next(&mut self) -> anyhow::Result<Option<anyhow::Result<&str>>> {
         const CANNOT_READ: &str = "cannot read standard input";
         self.line.clear();
-        let mut limited = (&mut self.reader).take(MAX_LINE_BYTES + 1);
+        let mut limited = (&mut self.reader).take(self.max_bytes + 1);
         let read = limited.read_until(b'\n', &mut self.line);
         if read.context(CANNOT_READ)? == 0 {
             return Ok(None);
@@ -175,15 +175,86 @@ impl<R: Read> Lines<R> {
         self.number += 1;
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
-        } else if self.line.len() as u64 > MAX_LINE_BYTES {
+        } else if self.line.len() as u64 > self.max_bytes {
             self.reader.skip_until(b'\n').context(CANNOT_READ)?;
-            let error = anyhow!("the line is too long: it can have at most {MAX_LINE_BYTES} bytes");
+            let limit = self.max_bytes;
+            let error = anyhow!("the line is too long: it can have at most {limit} bytes");
             return Ok(Some(Err(error)));
         }
         let text = std::str::from_utf8(&self.line);
         let text = text.map_err(|error| anyhow!(not_utf8(&self.line, error.valid_up_to())));
         Ok(Some(text))
     }
+}
+
+/// The object for an invalid line.
+#[derive(Debug, Serialize)]
+struct BadLine<'a> {
+    line: usize,
+    error: &'a str,
+}
+
+/// How [`answer_lines`] reads lines and reports errors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LineFormat {
+    /// What a line contains, such as `well`.
+    pub(crate) content: &'static str,
+    pub(crate) max_bytes: u64,
+    /// Whether an invalid line is reported as an object on standard output. Otherwise, it is reported on standard error.
+    pub(crate) json: bool,
+}
+
+/// Prints the answer to each line of standard input. Reports each invalid line and continues; then returns an error at
+/// the end.
+pub(crate) fn answer_lines(
+    format: LineFormat,
+    mut answer: impl FnMut(&str) -> anyhow::Result<String>,
+) -> anyhow::Result<()> {
+    let mut lines = Lines::new(io::stdin().lock(), format.max_bytes);
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut has_failed = false;
+    loop {
+        // A client that sends one line at a time waits for each answer, so the output must not stay in the buffer.
+        if lines.may_wait() {
+            out.flush().context(CANNOT_WRITE)?;
+        }
+        let Some(line) = lines.next()? else { break };
+        match line.and_then(&mut answer) {
+            Ok(text) => out.write_all(text.as_bytes()).context(CANNOT_WRITE)?,
+            Err(error) => {
+                has_failed = true;
+                let (line, error) = (lines.number, &format!("{error:#}"));
+                out.flush().context(CANNOT_WRITE)?;
+                if format.json {
+                    let object = serde_json::to_string(&BadLine { line, error })?;
+                    writeln!(out, "{object}").context(CANNOT_WRITE)?;
+                } else {
+                    output::line(format_args!("error: standard input, line {line}: {error}"));
+                }
+            }
+        }
+    }
+    out.flush().context(CANNOT_WRITE)?;
+    ensure!(
+        lines.number > 0,
+        "standard input is empty: give one {} per line",
+        format.content
+    );
+    ensure!(!has_failed, Failure::Printed);
+    Ok(())
+}
+
+/// Prints the answer to each JSON object of standard input, one per line.
+pub(crate) fn answer_objects(
+    mut answer: impl FnMut(&str) -> anyhow::Result<String>,
+) -> anyhow::Result<()> {
+    refuse_terminal("input: pass one JSON object per line")?;
+    let format = LineFormat {
+        content: "JSON object",
+        max_bytes: MAX_OBJECT_BYTES,
+        json: true,
+    };
+    answer_lines(format, |line| Ok(answer(line)? + "\n"))
 }
 
 #[cfg(test)]
@@ -212,7 +283,7 @@ mod tests {
         let mut input = b"one\n\n".to_vec();
         input.extend([b'x'; 5000]);
         input.extend(b"\nab\xc3\ntwo");
-        let mut lines = Lines::new(&input[..]);
+        let mut lines = Lines::new(&input[..], MAX_WELL_BYTES);
         let mut next = || lines.next().unwrap().unwrap().map(str::to_owned);
         assert_eq!(next().unwrap(), "one");
         assert_eq!(next().unwrap(), "");
@@ -223,6 +294,6 @@ mod tests {
         assert_eq!(error(next()), "byte 3 (0xc3) is not valid UTF-8");
         assert_eq!(next().unwrap(), "two");
         assert!(lines.next().unwrap().is_none());
-        assert_eq!(lines.number(), 5);
+        assert_eq!(lines.number, 5);
     }
 }

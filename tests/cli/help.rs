@@ -80,6 +80,8 @@ fn sample(all: &Command, path: &[&str], flag: &Arg) -> (String, String) {
         "AES256",
         "all",
         "name",
+        "3/5/2",
+        "IJLOSTZ",
     ];
     let accepts = |value: &String| {
         let typed = format!("--{name}={value}");

@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod endgame;
 mod film;
+mod games;
 mod general;
 mod help;
 mod interrupted;

@@ -1,15 +1,19 @@
 //! The commands. Each command has one file or folder with its arguments and its function.
 
+mod agents;
 #[cfg(feature = "cluster")]
 mod cluster;
 #[cfg(not(feature = "cluster"))]
 #[path = "no_cluster.rs"]
 mod cluster;
 mod config;
+mod contest;
 mod doctor;
 mod endgame;
 mod keyframes;
 mod manual;
+mod nes;
+mod pc;
 mod perft;
 mod replay;
 mod run;
@@ -77,6 +81,12 @@ enum Command {
     Well(well::WellArgs),
     /// Count wells by number of pieces
     Perft(perft::PerftArgs),
+    /// Play dropped pieces with agents, and compare them
+    Agents(agents::AgentsArgs),
+    /// Play Nintendo Tetris without gravity, and compare searches
+    Nes(nes::NesArgs),
+    /// Find perfect clears and their chances
+    Pc(pc::PcArgs),
     /// Check, show and create the configuration file
     Config(config::ConfigArgs),
     /// Print a completion script for a shell
@@ -103,6 +113,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         Command::Replay(args) => args.run(),
         Command::Well(args) => args.run(),
         Command::Perft(args) => args.run(),
+        Command::Agents(args) => args.run(),
+        Command::Nes(args) => args.run(),
+        Command::Pc(args) => args.run(),
         Command::Config(command) => command.run(&Args::command(), args.config.as_deref()),
         Command::Completions(command) => command.run(Args::command()),
         Command::Man(command) => command.run(Args::command()),

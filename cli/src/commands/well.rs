@@ -1,12 +1,11 @@
 //! `hatebeam well`: print a well's picture, piece, children and parents.
 
 use crate::args::VariantArgs;
-use crate::input::{Lines, refuse_terminal};
-use crate::output::{self, CANNOT_WRITE, Failure};
-use anyhow::{Context, ensure};
+use crate::input::{LineFormat, MAX_WELL_BYTES, answer_lines, refuse_terminal};
+use crate::output;
+use anyhow::Context;
 use hatebeam_game::{Backward, Children, Emulator, Parent, Piece, Well};
 use serde::Serialize;
-use std::io::{self, BufWriter, Read, Write};
 
 const HELP: &str = "\
 A well is written as hex digits, row by row from top to bottom, without the rows above the bar (a locked cell above
@@ -44,13 +43,6 @@ struct Expansion {
     can_die: bool,
 }
 
-/// The output of `--json` for an invalid line.
-#[derive(Debug, Serialize)]
-struct BadLine<'a> {
-    line: usize,
-    error: &'a str,
-}
-
 impl WellArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let emulator = Emulator::new(self.variant.geometry()?, self.variant.rules());
@@ -61,18 +53,20 @@ impl WellArgs {
             parents: Vec::new(),
             json: self.json,
         };
-        let mut out = BufWriter::new(io::stdout().lock());
         match self.well.as_deref() {
             Some(hex) if hex != "-" => {
-                let text = describer.describe(hex).context("invalid HEX")?;
-                out.write_all(text.as_bytes()).context(CANNOT_WRITE)?;
-                out.flush().context(CANNOT_WRITE)
+                output::print(describer.describe(hex).context("invalid HEX")?)
             }
             given => {
                 if given.is_none() {
                     refuse_terminal("well: pass it in hex as an argument")?;
                 }
-                describer.describe_lines(io::stdin().lock(), &mut out)
+                let format = LineFormat {
+                    content: "well",
+                    max_bytes: MAX_WELL_BYTES,
+                    json: self.json,
+                };
+                answer_lines(format, |hex| describer.describe(hex))
             }
         }
     }
@@ -88,53 +82,6 @@ struct Describer {
 }
 
 impl Describer {
-    /// Describes the well on each line. Reports each invalid line and continues; then returns an error at the end.
-    fn describe_lines(&mut self, input: impl Read, out: &mut impl Write) -> anyhow::Result<()> {
-        let mut lines = Lines::new(input);
-        let mut has_failed = false;
-        loop {
-            // A client that sends one well at a time waits for each answer, so the output must not stay in the buffer.
-            if lines.may_wait() {
-                out.flush().context(CANNOT_WRITE)?;
-            }
-            let Some(line) = lines.next()? else { break };
-            let described = line.and_then(|hex| self.describe(hex));
-            let text = match described {
-                Ok(text) => text,
-                Err(error) => {
-                    has_failed = true;
-                    self.bad_line(lines.number(), &error, out)?
-                }
-            };
-            out.write_all(text.as_bytes()).context(CANNOT_WRITE)?;
-        }
-        out.flush().context(CANNOT_WRITE)?;
-        ensure!(
-            lines.number() > 0,
-            "standard input is empty: give one well per line"
-        );
-        ensure!(!has_failed, Failure::Printed);
-        Ok(())
-    }
-
-    /// Reports an invalid line. With `--json`, returns a JSON object for standard output; otherwise, prints the error on
-    /// standard error and returns an empty string.
-    fn bad_line(
-        &self,
-        line: usize,
-        error: &anyhow::Error,
-        out: &mut impl Write,
-    ) -> anyhow::Result<String> {
-        let error = format!("{error:#}");
-        if self.json {
-            let error = &error;
-            return Ok(serde_json::to_string(&BadLine { line, error })? + "\n");
-        }
-        out.flush().context(CANNOT_WRITE)?;
-        output::line(format_args!("error: standard input, line {line}: {error}"));
-        Ok(String::new())
-    }
-
     fn describe(&mut self, hex: &str) -> anyhow::Result<String> {
         let geometry = self.emulator.geometry();
         let well = Well::from_hex(geometry, hex)?;

@@ -1,0 +1,73 @@
+//! Options and output that the commands for series of games share.
+
+use crate::args::ThreadsArgs;
+use crate::output;
+use anyhow::Context;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use hatebeam_agents::{Contest, GameRecord, Series};
+use hatebeam_telemetry::ProgressLine;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SeriesArgs {
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    /// Write the result of every game to this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+impl SeriesArgs {
+    /// Plays a series of games and shows its progress. `play` gets the number of threads and a function to call after
+    /// each game.
+    pub(super) fn play<R: Into<GameRecord>>(
+        &self,
+        name: &str,
+        games: usize,
+        play: impl FnOnce(usize, &(dyn Fn() + Sync)) -> Vec<R>,
+    ) -> Series {
+        let done = Arc::<AtomicUsize>::default();
+        let line = ProgressLine::start({
+            let (done, name) = (Arc::clone(&done), name.to_owned());
+            move || format!("{name}: game {} of {games}", done.load(Ordering::Relaxed))
+        });
+        let started = Instant::now();
+        let on_game = || {
+            done.fetch_add(1, Ordering::Relaxed);
+        };
+        let results = play(self.threads.count(), &on_game);
+        drop(line);
+        Series {
+            name: name.to_owned(),
+            games: results.into_iter().map(Into::into).collect(),
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    /// Prints a contest and writes its CSV file.
+    pub(super) fn show(&self, contest: &Contest) -> anyhow::Result<()> {
+        if let Some(path) = &self.csv {
+            fs::write(path, contest.csv())
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if self.json {
+            return output::print(contest.json()? + "\n");
+        }
+        output::print(contest.text())
+    }
+}
+
+/// Returns a parser for names that shows their descriptions in the help.
+pub(super) fn names(
+    all: impl Iterator<Item = (&'static str, &'static str)>,
+) -> PossibleValuesParser {
+    all.map(|(name, description)| PossibleValue::new(name).help(description))
+        .into()
+}

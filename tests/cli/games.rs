@@ -1,0 +1,427 @@
+//! Tests of the commands for dropped pieces, Nintendo Tetris and perfect clears against the vector files.
+
+use crate::support::{new_path, run, run_with_input};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+
+/// Reads a vector file of the crate `tetris` or `agents`.
+fn vectors(place: &str, name: &str) -> Value {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let path = folder.join(place).join("tests/vectors").join(name);
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap()
+}
+
+/// Sends requests to a command and returns its answers.
+fn answers(args: &[&str], requests: &[Value]) -> Vec<Value> {
+    let lines: String = requests
+        .iter()
+        .map(|request| format!("{request}\n"))
+        .collect();
+    let results = run_with_input(args, lines.as_bytes()).silent_results();
+    let parse = |line| serde_json::from_str(line).unwrap();
+    let answers: Vec<Value> = results.lines().map(parse).collect();
+    assert_eq!(answers.len(), requests.len());
+    answers
+}
+
+/// Returns the items sorted by their text.
+fn sorted(items: &[Value]) -> Vec<Value> {
+    let mut items = items.to_vec();
+    items.sort_by_key(Value::to_string);
+    items
+}
+
+#[test]
+fn agents_placements_equal_vectors() {
+    let vectors = vectors("tetris", "drop_placements.json");
+    let (mut requests, mut expected) = (Vec::new(), Vec::new());
+    for board in list(&vectors["boards"]) {
+        for (key, actions) in board["pieces"].as_object().unwrap() {
+            let (set, piece) = key.split_once(':').unwrap();
+            requests.push(json!({"rows": board["rows"], "piece": piece, "set": set}));
+            expected.push(list(&actions["distinct"]));
+        }
+    }
+    let mut compared = 0;
+    for (answer, expected) in answers(&["agents", "placements", "--json"], &requests)
+        .iter()
+        .zip(expected)
+    {
+        let actions = list(&answer["actions"]);
+        assert_eq!(actions.len(), expected.len());
+        for (action, expected) in actions.iter().zip(expected) {
+            for index in 0..3 {
+                assert_eq!(action[index], expected[index]);
+            }
+            // The vectors have nine decimals.
+            let difference = action[3].as_f64().unwrap() - expected[5].as_f64().unwrap();
+            assert!(difference.abs() < 1e-8, "{action} {expected}");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 2540);
+}
+
+#[test]
+fn nes_placements_equal_vectors() {
+    let vectors = vectors("tetris", "nes_placements.json");
+    let (mut requests, mut expected) = (Vec::new(), Vec::new());
+    for board in list(&vectors["boards"]) {
+        for (piece, by_rows) in board["pieces"].as_object().unwrap() {
+            for (key, field) in [
+                ("20", json!("20")),
+                ("22", json!(22)),
+                ("nes", json!("20+2")),
+            ] {
+                let same = by_rows[key] == "as 20";
+                let placements = &by_rows[if same { "20" } else { key }];
+                requests.push(json!({"rows": board["rows"], "piece": piece, "field": field}));
+                let states = list(placements)
+                    .iter()
+                    .map(|state| json!([state[0], state[1], state[2]]));
+                expected.push(states.collect::<Vec<Value>>());
+            }
+        }
+    }
+    let answers = answers(&["nes", "placements", "--json"], &requests);
+    for ((request, answer), expected) in requests.iter().zip(&answers).zip(expected) {
+        assert_eq!(
+            sorted(list(&answer["placements"])),
+            sorted(&expected),
+            "{request}"
+        );
+    }
+}
+
+#[test]
+fn nes_features_and_values_equal_vectors() {
+    let vectors = vectors("tetris", "nes_features.json");
+    let (mut requests, mut expected) = (Vec::new(), Vec::new());
+    for board in list(&vectors["boards"]) {
+        for entry in list(&board["moves"]) {
+            requests
+                .push(json!({"rows": board["rows"], "piece": entry["piece"], "features": true}));
+            let state = &entry["state"];
+            expected.push(json!([
+                state[0],
+                state[1],
+                state[2],
+                entry["features"],
+                entry["value"]
+            ]));
+        }
+    }
+    let answers = answers(&["nes", "placements", "--json"], &requests);
+    for (answer, expected) in answers.iter().zip(expected) {
+        let placements = list(&answer["placements"]);
+        // Some vectors are resting positions that cannot be reached.
+        let at = |placement: &&Value| (0..3).all(|index| placement[index] == expected[index]);
+        if let Some(found) = placements.iter().find(at) {
+            assert_eq!(*found, expected);
+        }
+    }
+}
+
+#[test]
+fn nes_pieces_equal_vectors() {
+    let vectors = vectors("tetris", "nes_generator.json");
+    let article = run(&["nes", "pieces", "--generator", "article", "--games", "1"]);
+    let first = article.silent_results();
+    assert_eq!(first.trim_end().len(), 1825);
+    assert!(first.starts_with(vectors["seed_205_game_0"].as_str().unwrap()));
+    let both = run(&["nes", "pieces", "--games", "2", "--count", "150"]).silent_results();
+    let expected = ["seed_205_game_0", "seed_205_game_1"];
+    let expected = expected.map(|key| &vectors[key].as_str().unwrap()[..150]);
+    assert_eq!(both.lines().collect::<Vec<_>>(), expected);
+    let cartridge = |frames, count| {
+        let args = [
+            "nes",
+            "pieces",
+            "--games",
+            "1",
+            "--generator",
+            "cartridge",
+            "--seed",
+            "35208",
+            "--frames",
+            frames,
+            "--count",
+            count,
+        ];
+        run(&args).silent_results().trim_end().to_owned()
+    };
+    assert_eq!(cartridge("37", "40"), vectors["every_37_frames"]);
+    assert_eq!(cartridge("0", "60"), vectors["no_frames"]);
+}
+
+/// Returns the cells of the placements that the vectors list for a mode. Modes other than `srs` and `hard` list their
+/// differences from `srs`.
+fn cells_of(piece: &Value, mode: &str) -> Vec<Value> {
+    if let Some(cells) = piece[mode].as_array() {
+        return cells.clone();
+    }
+    let (more, fewer) = (list(&piece[mode]["more"]), list(&piece[mode]["fewer"]));
+    let kept = list(&piece["srs"])
+        .iter()
+        .filter(|cells| !fewer.contains(cells));
+    kept.chain(more).cloned().collect()
+}
+
+#[test]
+fn pc_placements_equal_vectors() {
+    let vectors = vectors("tetris", "srs_placements.json");
+    let (mut requests, mut expected) = (Vec::new(), Vec::new());
+    for board in list(&vectors["boards"]) {
+        for (letter, piece) in board["pieces"].as_object().unwrap() {
+            for mode in ["srs", "hard", "nokick", "srs+180j", "srs+180t", "srsplus"] {
+                let cells = cells_of(piece, mode);
+                let low = |cells: &&Value| list(cells).iter().all(|cell| cell.as_u64() < Some(40));
+                let low: Vec<Value> = cells.iter().filter(low).cloned().collect();
+                let request = json!({"rows": board["rows"], "piece": letter, "kicks": mode});
+                let mut with_lines = request.clone();
+                with_lines["lines"] = json!(4);
+                requests.extend([request, with_lines]);
+                expected.extend([cells, low]);
+            }
+        }
+    }
+    assert!(requests.len() > 500);
+    let answers = answers(&["pc", "placements", "--json"], &requests);
+    for ((request, answer), expected) in requests.iter().zip(&answers).zip(expected) {
+        let found = sorted(list(&answer["placements"]));
+        assert_eq!(found, sorted(&expected), "{request}");
+    }
+}
+
+#[test]
+fn pc_chances_equal_vectors() {
+    let vectors = vectors("agents", "pc_first_moves.json");
+    let cases = list(&vectors["cases"]);
+    for (answer, case) in answers(&["pc", "chance", "--json"], cases)
+        .iter()
+        .zip(cases)
+    {
+        assert_eq!(answer["best_adaptive"], case["best_adaptive"]);
+        assert_eq!(answer["best_clairvoyant"], case["best_clairvoyant"]);
+        assert_eq!(sorted(list(&answer["moves"])), sorted(list(&case["moves"])));
+    }
+}
+
+#[test]
+fn invalid_objects_give_error_objects_and_other_lines_are_processed() {
+    for (command, good, bad, expected) in [
+        (
+            "agents",
+            r#"{"piece":"T"}"#,
+            r#"{"piece":"K"}"#,
+            "`K` is not a piece of the set: use one of O, J, L, I, S, Z, T",
+        ),
+        (
+            "nes",
+            r#"{"piece":"T"}"#,
+            r#"{"piece":"T","field":"21"}"#,
+            "`21` is not a rule set: use 20, 22 or 20+2",
+        ),
+        (
+            "pc",
+            r#"{"piece":"T"}"#,
+            r#"{"piece":"T","rows":["XX"]}"#,
+            "row 1 has 2 cells: 10 are needed",
+        ),
+        (
+            "pc",
+            r#"{"piece":"T"}"#,
+            "T",
+            "invalid request: expected value at line 1 column 1",
+        ),
+    ] {
+        let args = [command, "placements", "--json"];
+        let answer = run_with_input(&args, good.as_bytes()).silent_results();
+        let input = format!("{good}\n{bad}\n{good}\n");
+        let result = run_with_input(&args, input.as_bytes());
+        assert_eq!((result.code, result.err.as_str()), (1, ""));
+        let error = format!("{}\n", json!({"line": 2, "error": expected}));
+        let error: Value = serde_json::from_str(&error).unwrap();
+        let lines: Vec<&str> = result.out.lines().collect();
+        assert_eq!(
+            (lines.len(), lines[0], lines[2]),
+            (3, answer.trim_end(), answer.trim_end())
+        );
+        assert_eq!(serde_json::from_str::<Value>(lines[1]).unwrap(), error);
+    }
+}
+
+#[test]
+fn agents_play_and_compare_are_deterministic() {
+    let args = [
+        "agents",
+        "play",
+        "--games",
+        "20",
+        "--seed",
+        "3",
+        "--json",
+        "--threads",
+    ];
+    let play = |threads: &str| {
+        let mut result = run(&[&args[..], &[threads]].concat()).json();
+        result["players"][0]["seconds"] = json!(0);
+        result
+    };
+    let once = play("1");
+    assert_eq!(once, play("3"));
+    assert_eq!(once["players"][0]["games"], 20);
+    let mean = once["players"][0]["mean"].as_f64().unwrap();
+    assert!((30.0..200.0).contains(&mean), "{mean}");
+    let csv = new_path("agents.csv");
+    let csv = csv.to_str().unwrap();
+    let compare = [
+        "agents",
+        "compare",
+        "random",
+        "heuristic",
+        "--games",
+        "20",
+        "--seed",
+        "3",
+        "--csv",
+        csv,
+    ];
+    let text = run(&compare).silent_results();
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with("heuristic - random: +"), "{text}");
+    assert!(last.ends_with("better in 20 games, worse in 0"), "{text}");
+    let csv = fs::read_to_string(csv).unwrap();
+    assert_eq!(csv.lines().count(), 41);
+    assert_eq!(
+        csv.lines().next(),
+        Some("player,game,score,lines,pieces,complete")
+    );
+    let error = run(&["agents", "play", "--pieces", "missing"]).error(1);
+    let expected = "cannot read the piece set missing: use standard, small or a file";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn nes_play_reproduces_published_games() {
+    let csv = new_path("nes.csv");
+    let csv = csv.to_str().unwrap();
+    let result = run(&["nes", "play", "--games", "4", "--json", "--csv", csv]).json();
+    let player = &result["players"][0];
+    assert_eq!(
+        (&player["games"], &player["name"]),
+        (&json!(4), &json!("bfs"))
+    );
+    let vectors = vectors("agents", "nes_games.json");
+    let rows = fs::read_to_string(csv).unwrap();
+    let rows: Vec<&str> = rows.lines().skip(1).collect();
+    for game in list(&vectors["bfs_results"]).iter().take(2) {
+        let number = game[0].as_u64().unwrap() as usize;
+        let complete = game[3].as_u64().unwrap() >= 230;
+        let expected = format!(
+            "bfs,{number},{},{},{},{complete}",
+            game[1], game[3], game[4]
+        );
+        assert_eq!(rows[number], expected);
+    }
+    let narrow = [
+        "nes",
+        "compare",
+        "bfs",
+        "branching",
+        "--games",
+        "1",
+        "--stop-lines",
+        "8",
+    ];
+    let text = run(&[&narrow[..], &["--widths", "2/2/0"]].concat()).silent_results();
+    assert!(text.contains("branching - bfs: "), "{text}");
+    run(&["nes", "play", "--widths", "0/2/0"]).error(2);
+}
+
+#[test]
+fn pc_solve_prints_picture_keys_and_fumen() {
+    let field = [
+        "--lines",
+        "3",
+        "--field",
+        "XXXX__XXXX/XXXX__XXXX/____XXXXXX",
+    ];
+    let solve = |args: &[&str]| run(&[&["pc", "solve"][..], args, &field].concat());
+    let text = solve(&["IO"]).silent_results();
+    let expected = "XXXXOOXXXX\nXXXXOOXXXX\nIIIIXXXXXX\n\n \
+                    1  I  leftx3 hard-drop  (1 row cleared)\n \
+                    2  O  hard-drop  (2 rows cleared)\n\nhttps://fumen.zui.jp/?v115@";
+    assert!(text.starts_with(expected), "{text}");
+    let json = solve(&["IO", "--json"]).json();
+    assert_eq!(json["moves"][1]["cells"], json!([4, 5, 14, 15]));
+    assert_eq!(
+        solve(&["TT"]).error(1),
+        "queue TT has no perfect clear of this field"
+    );
+    let short = solve(&["I"]).error(1);
+    assert!(
+        short.starts_with("queue has 1 pieces: 2 are required"),
+        "{short}"
+    );
+    let unknown = solve(&["IO", "--kicks", "mine"]).error(1);
+    assert!(
+        unknown.starts_with("`mine` is not a kick table"),
+        "{unknown}"
+    );
+    let vectors = vectors("agents", "pc_queues.json");
+    for entry in list(&vectors["queues"]).iter().take(3) {
+        let queue = entry["queue"].as_str().unwrap();
+        let json = run(&["pc", "solve", queue, "--json"]).json();
+        let picture = list(&json["picture"]);
+        assert!(
+            picture
+                .iter()
+                .all(|row| !row.as_str().unwrap().contains('_'))
+        );
+        assert_eq!((picture.len(), list(&json["moves"]).len()), (4, 10));
+    }
+}
+
+#[test]
+fn pc_path_prints_different_solutions() {
+    let field = "XXXX______/XXXX_____X/XXXX_____X/XXXXX____X";
+    let path = |limit| {
+        run(&[
+            "pc", "path", "TJZSLI", "--field", field, "--json", "--limit", limit,
+        ])
+    };
+    let all = path("100").silent_results();
+    let pictures: Vec<Value> = all
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["picture"].clone())
+        .collect();
+    let distinct: std::collections::BTreeSet<String> =
+        pictures.iter().map(Value::to_string).collect();
+    assert!(
+        distinct.len() == pictures.len() && pictures.len() > 1,
+        "{all}"
+    );
+    assert_eq!(path("2").silent_results().lines().count(), 2);
+}
+
+#[test]
+fn pc_chance_for_people_names_the_best_move() {
+    let field = "XXXXX____X/XXXXXX___X/XXXXXXX__X/XXXXXX___X";
+    let text = run(&[
+        "pc", "chance", "--seen", "TI", "--left", "JLOSZ", "--field", field,
+    ]);
+    let text = text.silent_results();
+    assert!(text.starts_with("XXXXXIIIIX\n"), "{text}");
+    assert!(
+        text.contains("70.000 %  7/10        90.000 %  9/10"),
+        "{text}"
+    );
+    let error = run(&["pc", "chance", "--seen", "TT", "--field", field]).error(1);
+    assert!(error.starts_with("impossible pieces"), "{error}");
+}
