@@ -142,16 +142,16 @@ impl EvaluatorArg {
         if let Some(kind) = kinds.find(|kind| kind.name().eq_ignore_ascii_case(text)) {
             return Ok(EvaluatorArg::Named(kind));
         }
-        if text.eq_ignore_ascii_case("network") {
-            let digest = Network::shipped().digest();
-            return Ok(EvaluatorArg::Named(EvaluatorKind::Network(digest)));
+        if let Some(network) = Network::shipped(&text.to_ascii_lowercase()) {
+            let kind = EvaluatorKind::Network(network.digest());
+            return Ok(EvaluatorArg::Named(kind));
         }
         if text.contains([std::path::MAIN_SEPARATOR, '.']) {
             return Ok(EvaluatorArg::File(text.into()));
         }
         let names = EvaluatorKind::ALL.map(EvaluatorKind::name).join(", ");
         Err(format!(
-            "give {names}, network, or the path of a network's file, such as ./{text}"
+            "give {names}, network, taught, or the path of a network's file, such as ./{text}"
         ))
     }
 

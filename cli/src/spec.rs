@@ -15,7 +15,7 @@ pub(crate) struct SpecArgs {
     /// Width of the beam: the number of wells kept per depth, such as 10000, 10k or 2.5M
     #[arg(long, short, value_name = "WELLS", default_value = "10k", value_parser = parse_wells)]
     width: u64,
-    /// Evaluator of wells: knewjade, plain, plain-holes, patterns, network, or the file of a network that `train` made
+    /// Evaluator of wells: knewjade, plain, plain-holes, patterns, network, taught, or the file of a network that `train` made
     /// [default: from the weights file; or else knewjade if weights are given; or else patterns]
     #[arg(long, value_name = "NAME|FILE", value_parser = EvaluatorArg::parse)]
     evaluator: Option<EvaluatorArg>,

@@ -24,7 +24,7 @@ pub async fn fetch_network(
     evaluator: &EvaluatorSpec,
 ) -> Result<Option<Arc<Network>>, ManifestError> {
     match evaluator.kind {
-        EvaluatorKind::Network(digest) if digest != Network::shipped().digest() => {
+        EvaluatorKind::Network(digest) if !digest.is_shipped() => {
             let network = read(objects, digest).await?;
             Ok(Some(Network::register(network)))
         }
@@ -38,7 +38,7 @@ pub async fn fetch_network(
 /// Returns [`ManifestError::Object`] if the object store fails.
 pub async fn store_network(objects: &Objects, network: &Network) -> Result<(), ManifestError> {
     let digest = network.digest();
-    if digest == Network::shipped().digest() {
+    if digest.is_shipped() {
         return Ok(());
     }
     match read(objects, digest).await {

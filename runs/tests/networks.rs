@@ -54,11 +54,13 @@ async fn fetched_network_is_registered_while_it_is_held() {
 #[tokio::test]
 async fn shipped_network_is_not_stored() {
     let objects = objects();
-    let shipped = Network::shipped();
-    store_network(&objects, shipped).await.unwrap();
-    assert!(objects.list("").await.unwrap().is_empty());
-    let fetched = fetch_network(&objects, &evaluator(shipped)).await.unwrap();
-    assert!(fetched.is_none());
+    for name in Network::SHIPPED {
+        let shipped = Network::shipped(name).unwrap();
+        store_network(&objects, shipped).await.unwrap();
+        assert!(objects.list("").await.unwrap().is_empty());
+        let fetched = fetch_network(&objects, &evaluator(shipped)).await.unwrap();
+        assert!(fetched.is_none());
+    }
 }
 
 #[tokio::test]

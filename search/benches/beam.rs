@@ -50,7 +50,11 @@ fn scoring(level: SimdLevel) {
             EvaluatorKind::Knewjade,
             EvaluatorKind::PlainHoles,
             EvaluatorKind::Patterns,
-            EvaluatorKind::Network(Network::shipped().digest()),
+            EvaluatorKind::Network(
+                Network::shipped("network")
+                    .expect("a name of the program")
+                    .digest(),
+            ),
         ] {
             let mut evaluator = Evaluator::new(&emulator, &spec(kind, quiescence))
                 .expect("the weights are in range");
@@ -142,7 +146,8 @@ fn main() {
         .and_then(|at| args.get(at + 1)?.parse().ok())
         .unwrap_or(250_000);
     let only = args.iter().position(|arg| arg == "--step");
-    let network = EvaluatorKind::Network(Network::shipped().digest());
+    let network = Network::shipped("network").expect("a name of the program");
+    let network = EvaluatorKind::Network(network.digest());
     if let Some(kind) = only.and_then(|at| {
         let mut kinds = EvaluatorKind::ALL.into_iter().chain([network]);
         kinds.find(|kind| kind.name() == args[at + 1])

@@ -282,7 +282,7 @@ fn children_with_chains(emulator: &Emulator) -> Vec<Well> {
 fn quiescence_of_a_batch_equals_that_of_single_wells() {
     let emulator = Emulator::new(GEOMETRY, Rules::default());
     let wells = children_with_chains(&emulator);
-    let shipped = EvaluatorKind::Network(Network::shipped().digest());
+    let shipped = EvaluatorKind::Network(Network::shipped("network").unwrap().digest());
     let settings: [(Quiescence, Choose); 2] = [
         (Quiescence::First, Clears::first),
         (Quiescence::Single, Clears::single),
@@ -320,7 +320,7 @@ fn quiescence_of_a_batch_equals_that_of_single_wells() {
 
 #[test]
 fn remembered_sums_change_no_score() {
-    let shipped = EvaluatorKind::Network(Network::shipped().digest());
+    let shipped = EvaluatorKind::Network(Network::shipped("network").unwrap().digest());
     for level in SimdLevel::available() {
         let emulator = Emulator::with_level(GEOMETRY, Rules::default(), level).unwrap();
         for kind in [EvaluatorKind::Patterns, shipped] {
@@ -412,11 +412,11 @@ fn specification_names_a_network_by_its_digest() {
     let error = Evaluator::new(&emulator, &spec).err().unwrap();
     assert!(matches!(error, EvaluatorError::UnknownNetwork(_)));
 
-    let shipped = Network::shipped();
-    assert_eq!(
-        Network::find(shipped.digest()).unwrap().digest(),
-        shipped.digest()
-    );
+    for name in Network::SHIPPED {
+        let digest = Network::shipped(name).unwrap().digest();
+        assert!(digest.is_shipped());
+        assert_eq!(Network::find(digest).unwrap().digest(), digest);
+    }
 }
 
 #[test]

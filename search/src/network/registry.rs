@@ -4,17 +4,25 @@ use super::{Network, NetworkDigest};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, RwLock, Weak};
 
-static SHIPPED: LazyLock<Arc<Network>> = LazyLock::new(|| {
-    let network = Network::decode(include_bytes!("shipped.bin"));
-    Arc::new(network.expect("the program contains a valid network"))
+static SHIPPED: LazyLock<[Arc<Network>; 2]> = LazyLock::new(|| {
+    let files: [&[u8]; 2] = [include_bytes!("shipped.bin"), include_bytes!("taught.bin")];
+    files
+        .map(|bytes| Arc::new(Network::decode(bytes).expect("the program contains valid networks")))
 });
 
 static REGISTERED: RwLock<BTreeMap<NetworkDigest, Weak<Network>>> = RwLock::new(BTreeMap::new());
 
 impl Network {
-    /// The network that is part of the program. A recipe in `docs/learning.md` makes it.
-    pub fn shipped() -> &'static Arc<Network> {
-        &SHIPPED
+    /// The names of the networks that are part of the program. `network` has learned from beams alone, `taught` also
+    /// from public games. `train/recipes/` contains their recipes.
+    pub const SHIPPED: [&str; 2] = ["network", "taught"];
+
+    /// Returns the network of this name, if it is part of the program.
+    pub fn shipped(name: &str) -> Option<&'static Arc<Network>> {
+        let index = Network::SHIPPED
+            .iter()
+            .position(|shipped| *shipped == name)?;
+        Some(&SHIPPED[index])
     }
 
     /// Makes a network available to evaluators of this process by its digest, as long as the returned reference or a
@@ -33,14 +41,22 @@ impl Network {
         network
     }
 
-    /// Returns the network with this digest, if it is the shipped one or is registered.
+    /// Returns the network with this digest, if it is part of the program or is registered.
     pub fn find(digest: NetworkDigest) -> Option<Arc<Network>> {
-        if digest == SHIPPED.digest() {
-            return Some(Arc::clone(&SHIPPED));
+        let mut shipped = SHIPPED.iter();
+        if let Some(network) = shipped.find(|network| network.digest() == digest) {
+            return Some(Arc::clone(network));
         }
         let registered = REGISTERED
             .read()
             .unwrap_or_else(|poison| poison.into_inner());
         registered.get(&digest).and_then(Weak::upgrade)
+    }
+}
+
+impl NetworkDigest {
+    /// Whether a network that is part of the program has this digest.
+    pub fn is_shipped(self) -> bool {
+        SHIPPED.iter().any(|network| network.digest() == self)
     }
 }

@@ -99,7 +99,7 @@ impl SubmitArgs {
 /// the program. Without the file on this machine, the coordinator looks for the network in the object store.
 fn network_file(spec: &RunSpec) -> Vec<u8> {
     match spec.evaluator.kind {
-        EvaluatorKind::Network(digest) if digest != Network::shipped().digest() => {
+        EvaluatorKind::Network(digest) if !digest.is_shipped() => {
             Network::find(digest).map_or_else(Vec::new, |network| network.encode())
         }
         _ => Vec::new(),
