@@ -11,9 +11,13 @@ const SLACK_MS: u64 = 5;
 
 /// Upper bounds of the time that may be charged: the time that has passed, and for each takeover the difference of the
 /// coordinators' wall clocks.
+///
+/// The difference of two clocks is that of their offsets, which are readings minus the time since the simulation began.
+/// The difference of two readings at different times is no bound: the time in between may hide that one clock is behind.
 #[derive(Debug)]
 pub(crate) struct Presence {
     clocks: Vec<Arc<Clock>>,
+    began: Instant,
     state: Mutex<State>,
 }
 
@@ -23,20 +27,20 @@ struct State {
     since: BTreeMap<(String, u64), Begun>,
     /// The simulation.
     all: Option<Begun>,
-    /// The highest reading of any clock.
-    last_ms: u64,
+    /// The greatest offset of any clock so far.
+    greatest_ms: i64,
 }
 
 /// When something began.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     at: Instant,
-    /// The lowest reading of any clock since then.
-    least_ms: u64,
+    /// The least offset of any clock since then.
+    least_ms: i64,
 }
 
 impl Begun {
-    fn now(least_ms: u64) -> Begun {
+    fn now(least_ms: i64) -> Begun {
         let at = Instant::now();
         Begun { at, least_ms }
     }
@@ -44,28 +48,32 @@ impl Begun {
 
 impl Presence {
     pub(crate) fn new(clocks: Vec<Arc<Clock>>) -> Presence {
-        let first_ms = clocks.iter().map(|clock| clock.read_ms()).min();
-        let state = State {
-            all: first_ms.map(Begun::now),
-            ..State::default()
-        };
-        Presence {
+        let presence = Presence {
             clocks,
-            state: Mutex::new(state),
-        }
+            began: Instant::now(),
+            state: Mutex::default(),
+        };
+        let least = presence.read();
+        presence.state().all = Some(Begun::now(least));
+        presence
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the clocks, and returns the lowest reading. Must be called before and after a clock jumps.
-    pub(crate) fn read(&self) -> u64 {
-        let readings: Vec<u64> = self.clocks.iter().map(|clock| clock.read_ms()).collect();
-        let least = readings.iter().copied().min().unwrap_or_default();
-        let greatest = readings.into_iter().max().unwrap_or_default();
+    /// Reads the clocks, and returns the least offset. Must be called before and after a clock jumps.
+    pub(crate) fn read(&self) -> i64 {
+        let passed = self.began.elapsed().as_millis() as i64;
+        let offsets = self
+            .clocks
+            .iter()
+            .map(|clock| clock.read_ms() as i64 - passed);
+        let offsets: Vec<i64> = offsets.collect();
+        let least = offsets.iter().copied().min().unwrap_or_default();
+        let greatest = offsets.into_iter().max().unwrap_or_default();
         let mut state = self.state();
-        state.last_ms = state.last_ms.max(greatest);
+        state.greatest_ms = state.greatest_ms.max(greatest);
         let State { since, all, .. } = &mut *state;
         for begun in since.values_mut().chain(all) {
             begun.least_ms = least.min(begun.least_ms);
@@ -87,8 +95,7 @@ impl Presence {
         let state = self.state();
         let most = |begun: Begun| {
             let passed = begun.at.elapsed().as_millis() as u64;
-            let by_clocks = state.last_ms.saturating_sub(begun.least_ms);
-            let skew = by_clocks.saturating_sub(passed);
+            let skew = state.greatest_ms.abs_diff(begun.least_ms);
             passed + resumed * skew + (resumed + 1) * SLACK_MS
         };
         let all = state.all?;
