@@ -177,6 +177,9 @@ impl Coordinator {
             Err(ManifestError::Superseded { .. }) => {
                 let loaded = VersionedManifest::load(&parts.objects, &name, parts.conditional);
                 parts.queue.put(&loaded.await?.manifest);
+                // Also if the submission is refused because of other limits: a stale list at the takeover may have
+                // left the run out.
+                parts.queue.notify_updates();
                 Ok(parts.queue.manifest(&name))
             }
             Err(error) => Err(error.into()),

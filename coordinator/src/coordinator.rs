@@ -23,9 +23,9 @@ use tracing::Instrument;
 /// Maximum number of times that a manifest is reloaded because another coordinator has written it. A coordinator that
 /// is slow to notice the loss of its lease writes fewer manifests than this.
 const MAX_SUPERSEDED: u32 = 10;
-/// Pause before a failed run is retried.
 /// Maximum time for saving the ledger of a run when the coordinator stops.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+/// Pause before a failed run is retried.
 const RETRY: Duration = Duration::from_secs(2);
 
 /// A handle to a coordinator, through which clients and workers use it.

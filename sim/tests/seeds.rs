@@ -37,7 +37,7 @@ fn invariants_hold_under_a_thousand_seeds() {
 
 /// Seeds beyond the first thousand that have shown faults, by fault. A change of the simulation or of the simulated code
 /// may change what happens in a seed, so unit tests also cover these faults.
-const REGRESSIONS: [(&str, &[u64]); 4] = [
+const REGRESSIONS: [(&str, &[u64]); 5] = [
     (
         "late delivery deleted the event of the next end",
         &[2323, 2568],
@@ -51,6 +51,10 @@ const REGRESSIONS: [(&str, &[u64]); 4] = [
         &[4126, 4994],
     ),
     ("successor charged a jump of the clock", &[3971, 5451]),
+    (
+        "run that a stale list had left out was found by a submission and not searched",
+        &[21939],
+    ),
 ];
 
 #[test]

@@ -280,81 +280,14 @@ impl Recipe {
     /// # Errors
     /// [`RecipeError`] for the first number that is out of range, and for an unknown game.
     pub fn check(&self) -> Result<(), RecipeError> {
-        let good = |is_good, name, expected| match is_good {
-            true => Ok(()),
-            false => Err(RecipeError::Range { name, expected }),
-        };
-        let widths = |beam: &BeamRecipe| {
-            let [least, most] = beam.widths;
-            1 <= least && least <= most && most <= 1 << 24
-        };
-        let noise = |beam: &BeamRecipe| (0.0..=1000.0).contains(&beam.noise);
-        let beams: Vec<&BeamRecipe> = self.stages.iter().flat_map(|stage| &stage.beams).collect();
-        let full = self.stages.iter().all(|stage| !stage.beams.is_empty());
-        let leaves = self
-            .stages
-            .iter()
-            .all(|stage| (0.0..=1.0).contains(&stage.leaves));
-        let stage_rates = self.stages.iter().filter_map(|stage| stage.rate);
-        let mut rates = stage_rates.chain([self.rate]).flatten();
-        let rates = rates.all(|rate| (0.0..=1.0).contains(&rate));
-        let exam = self
-            .exam
-            .widths
-            .iter()
-            .all(|width| (1..=1 << 24).contains(width));
-        good(!self.stages.is_empty(), "stages", "give at least one")?;
-        good(full, "beams", "give each stage at least one")?;
-        good(leaves, "leaves", "give 0 to 1")?;
-        good(
-            beams.iter().all(|beam| widths(beam)),
-            "widths",
-            "give 1 to 16777216, the lesser first",
-        )?;
-        good(
-            beams.iter().all(|beam| noise(beam)),
-            "noise",
-            "give 0 to 1000",
-        )?;
-        good(
-            (1..=1 << 20).contains(&self.pieces),
-            "pieces",
-            "give 1 to 1048576",
-        )?;
-        good(
-            (1..=1 << 28).contains(&self.samples),
-            "samples",
-            "give 1 to 268435456",
-        )?;
-        good(
-            (1..=1 << 28).contains(&self.epoch),
-            "epoch",
-            "give 1 to 268435456",
-        )?;
-        let publish = self.publish.from >= 1 && self.publish.every >= 1;
-        good(publish, "publish", "give at least 1")?;
-        good(
-            (0.0..=1.0).contains(&self.average),
-            "average",
-            "give 0 to 1",
-        )?;
-        good(
-            (1..=1000).contains(&self.buffer),
-            "buffer",
-            "give 1 to 1000",
-        )?;
-        good(
-            (1..=1 << 20).contains(&self.batch),
-            "batch",
-            "give 1 to 1048576",
-        )?;
-        good(rates, "rate", "give 0 to 1")?;
-        good(exam, "exam.widths", "give 1 to 16777216")?;
-        let samples = self.stages.iter().map(|stage| stage.game_samples);
-        let samples = samples.max().unwrap_or(0) <= 1 << 28;
-        good(samples, "game_samples", "give at most 268435456")?;
-        let pieces = self.games.iter().all(|game| game.pieces != Some(0));
-        good(pieces, "pieces of a game", "give at least 1")?;
+        let numbers = self
+            .checked_numbers()
+            .into_iter()
+            .chain(self.checked_stages());
+        if let Some(bad) = numbers.into_iter().find(|number| !number.good) {
+            let Number { name, expected, .. } = bad;
+            return Err(RecipeError::Range { name, expected });
+        }
         let known = |name: &String| PUBLIC_GAMES.iter().any(|game| game.name == name);
         let mut names = self.games.iter().map(|game| &game.name);
         if let Some(unknown) = names.find(|name| !known(name)) {
@@ -365,4 +298,73 @@ impl Recipe {
         }
         Ok(())
     }
+
+    fn checked_numbers(&self) -> [Number; 10] {
+        let number = |name, good, expected| Number {
+            name,
+            good,
+            expected,
+        };
+        let publish = self.publish.from >= 1 && self.publish.every >= 1;
+        let few = |count: usize| (1..=1 << 20).contains(&count);
+        let many = |count: usize| (1..=1 << 28).contains(&count);
+        let mut widths = self.exam.widths.iter();
+        let exam = widths.all(|width| (1..=1 << 24).contains(width));
+        let games = self.games.iter().all(|game| game.pieces != Some(0));
+        [
+            number("pieces", few(self.pieces), "give 1 to 1048576"),
+            number("samples", many(self.samples), "give 1 to 268435456"),
+            number("epoch", many(self.epoch), "give 1 to 268435456"),
+            number("publish", publish, "give at least 1"),
+            number("average", is_share(self.average), "give 0 to 1"),
+            number(
+                "buffer",
+                (1..=1000).contains(&self.buffer),
+                "give 1 to 1000",
+            ),
+            number("batch", few(self.batch), "give 1 to 1048576"),
+            number("rate", self.rate.into_iter().all(is_share), "give 0 to 1"),
+            number("exam.widths", exam, "give 1 to 16777216"),
+            number("pieces of a game", games, "give at least 1"),
+        ]
+    }
+
+    fn checked_stages(&self) -> [Number; 7] {
+        let all = |good: &dyn Fn(&Stage) -> bool| self.stages.iter().all(good);
+        let beams = |good: &dyn Fn(&BeamRecipe) -> bool| all(&|stage| stage.beams.iter().all(good));
+        let number = |name, good, expected| Number {
+            name,
+            good,
+            expected,
+        };
+        let widths = beams(&|beam| {
+            let [least, most] = beam.widths;
+            1 <= least && least <= most && most <= 1 << 24
+        });
+        let noise = beams(&|beam| (0.0..=1000.0).contains(&beam.noise));
+        let rates = all(&|stage| stage.rate.into_iter().flatten().all(is_share));
+        let leaves = all(&|stage| is_share(stage.leaves as f32));
+        let samples = all(&|stage| stage.game_samples <= 1 << 28);
+        let full = all(&|stage| !stage.beams.is_empty());
+        [
+            number("stages", !self.stages.is_empty(), "give at least one"),
+            number("beams", full, "give each stage at least one"),
+            number("leaves", leaves, "give 0 to 1"),
+            number("widths", widths, "give 1 to 16777216, the lesser first"),
+            number("noise", noise, "give 0 to 1000"),
+            number("rate", rates, "give 0 to 1"),
+            number("game_samples", samples, "give at most 268435456"),
+        ]
+    }
+}
+
+/// A number of a recipe that was checked.
+struct Number {
+    name: &'static str,
+    good: bool,
+    expected: &'static str,
+}
+
+fn is_share(number: f32) -> bool {
+    (0.0..=1.0).contains(&number)
 }
