@@ -355,11 +355,11 @@ fn pc_solve_prints_picture_keys_and_fumen() {
     let solve = |args: &[&str]| run(&[&["pc", "solve"][..], args, &field].concat());
     let text = solve(&["IO"]).silent_results();
     let expected = "XXXXOOXXXX\nXXXXOOXXXX\nIIIIXXXXXX\n\n \
-                    1  I  leftx3 hard-drop  (1 row cleared)\n \
-                    2  O  hard-drop  (2 rows cleared)\n\nhttps://fumen.zui.jp/?v115@";
+                    1  O  hold hard-drop  (2 rows cleared)\n \
+                    2  I  hold leftx3 hard-drop  (1 row cleared)\n\nhttps://fumen.zui.jp/?v115@";
     assert!(text.starts_with(expected), "{text}");
     let json = solve(&["IO", "--json"]).json();
-    assert_eq!(json["moves"][1]["cells"], json!([4, 5, 14, 15]));
+    assert_eq!(json["moves"][1]["cells"], json!([0, 1, 2, 3]));
     assert_eq!(
         solve(&["TT"]).error(1),
         "queue TT has no perfect clear of this field"

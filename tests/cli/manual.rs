@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 fn each_shell_has_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&["completions", shell]).silent_results();
-        for word in ["keyframes", "max-depth", "knewjade"] {
+        for word in ["keyframes", "max-depth", "quiescence"] {
             assert!(
                 script.contains(word),
                 "the completions for {shell} lack {word}"

@@ -110,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     const TEXT: &str = r#"{
-  "format": 2,
+  "format": 3,
   "geometry": {
     "width": 10,
     "height": 16
