@@ -12,4 +12,4 @@ pub use solution::{PcGame, Step};
 pub use solver::{PcError, Solution, Solver};
 pub use table::{BoardTable, TableError, TableHeader};
 pub(crate) use text::cell_numbers;
-pub use text::chance_text;
+pub use text::{chance_text, counts_text};

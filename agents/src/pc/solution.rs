@@ -1,11 +1,12 @@
 //! Solutions for people: a picture, a list of moves with keys, and a Fumen code.
 
-use super::PcError;
+use super::{PcError, Solution, Solver};
 use fumen::{CellColor, Fumen, PieceType, RotationState};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{
     DropMode, Hold, KickTable, LowField, Orientation, SrsKey, SrsPlacement, WIDTH, keys_to,
 };
+use std::collections::BTreeSet;
 
 /// A field to clear, the pieces in order, and the rules of movement.
 #[derive(Clone, Debug)]
@@ -38,6 +39,23 @@ pub struct Step {
 }
 
 impl PcGame {
+    /// Finds perfect clears whose pictures differ, at most `limit`.
+    pub fn solutions(&self, limit: usize) -> Result<Vec<Solution>, PcError> {
+        let mut solver = Solver::new(&self.kicks, self.drop);
+        if limit == 1 {
+            let solution = solver.solve(&self.field, &self.queue, self.hold)?;
+            return Ok(solution.into_iter().collect());
+        }
+        let (mut pictures, mut solutions) = (BTreeSet::new(), Vec::new());
+        solver.solve_each(&self.field, &self.queue, self.hold, |solution| {
+            if pictures.insert(self.picture(solution)) {
+                solutions.push(solution.to_vec());
+            }
+            solutions.len() < limit
+        })?;
+        Ok(solutions)
+    }
+
     /// Returns the moves of a solution.
     pub fn steps(&self, solution: &[SrsPlacement]) -> Result<Vec<Step>, PcError> {
         let mut field = self.field.to_field();

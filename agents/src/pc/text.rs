@@ -1,6 +1,6 @@
 //! Perfect clears as text and JSON for people and scripts.
 
-use super::{MoveChance, PcError, PcGame, Step};
+use super::{MoveChance, PcError, PcGame, Step, TableHeader};
 use hatebeam_tetris::srs::{LowField, SrsKey, SrsPlacement, WIDTH};
 use serde::Serialize;
 use std::fmt::Write;
@@ -121,5 +121,16 @@ pub fn chance_text(field: &LowField, moves: &[MoveChance]) -> String {
             chance.clairvoyant,
         );
     }
+    text
+}
+
+/// Returns a table of the number of boards after each number of pieces, and the checksum.
+pub fn counts_text(header: &TableHeader) -> String {
+    let mut text = "pieces      boards\n".to_owned();
+    for (pieces, count) in header.counts.iter().enumerate() {
+        let _ = writeln!(text, "{pieces:>6}  {count:>10}");
+    }
+    let sum: usize = header.counts.iter().sum();
+    let _ = writeln!(text, "   sum  {sum:>10}\nsha256 {}", header.sha256);
     text
 }

@@ -3,91 +3,23 @@
 use crate::args::ThreadsArgs;
 use crate::input::answer_objects;
 use crate::output;
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use clap::Subcommand;
 use hatebeam_agents::json::{Finders, chance_answer, pc_chance, pc_placements};
-use hatebeam_agents::pc::{BoardTable, PcFinder, PcGame, PcPosition, Solver, chance_text, chances};
+use hatebeam_agents::options::{FieldOptions, drop_mode};
+use hatebeam_agents::pc::{
+    BoardTable, PcFinder, PcGame, PcPosition, chance_text, chances, counts_text,
+};
+use hatebeam_agents::text::pc as text;
 use hatebeam_telemetry::show_progress;
 use hatebeam_tetris::Piece;
-use hatebeam_tetris::srs::{Bag, DropMode, KickTable, Kicks, LowField, SrsPlacement, parse_field};
-use std::collections::BTreeSet;
-use std::fs::{self, File};
+use hatebeam_tetris::srs::{Bag, KickTable, Kicks};
+use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-const HELP: &str = "\
-A perfect clear fills all rows of a field and leaves it empty. Pieces move as in guideline Tetris without gravity.
-
-Examples:
-  hatebeam pc solve SOLTZJIZLSI
-  hatebeam pc chance --seen IJLOSTZ
-  hatebeam pc table srs.table
-  hatebeam pc path TJZSLI --field XXXX______/XXXX_____X/XXXX_____X/XXXXX____X
-  hatebeam pc placements --json < positions.jsonl";
-
-const SOLVE_HELP: &str = "\
-QUEUE has the current piece, or with --held the held piece, and the pieces after it. An empty field of four rows needs ten
-pieces, and with hold the search also uses the eleventh. Prints the filled field with the letter of the piece in each cell,
-the moves with their keys, and an address of the editor Fumen that shows the moves. The exit code is 1 if the queue has no
-perfect clear.
-
-Keys: left, right, down (one row), soft-drop (until the piece lands), cw, ccw, 180 (turns), hard-drop, hold.
-
-With --json, prints one object with `picture` (rows), `moves` (`piece`, `cells` as column + 10 x row, `hold`, `keys`,
-`lines`) and `fumen`.
-
-Examples:
-  hatebeam pc solve SOLTZJIZLSI
-  hatebeam pc solve IO --lines 3 --field XXXX__XXXX/XXXX__XXXX/____XXXXXX
-  hatebeam pc solve SOLTZJIZLSI --kicks srsplus --json";
-
-const TABLE_HELP: &str = "\
-Enumerates all boards that can be reached from the empty field and that can be cleared, and prints their number after each
-number of pieces. Four rows take many minutes. Everything works without the table, but slower.
-
-Examples:
-  hatebeam pc table srs.table
-  hatebeam pc table two.table --lines 2 --hard-drop";
-
-const PATH_HELP: &str = "\
-Prints the perfect clears of a queue whose filled fields differ, with one line of JSON for each with --json; see
-`hatebeam pc solve --help`. The exit code is 1 if the queue has no perfect clear.
-
-Examples:
-  hatebeam pc path TJZSLI --field XXXX______/XXXX_____X/XXXX_____X/XXXXX____X
-  hatebeam pc path SOLTZJIZLSI --limit 3";
-
-const PLACEMENTS_HELP: &str = "\
-Reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `piece`, `kicks` (nokick, srs,
-srs+180j, srs+180t, srsplus, or hard for SRS with hard drops only) and `lines`, and prints one object per line with
-`placements`: the four cells of each reachable placement, as column + 10 x row, where row 0 is the floor. With `lines`, a
-piece must rest wholly within that number of rows. For an invalid line, the command prints an object with the line number
-and the reason, {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
-
-Examples:
-  echo '{\"rows\":[],\"piece\":\"T\",\"kicks\":\"srs\",\"lines\":4}' | hatebeam pc placements --json";
-
-const CHANCE_HELP: &str = "\
-The clairvoyant chance of a first move is the probability that a perfect clear beginning with it exists. The adaptive
-chance is the probability that a player has who chooses every later move best for the pieces seen by then; the player sees
-one more piece after each move.
-
-Prints the best move as a picture, and all moves, best first. Cells are numbered column + 10 x row. At most six pieces can
-be unknown.
-
-Without --seen, reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `lines` to clear
-(4), `seen` (the held or current piece and those after it), `left_in_bag` (empty for a new bag), `pieces_in_all` (one more
-than the field needs) and `kicks` (srs), and prints one object per line with `best_adaptive`, `best_clairvoyant` and
-`moves`, best first: `piece`, `cells`, `clairvoyant` and `adaptive`. For an invalid line, the command prints an object with
-the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
-
-Examples:
-  hatebeam pc chance --seen IJLOSTZ
-  hatebeam pc chance --seen TI --left JLOSZ --field XXXXX____X/XXXXXX___X/XXXXXXX__X/XXXXXX___X
-  echo '{\"rows\":[],\"seen\":\"IJLOSTZ\",\"left_in_bag\":\"\"}' | hatebeam pc chance --json";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(after_help = text::HELP, arg_required_else_help = true, disable_help_subcommand = true)]
 pub(crate) struct PcArgs {
     #[command(subcommand)]
     command: PcCommand,
@@ -96,7 +28,7 @@ pub(crate) struct PcArgs {
 #[derive(Debug, Subcommand)]
 enum PcCommand {
     /// List the reachable placements of positions
-    #[command(after_help = PLACEMENTS_HELP)]
+    #[command(after_help = text::PLACEMENTS_HELP)]
     Placements {
         /// Read and print JSON objects, which is the only format
         #[arg(long)]
@@ -112,36 +44,14 @@ enum PcCommand {
     Table(TableArgs),
 }
 
-/// The field and the rules of movement.
 #[derive(Debug, clap::Args)]
-struct FieldArgs {
-    /// Rows of the field from top to bottom, such as XXXX______/XXXXXX____ [default: empty]
-    #[arg(
-        long,
-        value_name = "ROWS",
-        default_value = "",
-        hide_default_value = true
-    )]
-    field: String,
-    /// Number of rows to clear, 1 to 4
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    lines: usize,
-    /// Kick table: nokick, srs, srs+180j (Jstris), srs+180t, srsplus (TETR.IO), or a file of solution-finder
-    #[arg(long, value_name = "TABLE", default_value = "srs")]
-    kicks: String,
-    /// Drop only from above, without moves below the surface
-    #[arg(long)]
-    hard_drop: bool,
-}
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = SOLVE_HELP)]
+#[command(after_help = text::SOLVE_HELP)]
 struct SolveArgs {
     /// Pieces in order, as letters
     #[arg(value_name = "QUEUE")]
     queue: String,
     #[command(flatten)]
-    field: FieldArgs,
+    field: FieldOptions,
     /// Place the pieces in their order
     #[arg(long)]
     no_hold: bool,
@@ -154,7 +64,7 @@ struct SolveArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = PATH_HELP)]
+#[command(after_help = text::PATH_HELP)]
 struct PathArgs {
     #[command(flatten)]
     solve: SolveArgs,
@@ -164,7 +74,7 @@ struct PathArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = CHANCE_HELP)]
+#[command(after_help = text::CHANCE_HELP)]
 struct ChanceArgs {
     /// Pieces that the player sees: the held or current piece, and those after it [default: read JSON objects]
     #[arg(long, value_name = "PIECES")]
@@ -173,7 +83,7 @@ struct ChanceArgs {
     #[arg(long, value_name = "PIECES", requires = "seen")]
     left: Option<String>,
     #[command(flatten)]
-    field: FieldArgs,
+    field: FieldOptions,
     /// Table of `hatebeam pc table`, which makes the computation faster
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
@@ -185,7 +95,7 @@ struct ChanceArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = TABLE_HELP)]
+#[command(after_help = text::TABLE_HELP)]
 struct TableArgs {
     /// File to write
     #[arg(value_name = "FILE")]
@@ -203,37 +113,6 @@ struct TableArgs {
     threads: ThreadsArgs,
 }
 
-impl FieldArgs {
-    fn field(&self) -> anyhow::Result<LowField> {
-        let rows: Vec<&str> = self
-            .field
-            .split('/')
-            .filter(|row| !row.is_empty())
-            .collect();
-        let field = parse_field(&rows).context("invalid --field")?;
-        LowField::of(&field, self.lines).context("invalid --field")
-    }
-
-    fn kicks(&self) -> anyhow::Result<KickTable> {
-        let error = match self.kicks.parse::<Kicks>() {
-            Ok(kicks) => return Ok(KickTable::built_in(kicks)),
-            Err(error) => error,
-        };
-        match fs::read_to_string(&self.kicks) {
-            Ok(text) => KickTable::parse(&text).with_context(|| self.kicks.clone()),
-            Err(_) => bail!(error),
-        }
-    }
-
-    fn drop_mode(&self) -> DropMode {
-        drop_mode(self.hard_drop)
-    }
-}
-
-fn drop_mode(hard: bool) -> DropMode {
-    if hard { DropMode::Hard } else { DropMode::Soft }
-}
-
 impl TableArgs {
     fn run(&self) -> anyhow::Result<()> {
         let kicks: Kicks = self.kicks.parse()?;
@@ -245,16 +124,7 @@ impl TableArgs {
         let name = || self.file.display().to_string();
         let file = File::create(&self.file).with_context(name)?;
         built.write(BufWriter::new(file)).with_context(name)?;
-        let header = built.header();
-        output::print("pieces      boards\n")?;
-        for (pieces, count) in header.counts.iter().enumerate() {
-            output::print(format_args!("{pieces:>6}  {count:>10}\n"))?;
-        }
-        let sum: usize = header.counts.iter().sum();
-        output::print(format_args!(
-            "   sum  {sum:>10}\nsha256 {}\n",
-            header.sha256
-        ))
+        output::print(counts_text(built.header()))
     }
 }
 
@@ -268,19 +138,7 @@ impl SolveArgs {
             kicks: self.field.kicks()?,
             drop: self.field.drop_mode(),
         };
-        let mut solver = Solver::new(&game.kicks, game.drop);
-        let mut solutions: Vec<Vec<SrsPlacement>> = Vec::new();
-        if limit == 1 {
-            solutions.extend(solver.solve(&game.field, &game.queue, game.hold)?);
-        } else {
-            let mut pictures = BTreeSet::new();
-            solver.solve_each(&game.field, &game.queue, game.hold, |solution| {
-                if pictures.insert(game.picture(solution)) {
-                    solutions.push(solution.to_vec());
-                }
-                solutions.len() < limit
-            })?;
-        }
+        let solutions = game.solutions(limit)?;
         ensure!(
             !solutions.is_empty(),
             "queue {} has no perfect clear of this field",

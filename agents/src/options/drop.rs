@@ -1,0 +1,71 @@
+//! Options of games of dropped pieces.
+
+use super::OptionError;
+use crate::drop::DropRun;
+use hatebeam_tetris::drop::{DropGame, GeneratorKind, PieceSet};
+use std::fs;
+
+/// Number of games, size of the field, pieces and end of a game.
+#[derive(Debug, clap::Args)]
+pub struct DropOptions {
+    /// Number of games
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    games: u32,
+    /// Seed of the pieces and of the agents
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Number of columns, 1 to 16
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    width: usize,
+    /// Number of rows, 1 to 56
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    height: usize,
+    /// Set of pieces: standard, small (one to four cells), or a file with pieces drawn in # and .
+    #[arg(long, value_name = "SET", default_value = "standard")]
+    pieces: String,
+    /// Draw pieces from bags, each with every piece once, instead of independently
+    #[arg(long)]
+    bag: bool,
+    /// Stop a game after this many pieces [default: when it is lost]
+    #[arg(long, value_name = "N")]
+    max_pieces: Option<u64>,
+}
+
+impl DropOptions {
+    /// Returns the number of games.
+    pub fn games(&self) -> usize {
+        self.games as usize
+    }
+
+    /// Returns the rules and the seed of the games.
+    pub fn rules(&self) -> Result<DropRun, OptionError> {
+        Ok(DropRun {
+            game: DropGame::new(self.width, self.height, self.piece_set()?)?,
+            generator: if self.bag {
+                GeneratorKind::Bag
+            } else {
+                GeneratorKind::Uniform
+            },
+            seed: self.seed,
+            most_pieces: self.max_pieces.unwrap_or(u64::MAX),
+        })
+    }
+
+    fn piece_set(&self) -> Result<PieceSet, OptionError> {
+        match self.pieces.as_str() {
+            "standard" => Ok(PieceSet::standard()),
+            "small" => Ok(PieceSet::small()),
+            file => {
+                let text = fs::read_to_string(file).map_err(|error| OptionError::ReadPieces {
+                    file: file.to_owned(),
+                    error,
+                })?;
+                PieceSet::parse(&text).map_err(|error| OptionError::Pieces {
+                    file: file.to_owned(),
+                    error,
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Options of the command line, and their conversion into rules, fields and pieces.
+
+mod drop;
+mod nes;
+mod pc;
+
+pub use drop::DropOptions;
+pub use nes::{NesOptions, NesPiecesOptions};
+pub use pc::{FieldOptions, drop_mode};
+
+use hatebeam_tetris::FieldError;
+use hatebeam_tetris::drop::{DropError, SetError};
+use hatebeam_tetris::nes::BoardError;
+use hatebeam_tetris::srs::{KickError, LowFieldError};
+use std::io;
+use thiserror::Error;
+
+/// Error for an invalid option.
+#[derive(Debug, Error)]
+pub enum OptionError {
+    /// The file of a piece set cannot be read.
+    #[error("cannot read the piece set {file}: use standard, small or a file")]
+    ReadPieces {
+        /// Name of the file.
+        file: String,
+        /// Reason.
+        #[source]
+        error: io::Error,
+    },
+    /// The file of a piece set is invalid.
+    #[error("{file}")]
+    Pieces {
+        /// Name of the file.
+        file: String,
+        /// Reason.
+        #[source]
+        error: SetError,
+    },
+    /// The game of dropped pieces is impossible.
+    #[error(transparent)]
+    Drop(#[from] DropError),
+    /// The number of rows of a board is invalid.
+    #[error(transparent)]
+    Board(#[from] BoardError),
+    /// The rows of a field are invalid.
+    #[error("invalid --field")]
+    Rows(#[source] FieldError),
+    /// The field cannot be cleared in the given number of rows.
+    #[error("invalid --field")]
+    Field(#[source] LowFieldError),
+    /// The kick table is unknown.
+    #[error(transparent)]
+    Kicks(#[from] KickError),
+    /// The file of a kick table is invalid.
+    #[error("{file}")]
+    KickFile {
+        /// Name of the file.
+        file: String,
+        /// Reason.
+        #[source]
+        error: KickError,
+    },
+}

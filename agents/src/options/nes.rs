@@ -1,0 +1,98 @@
+//! Options of games of Nintendo Tetris.
+
+use super::OptionError;
+use crate::nes::{GameRules, Widths};
+use clap::ValueEnum;
+use hatebeam_tetris::nes::{ARTICLE_GAME_LENGTH, ArticleSets, Cartridge};
+use hatebeam_tetris::{Piece, Rng};
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum GeneratorName {
+    Article,
+    Cartridge,
+}
+
+/// Pieces to print.
+#[derive(Debug, clap::Args)]
+pub struct NesPiecesOptions {
+    #[command(flatten)]
+    pieces: Source,
+    /// Number of pieces of a game; `article` has at most 1825
+    #[arg(long, value_name = "N", default_value_t = ARTICLE_GAME_LENGTH)]
+    count: usize,
+    /// Frames before each piece with `cartridge` [default: a random number from 20 to 60]
+    #[arg(long, value_name = "N")]
+    frames: Option<u32>,
+}
+
+impl NesPiecesOptions {
+    /// Returns the pieces of each game as letters.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let sets = self.pieces.sets(self.count, self.frames).into_iter();
+        sets.map(|pieces| pieces.into_iter().map(Piece::letter).collect())
+    }
+}
+
+/// Rules and pieces of games, and the size of the search.
+#[derive(Debug, clap::Args)]
+pub struct NesOptions {
+    /// Rows of the board: 20, 22 (two more rows above), or 20+2 (cells that lock above disappear)
+    #[arg(long, value_name = "ROWS", default_value = "20", value_parser = ["20", "22", "20+2"])]
+    rows: String,
+    /// Level at the start
+    #[arg(long, value_name = "N", default_value_t = GameRules::ARTICLE.start_level)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=29))]
+    level: u32,
+    /// Stop a game when this many rows have been cleared
+    #[arg(long, value_name = "N", default_value_t = GameRules::ARTICLE.stop_lines)]
+    stop_lines: u32,
+    /// Widths and depth of `branching`: placements of the current piece, placements of the other pieces, unknown pieces
+    #[arg(long, value_name = "N/N/N", default_value = "3/5/2")]
+    pub widths: Widths,
+    #[command(flatten)]
+    pieces: Source,
+}
+
+impl NesOptions {
+    /// Returns the rules of the games.
+    pub fn rules(&self) -> Result<GameRules, OptionError> {
+        Ok(GameRules {
+            rows: self.rows.parse()?,
+            start_level: self.level,
+            stop_lines: self.stop_lines,
+        })
+    }
+
+    /// Returns the pieces of each game.
+    pub fn sets(&self) -> Vec<Vec<Piece>> {
+        self.pieces.sets(ARTICLE_GAME_LENGTH, None)
+    }
+}
+
+#[derive(Debug, clap::Args)]
+struct Source {
+    /// Generator of the pieces
+    #[arg(long, value_enum, default_value_t = GeneratorName::Article)]
+    generator: GeneratorName,
+    /// Seed of the generator
+    #[arg(long, value_name = "N", default_value_t = 205)]
+    seed: u64,
+    /// Number of games
+    #[arg(long, value_name = "N", default_value_t = 150)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    games: u32,
+}
+
+impl Source {
+    /// Returns the pieces of each game.
+    fn sets(&self, count: usize, frames: Option<u32>) -> Vec<Vec<Piece>> {
+        let mut article = ArticleSets::new(self.seed as u32);
+        let mut cartridge = Cartridge::from_seed(self.seed);
+        let mut rng = Rng::new(self.seed);
+        let mut game = || match self.generator {
+            GeneratorName::Article => article.game().into_iter().take(count).collect(),
+            GeneratorName::Cartridge => cartridge.game(count, frames, &mut rng),
+        };
+        (0..self.games).map(|_| game()).collect()
+    }
+}

@@ -1,0 +1,61 @@
+//! The field and the rules of movement of perfect clears.
+
+use super::OptionError;
+use hatebeam_tetris::srs::{DropMode, KickTable, Kicks, LowField, parse_field};
+use std::fs;
+
+/// The field and the rules of movement.
+#[derive(Debug, clap::Args)]
+pub struct FieldOptions {
+    /// Rows of the field from top to bottom, such as XXXX______/XXXXXX____ [default: empty]
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    field: String,
+    /// Number of rows to clear, 1 to 4
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    lines: usize,
+    /// Kick table: nokick, srs, srs+180j (Jstris), srs+180t, srsplus (TETR.IO), or a file of solution-finder
+    #[arg(long, value_name = "TABLE", default_value = "srs")]
+    pub kicks: String,
+    /// Drop only from above, without moves below the surface
+    #[arg(long)]
+    hard_drop: bool,
+}
+
+impl FieldOptions {
+    /// Returns the field.
+    pub fn field(&self) -> Result<LowField, OptionError> {
+        let rows = self.field.split('/').filter(|row| !row.is_empty());
+        let field = parse_field(&rows.collect::<Vec<_>>()).map_err(OptionError::Rows)?;
+        LowField::of(&field, self.lines).map_err(OptionError::Field)
+    }
+
+    /// Returns the built-in kick table, or that of the file.
+    pub fn kicks(&self) -> Result<KickTable, OptionError> {
+        let error = match self.kicks.parse::<Kicks>() {
+            Ok(kicks) => return Ok(KickTable::built_in(kicks)),
+            Err(error) => error,
+        };
+        match fs::read_to_string(&self.kicks) {
+            Ok(text) => KickTable::parse(&text).map_err(|error| OptionError::KickFile {
+                file: self.kicks.clone(),
+                error,
+            }),
+            Err(_) => Err(error.into()),
+        }
+    }
+
+    /// Returns the drop mode.
+    pub fn drop_mode(&self) -> DropMode {
+        drop_mode(self.hard_drop)
+    }
+}
+
+/// Returns the drop mode of the option for hard drops.
+pub fn drop_mode(hard: bool) -> DropMode {
+    if hard { DropMode::Hard } else { DropMode::Soft }
+}
