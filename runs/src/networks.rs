@@ -14,7 +14,7 @@ fn key(digest: NetworkDigest) -> String {
 }
 
 /// Reads the network of an evaluator, and [registers](Network::register) it while the returned reference exists. Returns
-/// `None` if the evaluator has no network, or the one that is part of the program.
+/// `None` if the evaluator has no network, or one that is part of the program.
 ///
 /// # Errors
 /// Returns [`ManifestError::Network`] if the network is missing or damaged, and [`ManifestError::Object`] if the

@@ -195,7 +195,6 @@ pub struct WeightError {
     pub limit: f64,
 }
 
-/// Weights in fixed-point form, negated so that a greater sum is better.
 /// Error for an evaluator that this process does not have.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
@@ -208,6 +207,7 @@ pub enum EvaluatorError {
     UnknownNetwork(NetworkDigest),
 }
 
+/// Weights in fixed-point form, negated so that a greater sum is better.
 #[derive(Clone, Copy, Debug)]
 struct FixedWeights {
     holes: i32,
