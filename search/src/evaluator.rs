@@ -6,7 +6,7 @@
 
 use crate::features::{self, Features, LANES, Rows};
 use crate::generation::{Generation, Reached};
-use crate::network::{self, Active, Network, NetworkDigest};
+use crate::network::{self, Active, Network, NetworkDigest, NetworkScorer};
 use crate::patterns::{ALL_PIECES, Memory, Patterns, S_AND_Z};
 use hatebeam_game::{Children, Clears, Emulator, Follow, MAX_HEIGHT, Piece, SimdLevel, Well};
 use serde::{Deserialize, Serialize};
@@ -317,7 +317,7 @@ pub struct Evaluator {
     weights: FixedWeights,
     patterns: Option<&'static Patterns>,
     memory: Memory,
-    network: Option<(Arc<Network>, network::Memory)>,
+    network: Option<NetworkScorer>,
     /// The active features of a well, for the network.
     active: Active,
     /// Maximum of `clears_score`.
@@ -413,8 +413,7 @@ impl Evaluator {
             quiescence,
         };
         let mut evaluator = Evaluator::new(emulator, &spec).expect("plain weights are in range");
-        let memory = network::Memory::new(&network);
-        evaluator.network = Some((network, memory));
+        evaluator.network = Some(NetworkScorer::new(network));
         evaluator.max_clears_score = i32::MAX;
         evaluator
     }
@@ -543,10 +542,10 @@ impl Evaluator {
                     let lowest = usize::from(features.surface_height);
                     let clears = self.emulator.clears(well, lowest, follow);
                     score = score.saturating_add(match (&mut self.network, self.patterns) {
-                        (Some((network, memory)), _) => {
+                        (Some(network), _) => {
                             let active = &mut self.active;
                             network::list::<true>(well, &self.open, lane, features, clears, active);
-                            network.value(self.level, memory, active)
+                            network.value(self.level, active)
                         }
                         (None, Some(patterns)) => patterns.clears_score(clears),
                         (None, None) => self.weights.clears_score(clears),

@@ -1,72 +1,80 @@
-//! The file of a network.
+//! The file format of a network.
 //!
-//! Little-endian numbers: the magic bytes, the version, the architecture, the number of lanes, the
-//! number of features, the length of the header, the header in UTF-8; then the bias, the output weights
-//! and the rows as 16-bit numbers; then the SHA-256 of everything before it.
+//! A file contains, in this order:
+//!
+//! - the magic bytes;
+//! - five 32-bit numbers: the format version, the architecture, the number of lanes, the number of features, and the
+//!   length of the header;
+//! - the header in UTF-8;
+//! - the bias, the output weights and the rows of all features, as signed 16-bit numbers;
+//! - the SHA-256 of everything before it.
+//!
+//! All numbers are little-endian.
 
 use super::{BLOCK, Block, FEATURES, MAX_BLOCKS, Network, NetworkDigest, NetworkWeights};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 const MAGIC: [u8; 8] = *b"hatenet\n";
-/// Number of this format.
+/// Version of this format.
 const VERSION: u32 = 1;
-/// Number of the features and the layers. Another meaning of a feature needs another number.
+/// Number that identifies the definition of the features and the layers. It must change when any of them changes.
 const ARCHITECTURE: u32 = 1;
-/// Length of the digest at the end.
+/// Length of the digest at the end of the file.
 const DIGEST_BYTES: usize = 32;
-/// Greatest length of a header.
+/// Maximum length of a header.
 pub const MAX_HEADER_BYTES: usize = 1 << 20;
-/// Greatest length of a file: magic bytes, five numbers, the longest header, the most weights and the digest.
+/// Maximum length of a file: magic bytes, five numbers, the longest header, the weights of the largest network, and the
+/// digest.
 pub const MAX_NETWORK_BYTES: usize =
     MAGIC.len() + 5 * 4 + MAX_HEADER_BYTES + 2 * weights(MAX_BLOCKS * BLOCK) + DIGEST_BYTES;
 
-/// Error in the file of a network.
+/// Error in a network or in its file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NetworkError {
-    /// The file does not begin as a network does.
-    #[error("this is not a network: make one with `hatebeam train`")]
+    /// The file does not begin with the magic bytes.
+    #[error("the file is not a network: make one with `hatebeam train`")]
     Magic,
-    /// The file was written by another version.
+    /// The file has an unsupported format version.
     #[error("network format {found} is not supported: this program reads format {VERSION}")]
     Version {
-        /// Number in the file.
+        /// Format version in the file.
         found: u32,
     },
-    /// The network has other features or layers.
-    #[error("network architecture {found} is not supported: this program has {ARCHITECTURE}")]
+    /// The network has a different definition of features or layers.
+    #[error("network architecture {found} is not supported: this program supports {ARCHITECTURE}")]
     Architecture {
-        /// Number in the file.
+        /// Architecture number in the file.
         found: u32,
     },
     /// The network has an unsupported number of lanes.
-    #[error("a network has 16 or 32 lanes, not {0}")]
+    #[error("a network must have 16 or 32 lanes, not {0}")]
     Lanes(usize),
-    /// The network has another number of features.
-    #[error("a network has {FEATURES} features, not {0}")]
+    /// The network has an unsupported number of features.
+    #[error("a network must have {FEATURES} features, not {0}")]
     Features(usize),
-    /// The header is too long or no text.
-    #[error("the header of the network is no text of at most {MAX_HEADER_BYTES} bytes")]
+    /// The header is too long or is not UTF-8.
+    #[error("the header of the network is not UTF-8 text of at most {MAX_HEADER_BYTES} bytes")]
     Header,
-    /// The file has another length than its numbers demand.
-    #[error("the network has {found} bytes instead of {expected}: copy it again")]
+    /// The length of the file does not match the numbers in it.
+    #[error("the network has {found} bytes instead of {expected}: copy the file again")]
     Length {
-        /// Length by the numbers in the file.
+        /// Length that follows from the numbers in the file.
         expected: usize,
-        /// Length of the file.
+        /// Actual length of the file.
         found: usize,
     },
-    /// A list of weights has another length.
-    #[error("the network has {found} weights instead of {expected}")]
+    /// A list of weights has the wrong length.
+    #[error("a list of the network's weights has {found} weights instead of {expected}")]
     Weights {
-        /// Expected number.
+        /// Expected number of weights.
         expected: usize,
-        /// Number of weights.
+        /// Actual number of weights.
         found: usize,
     },
     /// The digest at the end does not match.
-    #[error("the network is damaged: its digest does not match, so copy it again")]
+    #[error("the network is damaged, because its digest does not match: copy the file again")]
     Digest,
 }
 
@@ -78,7 +86,7 @@ fn blocks(lanes: usize) -> Result<usize, NetworkError> {
     Ok(blocks)
 }
 
-/// Number of weights of a network.
+/// Returns the number of weights of a network: bias, output weights and rows.
 const fn weights(lanes: usize) -> usize {
     (2 + FEATURES) * lanes
 }
@@ -116,7 +124,7 @@ pub(super) fn encode(header: &str, network: &NetworkWeights) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
-/// What is left of the bytes of a file.
+/// The bytes of a file that have not been read yet.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -145,7 +153,7 @@ impl Network {
     /// Reads a network from the bytes of its file.
     ///
     /// # Errors
-    /// [`NetworkError`] if this is not a network, another version wrote it, or any byte is damaged.
+    /// Returns [`NetworkError`] if the bytes are not a network, have an unsupported version or size, or are damaged.
     pub fn decode(bytes: &[u8]) -> Result<Network, NetworkError> {
         let mut reader = Reader(bytes);
         if reader.take(MAGIC.len()) != Some(&MAGIC) {
@@ -205,7 +213,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Returns the weights.
+    /// Returns a copy of the weights.
     pub fn weights(&self) -> NetworkWeights {
         let list = |blocks: &[Block]| blocks.iter().flat_map(|block| block.0).collect();
         NetworkWeights {

@@ -1,12 +1,13 @@
-//! The features of a well that a network sees.
+//! The features of a well that are the input of a network.
 //!
-//! Rows are counted from the top of the stack, so most features do not depend on the height. The
-//! features are, in this order:
+//! A feature is active or not. The active features of a well are, in this order:
 //!
-//! - each row of the stack, by its distance from the top;
-//! - each row without enclosed cells;
-//! - each window of 3 rows and 4 columns, by its first column, in which enclosed cells count as filled;
-//! - one of each kind of [count](Count).
+//! - for each row of the stack, the contents of the row at its distance from the top of the stack;
+//! - for each row without enclosed cells, its contents;
+//! - for each window of 3 rows and 4 columns, its contents at its first column, where enclosed cells count as filled;
+//! - for each kind of [count](Count), its value.
+//!
+//! Rows are counted from the top of the stack, so most features stay the same if rows are added below.
 
 use crate::features::{self, Features, LANES, Rows};
 use hatebeam_game::{Clears, Emulator, MAX_HEIGHT, Well};
@@ -14,7 +15,7 @@ use hatebeam_game::{Clears, Emulator, MAX_HEIGHT, Well};
 const COLUMNS: usize = 10;
 const FULL: u16 = (1 << COLUMNS) - 1;
 const ROW_VALUES: usize = 1 << COLUMNS;
-/// Number of positions of a window.
+/// Number of columns at which a window can begin.
 const WINDOWS: usize = COLUMNS - 4 + 1;
 const WINDOW_VALUES: usize = 1 << (3 * 4);
 
@@ -22,7 +23,7 @@ const CLEAN_ROWS: usize = MAX_HEIGHT * ROW_VALUES;
 const FIRST_WINDOW: usize = CLEAN_ROWS + ROW_VALUES;
 const FIRST_COUNT: usize = FIRST_WINDOW + WINDOWS * WINDOW_VALUES;
 
-/// A kind of count: exactly one of its values is active.
+/// A kind of count. Each value has a feature, and exactly one of these features is active.
 struct Count {
     first: usize,
     values: usize,
@@ -40,13 +41,13 @@ impl Count {
         self.first + self.values
     }
 
-    /// The feature of a value. Values that are too great count as the greatest.
+    /// Returns the feature of a value. Values that are too large share the feature of the largest value.
     fn feature(&self, value: usize) -> u32 {
         (self.first + value.min(self.values - 1)) as u32
     }
 }
 
-/// Height of the stack, and the lowest row with an open cell.
+/// Height of the stack, combined with the lowest row that has an open cell.
 const SHAPE: Count = Count::after(FIRST_COUNT, (MAX_HEIGHT + 1) * (MAX_HEIGHT + 1));
 /// Number of rows with enclosed cells.
 const ENCLOSED_ROWS: Count = Count::after(SHAPE.end(), MAX_HEIGHT + 1);
@@ -58,17 +59,17 @@ const COVERED: Count = Count::after(ENCLOSED.end(), 64);
 const CLEARING: Count = Count::after(COVERED.end(), 128);
 /// The set of pieces that can clear several lines.
 const CLEARING_SEVERAL: Count = Count::after(CLEARING.end(), 128);
-/// Half of the number of filled cells.
+/// Number of filled cells, halved.
 const FILLED: Count = Count::after(CLEARING_SEVERAL.end(), 81);
 const COUNTS: usize = 7;
 
 /// Number of features.
 pub const FEATURES: usize = FILLED.end();
 
-/// Greatest number of active features of a well.
+/// Maximum number of active features of a well.
 const MAX_ACTIVE: usize = MAX_HEIGHT * (1 + Surrounding::MAX_FEATURES) + COUNTS;
 
-/// Bit `x` of a row at bit `3x`.
+/// For each row of cells, the row with bit `x` moved to bit `3x`.
 static SPREAD: [u32; ROW_VALUES] = {
     let mut table = [0; ROW_VALUES];
     let mut row = 0;
@@ -83,20 +84,22 @@ static SPREAD: [u32; ROW_VALUES] = {
     table
 };
 
-/// A row without enclosed cells in a surrounding.
+/// Flag of a [`Surrounding`] whose row has no enclosed cells.
 const CLEAN: u32 = 1 << (3 * COLUMNS);
 
-/// A row and the two rows above it, which determine most features of the row: bits 0, 3, 6 ... are
-/// the cells of the row that are not open, and the bits after them are those of the rows above.
-/// [`CLEAN`] is set if the row has no enclosed cells.
+/// A row and the two rows above it, which together determine all features of the row that do not depend on its
+/// distance from the top.
+///
+/// Bits 0, 3, 6 ... are the cells of the row that are not open. The two bits after each of these bits are the cells of
+/// the two rows above, in the same column. [`CLEAN`] is set if the row has no enclosed cells.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Surrounding(pub(super) u32);
 
 impl Surrounding {
-    /// Greatest number of features that are active because of a surrounding.
+    /// Maximum number of features that a surrounding determines.
     const MAX_FEATURES: usize = WINDOWS + 1;
 
-    /// Calls `each` with the features that are active because of this surrounding.
+    /// Calls `each` with each feature that this surrounding determines.
     #[inline(always)]
     pub(super) fn features(self, mut each: impl FnMut(u32)) {
         if self.0 & CLEAN != 0 {
@@ -140,15 +143,15 @@ impl Active {
         &self.features[..self.len]
     }
 
-    /// The surroundings whose features are not in the list.
+    /// Returns the surroundings whose features are not in the list returned by [`features`](Active::features).
     #[inline(always)]
     pub(super) fn surroundings(&self) -> &[Surrounding] {
         &self.surroundings[..self.rows]
     }
 }
 
-/// Lists the active features of a well. Its open cells are in lane `lane` of `open`. With
-/// `SURROUNDINGS`, the surroundings of the rows are listed instead of their features.
+/// Replaces the contents of `active` with the active features of a well, whose open cells are in lane `lane` of `open`.
+/// If `SURROUNDINGS` is true, `active` contains the surroundings of the rows instead of their features.
 #[inline]
 pub(crate) fn list<const SURROUNDINGS: bool>(
     well: &Well,
@@ -162,7 +165,7 @@ pub(crate) fn list<const SURROUNDINGS: bool>(
     active.rows = 0;
     let stack = usize::from(features.stack_height).min(MAX_HEIGHT);
     let mut filled = 0;
-    // Three rows, interleaved: the lowest row of a window is in the lowest of three bits.
+    // Three rows, interleaved: the current row is in the lowest of the three bits of each column.
     let mut three = 0;
     for distance in 0..stack {
         let y = stack - 1 - distance;
@@ -170,7 +173,7 @@ pub(crate) fn list<const SURROUNDINGS: bool>(
         let shut = !open[y][lane] & FULL;
         filled += row.count_ones();
         active.push((distance * ROW_VALUES) as u32 + u32::from(row));
-        // What leaves the three bits of a column is masked out.
+        // The mask removes the bit that the shift moves from one column into the next.
         three = (three << 1 & 0x36db_6db6) | SPREAD[usize::from(shut)];
         let surrounding = Surrounding(three | (CLEAN * u32::from(row == shut)));
         if SURROUNDINGS {

@@ -1,11 +1,11 @@
-//! A small network that judges wells, learned by `hatebeam train`.
+//! A small network that evaluates wells, trained by `hatebeam train`.
 //!
-//! The input is a list of active [features](inputs), about a hundred of 46,851. Each feature has a row of
-//! [lanes](Network::lanes) numbers; the rows of the active features are added. Lane 0 of the sum goes
-//! straight to the output. The other lanes are clamped to ±1 and multiplied by output weights. The
-//! value is `ln(1 + T/8)`, where `T` is the number of pieces that a beam would still place.
+//! The input is a list of active [features](inputs): about a hundred of the 46,851 features are active in a well. Each
+//! feature has a row of weights with one number per [lane](Network::lanes), and the rows of the active features are
+//! added. The lanes of the sum except lane 0 are clamped to ±1. The value is the sum of all lanes multiplied by the
+//! output weights. It approximates `ln(1 + T/8)`, where `T` is the number of pieces that a beam search can still place.
 //!
-//! All numbers are 16-bit integers in units of 1/1024. Sums of rows wrap around, so they do not depend
+//! All weights are 16-bit integers in units of 1/1024. Sums of rows wrap around, so they do not depend
 //! on the order of additions, and every processor computes the same value.
 
 mod file;
@@ -16,23 +16,24 @@ mod sum;
 pub use file::{MAX_HEADER_BYTES, MAX_NETWORK_BYTES, NetworkError};
 pub(crate) use inputs::{Active, list};
 pub use inputs::{FEATURES, FeatureLister};
-pub(crate) use sum::Memory;
+use sum::Memory;
 
 use hatebeam_game::SimdLevel;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 use thiserror::Error;
 
-/// Units of a weight in 1.
+/// The integer that stands for a weight of 1.
 pub const WEIGHT_ONE: i16 = 1024;
-/// Units of a value in 1.
+/// The integer that stands for a value of 1.
 pub const VALUE_ONE: i32 = 1 << 20;
-/// Lanes in a block, which is one AVX2 register.
+/// Number of lanes in a block. A block fills one AVX2 register.
 pub(crate) const BLOCK: usize = 16;
-/// Greatest number of blocks per feature.
+/// Maximum number of blocks per feature.
 const MAX_BLOCKS: usize = 2;
 
-/// Sixteen lanes.
+/// The weights of sixteen lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
 struct Block([i16; BLOCK]);
@@ -41,7 +42,7 @@ impl Block {
     const ZERO: Block = Block([0; BLOCK]);
 }
 
-/// SHA-256 of a network's file without its last 32 bytes, which repeat it. Identifies the network.
+/// The SHA-256 digest that ends a network's file and covers all bytes before it. It identifies the network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct NetworkDigest(pub [u8; 32]);
@@ -54,7 +55,7 @@ impl fmt::Display for NetworkDigest {
 
 /// Error for a digest that is not 64 lower-case hex digits.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the digest of a network has 64 lower-case hex digits, unlike {0:?}")]
+#[error("network digest {0:?} is not 64 lower-case hex digits")]
 pub struct NetworkDigestError(String);
 
 impl TryFrom<String> for NetworkDigest {
@@ -94,17 +95,17 @@ impl fmt::Debug for NetworkDigest {
 /// The weights of a network before they are packed into a [`Network`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkWeights {
-    /// Number of lanes: 16 or 32.
+    /// Number of lanes, which is 16 or 32.
     pub lanes: usize,
-    /// The sum before any feature is added, by lane.
+    /// The initial value of each lane, to which the rows of features are added.
     pub bias: Vec<i16>,
-    /// The factor of each lane in the value. Lane 0 usually has 1.
+    /// The output weight of each lane. Lane 0 usually has the weight 1.
     pub output: Vec<i16>,
-    /// The rows of all [`FEATURES`] features, one after the other.
+    /// The rows of weights of all [`FEATURES`] features, one after the other.
     pub rows: Vec<i16>,
 }
 
-/// A network with its file's header.
+/// A network, with the header of its file.
 pub struct Network {
     header: String,
     digest: NetworkDigest,
@@ -116,45 +117,60 @@ pub struct Network {
 }
 
 impl Network {
-    /// Packs weights. `header` says how the network was made; it is a part of the network's identity.
+    /// Packs weights. `header` describes how the network was made. It is covered by the digest.
     ///
     /// # Errors
-    /// [`NetworkError`] if the number of lanes is not supported, a list of weights has another length,
-    /// or the header is too long.
+    /// Returns [`NetworkError`] if the number of lanes is not supported, a list of weights has the wrong
+    /// length, or the header is too long.
     pub fn new(header: &str, weights: &NetworkWeights) -> Result<Network, NetworkError> {
         let bytes = file::encode(header, weights)?;
         Network::decode(&bytes)
     }
 
-    /// Text that says how the network was made, usually JSON.
+    /// Returns the text that describes how the network was made, usually JSON.
     pub fn header(&self) -> &str {
         &self.header
     }
 
-    /// Identity of the network.
+    /// Returns the digest that identifies the network.
     pub fn digest(&self) -> NetworkDigest {
         self.digest
     }
 
-    /// Number of lanes.
+    /// Returns the number of lanes.
     pub fn lanes(&self) -> usize {
         self.blocks * BLOCK
     }
 
-    /// The value of a well with these active features, in units of 1/[`VALUE_ONE`]. `memory` belongs
-    /// to this network.
-    #[inline]
-    pub(crate) fn value(&self, level: SimdLevel, memory: &mut Memory, active: &Active) -> i32 {
-        match self.blocks {
-            1 => sum::value::<1>(level, self, memory, active),
-            _ => sum::value::<2>(level, self, memory, active),
-        }
-    }
-
-    /// The row of a feature.
+    /// Returns the row of a feature.
     #[inline(always)]
     fn row<const BLOCKS: usize>(&self, feature: u32) -> &[Block; BLOCKS] {
         &self.rows.as_chunks::<BLOCKS>().0[feature as usize]
+    }
+}
+
+/// A network with its cache of sums. The cache is private because another network has other sums.
+pub(crate) struct NetworkScorer {
+    network: Arc<Network>,
+    memory: Memory,
+}
+
+impl NetworkScorer {
+    pub(crate) fn new(network: Arc<Network>) -> NetworkScorer {
+        NetworkScorer {
+            memory: Memory::new(&network),
+            network,
+        }
+    }
+
+    /// Returns the value of a well with these active features, in units of 1/[`VALUE_ONE`].
+    #[inline]
+    pub(crate) fn value(&mut self, level: SimdLevel, active: &Active) -> i32 {
+        let (network, memory) = (&*self.network, &mut self.memory);
+        match network.blocks {
+            1 => sum::value::<1>(level, network, memory, active),
+            _ => sum::value::<2>(level, network, memory, active),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The networks that evaluators of this process find by digest.
+//! The networks of this process, which evaluators find by their digests.
 
 use super::{Network, NetworkDigest};
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ static SHIPPED: LazyLock<[Arc<Network>; 2]> = LazyLock::new(|| {
 static REGISTERED: RwLock<BTreeMap<NetworkDigest, Weak<Network>>> = RwLock::new(BTreeMap::new());
 
 impl Network {
-    /// The names of the networks that are part of the program. `network` has learned from beams alone, `taught` also
-    /// from public games. `train/recipes/` contains their recipes.
+    /// The names of the networks that are part of the program. `network` was trained on beams alone, and `taught` on
+    /// public games too. `train/recipes/` contains their recipes.
     pub const SHIPPED: [&str; 2] = ["network", "taught"];
 
-    /// Returns the network of this name, if it is part of the program.
+    /// Returns the network with this name if it is part of the program.
     pub fn shipped(name: &str) -> Option<&'static Arc<Network>> {
         let index = Network::SHIPPED
             .iter()
@@ -25,8 +25,8 @@ impl Network {
         Some(&SHIPPED[index])
     }
 
-    /// Makes a network available to evaluators of this process by its digest, as long as the returned reference or a
-    /// clone of it exists.
+    /// Registers a network so that [`find`](Network::find) returns it while the returned reference or a clone of it
+    /// exists.
     pub fn register(network: Network) -> Arc<Network> {
         let digest = network.digest();
         let mut registered = REGISTERED
@@ -41,7 +41,7 @@ impl Network {
         network
     }
 
-    /// Returns the network with this digest, if it is part of the program or is registered.
+    /// Returns the network with this digest if it is part of the program or is registered.
     pub fn find(digest: NetworkDigest) -> Option<Arc<Network>> {
         let mut shipped = SHIPPED.iter();
         if let Some(network) = shipped.find(|network| network.digest() == digest) {

@@ -1,18 +1,19 @@
-//! The value of a well from its active features.
+//! Calculation of the value of a well from its active features.
 
 use super::inputs::Surrounding;
 use super::{Active, BLOCK, Block, MAX_BLOCKS, Network, WEIGHT_ONE};
 use hatebeam_game::SimdLevel;
 
-/// Number of sums that a [`Memory`] holds. Most of them fit into a second-level cache.
+/// Number of sums that a [`Memory`] holds. With 16 lanes, they take 256 KiB, which fits into most second-level caches.
 const MEMORY: usize = 1 << 13;
 
-/// The sums of the features of surroundings that were calculated last, by surrounding. The wells of
-/// a beam have most of their rows in common, so nearly all sums are found here.
+/// A cache of sums of weights. A [`Surrounding`], which is a row with the two rows above it, determines most features of
+/// the row; the cache holds the sum of the weights of these features. The wells of a beam have most of their rows in
+/// common, so nearly all sums are found in the cache.
 pub(crate) struct Memory {
-    /// The surroundings with the highest bit set, or 0.
+    /// For each slot, the surrounding with the highest bit set, or 0 if the slot is empty.
     keys: Box<[u32]>,
-    /// The blocks of each sum.
+    /// For each slot, the blocks of its sum.
     sums: Box<[Block]>,
 }
 
@@ -24,7 +25,7 @@ impl Memory {
         }
     }
 
-    /// Returns the sum of a surrounding.
+    /// Returns the sum for a surrounding. All calls must pass the network that [`Memory::new`] was called with.
     #[inline(always)]
     fn sum<const BLOCKS: usize>(
         &mut self,
@@ -42,7 +43,7 @@ impl Memory {
     }
 }
 
-/// Adds up the features of a surrounding.
+/// Adds up the weights of the features of a surrounding.
 #[cold]
 #[inline(never)]
 fn calculate<const BLOCKS: usize>(
@@ -63,7 +64,7 @@ fn add<const BLOCKS: usize>(sum: &mut [Block; BLOCKS], row: &[Block; BLOCKS]) {
     }
 }
 
-/// Limits of the lanes after the sum. Only lane 0 is not clamped to ±1.
+/// Returns the limit for the absolute value of each lane of the sum: 1, except for lane 0, which is not clamped to ±1.
 const fn limits() -> [Block; MAX_BLOCKS] {
     let mut limits = [Block([WEIGHT_ONE; BLOCK]); MAX_BLOCKS];
     limits[0].0[0] = i16::MAX;
@@ -71,7 +72,7 @@ const fn limits() -> [Block; MAX_BLOCKS] {
 }
 static LIMITS: [Block; MAX_BLOCKS] = limits();
 
-/// The oracle of the faster versions, without a memory.
+/// Calculates the value without SIMD instructions and without the cache. Tests compare the faster versions with it.
 pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) -> i32 {
     let mut sum = [Block::ZERO; BLOCKS];
     sum.copy_from_slice(&network.bias[..BLOCKS]);
@@ -102,7 +103,7 @@ pub(super) fn value<const BLOCKS: usize>(
     portable::<BLOCKS>(network, active)
 }
 
-/// The value of a well with these active features.
+/// Returns the value of a well with these active features.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[allow(unsafe_code)]
@@ -114,15 +115,15 @@ pub(super) fn value<const BLOCKS: usize>(
 ) -> i32 {
     match level {
         SimdLevel::Portable => portable::<BLOCKS>(network, active),
-        // SAFETY: a level from an emulator is supported by the processor, and `Evaluator::new`
-        // asserts it.
+        // SAFETY: the level comes from an emulator, so the processor supports it; `Evaluator::new`
+        // asserts this.
         SimdLevel::Avx2 => unsafe { x86::avx2::<BLOCKS>(network, memory, active) },
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => {
             if BLOCKS == 2 {
                 // SAFETY: as above.
                 unsafe { x86::avx512(network, memory, active) }
             } else {
-                // One block is half of a register of AVX-512.
+                // One block fills only half of an AVX-512 register.
                 // SAFETY: as above, and AVX-512 includes AVX2.
                 unsafe { x86::avx2::<BLOCKS>(network, memory, active) }
             }
@@ -136,8 +137,8 @@ mod x86 {
     use super::{Active, Block, LIMITS, Memory, Network};
     use std::arch::x86_64::*;
 
-    // SAFETY, for every block of this module: memory is touched only through references to blocks,
-    // which are 32 bytes on a boundary of 32, and the caller has the instructions.
+    // SAFETY, for every unsafe block of this module: memory is accessed only through references to `Block`s,
+    // which are 32 bytes long and aligned to 32 bytes, and callers ensure that the processor has the instructions.
 
     #[inline(always)]
     unsafe fn load(block: &Block) -> __m256i {
