@@ -1,18 +1,18 @@
-//! The mean of the networks of several generations, which is stronger than most of them.
+//! The mean of the networks of several generations. It is stronger than most of these networks.
 
 use crate::model::{LANES, ROWS};
 use crate::recipe::Publish;
 use hatebeam_search::NetworkWeights;
 
-/// The sum of the networks that are published so far.
+/// The sum of the networks that the mean includes so far.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Average {
-    /// Sums of bias, output weights and rows.
+    /// Sums of the biases, the output weights and the rows, one after the other.
     pub(crate) sums: Vec<i32>,
 }
 
 impl Publish {
-    /// Number of networks in the mean after a generation.
+    /// Returns the number of networks in the mean after a generation.
     fn count(&self, generation: u32) -> u32 {
         match generation.checked_sub(self.from) {
             Some(later) => later / self.every + 1,
@@ -20,7 +20,7 @@ impl Publish {
         }
     }
 
-    /// Whether the network of this generation is in the mean.
+    /// Whether the mean includes the network of this generation.
     fn includes(&self, generation: u32) -> bool {
         self.count(generation) > self.count(generation - 1)
     }
@@ -33,7 +33,7 @@ impl Average {
         }
     }
 
-    /// Adds the network of a generation, if the recipe includes it.
+    /// Adds the network of a generation if the mean includes it.
     pub(crate) fn add(&mut self, generation: u32, publish: &Publish, network: &NetworkWeights) {
         if !publish.includes(generation) {
             return;
@@ -48,7 +48,7 @@ impl Average {
         }
     }
 
-    /// The mean after a generation. `player` before the first generation that the recipe includes.
+    /// Returns the mean after a generation, or `player` if the mean includes no network yet.
     pub(crate) fn network(
         &self,
         generation: u32,
@@ -59,7 +59,7 @@ impl Average {
         if count == 0 {
             return player.clone();
         }
-        // Rounded to the nearest, the greater of two.
+        // Rounds to the nearest integer, and halves up.
         let mean = |sum: &i32| (2 * sum + count).div_euclid(2 * count) as i16;
         let mut weights = self.sums.iter().map(mean);
         NetworkWeights {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mean_includes_every_so_many_generations() {
+    fn mean_includes_every_second_generation() {
         let constant = |weight: i16| NetworkWeights {
             lanes: LANES,
             bias: vec![weight; LANES],

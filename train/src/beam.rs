@@ -1,4 +1,6 @@
-//! A beam in memory that keeps every edge between the wells of its frontiers.
+//! A beam search in memory that keeps every edge between the wells of consecutive frontiers.
+//!
+//! A frontier is the set of wells that the search keeps at one depth, at most as many as the width.
 
 use hatebeam_game::{Children, Emulator, Well};
 use hatebeam_search::{Evaluator, NodeWell};
@@ -6,32 +8,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Number of parents whose children are scored together.
 const PARENTS: usize = 32;
-/// A beam sorts out candidates when it has this many times its width.
+/// When the number of candidates reaches this many times the width, all but the best are dropped.
 const ROOM: usize = 4;
-/// A slot without a candidate.
+/// Marks a slot without a candidate, or a dropped candidate.
 const FREE: u32 = u32::MAX;
 
-/// A disturbance of the scores that is fixed for a well and a seed. Its standard deviation is `first ×
-/// exp(-depth / 30) + rest`, in units of the score.
+/// Noise that is added to the scores of wells. A well and a seed determine its value. The standard deviation is
+/// `first × exp(-depth / 30) + rest`, in units of the score.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Noise {
-    /// Number that selects the disturbance.
+    /// Seed of the noise.
     pub seed: u64,
-    /// The part that decays with the depth.
+    /// Part of the standard deviation that decays with the depth.
     pub first: f64,
-    /// The part that stays.
+    /// Part of the standard deviation that is the same at all depths.
     pub rest: f64,
 }
 
 impl Noise {
-    /// Standard deviation at a depth.
+    /// Returns the standard deviation at a depth.
     fn deviation(self, depth: usize) -> f64 {
-        // 30 pieces by repeated multiplication: `exp` of the system may differ.
+        // 0.967216 is exp(-1/30). Systems differ in their results of `exp`, so this code multiplies repeatedly.
         let decay = (0..depth).fold(1.0, |decay, _| decay * 0.967_216);
         self.first * decay + self.rest
     }
 
-    /// The disturbance of the well with this hash.
+    /// Returns the noise for the well with this hash.
     fn of(self, hash: u64, deviation: f64) -> i32 {
         if deviation == 0.0 {
             return 0;
@@ -39,52 +41,52 @@ impl Noise {
         let mixed = (hash ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
         let mixed = mixed ^ mixed >> 32;
-        // The sum of four numbers of 16 bits has a standard deviation of 37,837.
+        // The sum of four random 16-bit numbers has a mean of 131,070 and a standard deviation of 37,837.
         let sum: u64 = (0..4).map(|part| mixed >> (16 * part) & 0xffff).sum();
         ((sum as f64 - 131_070.0) / 37_837.0 * deviation) as i32
     }
 }
 
-/// How to search a beam.
+/// Settings of a beam search.
 #[derive(Clone, Debug)]
 pub struct BeamSettings {
-    /// Wells that the beam begins with.
+    /// The first frontier.
     pub starts: Vec<Well>,
     /// Maximum number of wells of a frontier.
     pub width: usize,
     /// Maximum number of pieces.
     pub pieces: usize,
-    /// Disturbance of the scores.
+    /// Noise that is added to the scores.
     pub noise: Noise,
 }
 
 /// The frontier of one depth.
 #[derive(Clone, Debug, Default)]
 pub struct Depth {
-    /// The wells, the best first.
+    /// The wells, best first.
     pub wells: Vec<NodeWell>,
     /// Number of lines cleared on the way to each well.
     pub lines: Vec<u16>,
-    /// Edges from wells of the frontier before (first number) to wells of this one.
+    /// Edges between wells: the index of the parent in the previous frontier, then the index of the child in this one.
     pub edges: Vec<[u32; 2]>,
 }
 
-/// A beam from its start to its end.
+/// All frontiers of a beam search.
 #[derive(Clone, Debug, Default)]
 pub struct Beam {
-    /// The frontiers. None is empty.
+    /// The frontiers, beginning with the starts. Frontiers of later depths are never empty.
     pub depths: Vec<Depth>,
-    /// Whether the beam ended because no well had a child.
+    /// Whether the search ended because no well of the last frontier had a child.
     pub died: bool,
 }
 
 impl Beam {
-    /// Number of pieces of the longest game.
+    /// Returns the number of pieces in the longest game.
     pub fn pieces(&self) -> usize {
         self.depths.len().saturating_sub(1)
     }
 
-    /// Number of lines of the best game.
+    /// Returns the number of lines cleared in the best game.
     pub fn lines(&self) -> u16 {
         let all = self.depths.iter().flat_map(|depth| &depth.lines);
         all.copied().max().unwrap_or(0)
@@ -93,23 +95,23 @@ impl Beam {
 
 #[derive(Clone, Copy)]
 struct Candidate {
-    /// The score in the upper half, a hash in the lower half.
+    /// The score in the upper half, and the lower half of the well's hash in the lower half.
     rank: u64,
     well: NodeWell,
     lines: u16,
 }
 
-/// The best distinct children of a frontier.
+/// The best distinct children of a frontier found so far.
 struct Candidates {
     width: usize,
     found: Vec<Candidate>,
-    /// Edges from parents to candidates.
+    /// Edges: the index of the parent, then the index of the candidate.
     edges: Vec<[u32; 2]>,
-    /// A hash table with open addressing: numbers of candidates.
+    /// A hash table with open addressing that contains indexes of candidates.
     slots: Vec<u32>,
-    /// Candidates of a lower rank cannot survive.
+    /// Children with a lower rank are dropped, because they cannot be among the best.
     floor: u64,
-    /// New numbers of candidates, while they are sorted out.
+    /// For each old index of a candidate, its new index. Used only in [`keep_best`](Candidates::keep_best).
     moved: Vec<u32>,
 }
 
@@ -134,7 +136,8 @@ impl Candidates {
         slot
     }
 
-    /// Adds a child. The lines of equal wells are equal, because cells are conserved.
+    /// Adds a child. Equal wells have equal numbers of cleared lines, because each piece adds four cells and each line
+    /// removes a row of cells.
     fn add(&mut self, parent: u32, child: Candidate) {
         if child.rank < self.floor {
             return;
@@ -152,7 +155,7 @@ impl Candidates {
         }
     }
 
-    /// Keeps the best candidates, at most the width, in descending order.
+    /// Keeps the best candidates, at most as many as the width, in descending order.
     fn keep_best(&mut self) {
         let mut order: Vec<u32> = (0..self.found.len() as u32).collect();
         let found = &self.found;
@@ -200,7 +203,7 @@ impl Candidates {
     }
 }
 
-/// Searches a beam to its end, or until `cancel` becomes true.
+/// Runs a beam search until no well has a child, the maximum number of pieces is placed, or `cancel` becomes true.
 pub fn run_beam(
     emulator: &Emulator,
     evaluator: &mut Evaluator,
@@ -235,7 +238,9 @@ pub fn run_beam(
             parents.clear();
             lines.clear();
             for (index, parent) in packed.iter().enumerate() {
-                let well = parent.unpack(geometry).expect("a frontier has live wells");
+                let well = parent
+                    .unpack(geometry)
+                    .expect("a frontier contains live wells");
                 emulator.expand(&well, &mut children);
                 wells.extend_from_slice(children.wells());
                 let parent = chunk * PARENTS + index;

@@ -1,4 +1,4 @@
-//! Examinations: beams whose results no training sees.
+//! Examinations: beam searches that measure a network. No network is trained on their wells.
 
 use crate::beam::{BeamSettings, Noise, run_beam};
 use crate::recipe::ExamRecipe;
@@ -9,20 +9,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Result of one beam.
+/// Result of one beam search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExamResult {
     /// Width of the beam.
     pub width: usize,
-    /// Number of lines of its best game.
+    /// Number of lines cleared in the best game.
     pub lines: u32,
-    /// Number of pieces of its longest game.
+    /// Number of pieces in the longest game.
     pub pieces: usize,
-    /// Time in seconds.
+    /// Duration of the search in seconds.
     pub seconds: f64,
 }
 
-/// Runs the beams of an examination. The results mean nothing if `cancel` becomes true.
+/// Runs the beam searches of an examination. If `cancel` becomes true, they end early and the results are meaningless.
 pub fn examine(
     emulator: &Emulator,
     network: &Arc<Network>,

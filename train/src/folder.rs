@@ -1,14 +1,14 @@
-//! The folder of a training.
+//! The folder that stores a training.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `checkpoint` | recipe, records, weights and moments after the last finished generation |
-//! | `samples-N` | the samples of generation N, as long as the buffer needs them |
-//! | `network` | the network after the last finished generation |
+//! | `checkpoint` | recipe, records, weights and optimizer moments after the last finished generation |
+//! | `samples-N` | the samples of generation N, while the buffer of recent generations needs them |
+//! | `network` | the published network after the last finished generation |
 //!
 //! Every file ends with the SHA-256 of the bytes before it and is replaced atomically. The samples of a
-//! generation are written before the checkpoint that needs them, so a training that is killed at any
-//! moment resumes after the last finished generation.
+//! generation are written before the checkpoint that needs them. So a training that is killed at any
+//! moment resumes after the last saved generation.
 
 use crate::average::Average;
 use crate::labels::Sample;
@@ -25,14 +25,14 @@ use tempfile::NamedTempFile;
 
 const CHECKPOINT_MAGIC: [u8; 8] = *b"hatechk\n";
 const SAMPLES_MAGIC: [u8; 8] = *b"hatesmp\n";
-/// Number of both formats.
+/// Version of the formats of checkpoints and samples.
 const VERSION: u32 = 1;
 const DIGEST_BYTES: usize = 32;
 const CHECKPOINT: &str = "checkpoint";
-/// Name of the file with the network.
+/// Name of the file that contains the network.
 pub const NETWORK: &str = "network";
 
-/// The part of a checkpoint that is text.
+/// The part of a checkpoint that is stored as JSON.
 #[derive(Serialize, Deserialize)]
 struct Text {
     recipe: Recipe,
@@ -40,23 +40,23 @@ struct Text {
     records: Vec<GenerationRecord>,
 }
 
-/// The folder of a training.
+/// The folder that stores a training.
 pub struct TrainingFolder {
     path: PathBuf,
 }
 
 impl TrainingFolder {
-    /// The training in this folder, which need not exist.
+    /// Refers to a folder, which need not exist.
     pub fn new(path: &Path) -> TrainingFolder {
         TrainingFolder {
             path: path.to_path_buf(),
         }
     }
 
-    /// Loads the training after its last finished generation. Returns `None` if no generation is finished.
+    /// Loads the training as it was last saved, or returns `None` if the folder contains no checkpoint.
     ///
     /// # Errors
-    /// [`TrainError`] if a file cannot be read or is damaged.
+    /// Returns [`TrainError`] if a file cannot be read or is damaged.
     pub fn load(&self) -> Result<Option<Trainer>, TrainError> {
         let path = self.path.join(CHECKPOINT);
         let bytes = match fs::read(&path) {
@@ -82,10 +82,10 @@ impl TrainingFolder {
         read_samples(&bytes).ok_or(TrainError::Damaged(path))
     }
 
-    /// Saves a training after a generation.
+    /// Saves a training. Call this after every generation: the samples of earlier generations must be saved already.
     ///
     /// # Errors
-    /// [`TrainError::File`] if a file cannot be written.
+    /// Returns [`TrainError::File`] if a file cannot be written.
     pub fn save(&self, trainer: &Trainer) -> Result<(), TrainError> {
         let write = |path: PathBuf, bytes: Vec<u8>| {
             replace(&path, &bytes).map_err(|error| TrainError::File(path, error))
@@ -99,7 +99,7 @@ impl TrainingFolder {
         write(self.path.join(CHECKPOINT), sealed(checkpoint_of(trainer)))?;
         write(self.path.join(NETWORK), trainer.network().encode())?;
         if let Some(old) = generation.checked_sub(trainer.recipe().buffer) {
-            // The generation that has just left the buffer; it may be gone already.
+            // This generation has just left the buffer. Its file may have been removed already.
             let _ = fs::remove_file(self.samples(old));
         }
         Ok(())
@@ -115,14 +115,15 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }
 
-/// Adds the digest.
+/// Appends the digest.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let digest = Sha256::digest(&bytes);
     bytes.extend_from_slice(&digest);
     bytes
 }
 
-/// Checks the digest, the magic bytes and the version. Returns what is between them.
+/// Returns the bytes between the version and the digest, or `None` if the magic bytes, the version or the digest is
+/// wrong.
 fn opened(bytes: &[u8], magic: [u8; 8]) -> Option<&[u8]> {
     let (content, digest) = bytes.split_at_checked(bytes.len().checked_sub(DIGEST_BYTES)?)?;
     let rest = content.strip_prefix(&magic)?;
@@ -168,7 +169,7 @@ fn checkpoint_of(trainer: &Trainer) -> Vec<u8> {
         steps: trainer.models.learning.steps,
         records: trainer.records.clone(),
     };
-    let text = serde_json::to_vec(&text).expect("a checkpoint's text is plain data");
+    let text = serde_json::to_vec(&text).expect("plain data can be written as JSON");
     let mut bytes = begin(CHECKPOINT_MAGIC);
     bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
     bytes.extend_from_slice(&text);

@@ -1,14 +1,14 @@
 //! Public games of HATETRIS that a recipe can name.
 //!
-//! Their replays are published at <https://qntm.org/hatetris> and in the tests of the game. A network
-//! whose recipe names one of them has not learned from beams alone.
+//! Their replays are published at <https://qntm.org/hatetris> and in the tests of HATETRIS. A network
+//! whose recipe uses a public game was not trained on beams alone.
 
 use crate::recipe::{GameRecipe, RecipeError};
 use hatebeam_game::{Encoding, Enemy, Geometry, Rules, Well, play};
 
 /// A published game.
 pub struct PublicGame {
-    /// Name in recipes: the player and the number of lines.
+    /// Name in recipes: the player and the number of lines cleared.
     pub name: &'static str,
     /// The replay in Base2048.
     pub replay: &'static str,
@@ -23,7 +23,7 @@ macro_rules! public_games {
     };
 }
 
-/// The games that the program contains.
+/// The public games that the program contains.
 pub const PUBLIC_GAMES: [PublicGame; 8] = public_games![
     "david-and-felipe-148",
     "david-and-felipe-152",
@@ -36,10 +36,10 @@ pub const PUBLIC_GAMES: [PublicGame; 8] = public_games![
 ];
 
 impl PublicGame {
-    /// The wells that the pieces entered, from the empty well to the last.
+    /// Returns the well before each piece, beginning with the empty well.
     pub fn wells(&self) -> Vec<Well> {
         let keys = Encoding::Base2048.decode(self.replay.trim());
-        let keys = keys.expect("the replays of the program are valid");
+        let keys = keys.expect("the program contains valid replays");
         let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);
         record.wells().collect()
     }
@@ -49,14 +49,14 @@ impl PublicGame {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct GameWell {
     pub(crate) well: Well,
-    /// Number of pieces that followed.
+    /// Number of pieces that were placed after this well.
     pub(crate) pieces: usize,
 }
 
-/// The wells of the games of a recipe.
+/// Returns the wells of a recipe's games.
 ///
 /// # Errors
-/// [`RecipeError::Game`] if the program does not contain a game of this name.
+/// Returns [`RecipeError::Game`] if the program does not contain a game with one of the names.
 pub(crate) fn wells_of(recipe: &[GameRecipe]) -> Result<Vec<GameWell>, RecipeError> {
     let mut all = Vec::new();
     for game in recipe {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn public_games_end_with_the_lines_of_their_names() {
+    fn lines_of_public_games_match_their_names() {
         for game in &PUBLIC_GAMES {
             let keys = Encoding::Base2048.decode(game.replay.trim()).unwrap();
             let record = play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, &keys);

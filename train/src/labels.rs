@@ -1,15 +1,15 @@
-//! Targets of wells from one beam.
+//! Training targets for the wells of one beam.
 //!
-//! A beam that dies at depth `D` shows for each of its wells how long it had, `R = D - d`, and for how
-//! many depths `k` some descendant stayed in the frontiers. The target is `R (0.5 + 0.5 min(1, k / min(20, R)))`
-//! pieces: `R` gives the absolute scale, `k` the order within a frontier.
+//! For a well at depth `d` of a beam that died at depth `D`, the beam placed `R = D - d` more pieces, and the frontiers
+//! of the next `k` depths contained a descendant of the well. The target is `R (0.5 + 0.5 min(1, k / min(20, R)))`
+//! pieces: `R` sets the scale, and `k` orders the wells of one frontier.
 
 use crate::beam::Beam;
 use hatebeam_search::NodeWell;
 
-/// Number of depths after which a descendant in the beam counts fully.
+/// Number of depths for which descendants must stay in the beam to give the full target.
 const HORIZON: f32 = 20.0;
-/// Number of pieces that a beam which reached its limit is taken to have had left.
+/// Number of pieces that are added to a beam that reached its limit of pieces.
 const BEYOND: usize = 200;
 
 /// A well with its target.
@@ -17,11 +17,11 @@ const BEYOND: usize = 200;
 pub struct Sample {
     /// The well.
     pub well: NodeWell,
-    /// Pieces still to come.
+    /// The target: an estimate of the number of pieces that can still be placed.
     pub pieces: f32,
 }
 
-/// For each well of each frontier, the depth of its last descendant.
+/// Returns, for each well of each frontier, the depth of its last descendant.
 pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
     let mut last: Vec<Vec<u32>> = beam
         .depths
@@ -39,8 +39,8 @@ pub fn lifetimes(beam: &Beam) -> Vec<Vec<u32>> {
     last
 }
 
-/// Labels all wells of a beam. A beam that reached its limit of pieces counts as if it had died 200 pieces
-/// later, with descendants of its last frontier.
+/// Labels all wells of a beam with their targets. A beam that reached its limit of pieces counts as if it had died 200
+/// pieces later, and as if all wells of its last frontier had descendants until then.
 pub fn label_beam(beam: &Beam) -> Vec<Sample> {
     let last = lifetimes(beam);
     let reached = beam.pieces();

@@ -24,5 +24,5 @@ pub use recipe::{
 pub use report::TABLE_HEADER;
 pub use trainer::{BeamRecord, GenerationRecord, TrainError, Trainer};
 
-/// The recipe of the shipped network, as TOML.
+/// The recipe of the network `network`, which is part of the program, as TOML.
 pub const SHIPPED_RECIPE: &str = include_str!("../recipes/shipped.toml");

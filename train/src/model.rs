@@ -1,29 +1,29 @@
-//! The network in floating point, its gradient and its optimizer.
+//! The network in floating-point numbers, its gradient and its optimizer.
 //!
-//! Every operation has a fixed order and no multiplication is fused with an addition, so training
+//! The operations have a fixed order, and no multiplication is fused with an addition. So training
 //! gives the same bits on every processor.
 
 use crate::random::Random;
 use hatebeam_game::SimdLevel;
 use hatebeam_search::{FEATURES, NetworkWeights, WEIGHT_ONE};
 
-/// Number of lanes of a row that are processed together.
+/// Number of lanes: the length of a row.
 pub(crate) const LANES: usize = 16;
-/// The row of the bias, after those of the features.
+/// The row of the bias. It follows the rows of the features.
 const BIAS: usize = FEATURES;
 /// The row of the output weights.
 const OUTPUT: usize = FEATURES + 1;
 pub(crate) const ROWS: usize = FEATURES + 2;
-/// Error at which the loss becomes linear.
+/// Absolute error above which the loss is linear instead of quadratic.
 const HUBER: f32 = 0.5;
-/// Share of the samples of a batch below which a row's step is damped.
+/// Share of a batch's samples. The row of a feature that is active in a smaller share takes smaller steps.
 const RARE: f32 = 0.1;
 const BETA: [f32; 2] = [0.9, 0.999];
 const EPSILON: f32 = 1e-8;
 
 pub(crate) type Row = [f32; LANES];
 
-/// Samples of a batch: lists of active features, one after the other, and targets.
+/// A batch of samples. Each sample is a list of active features and a target.
 #[derive(Default)]
 pub struct Batch {
     features: Vec<u32>,
@@ -46,7 +46,7 @@ impl Batch {
         self.targets.push(target);
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
@@ -63,24 +63,24 @@ impl Batch {
     }
 }
 
-/// Sums over samples.
+/// Totals over samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TrainStats {
     /// Number of samples.
     pub samples: u64,
-    /// Sum of losses.
+    /// Sum of the losses.
     pub loss: f64,
-    /// Sum of predictions minus targets.
+    /// Sum of the differences prediction minus target.
     pub bias: f64,
 }
 
 impl TrainStats {
-    /// Mean loss.
+    /// Returns the mean loss.
     pub fn mean_loss(&self) -> f64 {
         self.loss / self.samples.max(1) as f64
     }
 
-    /// Mean of predictions minus targets.
+    /// Returns the mean of the differences prediction minus target.
     pub fn mean_bias(&self) -> f64 {
         self.bias / self.samples.max(1) as f64
     }
@@ -101,22 +101,23 @@ fn huber(error: f32) -> f32 {
     }
 }
 
-/// A network that learns: weights, and the two moments of each for the optimizer.
+/// A network in training: its weights, and for each weight the two moments that the optimizer Adam needs.
 #[derive(Clone, PartialEq)]
 pub struct Model {
-    /// Rows of weights.
+    /// The rows of the features, then the bias and the output weights.
     pub(crate) weights: Vec<Row>,
     pub(crate) moments: Vec<[Row; 2]>,
-    /// Number of batches so far.
+    /// Number of optimizer steps so far.
     pub(crate) steps: u32,
     gradients: Vec<Row>,
-    /// Number of samples of the batch with this feature.
+    /// For each row, the number of samples of the batch that use it.
     counts: Vec<u32>,
+    /// The rows with a count above 0.
     touched: Vec<u32>,
 }
 
 impl Model {
-    /// Creates a network with tiny random weights.
+    /// Creates a network with small random weights. The output weight of lane 0 is 1, and training does not change it.
     pub fn new(seed: u64) -> Model {
         let mut random = Random::new(seed, 0, u32::MAX);
         let mut weights = vec![[0.0; LANES]; ROWS];
@@ -130,7 +131,7 @@ impl Model {
         Model::of(weights, vec![[[0.0; LANES]; 2]; ROWS], 0)
     }
 
-    /// The floating-point form of integer weights.
+    /// Creates a model from integer weights. Its moments are zero.
     pub(crate) fn from_weights(network: &NetworkWeights) -> Model {
         let lists = [&network.rows, &network.bias, &network.output];
         let all = lists.into_iter().flatten();
@@ -152,7 +153,7 @@ impl Model {
         }
     }
 
-    /// The sum of the rows of active features.
+    /// Returns the sum of the bias and the rows of these features.
     #[inline(always)]
     fn sum(&self, features: &[u32]) -> Row {
         let mut sum = self.weights[BIAS];
@@ -165,7 +166,7 @@ impl Model {
         sum
     }
 
-    /// The lanes as they enter the output, and the output.
+    /// Returns the clamped lanes of a sum, and the value of the well.
     #[inline(always)]
     fn output(&self, sum: &Row) -> (Row, f32) {
         let mut hidden: Row = std::array::from_fn(|lane| sum[lane].clamp(-1.0, 1.0));
@@ -177,12 +178,12 @@ impl Model {
         (hidden, value)
     }
 
-    /// The value of a well with these active features.
+    /// Returns the value of a well with these active features.
     pub fn value(&self, features: &[u32]) -> f32 {
         self.output(&self.sum(features)).1
     }
 
-    /// Adds the gradient of the mean loss over a batch.
+    /// Adds the gradient of a batch's mean loss to `gradients`, and the losses to `stats`.
     #[inline(always)]
     fn backward(&mut self, batch: &Batch, stats: &mut TrainStats) {
         let share = 1.0 / batch.len() as f32;
@@ -227,7 +228,7 @@ impl Model {
         }
     }
 
-    /// Moves the touched rows by one step of Adam, and clears their gradients.
+    /// Changes the touched rows by one step of Adam, and clears their gradients.
     #[inline(always)]
     fn step(&mut self, batch: &Batch, rate: f32) {
         self.steps += 1;
@@ -252,12 +253,12 @@ impl Model {
         self.touched.clear();
     }
 
-    /// Trains on a batch with this learning rate. Adds the losses before the step to `stats`.
+    /// Trains on a batch with learning rate `rate`. Adds the losses before this step to `stats`.
     pub fn train(&mut self, level: SimdLevel, batch: &Batch, rate: f32, stats: &mut TrainStats) {
         train(level, self, batch, rate, stats);
     }
 
-    /// Adds the losses of a batch to `stats`.
+    /// Adds the losses of a batch to `stats` without training.
     pub fn test(&self, batch: &Batch, stats: &mut TrainStats) {
         for index in 0..batch.len() {
             let (features, target) = batch.sample(index);
@@ -266,7 +267,7 @@ impl Model {
     }
 }
 
-/// Replaces weights by `share` times these and `1 - share` times others.
+/// Replaces each weight by `share * weight + (1 - share) * other`.
 pub(crate) fn approach(weights: &mut [Row], others: &[Row], share: f32) {
     for (row, other) in weights.iter_mut().zip(others) {
         for (weight, other) in row.iter_mut().zip(other) {
@@ -275,7 +276,7 @@ pub(crate) fn approach(weights: &mut [Row], others: &[Row], share: f32) {
     }
 }
 
-/// The weights as integers.
+/// Returns the weights rounded to integers in units of 1/[`WEIGHT_ONE`].
 pub(crate) fn quantise(weights: &[Row]) -> NetworkWeights {
     let fixed = |weight: f32| {
         let scaled = (weight * f32::from(WEIGHT_ONE)).round();
@@ -290,7 +291,7 @@ pub(crate) fn quantise(weights: &[Row]) -> NetworkWeights {
     }
 }
 
-/// `base` to the power of `exponent`, by repeated squaring in a fixed order.
+/// Returns `base` to the power of `exponent`, calculated by repeated squaring in a fixed order.
 fn power(mut base: f32, mut exponent: i32) -> f32 {
     let mut result = 1.0;
     while exponent > 0 {
@@ -327,11 +328,11 @@ fn train(level: SimdLevel, model: &mut Model, batch: &Batch, rate: f32, stats: &
     }
     assert!(
         SimdLevel::available().any(|has| has == level),
-        "the processor has this level"
+        "the processor does not support {level}"
     );
     match level {
         SimdLevel::Portable => train_any(model, batch, rate, stats),
-        // SAFETY: the processor has these instructions: the level is available.
+        // SAFETY: the level is available, so the processor has these instructions.
         SimdLevel::Avx2 => unsafe { avx2(model, batch, rate, stats) },
         // SAFETY: as above.
         SimdLevel::Avx512 | SimdLevel::Avx512Vbmi2 => unsafe { avx512(model, batch, rate, stats) },
@@ -342,7 +343,7 @@ fn train(level: SimdLevel, model: &mut Model, batch: &Batch, rate: f32, stats: &
 mod tests {
     use super::*;
 
-    /// Samples of some features each, so that rows are shared.
+    /// Returns 24 samples with 9 of the first 40 features each, so that samples share rows.
     fn batch() -> Batch {
         let mut random = Random::new(7, 0, 0);
         let mut batch = Batch::default();
@@ -353,7 +354,7 @@ mod tests {
         batch
     }
 
-    /// A model with weights that reach the limits of the hidden lanes.
+    /// Returns a model with weights that are large enough to clamp some lanes.
     fn model() -> Model {
         let mut random = Random::new(8, 0, 0);
         let mut model = Model::new(1);
@@ -377,7 +378,7 @@ mod tests {
         for at in (0..40).chain([BIAS, OUTPUT]) {
             for lane in 0..LANES {
                 if (at, lane) == (OUTPUT, 0) {
-                    continue; // fixed
+                    continue; // Training does not change this weight.
                 }
                 let weight = model.weights[at][lane];
                 let mut moved = |by: f32| {
@@ -391,16 +392,19 @@ mod tests {
                 let gradient = f64::from(learning.gradients[at][lane]);
                 assert!(
                     (slope - gradient).abs() < 2e-3 + 0.05 * slope.abs(),
-                    "row {at}, lane {lane}: {gradient} instead of {slope}"
+                    "row {at}, lane {lane}: gradient {gradient} instead of {slope}"
                 );
                 checked += usize::from(gradient.abs() > 1e-2);
             }
         }
-        assert!(checked > 100, "{checked} gradients differ clearly from 0");
+        assert!(
+            checked > 100,
+            "only {checked} gradients differ clearly from 0"
+        );
     }
 
     #[test]
-    fn training_gives_the_same_bits_at_every_level() {
+    fn training_gives_same_bits_at_every_simd_level() {
         let batch = batch();
         let trained = |level| {
             let mut model = model();
@@ -418,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn training_reduces_the_loss() {
+    fn training_reduces_loss() {
         let (batch, mut model) = (batch(), model());
         let loss = |model: &Model| {
             let mut stats = TrainStats::default();

@@ -1,4 +1,4 @@
-//! Random numbers from a seed, the same on every machine and in every version.
+//! Random numbers that depend only on a seed. They are the same on every machine and in every version of the program.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -7,7 +7,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 pub(crate) struct Random(ChaCha8Rng);
 
 impl Random {
-    /// The stream of this seed and purpose.
+    /// Creates the stream for a seed, a generation and a purpose.
     pub(crate) fn new(seed: u64, generation: u32, purpose: u32) -> Random {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -20,22 +20,22 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number from 0 (inclusive) to 1 (exclusive).
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number below `count`.
+    /// Returns an integer below `count`.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize
     }
 
-    /// A number with mean 0 and standard deviation 1, nearly normal: a sum of twelve.
+    /// Returns a nearly normal number with mean 0 and standard deviation 1, as the sum of twelve uniform numbers.
     pub(crate) fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 
-    /// Shuffles a list.
+    /// Shuffles a list uniformly.
     pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.below(last + 1));

@@ -1,41 +1,42 @@
-//! Everything that can change a network.
+//! The recipe of a network: all settings of its training.
 
 use crate::games::PUBLIC_GAMES;
 use hatebeam_search::{Network, Quiescence};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How to learn a network. The same recipe gives the same network.
+/// The settings of a training. Trainings with the same recipe and the same initial weights give the same network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Recipe {
-    /// Selects all random numbers.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Stages of the training, one after the other. The last one continues as long as the training.
+    /// Stages of the training, one after the other. The last stage continues until the training ends.
     pub stages: Vec<Stage>,
     /// Maximum number of pieces of a beam.
     pub pieces: usize,
-    /// Number of wells that are drawn from each beam.
+    /// Maximum number of wells that are drawn from each beam.
     pub samples: usize,
-    /// Number of generations whose wells are trained on.
+    /// Number of generations, including the current one, whose samples are kept for training.
     pub buffer: usize,
-    /// Number of samples that a generation trains on: all of its own, and some of the buffer.
+    /// Number of samples that a generation trains on: all of its own, and random older ones from the buffer.
     pub epoch: usize,
-    /// Weight of the generation before in the average that plays. 0 plays with what was learned last.
+    /// Weight of the previous playing network in the next one; the trained weights have the rest. If it is 0, the trained
+    /// weights play.
     pub average: f32,
     /// The generations whose mean is examined and published.
     pub publish: Publish,
-    /// Number of wells in a batch.
+    /// Number of samples in a batch.
     pub batch: usize,
-    /// Learning rate at the begin and at the end of a generation.
+    /// Learning rates at the beginning and at the end of a generation. In between, the rate changes linearly.
     pub rate: [f32; 2],
-    /// Whether half of the wells are mirrored before they are trained on.
+    /// Whether each well is mirrored with a probability of one half before the network is trained on it.
     pub mirror: bool,
-    /// Public games to learn from. Without them, the network learns from beams alone.
+    /// Public games to learn from. If the list is empty, the network learns from beams alone.
     pub games: Vec<GameRecipe>,
-    /// Maximum number of pieces still to come in the labels of the wells of games.
+    /// Maximum target for wells of public games, in pieces that are still to be placed.
     pub game_pieces: usize,
-    /// Beams that show how strong the network is.
+    /// Beams that measure how strong the network is.
     pub exam: ExamRecipe,
 }
 
@@ -43,25 +44,25 @@ pub struct Recipe {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GameRecipe {
-    /// Name of the game in the program.
+    /// Name of a game that the program contains.
     pub name: String,
-    /// Number of wells from the first one that are learned from. All by default.
+    /// Number of wells to learn from, counted from the first. The default is all wells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<usize>,
 }
 
-/// Generations whose networks are published as their mean. Before the first of them, the network that
-/// plays is published.
+/// Generations whose networks are averaged. The mean is published. Before the first of these generations, the network
+/// that plays is published.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Publish {
-    /// Number of the first generation.
+    /// First generation whose network is in the mean, counted from 1.
     pub from: u32,
-    /// Number of generations from one to the next.
+    /// From then on, every how many generations a network is added to the mean.
     pub every: u32,
 }
 
-/// Generations that are made in the same way.
+/// Consecutive generations with the same settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
@@ -69,50 +70,51 @@ pub struct Stage {
     pub generations: u32,
     /// The beams of a generation.
     pub beams: Vec<BeamRecipe>,
-    /// Share of the samples that are replaced by their leaf: the well that gives their score in the
-    /// quiescence `first`. Without it, the maximum over many wells picks what is overestimated.
+    /// Share of the wells that are replaced by their leaves. The leaf of a well is the well whose value the quiescence
+    /// search `first` returns. Without leaves, its maximum over many wells selects wells that the network overestimates.
     #[serde(default)]
     pub leaves: f64,
-    /// Learning rate at the begin and at the end of a generation, that of the recipe by default.
+    /// Learning rates at the beginning and at the end of a generation. The default is the recipe's `rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<[f32; 2]>,
-    /// Number of wells of games that are drawn for a generation, in addition to those of beams.
+    /// Number of wells that are drawn from public games in each generation, in addition to the wells of beams.
     #[serde(default)]
     pub game_samples: usize,
 }
 
-/// Beams of a generation that differ only in their width and their noise.
+/// Beams of a generation with the same settings. Their widths, their noise and, with `start = "games"`, their starts
+/// are random.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BeamRecipe {
-    /// The evaluator.
+    /// The evaluator that scores wells.
     pub player: Player,
     /// Number of beams.
     #[serde(default = "one")]
     pub count: usize,
-    /// Range of the width. Widths are drawn uniformly by their logarithm.
+    /// Minimum and maximum width. The logarithm of the width is drawn uniformly.
     pub widths: [usize; 2],
     /// Quiescence of the evaluator.
     #[serde(default = "off")]
     pub quiescence: Quiescence,
-    /// Factor of the noise.
+    /// Factor of the noise that is added to scores.
     pub noise: f64,
-    /// Well that the beam begins with.
+    /// The well that the beam begins with.
     #[serde(default)]
     pub start: Start,
-    /// Maximum number of pieces, that of the recipe by default.
+    /// Maximum number of pieces. The default is the recipe's `pieces`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<usize>,
 }
 
-/// Well that a beam begins with.
+/// The well that a beam begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
     /// The empty well.
     #[default]
     Empty,
-    /// A random well of the games of the recipe.
+    /// A random well of the recipe's public games.
     Games,
 }
 
@@ -124,21 +126,21 @@ fn off() -> Quiescence {
     Quiescence::Off
 }
 
-/// An evaluator in training.
+/// An evaluator of the beams in a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Player {
     /// The evaluator `patterns`.
     Patterns,
-    /// The network that learns.
+    /// The playing network: an average of the weights trained so far.
     Own,
 }
 
-/// Beams from the empty well without noise. No training sees their wells.
+/// Beams that measure a network. They begin with the empty well and have no noise. No network is trained on their wells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExamRecipe {
-    /// Number of generations from one examination to the next. 0 for none.
+    /// Number of generations from one examination to the next, or 0 for no examinations.
     pub every: u32,
     /// Widths of the beams.
     pub widths: Vec<usize>,
@@ -199,24 +201,24 @@ impl Default for Recipe {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RecipeError {
-    /// The text is no recipe.
-    #[error("the recipe: {0}")]
+    /// The text is not a valid recipe.
+    #[error("the recipe is not valid: {0}")]
     Toml(#[from] toml::de::Error),
-    /// The header of a network contains no recipe of this version.
-    #[error("the recipe of the network: {0}")]
+    /// The header of a network contains no recipe that this version can read.
+    #[error("the recipe in the network's header is not valid: {0}")]
     Header(String),
-    /// The program does not contain a game of this name.
+    /// The program does not contain a game with this name.
     #[error("the recipe names the unknown game {0:?}: use one of {known}", known = game_names())]
     Game(String),
-    /// The recipe uses games without naming any.
+    /// The recipe uses public games but its list of games is empty.
     #[error("the recipe uses games but names none: add [[games]]")]
     NoGames,
     /// A number is out of range.
-    #[error("{name} of the recipe is out of range: {expected}")]
+    #[error("`{name}` in the recipe is out of range: {expected}")]
     Range {
         /// Name of the field.
         name: &'static str,
-        /// What is allowed.
+        /// Text that names the allowed range.
         expected: &'static str,
     },
 }
@@ -235,17 +237,17 @@ impl Recipe {
     /// Reads a recipe from TOML.
     ///
     /// # Errors
-    /// [`RecipeError`] if the text is no recipe, or a number is out of range.
+    /// Returns [`RecipeError`] if the text is not a valid recipe.
     pub fn from_toml(text: &str) -> Result<Recipe, RecipeError> {
         let recipe: Recipe = toml::from_str(text)?;
         recipe.check()?;
         Ok(recipe)
     }
 
-    /// Reads a recipe from the bytes of a TOML file, or of a network that it made.
+    /// Reads a recipe from the bytes of a TOML file, or from the header of a trained network's file.
     ///
     /// # Errors
-    /// [`RecipeError`] if there is no recipe in the bytes, or a number is out of range.
+    /// Returns [`RecipeError`] if the bytes contain no valid recipe.
     pub fn from_bytes(bytes: &[u8]) -> Result<Recipe, RecipeError> {
         #[derive(Deserialize)]
         struct Header {
@@ -259,14 +261,14 @@ impl Recipe {
         Recipe::from_toml(&String::from_utf8_lossy(bytes))
     }
 
-    /// The stage of a generation, counted from 1.
+    /// Returns the stage of a generation. Generations are counted from 1.
     pub fn stage(&self, generation: u32) -> &Stage {
         let mut last = 0;
         let stage = self.stages.iter().find(|stage| {
             last += stage.generations;
             generation <= last
         });
-        stage.unwrap_or_else(|| self.stages.last().expect("a recipe has stages"))
+        stage.unwrap_or_else(|| self.stages.last().expect("a checked recipe has a stage"))
     }
 
     fn uses_games(&self) -> bool {
@@ -275,10 +277,10 @@ impl Recipe {
         self.stages.iter().any(uses)
     }
 
-    /// Checks all numbers and names.
+    /// Checks all numbers and the names of games.
     ///
     /// # Errors
-    /// [`RecipeError`] for the first number that is out of range, and for an unknown game.
+    /// Returns [`RecipeError`] if a number is out of range, a game is unknown, or games are used but none is listed.
     pub fn check(&self) -> Result<(), RecipeError> {
         let numbers = self
             .checked_numbers()
@@ -350,7 +352,7 @@ impl Recipe {
             number("stages", !self.stages.is_empty(), "give at least one"),
             number("beams", full, "give each stage at least one"),
             number("leaves", leaves, "give 0 to 1"),
-            number("widths", widths, "give 1 to 16777216, the lesser first"),
+            number("widths", widths, "give 1 to 16777216, the smaller first"),
             number("noise", noise, "give 0 to 1000"),
             number("rate", rates, "give 0 to 1"),
             number("game_samples", samples, "give at most 268435456"),
@@ -358,7 +360,7 @@ impl Recipe {
     }
 }
 
-/// A number of a recipe that was checked.
+/// Result of checking one number of a recipe.
 struct Number {
     name: &'static str,
     good: bool,

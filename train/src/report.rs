@@ -1,4 +1,4 @@
-//! Text for people: a table with a row per generation, and an HTML report with curves.
+//! Human-readable output: a table with one row per generation, and an HTML report with curves.
 
 use crate::exam::ExamResult;
 use crate::recipe::Player;
@@ -6,12 +6,12 @@ use crate::trainer::{BeamRecord, GenerationRecord, Trainer};
 use hatebeam_report::{Curve, Curves, duration, training_page};
 use std::time::Duration;
 
-/// The header of the table whose rows are [`GenerationRecord::row`].
+/// The header of the table. [`GenerationRecord::row`] returns its rows.
 pub const TABLE_HEADER: &str =
     " gen    own  patterns  new loss    bias  held out      time  exam\n";
 
 impl GenerationRecord {
-    /// Returns the row of the generation, with a line break.
+    /// Returns the row of the generation, including the line break at its end.
     pub fn row(&self) -> String {
         let or_dash = |lines: Option<u32>| lines.map_or("-".to_owned(), |lines| lines.to_string());
         let time = Duration::from_secs_f64(self.seconds.iter().sum());
@@ -47,13 +47,13 @@ impl Trainer {
     }
 }
 
-/// Returns the most lines of a beam of this player.
+/// Returns the maximum number of lines among the beams of this player.
 fn most_lines(beams: &[BeamRecord], player: Player) -> Option<u32> {
     let beams = beams.iter().filter(|beam| beam.player == player);
     beams.map(|beam| beam.lines).max()
 }
 
-/// Returns the median number of lines of an examination.
+/// Returns the median number of lines of an examination, or the greater of the two middle numbers.
 fn median(exam: &[ExamResult]) -> Option<u32> {
     let mut lines: Vec<u32> = exam.iter().map(|result| result.lines).collect();
     lines.sort_unstable();

@@ -1,4 +1,5 @@
-//! Generations: beams, labels, training, examination.
+//! Training in generations. Each generation runs beam searches, labels their wells, trains the network on them, and
+//! measures the result with an examination.
 
 use crate::average::Average;
 use crate::beam::{BeamSettings, Noise, run_beam};
@@ -23,25 +24,27 @@ use std::time::Instant;
 use thiserror::Error;
 
 const GEOMETRY: Geometry = Geometry::STANDARD;
-/// Number of batches after which leaves are found with the weights learned since.
+/// Number of batches after which the network that finds leaves gets the current weights.
 const REFRESH: usize = 500;
-/// One sample of this many is held out.
+/// One in this many samples is held out: the network is tested, but not trained on it.
 const HELD_OUT: usize = 64;
-/// Units of the score of `patterns` that noise counts as 1.
+/// Score of `patterns` for which noise of 1 stands.
 const PATTERNS_ONE: f64 = 512.0;
-/// Noise of a beam: the part that decays with the depth, and the part that stays.
+/// Standard deviation of a beam's noise: the maximum of the part that decays with the depth, and the constant part.
 const NOISE: [f64; 2] = [0.15, 0.03];
 
-/// Purposes of random numbers within a generation.
+/// Purpose of the random numbers that draw samples. Each purpose has its own stream of random numbers.
 const FOR_SAMPLES: u32 = 1;
+/// Purpose of the random numbers that order samples and mirror wells.
 const FOR_ORDER: u32 = 2;
-/// The first beam's. The others follow.
+/// Purpose of the first beam's random numbers. The next beams have the next numbers.
 const FOR_BEAMS: u32 = 3;
+/// Purpose of the random numbers that draw wells of public games.
 const FOR_GAMES: u32 = 1 << 20;
-/// Number of pieces that must have followed a well of a game, for a beam to start from it.
+/// Minimum number of pieces that a game must have placed after a well from which a beam starts.
 const LEAST_PIECES: usize = 150;
 
-/// Error of a training.
+/// Training error.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TrainError {
@@ -52,45 +55,45 @@ pub enum TrainError {
     #[error("{0}")]
     File(PathBuf, #[source] std::io::Error),
     /// A file of the training is damaged.
-    #[error("{0} is damaged or was written by another version: train in another folder")]
+    #[error("{0} is damaged or was written by another version: choose another folder")]
     Damaged(PathBuf),
 }
 
-/// One beam of a generation.
+/// Summary of one beam of a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BeamRecord {
-    /// The evaluator.
+    /// The evaluator that scored wells.
     pub player: Player,
     /// Width of the beam.
     pub width: usize,
-    /// Number of lines of its best game.
+    /// Number of lines cleared in the best game.
     pub lines: u32,
-    /// Number of pieces of its longest game.
+    /// Number of pieces in the longest game.
     pub pieces: usize,
 }
 
-/// What happened in a generation.
+/// Summary of a generation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GenerationRecord {
-    /// Number of the generation, from 1.
+    /// Index of the generation, counted from 1.
     pub generation: u32,
     /// The beams.
     pub beams: Vec<BeamRecord>,
-    /// Number of samples that were drawn.
+    /// Number of samples drawn from beams and public games.
     pub samples: usize,
-    /// Mean loss of the samples before the network was trained on them.
+    /// Mean loss of the held-out samples before this generation's training.
     pub fresh_loss: f64,
-    /// Mean of predictions minus targets of the samples before the network was trained on them.
+    /// Mean of prediction minus target over the held-out samples, before this generation's training.
     pub fresh_bias: f64,
-    /// Mean loss over the training.
+    /// Mean loss of the training samples, each measured just before the step that uses it.
     pub train_loss: f64,
-    /// Mean loss of the samples that are held out, after the training.
+    /// Mean loss of the held-out samples after this generation's training.
     pub held_out_loss: f64,
-    /// SHA-256 of this generation's samples and the digest before, in hex.
+    /// SHA-256 of the previous generation's `data_digest` and this generation's samples, in hex.
     pub data_digest: String,
-    /// Seconds of beams, training and examination.
+    /// Durations of beams, training and examination in seconds.
     pub seconds: [f64; 3],
-    /// The examination.
+    /// Results of the examination, or empty if there was none.
     pub exam: Vec<ExamResult>,
 }
 
@@ -98,29 +101,29 @@ pub struct GenerationRecord {
 pub struct Trainer {
     pub(crate) recipe: Recipe,
     pub(crate) models: Models,
-    /// Samples of the last generations, the oldest first.
+    /// Training samples of the last generations, oldest first.
     pub(crate) buffer: Vec<Vec<Sample>>,
     pub(crate) records: Vec<GenerationRecord>,
     emulator: Emulator,
-    /// Wells of the games of the recipe.
+    /// Wells of the recipe's public games.
     games: Vec<GameWell>,
-    /// The network that plays.
+    /// The network that scores wells in beams.
     player: Arc<Network>,
-    /// The network that is published.
+    /// The published network.
     network: Arc<Network>,
 }
 
-/// The target of a number of pieces.
+/// Returns the value that the network should predict for a number of pieces.
 fn target(pieces: f32) -> f32 {
     (1.0 + pieces / 8.0).ln()
 }
 
 fn unpacked(sample: &Sample) -> Well {
     let well = sample.well.unpack(GEOMETRY);
-    well.expect("a sample is a live well")
+    well.expect("samples are live wells")
 }
 
-/// A well of ten columns, mirrored.
+/// Returns the mirror image of a well.
 fn mirrored(well: &Well) -> Well {
     let mut rows = [0; MAX_HEIGHT];
     for (to, from) in rows.iter_mut().zip(well.rows()) {
@@ -129,26 +132,26 @@ fn mirrored(well: &Well) -> Well {
     Well::from_rows(rows)
 }
 
-/// A beam of a generation, and what it gave.
+/// A beam's summary and its labelled wells.
 struct Played {
     record: BeamRecord,
     samples: Vec<Sample>,
 }
 
 impl Trainer {
-    /// Starts a training from nothing.
+    /// Starts a training with random weights.
     ///
     /// # Errors
-    /// [`TrainError::Recipe`] if the recipe is not valid.
+    /// Returns [`TrainError::Recipe`] if the recipe is not valid.
     pub fn new(recipe: Recipe) -> Result<Trainer, TrainError> {
         let learning = Model::new(recipe.seed);
         Trainer::first(recipe, learning)
     }
 
-    /// Starts a training from the weights of a network.
+    /// Starts a training with the weights of a network.
     ///
     /// # Errors
-    /// [`TrainError::Recipe`] if the recipe is not valid.
+    /// Returns [`TrainError::Recipe`] if the recipe is not valid.
     pub fn from_network(recipe: Recipe, network: &Network) -> Result<Trainer, TrainError> {
         Trainer::first(recipe, Model::from_weights(&network.weights()))
     }
@@ -191,22 +194,22 @@ impl Trainer {
         })
     }
 
-    /// The recipe.
+    /// Returns the recipe.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
-    /// The generations so far.
+    /// Returns the records of the finished generations.
     pub fn records(&self) -> &[GenerationRecord] {
         &self.records
     }
 
-    /// The published network after the last generation.
+    /// Returns the network that is published after the last generation.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
     }
 
-    /// Makes the next generation. If `cancel` becomes true, returns `None`, and the trainer must be
+    /// Runs the next generation. If `cancel` becomes true, returns `None`; the trainer is then unusable and must be
     /// loaded again.
     pub fn advance(&mut self, threads: usize, cancel: &AtomicBool) -> Option<&GenerationRecord> {
         let generation = self.records.len() as u32 + 1;
@@ -325,7 +328,10 @@ impl Trainer {
                     quiescence: beam.quiescence,
                 };
                 let evaluator = Evaluator::new(&self.emulator, &spec);
-                (evaluator.expect("patterns have no weights"), PATTERNS_ONE)
+                (
+                    evaluator.expect("`patterns` accepts default weights"),
+                    PATTERNS_ONE,
+                )
             }
             Player::Own => {
                 let network = Arc::clone(&self.player);
@@ -368,7 +374,7 @@ impl Trainer {
         }
     }
 
-    /// Draws the samples of a generation.
+    /// Draws the samples of a generation from its beams and from public games.
     fn draw(&self, generation: u32, played: Vec<Played>) -> Vec<Sample> {
         let mut random = Random::new(self.recipe.seed, generation, FOR_SAMPLES);
         let mut all = Vec::new();
@@ -390,7 +396,7 @@ impl Trainer {
         all
     }
 
-    /// Trains once on all samples of the buffer.
+    /// Trains on this generation's samples and on random older ones, in random order. Uses each sample once.
     fn train(&mut self, generation: u32, cancel: &AtomicBool) -> TrainStats {
         let mut random = Random::new(self.recipe.seed, generation, FOR_ORDER);
         let Some((fresh, older)) = self.buffer.split_last() else {
@@ -442,7 +448,7 @@ impl Trainer {
         stats
     }
 
-    /// Losses of samples without training.
+    /// Returns the losses of samples without training on them.
     fn test(&self, samples: &[Sample]) -> TrainStats {
         let mut stats = TrainStats::default();
         let mut lister = FeatureLister::new(&self.emulator);
@@ -457,7 +463,7 @@ impl Trainer {
     }
 }
 
-/// Replaces wells by their leaves.
+/// Replaces wells by their leaves: the wells whose values quiescence returns as their scores.
 struct LeafFinder {
     evaluator: Evaluator,
     lines: Vec<u16>,
@@ -474,7 +480,7 @@ impl LeafFinder {
         }
     }
 
-    /// Replaces this share of the wells.
+    /// Replaces each well by its leaf with probability `share`.
     fn replace(&mut self, wells: &mut [Well], share: f64, random: &mut Random) {
         self.lines.resize(wells.len(), 0);
         self.evaluator.score(wells, &self.lines, &mut self.scores);
@@ -486,17 +492,17 @@ impl LeafFinder {
     }
 }
 
-/// Fills a batch with wells and the targets of their samples.
+/// Fills a batch with the active features of wells and the targets of their samples.
 fn fill(lister: &mut FeatureLister, wells: &[Well], samples: &[&Sample], batch: &mut Batch) {
     batch.clear();
     let mut samples = samples.iter();
     lister.list(wells, |features| {
-        let sample = samples.next().expect("one sample per well");
+        let sample = samples.next().expect("each well has a sample");
         batch.push(features, target(sample.pieces));
     });
 }
 
-/// What a network's header says.
+/// The JSON in a network's header.
 #[derive(Serialize)]
 struct Header<'a> {
     program: &'static str,
@@ -518,7 +524,7 @@ fn network(
         data_digest: records.last().map(|record| record.data_digest.as_str()),
         recipe,
     };
-    let header = serde_json::to_string(&header).expect("a header is plain data");
+    let header = serde_json::to_string(&header).expect("plain data can be written as JSON");
     let network = Network::new(&header, weights);
     Arc::new(network.expect("the model has the right number of weights"))
 }

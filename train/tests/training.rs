@@ -1,4 +1,4 @@
-//! Whole trainings of some seconds.
+//! Tests of beams, labels and complete trainings that take a few seconds.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -51,7 +51,7 @@ quiescence = "first"
 noise = 1.0
 "#;
 
-/// The recipe `TINY` with a public game.
+/// Returns the recipe `TINY` with a public game.
 fn tiny_with_a_game() -> Recipe {
     let text = TINY.replace(
         "[[stages]]\ngenerations = 2",
@@ -99,7 +99,7 @@ fn beam(width: usize, noise: Noise) -> Beam {
     run_beam(&emulator, &mut evaluator, &settings, &CONTINUE)
 }
 
-/// Facts of a trainer that do not depend on time.
+/// Returns a trainer's records without durations, and the digest of its network.
 fn facts(trainer: &Trainer) -> String {
     let records = trainer.records().iter().map(|record| {
         let mut record = record.clone();
@@ -114,7 +114,7 @@ fn facts(trainer: &Trainer) -> String {
 }
 
 #[test]
-fn beam_keeps_the_wells_of_the_search() {
+fn frontiers_equal_those_of_search_step() {
     let width = 150;
     let beam = beam(width, Noise::default());
     let layout = ShardLayout::local(width);
@@ -162,7 +162,7 @@ fn edges_lead_to_all_parents_of_a_well() {
 }
 
 #[test]
-fn labels_say_how_long_descendants_stayed() {
+fn labels_depend_on_depths_with_descendants() {
     let beam = beam(
         50,
         Noise {
@@ -203,7 +203,7 @@ fn labels_say_how_long_descendants_stayed() {
 }
 
 #[test]
-fn beam_that_reached_its_limit_counts_as_living_on() {
+fn labels_add_200_pieces_to_beam_that_reaches_its_limit() {
     let emulator = emulator();
     let mut evaluator = Evaluator::new(&emulator, &patterns()).unwrap();
     let settings = BeamSettings {
@@ -215,15 +215,16 @@ fn beam_that_reached_its_limit_counts_as_living_on() {
     let beam = run_beam(&emulator, &mut evaluator, &settings, &CONTINUE);
     assert!(!beam.died);
     let samples = label_beam(&beam);
-    // The empty well has descendants in the last frontier, whose wells have all of the rest.
+    // The empty well has descendants in the last frontier, so it gets the full 30 + 200 pieces. The wells of the last
+    // frontier get 200.
     assert_eq!(samples[0].pieces, 230.0);
     assert_eq!(samples.last().unwrap().pieces, 200.0);
-    // A well without children in the next frontier has half of it.
+    // A well without children in the next frontier gets half.
     assert!(samples.iter().any(|sample| sample.pieces < 120.0));
 }
 
 #[test]
-fn noise_changes_a_beam_and_its_seed_selects_it() {
+fn beam_depends_on_seed_of_noise() {
     let noise = |seed| Noise {
         seed,
         first: 200.0,
@@ -238,7 +239,7 @@ fn noise_changes_a_beam_and_its_seed_selects_it() {
 }
 
 #[test]
-fn threads_do_not_change_a_training() {
+fn training_does_not_depend_on_thread_count() {
     let recipe = tiny_with_a_game();
     let trained = |threads| {
         let mut trainer = Trainer::new(recipe.clone()).unwrap();
@@ -251,7 +252,7 @@ fn threads_do_not_change_a_training() {
 }
 
 #[test]
-fn resumed_training_equals_an_uninterrupted_one() {
+fn resumed_training_equals_uninterrupted_training() {
     let recipe = tiny_with_a_game();
     let mut expected = Trainer::new(recipe.clone()).unwrap();
     let temp = tempfile::tempdir().unwrap();
@@ -267,16 +268,16 @@ fn resumed_training_equals_an_uninterrupted_one() {
     }
     let network = Network::decode(&fs::read(temp.path().join("training/network")).unwrap());
     assert_eq!(network.unwrap().digest(), expected.network().digest());
-    // Only what the buffer needs is kept.
+    // Only the samples that the buffer of two generations needs are kept.
     assert!(!temp.path().join("training/samples-2").exists());
     assert!(temp.path().join("training/samples-3").exists());
 }
 
 #[test]
-fn games_give_starts_and_samples() {
+fn public_games_provide_starts_and_samples() {
     let mut trainer = Trainer::new(tiny_with_a_game()).unwrap();
     let record = trainer.advance(1, &CONTINUE).unwrap();
-    // The limit of 12 pieces holds for the beams that start in the game.
+    // The limit of 12 pieces applies only to the two beams that start in the game.
     let mut pieces: Vec<usize> = record.beams.iter().map(|beam| beam.pieces).collect();
     assert!(pieces[..2].iter().all(|&pieces| pieces <= 12), "{pieces:?}");
     assert!(pieces.split_off(2).iter().any(|&pieces| pieces > 12));
@@ -288,7 +289,7 @@ fn games_give_starts_and_samples() {
 }
 
 #[test]
-fn cancelled_generation_leaves_the_folder_as_it_was() {
+fn cancelled_generation_does_not_change_folder() {
     let temp = tempfile::tempdir().unwrap();
     let folder = TrainingFolder::new(temp.path());
     let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
@@ -300,7 +301,7 @@ fn cancelled_generation_leaves_the_folder_as_it_was() {
 }
 
 #[test]
-fn network_contains_its_recipe() {
+fn recipe_is_read_from_network_and_from_toml() {
     let recipe = Recipe::from_toml(TINY).unwrap();
     let trainer = Trainer::new(recipe.clone()).unwrap();
     assert_eq!(
@@ -312,7 +313,7 @@ fn network_contains_its_recipe() {
 }
 
 #[test]
-fn damaged_checkpoint_and_samples_are_refused() {
+fn loading_damaged_checkpoint_or_samples_fails() {
     let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
     trainer.advance(1, &CONTINUE).unwrap();
     let temp = tempfile::tempdir().unwrap();
@@ -341,7 +342,7 @@ fn damaged_checkpoint_and_samples_are_refused() {
 }
 
 #[test]
-fn files_have_documented_format() {
+fn saved_files_have_documented_format() {
     let mut trainer = Trainer::new(Recipe::from_toml(TINY).unwrap()).unwrap();
     trainer.advance(1, &CONTINUE).unwrap();
     let temp = tempfile::tempdir().unwrap();
@@ -364,7 +365,7 @@ fn files_have_documented_format() {
 }
 
 #[test]
-fn trained_network_beats_the_untrained_one() {
+fn trained_network_places_more_pieces_than_untrained_network() {
     let mut recipe = Recipe::from_toml(TINY).unwrap();
     recipe.samples = 20_000;
     recipe.epoch = 60_000;
@@ -398,7 +399,7 @@ fn trained_network_beats_the_untrained_one() {
 }
 
 #[test]
-fn recipes_are_checked() {
+fn recipe_errors_name_the_field() {
     let error = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
     assert!(error("sed = 1").contains("sed"));
     assert!(error("samples = 0").contains("samples"));
