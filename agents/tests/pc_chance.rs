@@ -186,11 +186,28 @@ fn tables_of_two_rows_have_the_known_counts() {
     }
 }
 
+/// Enumerates 14 to 15 million boards for each kick table. `cargo test --release -p hatebeam-agents --test pc_chance --
+/// --ignored` runs this test, which takes several minutes and 1 GB of memory.
+#[test]
+#[ignore = "takes several minutes"]
+fn tables_of_four_rows_have_the_known_counts() {
+    for (kicks, counts) in vectors("pc_counts")["legal_boards_by_pieces"]
+        .as_object()
+        .unwrap()
+    {
+        let Ok(kicks) = kicks.parse::<Kicks>() else {
+            continue; // the union of two tables
+        };
+        let table = KickTable::built_in(kicks);
+        let built = BoardTable::build(4, kicks.name(), &table, DropMode::Soft, 2, |_| ()).unwrap();
+        assert_eq!(json!(built.header().counts), counts["layers"], "{kicks}");
+    }
+}
+
 #[test]
 fn tables_are_read_as_they_were_written() {
     let table = two_rows(Kicks::Srs, DropMode::Soft);
-    let mut bytes = Vec::new();
-    table.write(&mut bytes).unwrap();
+    let bytes = table.bytes();
     let text = String::from_utf8_lossy(&bytes);
     let header = "hatebeam-pc-table 1\n{\"lines\":2,\"kicks\":\"srs\",\"drop\":\"soft\",\"counts\":[1,28,172,185,28,1],";
     assert!(

@@ -6,6 +6,7 @@ mod solution;
 mod solver;
 mod table;
 mod text;
+mod tiling;
 
 pub use chance::{Chance, MAX_UNSEEN, MoveChance, PcFinder, PcPosition, chances};
 pub use solution::{PcGame, Step};

@@ -31,7 +31,7 @@ Examples:
 /// Help of the command that builds a table.
 pub const TABLE_HELP: &str = "\
 Enumerates all boards that can be reached from the empty field and that can be cleared, and prints their number after each
-number of pieces. Four rows take many minutes. Everything works without the table, but slower.
+number of pieces. Four rows take a few minutes and 1 GB of memory. Everything works without the table, but slower.
 
 Examples:
   hatebeam pc table srs.table

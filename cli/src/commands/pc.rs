@@ -11,11 +11,11 @@ use hatebeam_agents::pc::{
     BoardTable, PcFinder, PcGame, PcPosition, chance_text, chances, counts_text,
 };
 use hatebeam_agents::text::pc as text;
+use hatebeam_store::write_whole;
 use hatebeam_telemetry::show_progress;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, KickTable, Kicks};
 use std::fs::File;
-use std::io::BufWriter;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -121,9 +121,7 @@ impl TableArgs {
         let progress = |step: &str| show_progress(step);
         let built = BoardTable::build(self.lines, kicks.name(), &table, drop, threads, progress)?;
         show_progress("");
-        let name = || self.file.display().to_string();
-        let file = File::create(&self.file).with_context(name)?;
-        built.write(BufWriter::new(file)).with_context(name)?;
+        write_whole(&self.file, &built.bytes())?;
         output::print(counts_text(built.header()))
     }
 }

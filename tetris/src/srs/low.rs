@@ -122,6 +122,21 @@ impl LowField {
         bits
     }
 
+    /// Returns the cells column by column: bit `4 * x + y` is column `x` of row `y`. Rows that have been cleared are full
+    /// rows at the top.
+    #[inline]
+    pub const fn column_bits(&self) -> u64 {
+        let cleared = FLOOR * (0b1111 & !((1 << self.rows) - 1));
+        let cells = self.cells | cleared;
+        let mut bits = 0;
+        let mut x = 0;
+        while x < WIDTH {
+            bits |= (cells >> (2 * x)) & (0b1111 << (MAX_LOW_ROWS * x));
+            x += 1;
+        }
+        bits
+    }
+
     /// Returns the field of `rows` rows whose [`LowField::row_bits`] are `bits`, none of which may be full.
     pub fn from_row_bits(bits: u64, rows: usize) -> LowField {
         let mut field = LowField {
@@ -245,6 +260,30 @@ static SHAPES: [[LowShape; 4]; 7] = {
     all
 };
 
+/// Number of distinct shapes of each piece. Shape `at` is the same as shape `at % distinct`.
+const DISTINCT: [usize; 7] = {
+    let mut all = [0; 7];
+    let mut piece = 0;
+    while piece < 7 {
+        let mut at = 0;
+        while at < 4 {
+            let first = first_equal(Piece::ALL[piece], Orientation::ALL[at]).index();
+            if first == at {
+                all[piece] += 1;
+            }
+            at += 1;
+        }
+        let mut at = 0;
+        while at < 4 {
+            let first = first_equal(Piece::ALL[piece], Orientation::ALL[at]).index();
+            assert!(first == at % all[piece]);
+            at += 1;
+        }
+        piece += 1;
+    }
+    all
+};
+
 /// One shift of a turn.
 #[derive(Clone, Copy, Debug)]
 struct LowKick {
@@ -299,32 +338,56 @@ impl LowPlacements {
     }
 
     fn rests(&self, field: &LowField, piece: Piece) -> [u64; 4] {
+        let shapes = &SHAPES[piece.index()];
+        let distinct = DISTINCT[piece.index()];
         let free = free_positions(field, piece);
-        let reached = match self.mode {
-            DropMode::Soft => self.flood(piece, &free),
-            DropMode::Hard => free.map(fall),
-        };
         let mut rests = [0; 4];
-        for orientation in Orientation::ALL {
-            let at = orientation.index();
-            let height = SHAPES[piece.index()][at].height;
-            if height > field.rows {
-                continue;
+        let mut reached = [0; 4];
+        let mut missed = 0;
+        for at in 0..distinct {
+            let height = shapes[at].height;
+            if height <= field.rows {
+                let within = FLOOR * ((2 << (field.rows - height)) - 1);
+                rests[at] = free[at] & !((free[at] & !TOP) << 1) & within;
             }
-            let within = FLOOR * ((2 << (field.rows - height)) - 1);
-            let stopped = !((free[at] & !TOP) << 1);
-            rests[first_equal(piece, orientation).index()] |= reached[at] & stopped & within;
+            reached[at] = match self.mode {
+                DropMode::Soft => spread(free[at] & AIR, free[at]),
+                DropMode::Hard => fall(free[at]),
+            };
+            missed |= rests[at] & !reached[at];
+        }
+        // Turns matter only if a piece that is moved without turns misses some position at which it could rest.
+        if missed != 0 && self.mode == DropMode::Soft {
+            for at in distinct..4 {
+                reached[at] = reached[at % distinct];
+            }
+            self.flood(piece, &free, &rests, &mut reached);
+            for at in distinct..4 {
+                reached[at % distinct] |= reached[at];
+            }
+        }
+        for at in 0..distinct {
+            rests[at] &= reached[at];
         }
         rests
     }
 
-    fn flood(&self, piece: Piece, free: &[u64; 4]) -> [u64; 4] {
-        let mut reached = free.map(|free| free & AIR);
+    /// Extends the positions that a piece reaches by turns, until nothing changes or the piece reaches all positions of
+    /// `wanted`. The given positions are those without turns.
+    fn flood(&self, piece: Piece, free: &[u64; 4], wanted: &[u64; 4], reached: &mut [u64; 4]) {
+        let distinct = DISTINCT[piece.index()];
         let mut changed = 0b1111u32;
         while changed != 0 {
             let at = changed.trailing_zeros() as usize;
             changed &= changed - 1;
             reached[at] = spread(reached[at], free[at]);
+            let missed = |shape: usize| {
+                let same = (shape..4).step_by(distinct);
+                wanted[shape] & !same.fold(0, |all, at| all | reached[at])
+            };
+            if (0..distinct).all(|shape| missed(shape) == 0) {
+                return;
+            }
             let mut left = 0;
             for kick in &self.kicks[piece.index() * 4 + at] {
                 if kick.first {
@@ -338,7 +401,6 @@ impl LowPlacements {
                 }
             }
         }
-        reached
     }
 }
 

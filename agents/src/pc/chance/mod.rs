@@ -16,7 +16,7 @@ use future::{Futures, Position};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, DropMode, KickTable, LowField, LowPlacements, SrsPlacement};
 use known::{KnownMoves, Sequences, Wins};
-use orders::Orders;
+pub(super) use orders::Orders;
 use std::fmt;
 use std::sync::Arc;
 use supply::Supply;

@@ -18,13 +18,13 @@ pub(super) const PIECES: usize = 7;
 pub(super) const ALL_ONE: u64 = 0x7f;
 
 /// Orders of three pieces: pairs after each first piece.
-pub(super) type Orders3 = [u64; PIECES];
+pub(in super::super) type Orders3 = [u64; PIECES];
 /// Orders of four pieces.
-pub(super) type Orders4 = [Orders3; PIECES];
+pub(in super::super) type Orders4 = [Orders3; PIECES];
 
 /// Finds the orders without hold that clear a field, and remembers them.
 #[derive(Clone, Debug)]
-pub(super) struct Orders {
+pub(in super::super) struct Orders {
     expander: Expander,
     one: KeyMap<u64, u8>,
     two: KeyMap<u64, u64>,
@@ -32,7 +32,7 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    pub(super) fn new(expander: Expander) -> Orders {
+    pub(in super::super) fn new(expander: Expander) -> Orders {
         Orders {
             expander,
             one: KeyMap::default(),
@@ -67,7 +67,7 @@ impl Orders {
     }
 
     /// Returns the orders of two pieces that clear a field.
-    pub(super) fn two(&mut self, field: &LowField) -> u64 {
+    pub(in super::super) fn two(&mut self, field: &LowField) -> u64 {
         if let Some(&orders) = self.two.get(&field.key()) {
             return orders;
         }
@@ -84,7 +84,7 @@ impl Orders {
     }
 
     /// Returns the orders of three pieces that clear a field.
-    pub(super) fn three(&mut self, field: &LowField) -> Orders3 {
+    pub(in super::super) fn three(&mut self, field: &LowField) -> Orders3 {
         if let Some(orders) = self.three.get(&field.key()) {
             return *orders;
         }
@@ -97,7 +97,7 @@ impl Orders {
     }
 
     /// Returns the orders of four pieces that clear a field, whose first piece is in `pieces` (one bit per piece).
-    pub(super) fn four(&mut self, field: &LowField, pieces: u8) -> Orders4 {
+    pub(in super::super) fn four(&mut self, field: &LowField, pieces: u8) -> Orders4 {
         Piece::ALL.map(|piece| {
             let mut orders = [0; PIECES];
             if pieces >> piece.index() & 1 == 1 {

@@ -1,6 +1,7 @@
 //! The enumeration of all boards of a perfect clear.
 
 use super::super::solver::KeyHasher;
+use super::super::tiling::Tilings;
 use crate::play_numbered;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{LowField, LowFieldError, LowPlacements};
@@ -14,6 +15,9 @@ const BATCH: usize = 2048;
 /// Number of boards that a thread expands at a time.
 const BLOCK: usize = 1 << 14;
 
+/// Bit of a slot whose board pieces cannot cover. Keys do not use this bit.
+const DEAD: u64 = 1 << 63;
+
 /// A set of keys with open addressing. The key 0 is not possible.
 #[derive(Debug, Default)]
 struct KeySet {
@@ -24,31 +28,39 @@ struct KeySet {
 impl KeySet {
     fn slot(&self, key: u64) -> usize {
         let mut slot = (hash(key) >> 16) as usize & (self.slots.len() - 1);
-        while self.slots[slot] != 0 && self.slots[slot] != key {
+        while self.slots[slot] != 0 && self.slots[slot] & !DEAD != key {
             slot = (slot + 1) & (self.slots.len() - 1);
         }
         slot
     }
 
-    fn insert(&mut self, key: u64) {
-        if 2 * self.len >= self.slots.len() {
+    /// Inserts a key that is not in the set yet. `is_dead` decides whether it is marked.
+    fn insert(&mut self, key: u64, is_dead: impl FnOnce() -> bool) {
+        if 4 * self.len >= 3 * self.slots.len() {
             let larger = vec![0; (2 * self.slots.len()).max(64)];
-            for key in std::mem::replace(&mut self.slots, larger) {
-                if key != 0 {
-                    let slot = self.slot(key);
-                    self.slots[slot] = key;
+            for marked in std::mem::replace(&mut self.slots, larger) {
+                if marked != 0 {
+                    let slot = self.slot(marked & !DEAD);
+                    self.slots[slot] = marked;
                 }
             }
         }
         let slot = self.slot(key);
         if self.slots[slot] == 0 {
-            self.slots[slot] = key;
+            self.slots[slot] = key | u64::from(is_dead()) << DEAD.trailing_zeros();
             self.len += 1;
         }
     }
 
+    /// Returns whether the set contains a key that is not marked.
     fn contains(&self, key: u64) -> bool {
         !self.slots.is_empty() && self.slots[self.slot(key)] == key
+    }
+
+    /// Returns the keys that are not marked.
+    fn into_keys(self) -> impl Iterator<Item = u64> {
+        let is_live = |&key: &u64| key != 0 && key & DEAD == 0;
+        self.slots.into_iter().filter(is_live)
     }
 }
 
@@ -81,7 +93,7 @@ fn visit_children(placements: &LowPlacements, key: u64, mut visit: impl FnMut(u6
 }
 
 /// Returns the boards after each number of pieces that can be reached from the empty field and that can be cleared, as
-/// keys of [`LowField`], sorted. Calls `progress` before each step with a description.
+/// keys of [`LowField`]. Calls `progress` before each step with a description.
 pub(super) fn layers(
     lines: usize,
     placements: &LowPlacements,
@@ -89,12 +101,13 @@ pub(super) fn layers(
     mut progress: impl FnMut(&str),
 ) -> Result<Vec<Vec<u64>>, LowFieldError> {
     let empty = LowField::empty(lines)?;
+    let tilings = Tilings::new();
     let pieces = empty.pieces_left();
     let mut layers = vec![vec![empty.key()]];
     // The cleared field has the key 0, and is left out until the end.
     for layer in 1..pieces {
         progress(&format!("boards with {layer} pieces"));
-        layers.push(expanded(&layers[layer - 1], placements, threads));
+        layers.push(expanded(&layers[layer - 1], placements, &tilings, threads));
     }
     let mut legal: Vec<KeySet> = (0..SHARDS).map(|_| KeySet::default()).collect();
     for layer in (0..pieces).rev() {
@@ -128,19 +141,26 @@ pub(super) fn layers(
         layers[layer] = kept.concat();
         legal = (0..SHARDS).map(|_| KeySet::default()).collect();
         for &key in &layers[layer] {
-            legal[shard(key)].insert(key);
+            legal[shard(key)].insert(key, || false);
         }
     }
     layers.push(vec![0]);
     Ok(layers)
 }
 
-/// Returns the boards of the next layer, without duplicates.
-fn expanded(layer: &[u64], placements: &LowPlacements, threads: usize) -> Vec<u64> {
+/// Returns the boards of the next layer that pieces can cover, without duplicates.
+fn expanded(
+    layer: &[u64],
+    placements: &LowPlacements,
+    tilings: &Tilings,
+    threads: usize,
+) -> Vec<u64> {
     let sets: Vec<Mutex<KeySet>> = (0..SHARDS).map(|_| Mutex::default()).collect();
     let flush = |shard: usize, batch: &mut Vec<u64>| {
         let mut set = sets[shard].lock().unwrap_or_else(PoisonError::into_inner);
-        batch.drain(..).for_each(|key| set.insert(key));
+        for key in batch.drain(..) {
+            set.insert(key, || !tilings.can_fill(&LowField::from_key(key)));
+        }
     };
     let blocks: Vec<&[u64]> = layer.chunks(BLOCK).collect();
     let buffers = || vec![Vec::new(); SHARDS];
@@ -162,10 +182,5 @@ fn expanded(layer: &[u64], placements: &LowPlacements, threads: usize) -> Vec<u6
     let sets = sets
         .into_iter()
         .map(|set| set.into_inner().unwrap_or_else(PoisonError::into_inner));
-    let mut keys: Vec<u64> = sets
-        .flat_map(|set| set.slots)
-        .filter(|&key| key != 0)
-        .collect();
-    keys.sort_unstable();
-    keys
+    sets.flat_map(KeySet::into_keys).collect()
 }

@@ -10,7 +10,7 @@ pub(super) use filter::BoardFilter;
 use hatebeam_tetris::srs::{DropMode, KickTable, LowField, LowFieldError, LowPlacements};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Read};
 use thiserror::Error;
 
 /// First line of a table. The number is the version of the format.
@@ -35,13 +35,13 @@ pub struct TableHeader {
     pub sha256: String,
 }
 
-/// Error for a table that cannot be built, read or written.
+/// Error for a table that cannot be built or read.
 #[derive(Debug, Error)]
 pub enum TableError {
     /// The number of rows is out of range.
     #[error(transparent)]
     Lines(#[from] LowFieldError),
-    /// Reading or writing failed.
+    /// Reading failed.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file is not a table, or has another version.
@@ -127,13 +127,11 @@ impl BoardTable {
         })
     }
 
-    /// Writes the table.
-    pub fn write(&self, mut out: impl Write) -> Result<(), TableError> {
-        out.write_all(MAGIC.as_bytes())?;
-        serde_json::to_writer(&mut out, &self.header).map_err(io::Error::from)?;
-        out.write_all(b"\n")?;
-        out.write_all(&self.lists)?;
-        Ok(out.flush()?)
+    /// Returns the contents of the table's file.
+    pub fn bytes(&self) -> Vec<u8> {
+        let header = serde_json::to_string(&self.header);
+        let header = header.expect("strings and numbers can be written as JSON");
+        [MAGIC.as_bytes(), header.as_bytes(), b"\n", &self.lists].concat()
     }
 
     /// Reads a table and checks its digest.
