@@ -152,7 +152,8 @@ fn row_orders() -> Vec<[usize; ROWS]> {
 /// Returns the mirror image of cells.
 fn mirrored(cells: u64) -> u64 {
     let bytes = cells.swap_bytes() >> 24;
-    (bytes & 0x0f0f_0f0f_0f) << 4 | bytes >> 4 & 0x0f0f_0f0f_0f
+    const EVEN: u64 = 0x000f_0f0f_0f0f;
+    (bytes & EVEN) << 4 | bytes >> 4 & EVEN
 }
 
 #[cfg(test)]
