@@ -21,10 +21,10 @@ pub struct Field {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FieldError {
     /// The width is out of range.
-    #[error("width {0} is out of range: a field has 1 to 16 columns")]
+    #[error("width {0} is out of range: a field has 1 to {MAX_WIDTH} columns")]
     Width(usize),
     /// The height is out of range.
-    #[error("height {0} is out of range: a field has 1 to 56 rows")]
+    #[error("height {0} is out of range: a field has 1 to {MAX_HEIGHT} rows")]
     Height(usize),
     /// The text has more rows than the field.
     #[error("field has {given} rows: at most {height} are possible")]
@@ -45,7 +45,9 @@ pub enum FieldError {
         width: usize,
     },
     /// A character represents neither a filled nor an empty cell.
-    #[error("`{found}` in row {row} is not a cell: use X or # for filled, _ or . for empty")]
+    #[error(
+        "`{found}` in row {row} is not a cell: use X or # for filled, _, . or a space for empty"
+    )]
     Cell {
         /// Index of the row, counted from 1 at the top.
         row: usize,

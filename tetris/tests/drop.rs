@@ -261,10 +261,12 @@ fn invalid_sets_are_refused() {
         PieceSet::parse("hollow\n#.#\n"),
         Err(SetError::EmptyColumn(_))
     ));
-    assert!(matches!(
-        PieceSet::parse("#########\n"),
-        Err(SetError::TooLarge { .. })
-    ));
+    assert_eq!(
+        PieceSet::parse("apart\n#\n.\n#\n"),
+        Err(SetError::EmptyRow("apart".to_owned()))
+    );
+    let wide = PieceSet::parse("#########\n").unwrap_err();
+    assert!(wide.to_string().contains("at most 8"), "{wide}");
     assert!(matches!(
         PieceSet::parse("name\n..\n"),
         Err(SetError::NoCell(_))
@@ -274,6 +276,38 @@ fn invalid_sets_are_refused() {
         (named.len(), named.piece(0).name(), named.piece(1).name()),
         (2, "P", "2")
     );
+}
+
+#[test]
+fn first_line_of_piece_is_a_name_or_a_row_but_never_guessed() {
+    let name = |text: &str| PieceSet::parse(text).map(|set| set.piece(0).name().to_owned());
+    for (text, expected) in [
+        ("X:\n##\n##\n", "X"),
+        ("_ :\nX\n", "_"),
+        ("  big L\n#\n##\n", "big L"),
+        ("7\n#\n", "7"),
+        ("T'\n#\n", "T'"),
+        ("XX\n_X\n", "1"),
+        ("#\n##\n", "1"),
+    ] {
+        assert_eq!(name(text).as_deref(), Ok(expected), "{text}");
+    }
+    for text in ["X\n##\n##\n", "// X\n_\nXX\n", "X\nXX\n", "XX\n#.\n"] {
+        let error = name(text);
+        assert!(
+            matches!(error, Err(SetError::AmbiguousName { .. })),
+            "{text}: {error:?}"
+        );
+    }
+    for (text, line, found) in [
+        ("#?\n##\n", 1, '?'),
+        (" #\n##\n", 1, ' '),
+        ("X?\n##\n", 1, '?'),
+        ("a#\n##\n", 1, 'a'),
+        ("P\n##\nP\n", 3, 'P'),
+    ] {
+        assert_eq!(name(text), Err(SetError::Cell { line, found }), "{text}");
+    }
 }
 
 #[test]

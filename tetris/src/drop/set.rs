@@ -38,7 +38,9 @@ pub enum SetError {
     )]
     Empty,
     /// A piece is too large.
-    #[error("piece `{name}` has {width} columns and {height} rows: at most 8 of each are possible")]
+    #[error(
+        "piece `{name}` has {width} columns and {height} rows: at most {MAX_PIECE_SIZE} of each are possible"
+    )]
     TooLarge {
         /// Name of the piece.
         name: String,
@@ -50,16 +52,31 @@ pub enum SetError {
     /// A piece has no filled cell.
     #[error("piece `{0}` has no filled cell")]
     NoCell(String),
-    /// A column of a piece between its leftmost and rightmost cell is empty.
+    /// A column of a piece between its leftmost and rightmost cells is empty.
     #[error("piece `{0}` has an empty column between its cells: such a piece is not supported")]
     EmptyColumn(String),
+    /// A row of a piece between its lowest and highest cells is empty.
+    #[error("piece `{0}` has an empty row between its cells: such a piece is not supported")]
+    EmptyRow(String),
     /// A character represents neither a filled nor an empty cell.
-    #[error("`{found}` in line {line} is not a cell: use # or X for filled, . or _ for empty")]
+    #[error(
+        "`{found}` in line {line} is not a cell: use # or X for filled, . or _ for empty; write a name as `NAME:` above the rows"
+    )]
     Cell {
         /// Index of the line of text, counted from 1.
         line: usize,
         /// The invalid character.
         found: char,
+    },
+    /// The first line of a piece may be a name or a row of cells.
+    #[error(
+        "`{text}` in line {line} may be a name or a row: write the name as `{text}:`, or the rows with # and ."
+    )]
+    AmbiguousName {
+        /// Index of the line of text, counted from 1.
+        line: usize,
+        /// The first line of the piece.
+        text: String,
     },
     /// Two pieces have the same name.
     #[error("two pieces are named `{0}`: give each piece a different name")]
@@ -123,10 +140,12 @@ impl DropPiece {
         let thrice = clockwise(&twice);
         let rotations =
             [cells, &once, &thrice, &twice].map(|cells: &[(usize, usize)]| Turned::new(cells));
-        for turned in &rotations {
-            if turned.columns().contains(&0) {
-                return Err(SetError::EmptyColumn(name.to_owned()));
-            }
+        // The columns of the second rotation are the rows of the first.
+        if rotations[0].columns().contains(&0) {
+            return Err(SetError::EmptyColumn(name.to_owned()));
+        }
+        if rotations[1].columns().contains(&0) {
+            return Err(SetError::EmptyRow(name.to_owned()));
         }
         Ok(DropPiece {
             name: name.to_owned(),
@@ -176,9 +195,12 @@ impl PieceSet {
         .expect("the small set is valid")
     }
 
-    /// Parses a set from text. Each piece consists of rows of `#` (filled) and `.` (empty), with an empty line between
-    /// pieces. If the first line of a piece contains any other character, it is the piece's name. A line that begins
-    /// with `//` is a comment.
+    /// Parses a set from text. Each piece consists of rows of `#` or `X` (filled) and `.` or `_` (empty), with an empty
+    /// line between pieces. A line that begins with `//` is a comment.
+    ///
+    /// The first line of a piece is its name if it ends with a colon, which is not part of the name. It is also the name
+    /// if it contains no `#` and contains a letter or digit other than `X`. A piece without a name is named after its
+    /// index, counted from 1.
     pub fn parse(text: &str) -> Result<PieceSet, SetError> {
         let mut pieces: Vec<DropPiece> = Vec::new();
         let mut block: Vec<(usize, &str)> = Vec::new();
@@ -227,16 +249,34 @@ impl PieceSet {
     }
 }
 
+/// Returns the name of a piece if its first line is a name and not a row.
+fn piece_name(block: &[(usize, &str)]) -> Result<Option<String>, SetError> {
+    let (line, first) = block[0];
+    let text = first.trim();
+    if let Some(name) = text.strip_suffix(':') {
+        return Ok(Some(name.trim_end().to_owned()));
+    }
+    if text.chars().all(|c| matches!(c, 'X' | '_')) {
+        // A row in the notation of X and _ must fit to the other rows. Otherwise it may be a name.
+        let is_row = |row: &str| row.len() == first.len() && !row.contains(['#', '.']);
+        if block.iter().all(|(_, row)| is_row(row)) {
+            return Ok(None);
+        }
+        let text = text.to_owned();
+        return Err(SetError::AmbiguousName { line, text });
+    }
+    let is_name = !text.contains('#') && text.contains(|c: char| c.is_alphanumeric() && c != 'X');
+    Ok(is_name.then(|| text.to_owned()))
+}
+
 /// Parses the lines of one piece. Returns `None` if there are no lines.
 fn parse_piece(block: &[(usize, &str)], number: usize) -> Result<Option<DropPiece>, SetError> {
-    let Some(&(_, first)) = block.first() else {
+    if block.is_empty() {
         return Ok(None);
-    };
-    let is_cell = |c: char| matches!(c, '#' | 'X' | '.' | '_');
-    let (name, rows) = if first.chars().all(is_cell) {
-        (number.to_string(), block)
-    } else {
-        (first.trim().to_owned(), &block[1..])
+    }
+    let (name, rows) = match piece_name(block)? {
+        Some(name) => (name, &block[1..]),
+        None => (number.to_string(), block),
     };
     let width = rows.iter().map(|(_, row)| row.chars().count()).max();
     let width = width.unwrap_or(0);
