@@ -1,21 +1,21 @@
-//! Tests of solutions for people: pictures, keys and Fumen codes.
+//! Tests of human-readable solutions: pictures, keys and Fumen codes.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
 use fumen::{CellColor, Fumen};
-use hatebeam_agents::pc::{PcError, PcGame, Solver, Step};
+use hatebeam_agents::pc::{HoldSlot, PcError, PcGame, Solver, Step};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{
     DropMode, KickTable, Kicks, LowField, Orientation, SrsKey, SrsPlacement, parse_field,
 };
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 
 fn game(rows: &[&str], queue: &str) -> PcGame {
     PcGame {
         field: LowField::of(&parse_field(rows).unwrap(), 4).unwrap(),
         queue: Piece::parse_sequence(queue).unwrap(),
-        hold: true,
-        starts_held: false,
+        hold: HoldSlot::Empty,
         kicks: KickTable::built_in(Kicks::Srs),
         drop: DropMode::Soft,
     }
@@ -26,7 +26,7 @@ fn solver(game: &PcGame) -> Solver {
 }
 
 #[test]
-fn two_pieces_are_shown_with_keys_and_picture() {
+fn solution_of_two_squares_has_keys_and_picture() {
     let game = game(
         &["XXXXXXXX__", "XXXXXXXX__", "XXXXXXXX__", "XXXXXXXX__"],
         "OO",
@@ -42,12 +42,13 @@ fn two_pieces_are_shown_with_keys_and_picture() {
     for step in &steps {
         assert_eq!((step.hold, &step.keys, step.lines), (false, &keys, 2));
     }
-    assert_eq!(game.picture(&solution), ["XXXXXXXXOO"; 4]);
+    assert_eq!(game.picture(&solution).unwrap(), ["XXXXXXXXOO"; 4]);
 }
 
 #[test]
-fn picture_shows_pieces_in_rows_that_were_cleared_before() {
-    // The lowest row is cleared first, and the square then falls one row lower.
+fn picture_shows_pieces_where_they_were_before_rows_were_cleared() {
+    // The lowest row is cleared first, so the square then comes to rest on the floor. The picture shows it one row
+    // higher.
     let game = game(&[], "");
     let game = PcGame {
         field: LowField::of(
@@ -63,15 +64,15 @@ fn picture_shows_pieces_in_rows_that_were_cleared_before() {
         .unwrap()
         .unwrap();
     assert_eq!(
-        game.picture(&solution),
+        game.picture(&solution).unwrap(),
         ["XXXXOOXXXX", "XXXXOOXXXX", "IIIIXXXXXX"]
     );
 }
 
-/// Plays moves with a current piece and a hold slot. Checks that the placed piece is the current one.
+/// Plays moves with a current piece and a hold slot. Checks that every placed piece is the current one.
 fn assert_hold(game: &PcGame, steps: &[Step]) {
     let mut coming = game.queue.iter().copied();
-    let mut slot = if game.starts_held {
+    let mut slot = if game.hold == HoldSlot::Full {
         coming.next()
     } else {
         None
@@ -91,16 +92,16 @@ fn assert_hold(game: &PcGame, steps: &[Step]) {
 }
 
 #[test]
-fn hold_is_pressed_only_for_the_held_piece() {
+fn hold_is_pressed_only_if_current_piece_is_not_placed() {
     let mut presses = 0;
-    for (queue, starts_held) in [
-        ("SOLTZJIZLSI", false),
-        ("LOSJIZTTLIS", true),
-        ("TOSLZIJJIOT", false),
-        ("LTSOZJILSTO", true),
+    for (queue, hold) in [
+        ("SOLTZJIZLSI", HoldSlot::Empty),
+        ("LOSJIZTTLIS", HoldSlot::Full),
+        ("TOSLZIJJIOT", HoldSlot::Empty),
+        ("LTSOZJILSTO", HoldSlot::Full),
     ] {
         let game = PcGame {
-            starts_held,
+            hold,
             ..game(&[], queue)
         };
         let solution = solver(&game)
@@ -124,8 +125,67 @@ fn hold_is_pressed_only_for_the_held_piece() {
 }
 
 #[test]
-fn fumen_codes_are_those_of_the_editor() {
-    // A T piece in column 2 on the floor: code of the crate's documentation of the format.
+fn hold_is_never_pressed_if_it_is_disabled() {
+    let rows = ["XXXXXX____", "XXXXXX____"];
+    let game = PcGame {
+        field: LowField::of(&parse_field(&rows).unwrap(), 2).unwrap(),
+        hold: HoldSlot::Disabled,
+        ..game(&[], "OO")
+    };
+    let solutions = game.solutions(NonZeroUsize::MAX).unwrap();
+    assert!(!solutions.is_empty());
+    for solution in solutions {
+        let steps = game.steps(&solution).unwrap();
+        assert!(steps.iter().all(|step| !step.hold), "{steps:?}");
+    }
+}
+
+#[test]
+fn solutions_are_limited_and_have_different_pictures() {
+    let game = game(
+        &["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"],
+        "TJZSLI",
+    );
+    for limit in 1..=3 {
+        let solutions = game.solutions(NonZeroUsize::new(limit).unwrap()).unwrap();
+        let pictures: BTreeSet<_> = solutions
+            .iter()
+            .map(|solution| game.picture(solution).unwrap())
+            .collect();
+        assert_eq!((solutions.len(), pictures.len()), (limit, limit));
+    }
+}
+
+#[test]
+fn cleared_field_has_one_empty_solution() {
+    let game = PcGame {
+        field: LowField::of(&parse_field(&["XXXXXXXXXX"]).unwrap(), 1).unwrap(),
+        ..game(&[], "T")
+    };
+    for limit in [1, 2] {
+        let solutions = game.solutions(NonZeroUsize::new(limit).unwrap());
+        assert_eq!(solutions, Ok(vec![Vec::new()]));
+    }
+}
+
+#[test]
+fn picture_of_placement_outside_the_field_is_an_error() {
+    let game = game(&[], "O");
+    for (x, y) in [(0, 3), (9, 0)] {
+        let placement = SrsPlacement {
+            piece: Piece::O,
+            orientation: Orientation::Spawn,
+            x,
+            y,
+        };
+        assert_eq!(game.picture(&[placement]), Err(PcError::NotPlayable));
+        assert_eq!(game.text(&[placement]), Err(PcError::NotPlayable));
+    }
+}
+
+#[test]
+fn fumen_code_matches_documented_example() {
+    // The code for a T piece in columns 1 to 3 on the floor, from the documentation of the crate `fumen`.
     let game = game(&[], "T");
     let t = SrsPlacement {
         piece: Piece::T,
@@ -137,7 +197,7 @@ fn fumen_codes_are_those_of_the_editor() {
 }
 
 #[test]
-fn last_page_of_a_fumen_code_clears_the_field() {
+fn last_page_of_fumen_code_clears_field() {
     for (rows, queue) in [
         (&[][..], "SOLTZJIZLSI"),
         (&[], "LOSJIZTTLIS"),
@@ -170,7 +230,7 @@ fn last_page_of_a_fumen_code_clears_the_field() {
 }
 
 #[test]
-fn all_perfect_clears_are_visited_once() {
+fn solver_visits_each_perfect_clear_once() {
     let game = game(
         &["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"],
         "TJZSLI",
@@ -188,7 +248,7 @@ fn all_perfect_clears_are_visited_once() {
     assert!(found.len() > 5, "{}", found.len());
     for solution in &found {
         assert!(game.steps(solution).is_ok());
-        assert!(!game.picture(solution).concat().contains('_'));
+        assert!(!game.picture(solution).unwrap().concat().contains('_'));
     }
     let mut few = 0;
     let count = |_: &[SrsPlacement]| {

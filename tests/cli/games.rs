@@ -408,6 +408,7 @@ fn pc_path_prints_different_solutions() {
         "{all}"
     );
     assert_eq!(path("2").silent_results().lines().count(), 2);
+    assert!(path("0").error(2).contains("--limit"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod text;
 mod tiling;
 
 pub use chance::{Chance, MAX_UNSEEN, MoveChance, PcFinder, PcPosition, chances};
-pub use solution::{PcGame, Step};
+pub use solution::{HoldSlot, PcGame, Step};
 pub use solver::{PcError, Solution, Solver};
 pub use table::{BoardTable, TableError, TableHeader};
 pub(crate) use text::cell_numbers;

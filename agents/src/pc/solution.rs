@@ -1,4 +1,5 @@
-//! Solutions for people: a picture, a list of moves with keys, and a Fumen code.
+//! Human-readable forms of a perfect clear: a picture, a list of moves with keys, and a Fumen code, which an online
+//! editor of Tetris fields displays.
 
 use super::{PcError, Solution, Solver};
 use fumen::{CellColor, Fumen, PieceType, RotationState};
@@ -7,18 +8,28 @@ use hatebeam_tetris::srs::{
     DropMode, Hold, KickTable, LowField, Orientation, SrsKey, SrsPlacement, WIDTH, keys_to,
 };
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+
+/// State of the hold slot at the start of a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldSlot {
+    /// Pieces cannot be held.
+    Disabled,
+    /// The slot is empty, so the first piece of the queue is the current piece.
+    Empty,
+    /// The slot contains the first piece of the queue. The second one is the current piece.
+    Full,
+}
 
 /// A field to clear, the pieces in order, and the rules of movement.
 #[derive(Clone, Debug)]
 pub struct PcGame {
     /// Field to clear.
     pub field: LowField,
-    /// Held or current piece, and the pieces after it.
+    /// The held piece if there is one, the current piece, and the pieces after it.
     pub queue: Vec<Piece>,
-    /// Whether pieces can be held.
-    pub hold: bool,
-    /// Whether the first piece is in the hold slot. Otherwise it is the current piece.
-    pub starts_held: bool,
+    /// Hold slot.
+    pub hold: HoldSlot,
     /// Kick table.
     pub kicks: KickTable,
     /// Drop mode.
@@ -30,7 +41,7 @@ pub struct PcGame {
 pub struct Step {
     /// The placement.
     pub placement: SrsPlacement,
-    /// Whether the player presses the key for hold first.
+    /// Whether the player presses the hold key before the keys that move the piece.
     pub hold: bool,
     /// Keys that move the piece.
     pub keys: Vec<SrsKey>,
@@ -39,28 +50,33 @@ pub struct Step {
 }
 
 impl PcGame {
-    /// Finds perfect clears whose pictures differ, at most `limit`.
-    pub fn solutions(&self, limit: usize) -> Result<Vec<Solution>, PcError> {
+    fn can_hold(&self) -> bool {
+        self.hold != HoldSlot::Disabled
+    }
+
+    /// Finds at most `limit` perfect clears that have different pictures. If there are no pieces to place, the only
+    /// solution is empty.
+    pub fn solutions(&self, limit: NonZeroUsize) -> Result<Vec<Solution>, PcError> {
         let mut solver = Solver::new(&self.kicks, self.drop);
-        if limit == 1 {
-            let solution = solver.solve(&self.field, &self.queue, self.hold)?;
+        if limit.get() == 1 || self.field.is_clear() {
+            let solution = solver.solve(&self.field, &self.queue, self.can_hold())?;
             return Ok(solution.into_iter().collect());
         }
         let (mut pictures, mut solutions) = (BTreeSet::new(), Vec::new());
-        solver.solve_each(&self.field, &self.queue, self.hold, |solution| {
-            if pictures.insert(self.picture(solution)) {
+        solver.solve_each(&self.field, &self.queue, self.can_hold(), |solution| {
+            if pictures.insert(self.picture(solution).ok()) {
                 solutions.push(solution.to_vec());
             }
-            solutions.len() < limit
+            solutions.len() < limit.get()
         })?;
         Ok(solutions)
     }
 
-    /// Returns the moves of a solution.
+    /// Returns the moves of a solution. Fails if the solution cannot be played in this game.
     pub fn steps(&self, solution: &[SrsPlacement]) -> Result<Vec<Step>, PcError> {
         let mut field = self.field.to_field();
-        let mut queue = Hold::new(self.queue.clone(), self.hold);
-        let mut is_held = self.starts_held;
+        let mut queue = Hold::new(self.queue.clone(), self.can_hold());
+        let mut is_held = self.hold == HoldSlot::Full;
         let mut steps = Vec::with_capacity(solution.len());
         for &placement in solution {
             let choices = queue.choices();
@@ -82,8 +98,9 @@ impl PcGame {
         Ok(steps)
     }
 
-    /// Returns the rows of the field with the letter of the piece that fills each cell, the highest row first.
-    pub fn picture(&self, solution: &[SrsPlacement]) -> Vec<String> {
+    /// Returns the rows of the field as text, the highest row first: the letter of the piece that fills a cell, `X` for a
+    /// cell that was filled before, or `_` for an empty cell. Fails if a placement is outside the field.
+    pub fn picture(&self, solution: &[SrsPlacement]) -> Result<Vec<String>, PcError> {
         let field = self.field.to_field();
         let mut rows: Vec<[char; WIDTH]> = (0..self.field.rows())
             .map(|y| std::array::from_fn(|x| if field.is_filled(x, y) { 'X' } else { '_' }))
@@ -92,11 +109,14 @@ impl PcGame {
         let mut left: Vec<usize> = (0..rows.len()).collect();
         for placement in solution {
             for (x, y) in placement.cells() {
-                rows[left[usize::from(y)]][usize::from(x)] = placement.piece.letter();
+                let row = left.get(usize::from(y)).ok_or(PcError::NotPlayable)?;
+                let cell = rows[*row].get_mut(usize::from(x));
+                *cell.ok_or(PcError::NotPlayable)? = placement.piece.letter();
             }
             left.retain(|&row| rows[row].contains(&'_'));
         }
-        rows.iter().rev().map(|row| row.iter().collect()).collect()
+        let rows = rows.iter().rev();
+        Ok(rows.map(|row| row.iter().collect()).collect())
     }
 
     /// Returns a Fumen code with one page for each move.
@@ -120,7 +140,7 @@ impl PcGame {
     }
 }
 
-/// Converts a placement. Fumen's position is that of the piece's centre of rotation.
+/// Converts a placement to Fumen's form, in which the position is that of the piece's centre of rotation.
 fn fumen_piece(placement: &SrsPlacement) -> fumen::Piece {
     let (kind, cells) = match placement.piece {
         Piece::I => (PieceType::I, [(-1, 0), (0, 0), (1, 0), (2, 0)]),

@@ -32,7 +32,7 @@ impl PcGame {
     /// Describes a solution: its picture, its moves with keys, and its Fumen code.
     pub fn text(&self, solution: &[SrsPlacement]) -> Result<String, PcError> {
         let mut text = String::new();
-        for row in self.picture(solution) {
+        for row in self.picture(solution)? {
             text += &row;
             text.push('\n');
         }
@@ -68,7 +68,7 @@ impl PcGame {
             lines: step.lines,
         });
         let json = SolutionJson {
-            picture: self.picture(solution),
+            picture: self.picture(solution)?,
             moves: moves.collect(),
             fumen: self.fumen(solution),
         };

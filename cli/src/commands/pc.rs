@@ -8,7 +8,7 @@ use clap::Subcommand;
 use hatebeam_agents::json::{Finders, chance_answer, pc_chance, pc_placements};
 use hatebeam_agents::options::{FieldOptions, drop_mode};
 use hatebeam_agents::pc::{
-    BoardTable, PcFinder, PcGame, PcPosition, chance_text, chances, counts_text,
+    BoardTable, HoldSlot, PcFinder, PcGame, PcPosition, chance_text, chances, counts_text,
 };
 use hatebeam_agents::text::pc as text;
 use hatebeam_store::write_whole;
@@ -16,6 +16,7 @@ use hatebeam_telemetry::show_progress;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, KickTable, Kicks};
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -69,8 +70,8 @@ struct PathArgs {
     #[command(flatten)]
     solve: SolveArgs,
     /// Maximum number of perfect clears
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    limit: usize,
+    #[arg(long, value_name = "N", default_value = "10")]
+    limit: NonZeroUsize,
 }
 
 #[derive(Debug, clap::Args)]
@@ -127,12 +128,15 @@ impl TableArgs {
 }
 
 impl SolveArgs {
-    fn run(&self, limit: usize) -> anyhow::Result<()> {
+    fn run(&self, limit: NonZeroUsize) -> anyhow::Result<()> {
         let game = PcGame {
             field: self.field.field()?,
             queue: Piece::parse_sequence(&self.queue).context("invalid QUEUE")?,
-            hold: !self.no_hold,
-            starts_held: self.held,
+            hold: match (self.no_hold, self.held) {
+                (true, _) => HoldSlot::Disabled,
+                (false, true) => HoldSlot::Full,
+                (false, false) => HoldSlot::Empty,
+            },
             kicks: self.field.kicks()?,
             drop: self.field.drop_mode(),
         };
@@ -202,7 +206,7 @@ impl PcArgs {
         match &self.command {
             PcCommand::Placements { .. } => answer_objects(|line| Ok(pc_placements(line)?)),
             PcCommand::Chance(args) => args.run(),
-            PcCommand::Solve(args) => args.run(1),
+            PcCommand::Solve(args) => args.run(NonZeroUsize::MIN),
             PcCommand::Path(args) => args.solve.run(args.limit),
             PcCommand::Table(args) => args.run(),
         }
