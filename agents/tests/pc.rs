@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
+use hatebeam_agents::json::pc_placements;
 use hatebeam_agents::pc::{PcError, Solution, Solver};
 use hatebeam_tetris::srs::{DropMode, Hold, KickTable, Kicks, LowField, Placements, parse_field};
 use hatebeam_tetris::{Field, Piece};
@@ -223,4 +224,16 @@ fn short_queues_are_refused_and_cleared_fields_are_solved() {
     let full = LowField::of(&parse_field(&["XXXXXXXXXX"]).unwrap(), 1).unwrap();
     assert_eq!(solver.solve(&full, &[], true), Ok(Some(Vec::new())));
     assert_eq!(solver.solve(&full, &[Piece::T], true), Ok(Some(Vec::new())));
+}
+
+#[test]
+fn number_of_rows_in_a_request_limits_placements() {
+    let count = |lines: &str| {
+        let answer = pc_placements(&format!(r#"{{"piece":"O"{lines}}}"#)).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        answer["placements"].as_array().unwrap().len()
+    };
+    let huge = format!(r#","lines":{}"#, usize::MAX);
+    assert_eq!([count(""), count(&huge), count(r#","lines":2"#)], [9; 3]);
+    assert_eq!([count(r#","lines":1"#), count(r#","lines":0"#)], [0; 2]);
 }

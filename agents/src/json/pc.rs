@@ -46,12 +46,12 @@ pub fn pc_placements(line: &str) -> Result<String, RequestError> {
     let field = parse_field(&request.rows)?;
     let (kicks, mode) = movement(request.kicks.as_deref(), request.drop.as_deref())?;
     let finder = Placements::new(KickTable::built_in(kicks), mode);
-    let limit = request.lines.map_or(usize::MAX, |lines| lines * WIDTH);
+    let lines = request.lines.unwrap_or(usize::MAX);
     let mut placements: Vec<[usize; 4]> = finder
         .find(&field, piece)
         .iter()
         .map(cell_numbers)
-        .filter(|cells| cells.iter().all(|&cell| cell < limit))
+        .filter(|cells| cells.iter().all(|&cell| cell / WIDTH < lines))
         .collect();
     placements.sort_unstable();
     answer(&PlacementAnswer { placements })
