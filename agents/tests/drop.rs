@@ -1,4 +1,4 @@
-//! Tests that the agents for dropped pieces choose valid actions, are deterministic, and play as well as published.
+//! Tests that the agents for dropped pieces choose valid actions, are deterministic, and play as well as expected.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -30,22 +30,22 @@ fn mean_lines(agent: &str, games: usize) -> f64 {
 }
 
 #[test]
-fn random_agent_clears_rows_at_the_measured_rate() {
-    // An independent implementation clears 0.0152 ± 0.0002 rows per game, measured over a million games.
+fn random_agent_clears_as_many_rows_as_independent_implementation() {
+    // An independent implementation cleared 0.0152 ± 0.0002 rows per game in a million games.
     let mean = mean_lines("random", 100_000);
     assert!((0.0137..0.0167).contains(&mean), "{mean}");
 }
 
 #[test]
-fn heuristic_agent_clears_rows_at_the_measured_rate() {
-    // An independent implementation clears 81.4 ± 1.7 rows per game, measured over 3,000 games. The standard deviation
-    // of a single game is 47.
+fn heuristic_agent_clears_as_many_rows_as_independent_implementation() {
+    // An independent implementation cleared 81.4 ± 1.7 rows per game in 3,000 games. The standard deviation of the
+    // result of one game is 47.
     let mean = mean_lines("heuristic", 500);
     assert!((72.0..93.0).contains(&mean), "{mean}");
 }
 
 #[test]
-fn every_agent_plays_on_every_set() {
+fn every_agent_plays_with_every_piece_set() {
     let sets = [
         PieceSet::standard(),
         PieceSet::small(),
@@ -88,7 +88,7 @@ fn agents_choose_valid_actions() {
 }
 
 #[test]
-fn results_do_not_depend_on_thread_count_or_repetition() {
+fn results_do_not_depend_on_thread_count() {
     for name in ["heuristic", "two-piece", "bcts"] {
         let agent = find_agent(name).unwrap();
         let once = play_games(&run(40), agent.make, 6, 1, || ());
@@ -101,7 +101,7 @@ fn results_do_not_depend_on_thread_count_or_repetition() {
 }
 
 #[test]
-fn heuristic_agent_chooses_the_greatest_value() {
+fn heuristic_agent_chooses_action_with_greatest_value() {
     let game = DropGame::standard();
     let length = PAPER_WEIGHTS
         .iter()
@@ -155,7 +155,7 @@ fn controllers_survive_ten_thousand_pieces() {
 }
 
 #[test]
-fn ties_are_broken_in_proportion_to_counts() {
+fn choice_between_equal_values_is_proportional_to_counts() {
     let mut rng = Rng::new(4);
     let action = |column| Action {
         rotation: 0,
@@ -175,7 +175,7 @@ fn ties_are_broken_in_proportion_to_counts() {
 }
 
 #[test]
-fn unknown_agents_are_refused() {
+fn error_for_unknown_agent_lists_known_agents() {
     let error = find_agent("genius").err().unwrap().to_string();
     assert!(error.contains("genius") && error.contains("two-piece-all"));
 }

@@ -1,4 +1,5 @@
-//! Tests that the searches reproduce the published games of Nintendo Tetris: moves, results and summary.
+//! Tests that the searches reproduce the published games of Nintendo Tetris: moves, results and summary. The expected
+//! games are test vectors from an independent implementation of the published searches.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -32,7 +33,7 @@ fn trace(search: &mut dyn Search, pieces: &[Piece], moves: usize) -> Vec<Value> 
 }
 
 #[test]
-fn published_games_are_reproduced() {
+fn bfs_reproduces_results_of_published_games() {
     let vectors = vectors();
     let results = article_games(205, 150, 2, &GameRules::ARTICLE, || {
         Bfs::new(Rows::Twenty, WEIGHTS_BFS)
@@ -57,7 +58,7 @@ fn published_games_are_reproduced() {
 }
 
 #[test]
-fn moves_of_bfs_equal_vectors() {
+fn bfs_reproduces_moves_of_published_games() {
     let vectors = vectors();
     for expected in vectors["bfs_traces"].as_array().unwrap() {
         let pieces = Piece::parse_sequence(expected["pieces"].as_str().unwrap()).unwrap();
@@ -68,13 +69,14 @@ fn moves_of_bfs_equal_vectors() {
             moves.len(),
         );
         assert_eq!(found[..moves.len().min(found.len())], moves[..found.len()]);
-        // A trace is at most one move shorter, because the last piece is only a preview or could not spawn.
+        // The trace may be one move shorter than the expected moves, because the last piece is only a preview or cannot
+        // spawn.
         assert!(found.len() + 1 >= moves.len());
     }
 }
 
 #[test]
-fn moves_of_branching_search_equal_vectors() {
+fn branching_search_reproduces_moves_of_published_game() {
     let vectors = vectors();
     let mut sets = ArticleSets::new(205);
     let game = sets.game();

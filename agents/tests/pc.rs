@@ -1,4 +1,5 @@
-//! Tests of the search for perfect clears: results equal the vectors, and solutions can be played.
+//! Tests of the search for perfect clears: its results match test vectors from independent programs, and its solutions
+//! can be played.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -22,8 +23,8 @@ fn rows(value: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Plays a solution on a field of full height. Checks that every placement is reachable and that the order of the
-/// pieces is possible.
+/// Plays a solution on a field of full height. Checks that every placement is reachable, that the order of the
+/// pieces is possible, and that the field is empty at the end.
 fn assert_playable(
     field: &Field,
     queue: &[Piece],
@@ -71,7 +72,7 @@ fn assert_queue(solver: &mut Solver, queue: &[Piece], hold: bool, expected: bool
 }
 
 #[test]
-fn queues_from_the_empty_field_equal_vectors() {
+fn results_for_queues_from_empty_field_match_test_vectors() {
     let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     for entry in vectors("pc_queues")["queues"]
         .as_array()
@@ -102,7 +103,7 @@ fn queues_from_the_empty_field_equal_vectors() {
 }
 
 #[test]
-fn many_queues_of_eleven_equal_vectors() {
+fn results_for_queues_of_eleven_match_test_vectors() {
     let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     for line in vectors("pc_queues_many")["queues"]
         .as_array()
@@ -116,7 +117,7 @@ fn many_queues_of_eleven_equal_vectors() {
     }
 }
 
-/// Returns all sequences of `count` distinct pieces, in the order of the vectors.
+/// Returns all sequences of `count` distinct pieces, in the order of the test vectors.
 fn permutations(count: usize) -> Vec<Vec<Piece>> {
     let mut all: Vec<Vec<Piece>> = vec![Vec::new()];
     for _ in 0..count {
@@ -135,7 +136,8 @@ fn permutations(count: usize) -> Vec<Vec<Piece>> {
     all
 }
 
-/// Parses the bits of a vector. They are hexadecimal digits if `count` is a multiple of four, otherwise digits 0 and 1.
+/// Parses the bits of a test vector. They are written as hexadecimal digits if `count` is a multiple of four, and as
+/// digits 0 and 1 if it is not.
 fn bits(text: &str, count: usize) -> Vec<bool> {
     if !count.is_multiple_of(4) {
         return text.chars().map(|digit| digit == '1').collect();
@@ -147,7 +149,7 @@ fn bits(text: &str, count: usize) -> Vec<bool> {
 }
 
 #[test]
-fn fields_equal_vectors() {
+fn results_for_fields_match_test_vectors() {
     let mut compared = 0;
     for case in vectors("pc_fields")["cases"].as_array().unwrap() {
         let kicks: Kicks = case["mode"].as_str().unwrap().parse().unwrap();
@@ -184,7 +186,7 @@ fn fields_equal_vectors() {
 }
 
 #[test]
-fn fixed_patterns_of_solution_finder_are_reproduced() {
+fn results_for_fixed_queues_match_solution_finder() {
     let mut compared = 0;
     for case in vectors("pc_percent")["cases"].as_array().unwrap() {
         let pattern = case["pattern"].as_str().unwrap();
@@ -210,7 +212,7 @@ fn fixed_patterns_of_solution_finder_are_reproduced() {
 }
 
 #[test]
-fn short_queues_are_refused_and_cleared_fields_are_solved() {
+fn short_queue_is_an_error_and_cleared_field_is_solved() {
     let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     let empty = LowField::empty(4).unwrap();
     let short = solver.solve(&empty, &[Piece::I; 9], true);

@@ -1,4 +1,5 @@
-//! Tests of the chances of perfect clears: results equal the vectors, and an enumeration of all sequences.
+//! Tests of the chances of perfect clears. They compare the chances with test vectors from a second implementation, and
+//! with an enumeration of all piece sequences.
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
@@ -21,7 +22,7 @@ fn sorted_moves(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn chances_of_first_moves_equal_vectors() {
+fn chances_of_first_moves_match_test_vectors() {
     for case in vectors("pc_first_moves")["cases"].as_array().unwrap() {
         let answer = pc_chance(&case.to_string(), &mut Finders::default(), 2).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
@@ -43,7 +44,7 @@ fn chances_of_first_moves_equal_vectors() {
 }
 
 #[test]
-fn best_adaptive_chances_from_the_empty_field_equal_vectors() {
+fn best_adaptive_chances_from_empty_field_match_test_vectors() {
     let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     // Each of the other cases takes several seconds.
     for case in vectors("pc_adaptive")["cases"]
@@ -68,7 +69,7 @@ fn best_adaptive_chances_from_the_empty_field_equal_vectors() {
     }
 }
 
-/// Returns every sequence of `count` pieces that a bag can give.
+/// Returns every sequence of `count` pieces that can be drawn from a bag.
 fn sequences(bag: Bag, count: usize) -> Vec<Vec<Piece>> {
     let Some(rest) = count.checked_sub(1) else {
         return vec![Vec::new()];
@@ -83,7 +84,7 @@ fn sequences(bag: Bag, count: usize) -> Vec<Vec<Piece>> {
 }
 
 #[test]
-fn clairvoyant_chances_equal_an_enumeration_with_the_solver() {
+fn clairvoyant_chances_equal_shares_of_sequences_that_solver_solves() {
     let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     let mut solver = Solver::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     let rows = ["XXXX______", "XXXX_____X", "XXXX_____X", "XXXXX____X"];
@@ -122,7 +123,7 @@ fn clairvoyant_chances_equal_an_enumeration_with_the_solver() {
 }
 
 #[test]
-fn more_knowledge_never_lowers_the_adaptive_chance() {
+fn knowing_more_pieces_never_lowers_adaptive_chance() {
     let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     let rows = ["XXXX______", "XXXX______", "XXXX______", "XXXX______"];
     let field = LowField::of(&parse_field(&rows).unwrap(), 4).unwrap();
@@ -144,7 +145,7 @@ fn more_knowledge_never_lowers_the_adaptive_chance() {
 }
 
 #[test]
-fn impossible_positions_are_refused() {
+fn error_for_impossible_position_names_the_reason() {
     let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
     let refused = |seen: &str, left: &str, in_all| {
         let position = PcPosition {
@@ -173,7 +174,7 @@ fn two_rows(kicks: Kicks, drop: DropMode) -> BoardTable {
 }
 
 #[test]
-fn tables_of_two_rows_have_the_known_counts() {
+fn table_for_two_rows_has_known_board_counts() {
     let vectors = vectors("pc_counts");
     let counts = &vectors["two_lines"]["legal_boards_by_pieces"];
     for (kicks, drop, key) in [
@@ -205,7 +206,7 @@ fn tables_of_four_rows_have_the_known_counts() {
 }
 
 #[test]
-fn tables_are_read_as_they_were_written() {
+fn reading_a_table_gives_the_table_that_was_written() {
     let table = two_rows(Kicks::Srs, DropMode::Soft);
     let bytes = table.bytes();
     let text = String::from_utf8_lossy(&bytes);

@@ -1,9 +1,9 @@
-//! Choice of the best of several actions. Ties are broken uniformly at random.
+//! Selection of the best of several actions. Ties are broken uniformly at random.
 
 use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::Action;
 
-/// Keeps the action with the greatest value. Among actions with equal values it picks one uniformly at random.
+/// Selects the action with the greatest value, or one of those with the greatest value uniformly at random.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<V> {
     best: Option<(V, Action)>,
@@ -11,7 +11,7 @@ pub struct Choice<V> {
 }
 
 impl<V: PartialOrd + Copy> Choice<V> {
-    /// Creates a choice to which no action has been offered.
+    /// Creates a choice without actions.
     pub const fn new() -> Choice<V> {
         Choice {
             best: None,
@@ -19,7 +19,7 @@ impl<V: PartialOrd + Copy> Choice<V> {
         }
     }
 
-    /// Offers an action that represents `count` equivalent actions.
+    /// Adds an action, which counts as `count` actions when ties are broken.
     pub fn offer(&mut self, value: V, action: Action, count: usize, rng: &mut Rng) {
         match self.best {
             Some((best, _)) if value < best => {}
@@ -36,7 +36,7 @@ impl<V: PartialOrd + Copy> Choice<V> {
         }
     }
 
-    /// Returns the best value and its action, or `None` if no action has been offered.
+    /// Returns the best value and its action, or `None` if no action has been added.
     pub fn best(&self) -> Option<(V, Action)> {
         self.best
     }

@@ -1,10 +1,11 @@
-//! One-piece controllers from the literature. The value of an action is a weighted sum of nine features.
+//! Agents from the literature that consider only the current piece. They are called one-piece controllers.
 
 use super::{Agent, View};
 use hatebeam_tetris::drop::{Action, BCTS_NAMES, ControllerFeatures, Drop, DropGame};
 use hatebeam_tetris::{Field, Rng};
 
-/// Weights of the features in the order of [`BCTS_NAMES`]. An action with a greater weighted sum is better.
+/// Weights of the nine features in the order of [`BCTS_NAMES`]. The value of an action is the weighted sum of its
+/// features, and greater values are better.
 pub type ControllerWeights = [f64; BCTS_NAMES.len()];
 
 /// Dellacherie's weights from 2003, which were set by hand.
@@ -30,7 +31,7 @@ pub const DT_10: ControllerWeights = [-2.18, 2.42, -2.17, -3.31, 0.95, -2.22, -0
 /// Weights of DT-20, by Gabillon et al., 2013.
 pub const DT_20: ControllerWeights = [-2.68, 1.38, -2.41, -6.32, 2.03, -2.71, -0.43, -9.48, 0.89];
 
-/// Agent that chooses the action with the greatest value, and the first of several actions with equal values. It
+/// Agent that chooses the action with the greatest value, or the first of these if there are several. It
 /// chooses a losing action only if every action loses.
 #[derive(Clone, Debug)]
 pub struct Controller {
@@ -38,7 +39,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Creates a controller.
+    /// Creates a controller with these weights.
     pub fn new(weights: ControllerWeights) -> Controller {
         Controller { weights }
     }

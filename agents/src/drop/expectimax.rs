@@ -4,9 +4,10 @@ use super::{Agent, Controller, ControllerWeights, View};
 use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};
 
-/// Agent that follows the best placements of the current and the next piece. To the values of these two moves it adds
-/// the best value of a third move, averaged over all third pieces. The values are added because each includes the rows
-/// cleared and the landing height of only one move.
+/// Agent that searches the best placements of the current piece, and after each of them the best placements of the next
+/// piece. A pair of placements has the sum of their two values, plus the best value of a third move averaged over all
+/// third pieces. The values of moves are added because some features, such as the landing height, depend on one move
+/// alone.
 #[derive(Clone, Debug)]
 pub struct Expectimax {
     controller: Controller,
@@ -14,11 +15,12 @@ pub struct Expectimax {
     second: usize,
 }
 
-/// Value of a lost position, which is less than any sum of values.
+/// Value of a lost position. It is less than any sum of other values.
 const LOST: f64 = -1e9;
 
 impl Expectimax {
-    /// Creates an agent that follows `first` placements of the current piece and `second` placements of the next piece.
+    /// Creates an agent that searches the best `first` placements of the current piece, and after each of them the best
+    /// `second` placements of the next piece. Both numbers are at least 1: 0 counts as 1.
     pub fn new(weights: ControllerWeights, first: usize, second: usize) -> Expectimax {
         Expectimax {
             controller: Controller::new(weights),
@@ -27,8 +29,8 @@ impl Expectimax {
         }
     }
 
-    /// Returns the `count` placements of a piece with the greatest values, in descending order. Each element consists of
-    /// the value, the action and the field after the action. Losing placements are excluded.
+    /// Returns the `count` placements of a piece with the greatest values, in descending order of value. Each element
+    /// consists of the value, the action, and the field after the action. Losing placements are excluded.
     fn best(
         &self,
         game: &DropGame,
@@ -50,7 +52,7 @@ impl Expectimax {
         all
     }
 
-    /// Returns the greatest value of a move on a field, averaged over all pieces.
+    /// Returns the mean over all pieces of the greatest value that a move with the piece has.
     fn expected(&self, game: &DropGame, field: &Field) -> f64 {
         let pieces = game.set().len();
         let sum: f64 = (0..pieces)

@@ -12,7 +12,7 @@ pub struct DropResult {
     pub lines: u64,
     /// Number of pieces placed.
     pub pieces: u64,
-    /// Whether the game was lost. Otherwise it stopped at the maximum number of pieces.
+    /// Whether the game was lost. If not, it stopped at the maximum number of pieces.
     pub lost: bool,
 }
 
@@ -30,19 +30,20 @@ impl From<DropResult> for GameRecord {
 /// Settings of a series of games.
 #[derive(Clone, Debug)]
 pub struct DropRun {
-    /// Size of the field and set of pieces.
+    /// Size of the field, and set of pieces.
     pub game: DropGame,
     /// Kind of the piece generator.
     pub generator: GeneratorKind,
-    /// Seed of all games. The number of a game selects its random streams.
+    /// Seed of all games. The seed and the number of a game select its random streams.
     pub seed: u64,
     /// Maximum number of pieces in a game.
     pub most_pieces: u64,
 }
 
 impl DropRun {
-    /// Plays the game with the given number. The pieces depend only on the seed and the number, so different agents can
-    /// be compared on the same pieces. The agent's random numbers come from a separate stream.
+    /// Plays the game with the given number. The pieces depend on the game's settings and its number but not on the
+    /// agent, so different agents can be compared on the same pieces. The agent's random numbers come from a separate
+    /// stream.
     pub fn play(&self, agent: &mut dyn Agent, number: u64) -> DropResult {
         let pieces = self.game.set().len();
         let mut generator =
@@ -73,8 +74,8 @@ impl DropRun {
     }
 }
 
-/// Plays the games 0 to `games − 1` of a series on `threads` threads, and calls `on_game` after each game. Returns their
-/// results in order.
+/// Plays games 0 to `games − 1` of a series on `threads` threads, and calls `on_game` after each game. Returns the
+/// results in the order of the game numbers.
 pub fn play_games(
     run: &DropRun,
     agent: impl Fn() -> Box<dyn Agent> + Sync,

@@ -1,17 +1,17 @@
-//! Brenman's heuristic agent, which maximizes a weighted sum of six features.
+//! Brenman's heuristic agent, which maximizes a weighted sum of six features and a penalty for a loss.
 
 use super::{Agent, Choice, View};
 use hatebeam_tetris::drop::{Action, DropGame, FieldCounts, PaperFeatures};
 use hatebeam_tetris::{Field, Rng};
 
-/// Weights of the rows cleared; of the changes in holes, blocked cells, aggregate blocked cells and height; and of the
-/// total height.
+/// Weights of six features: the number of rows cleared, the changes in holes, blocked cells, aggregate blocked cells and
+/// height, and the total height.
 pub type PaperWeights = [f64; 6];
 
-/// The published weights.
+/// Brenman's published weights.
 pub const PAPER_WEIGHTS: PaperWeights = [0.5114, 0.06141, -0.4613, -0.5912, 0.3666, -0.1948];
 
-/// Value that is added if the game is lost. It is not scaled with the weights.
+/// Number that is added to the value of an action that loses the game. It is not scaled with the weights.
 const LOST: f64 = -1000.0;
 
 /// Definition of the features.
@@ -19,12 +19,12 @@ const LOST: f64 = -1000.0;
 pub enum Form {
     /// The features as the paper defines them.
     Paper,
-    /// The features as the paper's program computes them. The published weights were trained with this form.
+    /// The features as the paper's program calculates them. The published weights were trained with these definitions.
     Program,
 }
 
-/// Agent that chooses the action with the greatest value. It breaks ties uniformly at random over all actions,
-/// including rotations with equal shapes.
+/// Agent that chooses the action with the greatest value. It breaks ties uniformly at random, and counts rotations with
+/// equal shapes as different actions.
 #[derive(Clone, Debug)]
 pub struct Heuristic {
     weights: PaperWeights,
@@ -51,8 +51,8 @@ impl Heuristic {
         Heuristic::new(PAPER_WEIGHTS, Form::Program)
     }
 
-    /// Returns the value of an action with these features. The value is rounded to single precision as in the paper's
-    /// program, because the rounding affects ties.
+    /// Returns the value of an action with these features. Like the paper's program, it rounds the value to single
+    /// precision, because the rounding affects ties.
     pub fn value(&self, features: &PaperFeatures) -> f32 {
         self.exact_value(features) as f32
     }
@@ -70,7 +70,7 @@ impl Heuristic {
         sum + LOST * f64::from(features[6])
     }
 
-    /// Returns the best action for a piece, and its value.
+    /// Returns the best action for a piece and its value.
     pub(super) fn best(
         &self,
         game: &DropGame,

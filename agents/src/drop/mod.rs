@@ -24,10 +24,10 @@ use hatebeam_tetris::drop::{Action, DropGame};
 use hatebeam_tetris::{Field, Rng};
 use thiserror::Error;
 
-/// Position of a game before a move, as an agent sees it.
+/// The information that an agent has before a move.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Size of the field and set of pieces.
+    /// Size of the field, and set of pieces.
     pub game: &'a DropGame,
     /// Current field.
     pub field: Field,
@@ -50,11 +50,11 @@ pub struct Registered {
     pub name: &'static str,
     /// One-line description of the agent.
     pub description: &'static str,
-    /// Function that creates the agent with its published weights.
+    /// Function that creates the agent.
     pub make: fn() -> Box<dyn Agent>,
 }
 
-/// All agents.
+/// The agents that [`find_agent`] can find.
 pub const AGENTS: &[Registered] = &[
     register(
         "random",
@@ -121,7 +121,7 @@ pub struct UnknownAgent {
     known: String,
 }
 
-/// Returns the registered agent with the given name.
+/// Returns the agent with the given name.
 pub fn find_agent(name: &str) -> Result<&'static Registered, UnknownAgent> {
     AGENTS
         .iter()

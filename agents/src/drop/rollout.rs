@@ -4,9 +4,9 @@ use super::{Agent, Choice, Heuristic, View};
 use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::{Action, FieldCounts, PaperFeatures};
 
-/// Agent that simulates random futures of each action, in which the heuristic agent makes the next moves. It adds the
-/// discounted values of these moves, averaged over the futures, to the value of the action. The first move of a future
-/// places the known next piece, and the others place random pieces.
+/// Agent that simulates random futures after each action. In a future, the heuristic agent makes the moves: the first
+/// move places the known next piece, and the other moves place random pieces. The agent adds the discounted values of
+/// these moves, averaged over the futures, to the value of the action.
 #[derive(Clone, Debug)]
 pub struct Rollout {
     heuristic: Heuristic,
@@ -16,7 +16,8 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Creates an agent that simulates `futures` futures for each action, with `moves` moves in each future.
+    /// Creates an agent that simulates `futures` futures (at least 1) of `moves` moves after each action. The value of each
+    /// move is multiplied by `discount` once more than that of the move before.
     pub fn new(heuristic: Heuristic, futures: usize, moves: usize, discount: f64) -> Rollout {
         Rollout {
             heuristic,
@@ -44,7 +45,7 @@ impl Rollout {
                 factor *= self.discount;
                 let (_, action) = self.heuristic.best(game, &field, piece, rng);
                 let mut drop = game.drop(&field, piece, action);
-                // As in the paper's program, a lost game continues, and the loss counts in every later move.
+                // As in the paper's program, a lost game continues and every later move counts as a loss.
                 drop.lost |= lost;
                 let features = PaperFeatures::new(&FieldCounts::of(&field), &drop);
                 sum += factor * f64::from(self.heuristic.value(&features));

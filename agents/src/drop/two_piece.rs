@@ -1,11 +1,12 @@
-//! Brenman's modified rollout agent, which searches both known pieces.
+//! Brenman's modified rollout agent, which searches the placements of the current piece and the next piece.
 
 use super::{Agent, Choice, Heuristic, View};
 use hatebeam_tetris::drop::{Action, FieldCounts, PaperFeatures};
 use hatebeam_tetris::{Field, Rng};
 
-/// Agent that tries every placement of the current piece, followed by every placement of the next piece. It evaluates
-/// the change from the field before these two moves to the field after them. It ignores first moves that lose.
+/// Agent that tries every placement of the current piece, followed by every placement of the next piece. The value of
+/// such a pair depends on the changes from the field before both moves to the field after them. The agent ignores first
+/// moves that lose, unless all do.
 #[derive(Clone, Debug)]
 pub struct TwoPiece {
     heuristic: Heuristic,
@@ -14,12 +15,13 @@ pub struct TwoPiece {
 }
 
 impl TwoPiece {
-    /// Creates an agent. `third` enables the average over all third pieces.
+    /// Creates an agent. If `third` is true, it adds the heuristic agent's best value for a third move, averaged over all
+    /// third pieces.
     pub fn new(heuristic: Heuristic, third: bool) -> TwoPiece {
         TwoPiece { heuristic, third }
     }
 
-    /// Creates the published agent.
+    /// Creates the agent with the published weights.
     pub fn published(third: bool) -> TwoPiece {
         TwoPiece::new(Heuristic::published(), third)
     }

@@ -1,4 +1,4 @@
-//! Placements in the game of dropped pieces.
+//! Requests for placements in the game of dropped pieces.
 
 use super::{RequestError, answer, request};
 use crate::drop::Heuristic;
@@ -21,11 +21,12 @@ struct Answer {
     actions: Vec<Row>,
 }
 
-/// Rotation, column, features as the paper defines them, and the value of the published agent.
+/// An action, written as a list: the rotation, the column, the features as Brenman's paper defines them, and the value
+/// that the published agent calculates for the action.
 #[derive(Serialize)]
 struct Row(u8, u8, [i32; 7], f64);
 
-/// Returns the set with a name, or parses a set from text.
+/// Returns a built-in set by its name, or parses a set from text. The default is the standard set.
 fn piece_set(text: Option<&str>) -> Result<PieceSet, RequestError> {
     match text {
         None | Some("standard") => Ok(PieceSet::standard()),
@@ -34,8 +35,9 @@ fn piece_set(text: Option<&str>) -> Result<PieceSet, RequestError> {
     }
 }
 
-/// Answers a request for the distinct actions of a piece: `rows`, `piece` and `set` give `actions`. The set is
-/// `standard`, `small` or the text of a set. The field has 10 × 20 cells unless `width` and `height` are given.
+/// Answers a request for the distinct actions of a piece. The request is a JSON object with `piece` and, optionally,
+/// `rows` (the field), `set` (`standard`, which is the default, `small`, or the text of a set), `width` (default 10) and
+/// `height` (default 20). The answer contains `actions`.
 pub fn drop_placements(line: &str) -> Result<String, RequestError> {
     let request: Request = request(line)?;
     let set = piece_set(request.set.as_deref())?;

@@ -1,4 +1,4 @@
-//! Requests and answers as JSON, one object per line. The names of the fields are those of the vector files.
+//! Requests and answers as JSON, one object per line. Their fields have the same names as in the files of test vectors.
 
 mod drop;
 mod nes;
@@ -16,16 +16,16 @@ use hatebeam_tetris::{FieldError, PieceError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Error for a line that is not a valid request.
+/// Error for a request that is invalid or cannot be answered.
 #[derive(Debug, Error)]
 pub enum RequestError {
-    /// The line is not an object with the required fields.
+    /// The line is not a JSON object with the required fields.
     #[error("invalid request")]
     Json(#[from] serde_json::Error),
     /// The field is invalid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The board of Nintendo Tetris is invalid.
+    /// The Nintendo Tetris board is invalid.
     #[error(transparent)]
     Board(#[from] BoardError),
     /// The field is not suitable for a perfect clear.
@@ -34,7 +34,7 @@ pub enum RequestError {
     /// The piece is unknown.
     #[error(transparent)]
     Piece(#[from] PieceError),
-    /// The name is not that of a piece in the set.
+    /// The set contains no piece with this name.
     #[error("`{name}` is not a piece of the set: use one of {known}")]
     PieceOfSet {
         /// The unknown name.
@@ -51,10 +51,10 @@ pub enum RequestError {
     /// The kick table is invalid.
     #[error(transparent)]
     Kicks(#[from] KickError),
-    /// The bag is impossible.
+    /// The pieces contradict the rules of the bag.
     #[error(transparent)]
     Bag(#[from] BagError),
-    /// The pieces do not suffice, are impossible, or too many are unknown.
+    /// There are not enough pieces, a piece is impossible, or too many pieces are unknown.
     #[error(transparent)]
     Pieces(#[from] PcError),
     /// The drop mode is unknown.

@@ -1,4 +1,4 @@
-//! Placements in Nintendo Tetris.
+//! Requests for placements in Nintendo Tetris.
 
 use super::{RequestError, answer, request};
 use hatebeam_tetris::Piece;
@@ -15,7 +15,7 @@ struct Request {
     features: bool,
 }
 
-/// Rule set for the rows, which may be written as a number.
+/// Name of the rule set for the rows. JSON may contain it as a number or as text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum FieldName {
@@ -31,14 +31,16 @@ struct Answer {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Row {
-    /// Orientation and centre.
+    /// Orientation, and column and row of the centre.
     Placement(u8, i8, i8),
-    /// Orientation, centre, features and value.
+    /// Orientation, column and row of the centre, features, and value.
     Features(u8, i8, i8, [i32; FEATURES], f64),
 }
 
-/// Answers a request for the reachable placements of a piece: `rows`, `piece` and `field` give `placements`, and
-/// `features` adds the features and the published value. The field is `20` (the default), `22` or `20+2`.
+/// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and, optionally,
+/// `rows` (the board), `field` (the rule set for rows: `20`, which is the default, `22` or `20+2`) and `features`. The
+/// answer contains `placements`. If `features` is true, each placement includes its features and the value with the
+/// published weights.
 pub fn nes_placements(line: &str) -> Result<String, RequestError> {
     let request: Request = request(line)?;
     let rows: Rows = match request.field {

@@ -1,4 +1,4 @@
-//! Placements in guideline Tetris, and chances of perfect clears.
+//! Requests for placements in guideline Tetris, and for chances of perfect clears.
 
 use super::{RequestError, answer, request};
 use crate::pc::{BoardTable, Chance, MoveChance, PcFinder, PcPosition, cell_numbers, chances};
@@ -23,8 +23,8 @@ struct PlacementAnswer {
     placements: Vec<[usize; 4]>,
 }
 
-/// How pieces move: the name of a kick table (default `srs`), or `hard` for SRS with the drop mode `hard`, and the
-/// drop mode (default `soft`).
+/// Returns the rules of movement. `kicks` is the name of a kick table (default `srs`), or `hard` for the table `srs` with
+/// the drop mode `hard`. `drop` is the drop mode (default `soft`).
 fn movement(kicks: Option<&str>, drop: Option<&str>) -> Result<(Kicks, DropMode), RequestError> {
     let (kicks, default) = match kicks {
         None => (Kicks::Srs, DropMode::Soft),
@@ -38,8 +38,9 @@ fn movement(kicks: Option<&str>, drop: Option<&str>) -> Result<(Kicks, DropMode)
     ))
 }
 
-/// Answers a request for the reachable placements of a piece: `rows`, `piece`, `kicks` and `lines` give `placements`.
-/// If `lines` is given, pieces must rest wholly within that number of rows.
+/// Answers a request for the reachable placements of a piece. The request is a JSON object with `piece` and, optionally,
+/// `rows` (the field), `kicks`, `drop` and `lines`. If `lines` is given, all cells of a placement must be in that number
+/// of lowest rows. The answer contains `placements`.
 pub fn pc_placements(line: &str) -> Result<String, RequestError> {
     let request: PlacementRequest = request(line)?;
     let piece: Piece = request.piece.parse()?;
@@ -57,7 +58,7 @@ pub fn pc_placements(line: &str) -> Result<String, RequestError> {
     answer(&PlacementAnswer { placements })
 }
 
-/// The finders of requests with different rules of movement. They are made when they are needed first.
+/// The finders of chances for all rules of movement that requests have used. Each is created at its first use.
 #[derive(Debug, Default)]
 pub struct Finders {
     table: Option<BoardTable>,
@@ -65,7 +66,7 @@ pub struct Finders {
 }
 
 impl Finders {
-    /// Creates finders that use a table for requests with the table's rules.
+    /// Creates an empty collection. Requests with the same rules of movement as `table` use this table.
     pub fn new(table: Option<BoardTable>) -> Finders {
         Finders {
             table,
@@ -119,9 +120,12 @@ struct MoveAnswer {
     adaptive: String,
 }
 
-/// Answers a request for the chances of every first move: `rows`, `lines` (4), `seen`, `left_in_bag`, `pieces_in_all`
-/// (one more than the field needs) and `kicks` give `best_adaptive`, `best_clairvoyant` and `moves`, best first. Without
-/// `left_in_bag`, the first seen piece is the first one of a bag.
+/// Answers a request for the chances of a perfect clear after every first move.
+///
+/// The request is a JSON object with `seen` (the known pieces) and, optionally, `rows` (the field), `lines` (rows to
+/// clear, default 4), `left_in_bag`, `pieces_in_all` (default: one more than fill the field), `kicks` and `drop`. Without
+/// `left_in_bag`, the first seen piece is the first one of a bag. The answer contains `best_adaptive`,
+/// `best_clairvoyant`, and `moves` from the best to the worst.
 pub fn pc_chance(
     line: &str,
     finders: &mut Finders,
@@ -146,7 +150,7 @@ pub fn pc_chance(
     chance_answer(&moves)
 }
 
-/// Writes the chances of first moves as one JSON object.
+/// Returns the chances of first moves as one JSON object.
 pub fn chance_answer(moves: &[MoveChance]) -> Result<String, RequestError> {
     let best = |chance: fn(&MoveChance) -> Chance| {
         let best = moves.iter().map(chance).max_by_key(|chance| chance.count);

@@ -1,15 +1,15 @@
-//! The published search over the two known pieces. Lower values are better.
+//! The published search over the current piece and the next piece. Lower values are better.
 
 use super::{Search, View};
 use hatebeam_tetris::nes::{Numbering, Placement, Placements, Rows, Valued, Weights, evaluate_all};
 
-/// Offset that each preceding tetris (four rows cleared at once) adds to a value.
+/// Number that each earlier tetris (four rows cleared at once) adds to a value.
 pub(super) const TETRIS: f64 = -1e9;
 /// Value of a board on which the next piece cannot spawn.
 pub(super) const LOST: f64 = 1e9;
 
 /// Search that tries all placements of the current piece, followed by all placements of the next piece. It chooses the
-/// pair that leads to the lowest value. Among pairs with equal values, it chooses the one whose first placement has the
+/// pair with the lowest value. Among pairs with equal values, it chooses the one whose first placement has the
 /// lowest number in [`Numbering`].
 #[derive(Clone, Debug)]
 pub struct Bfs {

@@ -1,5 +1,5 @@
-//! The published search with branching. It follows the best placements of the known pieces, and then the best
-//! placements of every possible following piece. Lower values are better.
+//! The published search with branching. It tries the best placements of the current piece and the next piece, and then
+//! the best placements of every possible piece after them. Lower values are better.
 
 use super::bfs::{LOST, TETRIS};
 use super::{Search, View};
@@ -11,7 +11,7 @@ use hatebeam_tetris::nes::{
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Number of placements that the search follows at each level, and depth of the search.
+/// Number of placements that the search tries for each piece, and number of unknown pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widths {
     /// Number of placements of the current piece.
@@ -55,7 +55,7 @@ impl FromStr for Widths {
     }
 }
 
-/// Order in which the published program sums over the pieces.
+/// Order in which the published program adds up the values of the pieces. The order affects rounding.
 const SUM_ORDER: [Piece; 7] = [
     Piece::I,
     Piece::L,
@@ -66,9 +66,9 @@ const SUM_ORDER: [Piece; 7] = [
     Piece::O,
 ];
 
-/// Search that first selects the best placements of the current piece by value. If one of them clears four rows (a
-/// tetris), the search chooses it immediately. Otherwise it evaluates each of them with an expectimax over the next
-/// piece and the unknown pieces, and chooses the placement with the lowest result.
+/// Search that first selects the best placements of the current piece by value, and then evaluates them in this order
+/// with an expectimax search over the next piece and the unknown pieces. It chooses the placement with the lowest result.
+/// If it reaches a placement that clears four rows (a tetris), it chooses this placement immediately.
 #[derive(Clone, Debug)]
 pub struct Branching {
     weights: Weights,
@@ -76,11 +76,11 @@ pub struct Branching {
     numbering: Numbering,
     placements: Placements,
     values: Vec<Valued>,
-    /// Reusable lists of the best placements, one for each level of the search.
+    /// Reusable lists of the best placements. The index is the number of unknown pieces that are still to come.
     levels: Vec<Vec<Candidate>>,
 }
 
-/// A placement that the search follows.
+/// A placement that the search tries.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     value: f64,
@@ -135,7 +135,8 @@ impl Branching {
         }
     }
 
-    /// Returns the expected value of a board on which `piece` is placed, followed by `depth` unknown pieces.
+    /// Returns the expected value of a board on which `piece` is placed next, followed by `depth` unknown pieces.
+    /// `tetrises` is the number of tetrises since the position in which the search began.
     fn piece_value(&mut self, board: &Board, piece: Piece, depth: usize, tetrises: u32) -> f64 {
         if depth == 0 {
             return self.leaf_value(board, piece, tetrises);
@@ -156,14 +157,15 @@ impl Branching {
         least.unwrap_or(LOST)
     }
 
-    /// Returns the expected value of a board over the possible next pieces.
+    /// Returns the expected value of a board over all possible next pieces. `last` is the piece that was placed last.
     fn expected_value(&mut self, board: &Board, last: Piece, depth: usize, tetrises: u32) -> f64 {
         SUM_ORDER.iter().fold(0.0, |sum, &next| {
             sum + article_transition(last, next) * self.piece_value(board, next, depth, tetrises)
         })
     }
 
-    /// Returns the value of the best placement of the last piece. A tetris with this piece is not rewarded.
+    /// Returns the value of the best placement of the last piece that the search places. A tetris with this piece does
+    /// not lower the value.
     fn leaf_value(&mut self, board: &Board, piece: Piece, tetrises: u32) -> f64 {
         evaluate_all(
             board,
@@ -179,7 +181,7 @@ impl Branching {
         let Some(best) = best else {
             return LOST;
         };
-        // Only a tetris has a value this low, so other placements need not be locked.
+        // Only the value of a tetris is this low. The test of the value saves locking other placements.
         let is_tetris = best.value < TETRIS / 2.0 && board.lock(piece, best.placement).lines == 4;
         let offset = if is_tetris { -TETRIS } else { 0.0 };
         best.value + offset + f64::from(tetrises) * TETRIS

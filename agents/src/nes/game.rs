@@ -10,14 +10,14 @@ use hatebeam_tetris::nes::{ArticleSets, Board, MAXOUT, Placement, Rows, Score};
 pub struct GameRules {
     /// Rule set for the rows of the board.
     pub rows: Rows,
-    /// Level at the start.
+    /// Level at the start of the game.
     pub start_level: u32,
-    /// Number of rows cleared at which the game stops.
+    /// Number of cleared rows after which the game stops.
     pub stop_lines: u32,
 }
 
 impl GameRules {
-    /// Rules for the published results: 20 rows, start at level 19, stop when 230 rows have been cleared (level 29).
+    /// Rules of the published article: 20 rows, start at level 19, stop after 230 cleared rows (level 29).
     pub const ARTICLE: GameRules = GameRules {
         rows: Rows::Twenty,
         start_level: 19,
@@ -32,8 +32,8 @@ pub struct GameResult {
     pub score: Score,
     /// Number of pieces placed.
     pub moves: u32,
-    /// Whether the game cleared [`GameRules::stop_lines`] rows. Otherwise a piece could not spawn, or no pieces were
-    /// left.
+    /// Whether the game cleared [`GameRules::stop_lines`] rows. If not, a piece could not spawn, no pieces were left, or
+    /// the callback of [`play_traced`] stopped the game.
     pub complete: bool,
 }
 
@@ -61,12 +61,12 @@ pub struct Move {
     pub points: u32,
 }
 
-/// Plays a game with a list of pieces. The last piece is shown as a preview but never placed.
+/// Plays a game with a list of pieces. The last piece is only a preview and is never placed.
 pub fn play(search: &mut dyn Search, pieces: &[Piece], rules: &GameRules) -> GameResult {
     play_traced(search, pieces, rules, |_| true)
 }
 
-/// Plays a game and calls `trace` after each move. The game stops if `trace` returns `false`.
+/// Plays a game like [`play`], and calls `trace` after each move. The game stops if `trace` returns `false`.
 pub fn play_traced(
     search: &mut dyn Search,
     pieces: &[Piece],
@@ -141,7 +141,7 @@ pub fn article_games<S: Search>(
 pub struct Summary {
     /// Statistics of the points.
     pub points: Statistics,
-    /// Number of games with at least 999,999 points.
+    /// Number of games with at least 999,999 points, which is the highest score that the original game displays.
     pub maxouts: usize,
     /// Number of complete games.
     pub complete: usize,

@@ -13,12 +13,12 @@ pub use registry::{RegisteredSearch, SEARCHES, UnknownSearch, find_search};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::nes::{Board, Placement};
 
-/// Position of a game before a move, as a player sees it.
+/// The information that a search has before a move.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     /// Current board.
     pub board: Board,
-    /// Piece to place, which can spawn on the board.
+    /// Piece to place. It can spawn on the board.
     pub current: Piece,
     /// Piece after the current one.
     pub next: Piece,

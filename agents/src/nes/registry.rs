@@ -13,11 +13,11 @@ pub struct RegisteredSearch {
     pub name: &'static str,
     /// One-line description of the search.
     pub description: &'static str,
-    /// Function that creates the search with its published weights.
+    /// Function that creates the search with its published weights. The widths apply only to `branching`.
     pub make: fn(Rows, Widths) -> Box<dyn Search>,
 }
 
-/// All searches.
+/// The searches that [`find_search`] can find.
 pub const SEARCHES: &[RegisteredSearch] = &[
     RegisteredSearch {
         name: "bfs",
@@ -36,7 +36,7 @@ pub const SEARCHES: &[RegisteredSearch] = &[
 #[error("`{0}` is not a search: use bfs or branching")]
 pub struct UnknownSearch(String);
 
-/// Returns the registered search with the given name.
+/// Returns the search with the given name.
 pub fn find_search(name: &str) -> Result<&'static RegisteredSearch, UnknownSearch> {
     let found = SEARCHES.iter().find(|search| search.name == name);
     found.ok_or_else(|| UnknownSearch(name.to_owned()))
