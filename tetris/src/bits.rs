@@ -37,7 +37,7 @@ mod tests {
     use super::position_sum;
 
     #[test]
-    fn position_sum_counts_every_bit() {
+    fn position_sum_includes_every_set_bit() {
         assert_eq!(position_sum(0), (0, 0));
         assert_eq!(position_sum(1 << 63 | 1 << 9 | 1), (72, 3));
     }

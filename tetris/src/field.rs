@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// Maximum number of columns of a [`Field`].
 pub const MAX_WIDTH: usize = 16;
-/// Maximum number of rows of a [`Field`]. Eight bits of a column's mask stay free for a piece that extends above the
+/// Maximum number of rows of a [`Field`]. The other eight bits of a column's mask are for a piece that extends above the
 /// field.
 pub const MAX_HEIGHT: usize = 56;
 
@@ -57,7 +57,7 @@ pub enum FieldError {
 }
 
 impl Field {
-    /// Creates an empty field of 1 to 16 columns and 1 to 56 rows.
+    /// Creates an empty field with 1 to 16 columns and 1 to 56 rows.
     pub const fn new(width: usize, height: usize) -> Result<Field, FieldError> {
         if width < 1 || width > MAX_WIDTH {
             return Err(FieldError::Width(width));
@@ -72,7 +72,7 @@ impl Field {
         })
     }
 
-    /// Parses rows of text, the last of which is the floor row. Rows above the text are empty.
+    /// Parses a field from rows of text. The last row of text is the floor row. Rows above the first one are empty.
     pub fn parse<S: AsRef<str>>(
         width: usize,
         height: usize,
@@ -159,7 +159,7 @@ impl Field {
         (64 - all.leading_zeros()) as usize
     }
 
-    /// Returns a mask of the rows that have no empty cell.
+    /// Returns a mask of the full rows, which have no empty cell.
     pub fn full_rows(&self) -> u64 {
         let full = self.columns[..self.width()]
             .iter()

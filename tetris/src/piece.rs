@@ -18,7 +18,7 @@ pub enum Piece {
     Z,
 }
 
-/// Error for text that does not name a piece.
+/// Error for text that is not the letter of a piece.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is not a piece: use one of the letters I, J, L, O, S, T, Z")]
 pub struct PieceError(pub String);

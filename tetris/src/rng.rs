@@ -1,4 +1,5 @@
-//! Random numbers: xoshiro256++ for new games, and the Mersenne Twister, with which published piece sets were made.
+//! Random number generators: xoshiro256++ for new games, and the Mersenne Twister, which generates the published piece
+//! sets.
 
 /// A small, fast generator (xoshiro256++). The same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
@@ -15,8 +16,8 @@ impl Rng {
         }
     }
 
-    /// Creates a generator for one of the numbered streams of a seed. Each game uses the stream with its own number, so
-    /// the order in which threads play games does not change the results.
+    /// Creates a generator for one of a seed's numbered streams. If each game uses streams of its own, the order in which
+    /// threads play games does not change the results.
     pub fn stream(seed: u64, number: u64) -> Rng {
         let mut mixer = seed;
         let first = split_mix(&mut mixer);
@@ -46,7 +47,7 @@ impl Rng {
         let bound = bound as u64;
         loop {
             let product = u128::from(self.next_u64()) * u128::from(bound);
-            // The result is uniform if products whose low half is below 2^64 mod `bound` are rejected.
+            // Rejecting products whose low half is below 2^64 mod `bound` makes the result uniform.
             if product as u64 >= bound.wrapping_neg() % bound {
                 return (product >> 64) as usize;
             }
@@ -99,8 +100,8 @@ impl Mt19937 {
         y ^ (y >> 18)
     }
 
-    /// Returns a number below `bound`, which must be at least 2, in the same way as Boost's `uniform_int`. It divides
-    /// the range of 32-bit numbers into `bound` equal parts, and redraws numbers beyond the last part.
+    /// Returns a number below `bound`, which must be at least 2, in the same way as Boost's `uniform_int`. The method
+    /// divides the range of 32-bit numbers into `bound` equal parts, and draws again if a number is beyond the last part.
     pub fn boost_below(&mut self, bound: u32) -> u32 {
         let part = (1u64 << 32) / u64::from(bound);
         loop {
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mersenne_twister_returns_the_published_number() {
+    fn mersenne_twister_matches_cpp_standard() {
         // The C++ standard specifies the 10,000th number for the default seed.
         let mut generator = Mt19937::new(5489);
         let last = (0..10_000).map(|_| generator.next_u32()).last();

@@ -1,5 +1,5 @@
-//! Tests of the game of dropped pieces against the vectors, and against slow implementations on random fields. The slow
-//! implementations process single cells.
+//! Tests of the game of dropped pieces. They compare it with test vectors, and with slow implementations on random
+//! fields. The slow implementations process single cells.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,7 +26,7 @@ fn game_of(key: &str) -> (DropGame, usize) {
 }
 
 #[test]
-fn shapes_equal_vectors() {
+fn rotations_match_test_vectors() {
     let vectors = vectors("drop_placements");
     for (key, shape) in vectors["shapes"].as_object().unwrap() {
         let (game, piece) = game_of(key);
@@ -41,7 +41,7 @@ fn shapes_equal_vectors() {
 }
 
 #[test]
-fn actions_and_features_equal_vectors() {
+fn actions_and_features_match_test_vectors() {
     let vectors = vectors("drop_placements");
     let mut weights: Vec<f64> = list(&vectors["weights_first_six"])
         .iter()
@@ -123,7 +123,8 @@ fn assert_action(
     assert!((value - row[5].as_f64().unwrap()).abs() < 1e-8);
 }
 
-/// Drops a piece from above the field, one row at a time, until it would collide.
+/// Drops a piece from above the field, one row at a time, until it would collide. Returns the filled cells after full rows
+/// have been removed, the number of these rows, and whether the game is lost.
 fn slow_drop(
     field: &Field,
     cells: &[(usize, usize)],
@@ -175,7 +176,7 @@ fn random_field(width: usize, height: usize, rng: &mut Rng) -> Field {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn drop_equals_slow_drop(seed: u64, width in 4usize..=16, height in 1usize..=40) {
+    fn drop_gives_same_result_as_slow_drop(seed: u64, width in 4usize..=16, height in 1usize..=40) {
         let mut rng = Rng::new(seed);
         let field = random_field(width, height, &mut rng);
         for set in [PieceSet::standard(), PieceSet::small()] {
@@ -202,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn holes_equal_those_of_slow_flood_fill(seed: u64, width in 1usize..=16, height in 1usize..=40) {
+    fn hole_count_equals_count_of_slow_flood_fill(seed: u64, width in 1usize..=16, height in 1usize..=40) {
         let mut rng = Rng::new(seed);
         let field = random_field(width, height, &mut rng);
         let mut open: Vec<(usize, usize)> =
@@ -223,7 +224,7 @@ proptest! {
 }
 
 #[test]
-fn multiplicities_add_up_to_all_actions() {
+fn multiplicities_add_up_to_number_of_actions() {
     let game = DropGame::standard();
     for piece in 0..game.set().len() {
         let actions = game.distinct_actions(piece).iter();
@@ -244,7 +245,7 @@ fn bag_contains_each_piece_once() {
 }
 
 #[test]
-fn invalid_sets_are_refused() {
+fn error_for_invalid_set_names_the_reason() {
     assert_eq!(PieceSet::parse("// nothing\n\n"), Err(SetError::Empty));
     assert!(matches!(
         PieceSet::parse("##\n#?\n"),
@@ -279,7 +280,7 @@ fn invalid_sets_are_refused() {
 }
 
 #[test]
-fn first_line_of_piece_is_a_name_or_a_row_but_never_guessed() {
+fn ambiguous_first_line_of_piece_is_an_error() {
     let name = |text: &str| PieceSet::parse(text).map(|set| set.piece(0).name().to_owned());
     for (text, expected) in [
         ("X:\n##\n##\n", "X"),
@@ -311,7 +312,7 @@ fn first_line_of_piece_is_a_name_or_a_row_but_never_guessed() {
 }
 
 #[test]
-fn invalid_games_actions_and_fields_are_refused() {
+fn invalid_games_actions_and_fields_are_errors() {
     let narrow = DropGame::new(3, 20, PieceSet::standard());
     assert!(matches!(
         narrow,

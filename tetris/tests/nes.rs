@@ -1,5 +1,5 @@
-//! Tests of Nintendo Tetris against the vectors, and against a slow search on random boards, which moves pieces cell by
-//! cell.
+//! Tests of Nintendo Tetris. They compare it with test vectors, and with a slow search on random boards that moves pieces
+//! cell by cell.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 
 #[test]
-fn placements_equal_vectors() {
+fn placements_match_test_vectors() {
     let vectors = vectors("nes_placements");
     let mut finder = Placements::new();
     let mut lists = 0;
@@ -64,7 +64,7 @@ fn with_cells(piece: Piece, placement: Placement) -> Vec<i64> {
 }
 
 #[test]
-fn features_and_values_equal_vectors() {
+fn features_and_values_match_test_vectors() {
     let vectors = vectors("nes_features");
     let weights = |key: &str| -> Vec<f64> {
         list(&vectors[key])
@@ -117,7 +117,7 @@ fn features_and_values_equal_vectors() {
 }
 
 #[test]
-fn cartridge_equals_vectors() {
+fn cartridge_generator_matches_test_vectors() {
     let vectors = vectors("nes_generator");
     let text = |key: &str| Piece::parse_sequence(vectors[key].as_str().unwrap()).unwrap();
     assert_eq!(text("order"), CARTRIDGE_ORDER);
@@ -144,7 +144,7 @@ fn cartridge_equals_vectors() {
 }
 
 #[test]
-fn register_repeats_after_its_period() {
+fn register_returns_to_first_state_after_period() {
     let mut generator = Cartridge::new(Cartridge::POWER_ON, 0, Piece::T);
     let first = (1..).find(|_| {
         generator.step();
@@ -154,9 +154,9 @@ fn register_repeats_after_its_period() {
 }
 
 #[test]
-fn transition_table_follows_from_the_generator() {
-    // Draw with every state of the register and every count. Each combination occurs once, as if the bits were
-    // uniformly distributed.
+fn transition_table_matches_cartridge_generator() {
+    // Draw once with every state of the register and every number of pieces modulo 8, as if all these cases were equally
+    // likely.
     for (last, row) in CARTRIDGE_ORDER.iter().zip(CARTRIDGE_TRANSITIONS) {
         let mut counts: HashMap<Piece, u32> = HashMap::new();
         for register in 0..=u16::MAX {
@@ -177,7 +177,7 @@ fn transition_table_follows_from_the_generator() {
 }
 
 #[test]
-fn article_sets_equal_vectors() {
+fn published_piece_sets_match_test_vectors() {
     let vectors = vectors("nes_generator");
     let mut sets = ArticleSets::new(205);
     let (first, second) = (sets.game(), sets.game());
@@ -194,7 +194,7 @@ fn article_sets_equal_vectors() {
 }
 
 #[test]
-fn scores_and_levels_equal_vectors() {
+fn scores_and_levels_match_test_vectors() {
     let vectors = vectors("nes_scoring");
     for (lines, base) in numbers(&vectors["points_times_level_plus_1"])
         .into_iter()
@@ -243,13 +243,13 @@ fn best_score(start_level: u32) -> u32 {
 }
 
 #[test]
-fn maximum_score_under_the_rules_is_exact() {
+fn highest_possible_score_is_known() {
     assert_eq!(best_score(19), 1_543_160);
     assert_eq!(best_score(18), 1_504_760);
 }
 
 #[test]
-fn speed_depends_on_the_level() {
+fn frames_per_row_depend_on_level() {
     let table = [0, 1, 8, 9, 10, 12, 13, 15, 16, 18, 19, 28, 29, 40].map(frames_per_row);
     assert_eq!(table, [48, 43, 8, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1]);
 }
@@ -376,7 +376,7 @@ fn slow_features(board: &Board, lines: u8, lock_height: i32) -> [i32; 17] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn placements_equal_those_of_slow_search(seed: u64) {
+    fn placements_equal_placements_of_slow_search(seed: u64) {
         let mut rng = Rng::new(seed);
         let mut finder = Placements::new();
         for rule in Rows::ALL {
@@ -390,7 +390,7 @@ proptest! {
     }
 
     #[test]
-    fn values_of_all_placements_equal_single_evaluations(seed: u64) {
+    fn evaluating_all_placements_at_once_gives_same_values_as_one_by_one(seed: u64) {
         let mut rng = Rng::new(seed);
         let (mut finder, mut values) = (Placements::new(), Vec::new());
         for rule in Rows::ALL {
@@ -408,7 +408,7 @@ proptest! {
     }
 
     #[test]
-    fn features_equal_definitions(seed: u64) {
+    fn features_equal_features_computed_cell_by_cell(seed: u64) {
         let mut rng = Rng::new(seed);
         let mut finder = Placements::new();
         for rule in Rows::ALL {
@@ -427,7 +427,7 @@ proptest! {
 }
 
 #[test]
-fn invalid_boards_and_placements_are_refused() {
+fn invalid_boards_and_placements_are_errors() {
     assert!("21".parse::<Rows>().is_err());
     assert!(Board::parse(Rows::Twenty, &["_________"]).is_err());
     assert!(Board::parse(Rows::Twenty, &["_________?"]).is_err());

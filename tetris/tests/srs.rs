@@ -1,5 +1,5 @@
-//! Tests of guideline Tetris against the vectors, and against a slow search on random fields, which moves pieces cell
-//! by cell.
+//! Tests of guideline Tetris. They compare it with test vectors, and with a slow search on random fields that moves pieces
+//! cell by cell.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,7 +32,7 @@ fn find(field: &Field, piece: Piece, kicks: Kicks, mode: DropMode) -> BTreeSet<C
 }
 
 #[test]
-fn placements_equal_vectors() {
+fn placements_match_test_vectors() {
     let vectors = vectors("srs_placements");
     let mut lists = 0;
     for board in list(&vectors["boards"]) {
@@ -92,7 +92,7 @@ fn assert_lines(field: &Field, piece: Piece, cells: &[serde_json::Value], lines:
 }
 
 #[test]
-fn perft_equals_vectors() {
+fn perft_counts_match_test_vectors() {
     for case in list(&vectors("srs_perft")["cases"]) {
         let field = parse_field(&rows(&case["rows"])).unwrap();
         let mode = if case["mode"] == "hard" {
@@ -378,7 +378,7 @@ fn random_field(rng: &mut Rng) -> Field {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
-    fn placements_equal_those_of_slow_search(seed: u64) {
+    fn placements_equal_placements_of_slow_search(seed: u64) {
         let mut rng = Rng::new(seed);
         let field = random_field(&mut rng);
         for kicks in Kicks::ALL {
@@ -435,7 +435,7 @@ proptest! {
 }
 
 #[test]
-fn low_fields_refuse_fields_that_cannot_be_cleared() {
+fn low_field_that_cannot_be_cleared_is_an_error() {
     let low = |rows: &[&str], count| LowField::of(&parse_field(rows).unwrap(), count);
     assert_eq!(low(&[], 5), Err(LowFieldError::Rows(5)));
     assert_eq!(low(&[], 0), Err(LowFieldError::Rows(0)));
@@ -474,7 +474,7 @@ fn srs_file() -> String {
 }
 
 #[test]
-fn kick_file_of_srs_equals_built_in_table() {
+fn kick_file_of_srs_gives_built_in_table() {
     assert_eq!(
         KickTable::parse(&srs_file()),
         Ok(KickTable::built_in(Kicks::Srs))
@@ -482,7 +482,7 @@ fn kick_file_of_srs_equals_built_in_table() {
 }
 
 #[test]
-fn kick_file_with_half_turns_equals_built_in_table() {
+fn kick_file_with_half_turns_gives_built_in_table() {
     let mut file = srs_file();
     for piece in ["J", "L", "S", "T", "Z"] {
         let of = |turn: &str, shifts: &str| format!("{piece}.{turn}={shifts}\n");
@@ -500,7 +500,7 @@ fn kick_file_with_half_turns_equals_built_in_table() {
 }
 
 #[test]
-fn invalid_kick_files_are_refused() {
+fn error_for_invalid_kick_file_names_the_reason() {
     let with = |line: &str| KickTable::parse(&(srs_file() + line));
     assert!(matches!(
         KickTable::parse(""),
@@ -556,7 +556,7 @@ fn bag_tracks_the_pieces_left() {
 }
 
 #[test]
-fn hold_returns_every_order_once() {
+fn orders_with_hold_contain_every_order_once() {
     let pieces = Piece::parse_sequence("IJLOSTZI").unwrap();
     // If n + 1 distinct pieces are known, n of them can be placed in 2^n orders.
     assert_eq!(Hold::new(pieces[..7].to_vec(), true).orders(6).len(), 64);
@@ -572,7 +572,7 @@ fn hold_returns_every_order_once() {
 }
 
 #[test]
-fn pieces_that_cannot_spawn_have_no_placement() {
+fn piece_that_cannot_spawn_has_no_placements() {
     let rows = vec!["____X_____"; 22];
     let field = parse_field(&rows).unwrap();
     let finder = Placements::new(KickTable::built_in(Kicks::Srs), DropMode::Soft);
@@ -581,7 +581,7 @@ fn pieces_that_cannot_spawn_have_no_placement() {
 }
 
 #[test]
-fn keys_lead_to_every_placement() {
+fn every_placement_is_reached_with_its_keys() {
     let mut rng = Rng::new(1);
     let mut pressed = 0;
     for number in 0..15 {

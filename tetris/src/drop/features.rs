@@ -1,7 +1,9 @@
-//! Features of an action (a rotation and a column) in the game of dropped pieces. There are two sets:
+//! Features of an action (a rotation and a column) in the game of dropped pieces.
+//!
+//! There are two sets of features:
 //!
 //! - the features of Brenman's paper, both as the paper defines them and as the paper's program computes them
-//! - the features of the controllers by Dellacherie and by Thiery and Scherrer (BCTS, DT)
+//! - the features of the controllers from the literature: Dellacherie's controller, BCTS and DT
 
 use super::{Drop, Turned};
 use crate::Field;
@@ -31,7 +33,7 @@ pub const BCTS_NAMES: [&str; 9] = [
     "diversity",
 ];
 
-/// Counts for a field, from which the paper's features are computed.
+/// Counts for a field. The paper's features are computed from these counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FieldCounts {
     /// Height of the highest filled cell, counted from the floor.
@@ -40,9 +42,9 @@ pub struct FieldCounts {
     pub height_program: i32,
     /// Number of empty cells that are not connected to the top row by empty cells.
     pub holes: i32,
-    /// Number of empty cells with a filled cell above them in the same column.
+    /// Number of empty cells with a filled cell somewhere above them in the same column.
     pub blocked: i32,
-    /// Number of filled cells with an empty cell below them in the same column.
+    /// Number of filled cells with an empty cell somewhere below them in the same column.
     pub aggregate_blocked: i32,
     /// Number of filled cells above the uppermost empty cell of their column. The paper's program computes this number
     /// instead of `aggregate_blocked`. It is nearly always 0.
@@ -84,7 +86,7 @@ fn holes(field: &Field) -> i32 {
     let width = field.width();
     let mask = field.mask();
     let top = 1u64 << (field.height() - 1);
-    // Start from the empty cells above each column. Only covered cells remain, which are few in most fields.
+    // The search starts with the empty cells above each column. In most fields, few other empty cells remain.
     let empty: [u64; 16] = std::array::from_fn(|x| !field.columns[x] & mask);
     let mut reached = [0u64; 16];
     for x in 0..width {
@@ -109,7 +111,7 @@ fn holes(field: &Field) -> i32 {
         .sum()
 }
 
-/// Extends seeds upwards and downwards along runs of set bits of `free`.
+/// Extends the set bits of `seeds` upwards and downwards along runs of set bits of `free`.
 fn spread(seeds: u64, free: u64) -> u64 {
     let mut all = seeds;
     loop {
@@ -137,7 +139,7 @@ pub struct PaperFeatures {
 }
 
 impl PaperFeatures {
-    /// Computes the features of an action from its result and the counts before it.
+    /// Computes the features of an action from the counts before the action and from its result.
     pub fn new(before: &FieldCounts, drop: &Drop) -> PaperFeatures {
         PaperFeatures::between(before, &FieldCounts::of(&drop.field), drop.lines, drop.lost)
     }
@@ -204,16 +206,16 @@ pub struct ControllerFeatures {
     /// Number of changes between filled and empty along the columns. The floor counts as filled, and the space above
     /// the field as empty.
     pub column_transitions: i32,
-    /// Number of empty cells with a filled cell above them in the same column.
+    /// Number of empty cells with a filled cell somewhere above them in the same column.
     pub holes: i32,
-    /// Sum of 1 + 2 + … + depth over all wells. A well is a run of cells above a column's top whose left and right
-    /// neighbours are filled.
+    /// Sum of 1 + 2 + … + depth over all wells. A well is a vertical run of cells above a column's top, each with filled
+    /// cells to its left and right.
     pub cumulative_wells: i32,
     /// Sum, over all holes, of the number of consecutive filled cells directly above the hole.
     pub hole_depth: i32,
     /// Number of rows with at least one hole.
     pub rows_with_holes: i32,
-    /// Number of distinct height differences between neighbouring columns, counting those from -2 to 2.
+    /// Number of distinct height differences between neighbouring columns. Only differences from -2 to 2 count.
     pub diversity: i32,
 }
 
@@ -279,8 +281,8 @@ impl ControllerFeatures {
     }
 }
 
-/// Returns the sum, over all holes, of the number of consecutive filled cells directly above the hole. In a run of
-/// holes only the highest one has a filled cell above it.
+/// Returns the sum, over all holes of a column, of the number of consecutive filled cells directly above the hole. In a
+/// run of holes, only the highest one has a filled cell directly above it.
 fn hole_depths(holes: u64, column: u64) -> i32 {
     let mut lowest_filled = (holes << 1) & column;
     let mut sum = 0;
@@ -296,7 +298,7 @@ fn hole_depths(holes: u64, column: u64) -> i32 {
 fn well_sums(mut cells: u64) -> i32 {
     let mut sum = 0;
     while cells != 0 {
-        // Iteration k counts the cells that are at least the k-th of their run.
+        // Iteration k counts the cells that are the k-th or a later cell of their run.
         sum += cells.count_ones() as i32;
         cells &= cells << 1;
     }

@@ -1,4 +1,5 @@
-//! Generators of the next piece. Pieces are independent and uniformly distributed, or come in bags.
+//! Generators of the next piece. Pieces are independent and uniformly distributed, or come in bags: random permutations
+//! of the whole set.
 
 use crate::Rng;
 
@@ -11,7 +12,7 @@ pub enum GeneratorKind {
     Bag,
 }
 
-/// A random stream of pieces, which are returned as indices into the piece set.
+/// A random stream of pieces. Each piece is an index into the piece set.
 #[derive(Clone, Debug)]
 pub struct Generator {
     kind: GeneratorKind,

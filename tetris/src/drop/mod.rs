@@ -1,7 +1,7 @@
 //! The game of dropped pieces: an action is a rotation and a column, and the piece falls straight down.
 //!
-//! The game is lost when a cell comes to rest above the top row. This is the strict rule. The *simplified* game of some
-//! papers ends only when a piece does not fit on the field, which makes games several times longer.
+//! The game is lost when a cell comes to rest above the top row. Some papers use a *simplified* game, which ends only
+//! when a piece does not fit on the field. Simplified games are several times longer.
 
 mod features;
 mod generator;
@@ -27,7 +27,7 @@ pub struct Action {
     pub column: u8,
 }
 
-/// Result of an action.
+/// Result of dropping a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drop {
     /// Field after full rows have been removed.
@@ -134,12 +134,13 @@ impl DropGame {
         (0..ROTATIONS as u8).flat_map(move |rotation| columns(piece, rotation, width))
     }
 
-    /// Returns the distinct actions for a piece: of rotations with equal shapes, only the first is included.
+    /// Returns the distinct actions for a piece, sorted by rotation and column. Of rotations with equal shapes, only the
+    /// first is included.
     pub fn distinct_actions(&self, piece: usize) -> &[Action] {
         &self.distinct[piece]
     }
 
-    /// Returns the number of actions that have the same result as `action`, including `action` itself, which must be
+    /// Returns the number of actions that have the same result as `action`, including `action` itself. `action` must be
     /// one of [`DropGame::distinct_actions`]. Agents that break ties uniformly over all actions count a distinct action
     /// this many times.
     pub fn multiplicity(&self, piece: usize, action: Action) -> usize {

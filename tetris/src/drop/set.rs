@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Maximum width and height of a piece.
 pub const MAX_PIECE_SIZE: usize = 8;
 
-/// One rotation of a piece, stored as a mask for each column that it covers.
+/// One rotation of a piece, stored as one mask for each column that it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turned {
     columns: [u8; MAX_PIECE_SIZE],
@@ -63,7 +63,7 @@ pub enum SetError {
         "`{found}` in line {line} is not a cell: use # or X for filled, . or _ for empty; write a name as `NAME:` above the rows"
     )]
     Cell {
-        /// Index of the line of text, counted from 1.
+        /// Number of the line of text, counted from 1.
         line: usize,
         /// The invalid character.
         found: char,
@@ -73,7 +73,7 @@ pub enum SetError {
         "`{text}` in line {line} may be a name or a row: write the name as `{text}:`, or the rows with # and ."
     )]
     AmbiguousName {
-        /// Index of the line of text, counted from 1.
+        /// Number of the line of text, counted from 1.
         line: usize,
         /// The first line of the piece.
         text: String,
@@ -119,7 +119,7 @@ impl Turned {
         &self.columns[..self.width()]
     }
 
-    /// Returns the row of the lowest cell of each column.
+    /// Returns, for each column, the row of the lowest cell.
     pub fn bottoms(&self) -> &[u8] {
         &self.bottoms[..self.width()]
     }

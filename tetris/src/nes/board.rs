@@ -1,4 +1,4 @@
-//! The board: 10 columns with 20 visible rows, and up to two rows above them that depend on the rule set.
+//! The board: 10 columns with 20 visible rows. Depending on the rule set, there are two more rows above them.
 
 use super::placements::Placement;
 use super::shapes::shape;
@@ -17,7 +17,7 @@ pub(crate) const VISIBLE: usize = 20;
 pub enum Rows {
     /// 20 rows. No cell of a piece may be above them.
     Twenty,
-    /// 20 visible rows and two more rows above them, which behave like the visible rows. Pieces spawn in the same
+    /// 22 rows: the 20 visible rows, and two rows above them that behave like the visible rows. Pieces spawn in the same
     /// visible row as with the other rule sets.
     TwentyTwo,
     /// The cartridge's rule: pieces may move in two rows above the visible ones, but cells that lock there disappear.
@@ -76,7 +76,8 @@ impl FromStr for Rows {
     }
 }
 
-/// A board. Bit `r + above` of a column is the cell in visible row `r`, so the top row has the lowest bit.
+/// A board, stored as one bit mask per column. If the rule set has `n` rows above the visible ones, bit `n + r` is the
+/// cell in visible row `r`. The lowest bit is the highest row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Board {
     pub(crate) columns: [u32; WIDTH],
@@ -115,7 +116,9 @@ pub enum BoardError {
         given: usize,
     },
     /// A character represents neither a filled nor an empty cell.
-    #[error("`{found}` in row {row} is not a cell: use X or # for filled, _ or . for empty")]
+    #[error(
+        "`{found}` in row {row} is not a cell: use X or # for filled, _, . or a space for empty"
+    )]
     Cell {
         /// Index of the row, counted from 1 at the top.
         row: usize,
@@ -145,7 +148,7 @@ impl Board {
         }
     }
 
-    /// Parses rows of text, the last of which is the floor row. Rows above the text are empty.
+    /// Parses a board from rows of text. The last row of text is the floor row. Rows above the first one are empty.
     pub fn parse<S: AsRef<str>>(rows: Rows, text: &[S]) -> Result<Board, BoardError> {
         let mut board = Board::empty(rows);
         let most = rows.kept();
@@ -260,7 +263,7 @@ impl Board {
     }
 
     fn remove_rows(&mut self, mut rows: u32) {
-        // Start with the highest full row, because removing it does not move the other full rows.
+        // The highest full row is removed first, because this does not move the other full rows.
         while rows != 0 {
             let row = rows.trailing_zeros();
             let above = (1u32 << row) - 1;

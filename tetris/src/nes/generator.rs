@@ -1,4 +1,5 @@
-//! Piece generators: the cartridge's shift register, and the generator of the piece sets for the published results.
+//! Piece generators: the original cartridge's generator, and the generator of the piece sets with which an article's
+//! results were published.
 
 use crate::{Mt19937, Piece, Rng};
 
@@ -13,8 +14,11 @@ pub const CARTRIDGE_ORDER: [Piece; 7] = [
     Piece::I,
 ];
 
-/// Probabilities of the cartridge's next piece, in 32nds, if the register's bits are uniformly distributed. The row is
-/// the last piece and the column is the next piece, both in [`CARTRIDGE_ORDER`].
+/// Probabilities of the cartridge's next piece, in 32nds. The row is the last piece and the column is the next piece, both
+/// in [`CARTRIDGE_ORDER`].
+///
+/// The probability also depends on the number of pieces drawn, modulo 8. The table contains the mean over these eight
+/// cases, and assumes that the register's bits are uniformly distributed.
 pub const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
     [1, 5, 6, 5, 5, 5, 5],
     [6, 1, 5, 5, 5, 5, 5],
@@ -25,9 +29,11 @@ pub const CARTRIDGE_TRANSITIONS: [[u8; 7]; 7] = [
     [5, 5, 5, 5, 6, 5, 1],
 ];
 
+/// Numbers that the cartridge uses for the spawn orientations of the pieces, in [`CARTRIDGE_ORDER`].
 const SPAWN_IDS: [u16; 7] = [0x02, 0x07, 0x08, 0x0a, 0x0b, 0x0e, 0x12];
 
-/// The cartridge's generator: a 16-bit shift register, which is stepped once per frame, and a count of pieces.
+/// The cartridge's generator. Its state is a 16-bit shift register, which is stepped once per frame, the number of pieces
+/// drawn, and the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cartridge {
     register: u16,
@@ -36,12 +42,12 @@ pub struct Cartridge {
 }
 
 impl Cartridge {
-    /// State of the register when the machine is switched on.
+    /// State of the register when the console is switched on.
     pub const POWER_ON: u16 = 0x8988;
-    /// Number of steps after which the register repeats.
+    /// Number of steps after which the register returns to its state at power on.
     pub const PERIOD: u32 = 32_767;
 
-    /// Creates the generator from the state of the register, the number of pieces drawn, and the last piece.
+    /// Creates a generator from the state of the register, the number of pieces drawn, and the last piece.
     pub fn new(register: u16, count: u8, last: Piece) -> Cartridge {
         let last = CARTRIDGE_ORDER.iter().position(|&piece| piece == last);
         Cartridge {
@@ -51,8 +57,8 @@ impl Cartridge {
         }
     }
 
-    /// Creates the generator of a machine whose register has an arbitrary state when it draws the first piece. A seed
-    /// from 2 to 65,535 is that state; any other seed selects one. (The states 0 and 1 never give other states than 0.)
+    /// Creates a generator from a seed. A seed from 2 to 65,535 is the initial state of the register; any other seed
+    /// selects one of these states at random. States 0 and 1 are excluded, because the register then becomes and stays 0.
     pub fn from_seed(seed: u64) -> Cartridge {
         let state = u16::try_from(seed).ok().filter(|&state| state > 1);
         let state = state.unwrap_or_else(|| 2 + Rng::new(seed).below(65_534) as u16);
@@ -84,8 +90,8 @@ impl Cartridge {
         CARTRIDGE_ORDER[index]
     }
 
-    /// Draws the `pieces` pieces of a game and makes `frames` steps before each piece. If `frames` is `None`, makes a
-    /// random number of 20 to 60 steps before each piece.
+    /// Draws the pieces of a game with `pieces` pieces. Before each piece, it steps the register `frames` times, or a
+    /// random number of times from 20 to 60 if `frames` is `None`.
     pub fn game(&mut self, pieces: usize, frames: Option<u32>, rng: &mut Rng) -> Vec<Piece> {
         let mut game = Vec::with_capacity(pieces);
         for _ in 0..pieces {
@@ -102,6 +108,7 @@ impl Cartridge {
 /// Number of pieces per game in the published piece sets.
 pub const ARTICLE_GAME_LENGTH: usize = 1825;
 
+/// Order in which the generator of the published piece sets numbers the pieces.
 const ARTICLE_ORDER: [Piece; 7] = [
     Piece::I,
     Piece::L,
@@ -112,8 +119,8 @@ const ARTICLE_ORDER: [Piece; 7] = [
     Piece::O,
 ];
 
-/// Generator of the piece sets for the published results. It uses two Mersenne Twisters, seeded with `seed` and
-/// `seed + 1`. Their states and the last piece carry over from each game to the next.
+/// Generator of the published piece sets. It uses two Mersenne Twisters with the seeds `seed` and `seed + 1`. Each game
+/// continues with their states and the last piece of the game before.
 #[derive(Clone, Debug)]
 pub struct ArticleSets {
     first: Mt19937,
@@ -122,7 +129,7 @@ pub struct ArticleSets {
 }
 
 impl ArticleSets {
-    /// Creates the generator from a seed. The published results use the seed 205.
+    /// Creates a generator from a seed. The published results use the seed 205.
     pub fn new(seed: u32) -> ArticleSets {
         ArticleSets {
             first: Mt19937::new(seed),

@@ -1,4 +1,6 @@
-//! Nintendo Tetris: rules, piece generators, scoring, reachable placements, and the 17 features of published searches.
+//! Nintendo Tetris: rules, piece generators, scoring, reachable placements, and the 17 features of a published evaluator.
+//!
+//! Names with `article` refer to the article that published this evaluator, its searches and their results.
 //!
 //! Rows are numbered from the top: row 0 is the highest visible row. A placement consists of the orientation and the
 //! centre of a resting piece.

@@ -1,12 +1,12 @@
-//! Placements that are reachable without gravity. A flood fill over all orientations finds them; it processes all
-//! positions in a column at once.
+//! Placements that are reachable without gravity. They are found with a flood fill over all orientations, which processes
+//! all positions in a column at once.
 
 use super::board::{Board, Rows, WIDTH};
 use super::shapes::{Shape, orientations};
 use crate::Piece;
 use std::collections::VecDeque;
 
-/// Column of the centre of a piece that spawns, in row 0.
+/// Column of the centre of a piece at its spawn position. The row is 0.
 const SPAWN_X: usize = 5;
 
 /// Orientation and centre of a resting piece.
@@ -16,7 +16,7 @@ pub struct Placement {
     pub orientation: u8,
     /// Column of the centre.
     pub x: i8,
-    /// Visible row of the centre; negative above the visible rows.
+    /// Row of the centre, which is negative above the visible rows.
     pub y: i8,
 }
 
@@ -26,7 +26,7 @@ pub struct Placements {
     list: Vec<Placement>,
 }
 
-/// Masks of positions, for each orientation and each column of the centre. Each bit is a row of the centre.
+/// A set of positions: for each orientation and each column of the centre, a mask of the rows of the centre.
 type Positions = [[u32; WIDTH]; 4];
 
 impl Placements {
@@ -38,7 +38,7 @@ impl Placements {
     /// Finds every resting position that a piece can reach from its spawn position. The piece can step left, right and
     /// down, and turn in both directions. After each move, all four cells must be inside the board and empty.
     ///
-    /// Returns the placements sorted by orientation, column and row. Returns no placements if the piece cannot spawn.
+    /// Returns the placements sorted by orientation, column and row, or an empty slice if the piece cannot spawn.
     pub fn find(&mut self, board: &Board, piece: Piece) -> &[Placement] {
         self.find_inline(board, piece);
         &self.list
@@ -157,16 +157,19 @@ fn step(reached: &mut [u32; WIDTH], free: &[u32; WIDTH], from: usize, to: usize)
     new
 }
 
-/// Extends seeds downwards, which is towards higher bits, along runs of free positions. In each run, the addition
-/// carries from the lowest seed to the end of the run. The carry clears all bits that it passes except seeds, so the
-/// cleared bits and the seeds together are the result.
+/// Extends the positions in `seeds` downwards, which is towards higher bits, along runs of free positions.
+///
+/// In each run, the addition carries from the lowest seed to the end of the run. The carry clears all bits that it
+/// passes except seeds, so the cleared bits and the seeds together are the result.
 #[inline(always)]
 fn fall(seeds: u32, free: u32) -> u32 {
     (free & !((free + seeds) ^ seeds)) | seeds
 }
 
-/// Index that the published search assigns to each position, used to order placements with equal values. It is the
-/// order of a breadth-first search on the empty board (turns clockwise and anticlockwise, then down, left, right).
+/// The index that the published search assigns to each position of a piece. It orders placements with equal values.
+///
+/// A breadth-first search on the empty board assigns the indices. It tries the moves in this order: clockwise turn,
+/// anticlockwise turn, down, left, right.
 #[derive(Clone, Debug)]
 pub struct Numbering {
     numbers: Vec<u16>,

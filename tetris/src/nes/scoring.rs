@@ -1,9 +1,9 @@
 //! Points, levels and speed.
 
-/// Highest score that the original display can show. A game with at least this score is a *maxout*.
+/// Highest score that the original game displays. A game with at least this score is called a *maxout*.
 pub const MAXOUT: u32 = 999_999;
 
-/// Returns the number of rows cleared at which a game with the given start level leaves that level.
+/// Returns the number of cleared rows at which a game with the given start level leaves that level.
 pub const fn first_transition(start_level: u32) -> u32 {
     let early = 10 * start_level + 10;
     let late = (10 * start_level).saturating_sub(50);

@@ -38,7 +38,7 @@ const I: [Shape; 2] = [
     [(0, -2), (0, -1), (0, 0), (0, 1)],
 ];
 
-/// Returns the orientations of a piece in clockwise order, starting with its orientation when it spawns.
+/// Returns the orientations of a piece in clockwise order, beginning with the spawn orientation.
 pub const fn orientations(piece: Piece) -> &'static [Shape] {
     match piece {
         Piece::T => &T,

@@ -55,8 +55,8 @@ impl Bag {
         Ok(bag)
     }
 
-    /// Returns the bag after a piece has been drawn, or `None` if the bag does not contain the piece. A full bag
-    /// replaces an empty one.
+    /// Returns the bag after a piece has been drawn, or `None` if the bag does not contain the piece. When the last
+    /// piece of a bag is drawn, returns a full bag.
     pub const fn take(self, piece: Piece) -> Option<Bag> {
         let bit = 1 << piece.index();
         if self.0 & bit == 0 {
@@ -66,7 +66,7 @@ impl Bag {
         Some(if left == 0 { Bag::FULL } else { Bag(left) })
     }
 
-    /// Returns the bag before a piece was drawn, or `None` if the bag contains the piece.
+    /// Returns the bag with a piece added, or `None` if the bag already contains the piece.
     pub const fn put_back(self, piece: Piece) -> Option<Bag> {
         let bit = 1 << piece.index();
         if self.0 & bit == 0 {

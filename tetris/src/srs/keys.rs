@@ -1,4 +1,4 @@
-//! Shortest lists of keys that move a piece from its spawn position to a placement.
+//! Search for the shortest list of keys that moves a piece from its spawn position to a placement.
 
 use super::kicks::KickTable;
 use super::placements::DropMode;
@@ -11,21 +11,21 @@ use std::fmt;
 /// A key of guideline Tetris.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SrsKey {
-    /// One column to the left.
+    /// Moves the piece one column to the left.
     Left,
-    /// One column to the right.
+    /// Moves the piece one column to the right.
     Right,
-    /// One row down.
+    /// Moves the piece one row down.
     Down,
-    /// Down until the piece lands, without locking it.
+    /// Moves the piece down until it lands, without locking it.
     SoftDrop,
-    /// A quarter turn clockwise.
+    /// Turns the piece by a quarter turn clockwise.
     Clockwise,
-    /// A quarter turn anticlockwise.
+    /// Turns the piece by a quarter turn anticlockwise.
     Anticlockwise,
-    /// A half turn.
+    /// Turns the piece by a half turn.
     HalfTurn,
-    /// Down until the piece lands, which locks it.
+    /// Moves the piece down until it lands, and locks it.
     HardDrop,
 }
 
@@ -99,8 +99,8 @@ impl Falling {
     }
 }
 
-/// Returns a shortest list of keys that leads to a placement, ending with a hard drop. Returns `None` if the placement
-/// cannot be reached.
+/// Returns a shortest list of keys that leads to a placement. The list ends with a hard drop. Returns `None` if the
+/// placement cannot be reached.
 pub fn keys_to(
     field: &Field,
     placement: SrsPlacement,
@@ -118,7 +118,7 @@ pub fn keys_to(
     if !start.fits(field, piece) {
         return None;
     }
-    // For each position, the key that leads to it and the position before.
+    // For each position, the key that leads to it and the previous position.
     let mut before: Vec<Option<(SrsKey, Falling)>> = vec![None; 4 * WIDTH * HEIGHT];
     let mut queue = VecDeque::from([start]);
     while let Some(at) = queue.pop_front() {

@@ -1,6 +1,6 @@
-//! Kick tables, which list the shifts that a turn tries in order until the piece fits. There are built-in tables for
-//! SRS, SRS+, and the half turns of Jstris and TETR.IO. Other tables are parsed from text in the format of
-//! solution-finder's kick files.
+//! Kick tables. For each turn of a piece, a kick table lists the shifts that are tried in order until the piece fits. There
+//! are built-in tables for SRS, SRS+, and the half turns of Jstris and TETR.IO. Other tables can be parsed from text in the
+//! format of solution-finder's kick files.
 
 use super::shapes::{Orientation, box_corner};
 use crate::Piece;
@@ -11,15 +11,15 @@ use thiserror::Error;
 /// A built-in kick table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kicks {
-    /// Turns without shifts, and without half turns.
+    /// Quarter turns without shifts, and no half turns.
     None,
-    /// The guideline's table (SRS), without half turns.
+    /// The table of guideline Tetris (SRS), which has no half turns.
     Srs,
     /// SRS with the half turns of Jstris.
     SrsJstris180,
     /// SRS with the half turns of TETR.IO.
     SrsTetrio180,
-    /// The table of TETR.IO: SRS+, which has other shifts for I, with half turns.
+    /// The table of TETR.IO: SRS+, which has different shifts for I than SRS, with half turns.
     SrsPlus,
 }
 
@@ -68,7 +68,7 @@ pub enum KickError {
     /// The name of a built-in table is unknown.
     #[error("`{0}` is not a kick table: use nokick, srs, srs+180j, srs+180t, srsplus, or a file")]
     UnknownTable(String),
-    /// A line has no `=`.
+    /// The line with this number, counted from 1, contains no `=`.
     #[error("line {0} of the kick table has no `=`: write for example T.NE=(0,0)(-1,0)")]
     NoAssignment(usize),
     /// A key does not name a piece and a turn.
@@ -133,7 +133,7 @@ type Shifts = Vec<(i8, i8)>;
 /// The shifts of every turn of every piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KickTable {
-    /// Shifts by piece, orientation before and orientation after the turn. They apply to the lower left corner of the
+    /// Shifts by piece, orientation before the turn, and orientation after it. They apply to the lower left corner of the
     /// piece's cells, not of its box.
     shifts: Vec<Shifts>,
     half_turns: bool,

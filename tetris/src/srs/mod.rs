@@ -1,5 +1,5 @@
 //! The parts of guideline Tetris that a search for perfect clears needs: turns with kicks, hold, previews and bags.
-//! There is no gravity.
+//! A perfect clear leaves the field empty. There is no gravity.
 //!
 //! Rows are numbered from the floor. The field has 10 columns and 40 rows. Pieces spawn with their lowest cell in row
 //! 20.
@@ -31,7 +31,7 @@ pub const HEIGHT: usize = 40;
 /// Row of the lowest cell of a spawning piece.
 pub const SPAWN_ROW: usize = 20;
 
-/// Parses a field from rows of text, the last of which is the floor row.
+/// Parses a field from rows of text. The last row of text is the floor row.
 pub fn parse_field<S: AsRef<str>>(rows: &[S]) -> Result<Field, FieldError> {
     Field::parse(WIDTH, HEIGHT, rows)
 }

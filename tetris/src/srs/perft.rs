@@ -1,14 +1,14 @@
-//! Counts of placements and boards after n pieces. Comparing these counts with known values reveals errors in the
-//! placements.
+//! Counts of placements and boards after n pieces (perft). Comparing them with known values reveals errors in the search
+//! for placements.
 
 use super::placements::Placements;
 use crate::{Field, Piece};
 use std::collections::HashMap;
 
-/// Counts after a certain number of pieces.
+/// Counts after one number of pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerftLayer {
-    /// Number of sequences of (piece, placement), where each piece can be any of the seven.
+    /// Number of ways to place the pieces, where each piece can be any of the seven.
     pub placements: u64,
     /// Number of distinct boards.
     pub boards: u64,

@@ -1,4 +1,5 @@
-//! Reachable placements. A flood fill over all orientations finds them; it processes all positions in a column at once.
+//! Reachable placements. They are found with a flood fill over all orientations, which processes all positions in a column
+//! at once.
 
 use super::kicks::KickTable;
 use super::shapes::{Orientation, SrsPlacement, cells, first_equal};
@@ -10,9 +11,9 @@ use std::str::FromStr;
 /// Movement rule for pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropMode {
-    /// A piece can step to both sides and down, and turn, in any order.
+    /// A piece can move sideways and down, and turn, in any order.
     Soft,
-    /// A piece is turned and moved above the pile, and then falls straight down.
+    /// A piece can move sideways and turn only above the pile, and then falls straight down.
     Hard,
 }
 
@@ -44,17 +45,19 @@ impl FromStr for DropMode {
     }
 }
 
-/// Finds the placements of pieces with a kick table.
+/// Finds the placements of pieces for a kick table and a drop mode.
 #[derive(Clone, Debug)]
 pub struct Placements {
     kicks: KickTable,
     mode: DropMode,
 }
 
-/// Masks of positions, for each column of the leftmost cell. Each bit is a row of the lowest cell.
+/// The positions of a piece in one orientation: for each column of the leftmost cell, a mask of the rows of the lowest
+/// cell.
 type Positions = [u64; WIDTH];
 
-/// Distinct placements of a piece. Orientations with the same shape are merged into the first of them.
+/// Distinct placements of a piece. Placements in orientations with the same shape are stored with the first of these
+/// orientations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacementSet {
     piece: Piece,
@@ -69,8 +72,9 @@ impl Placements {
         Placements { kicks, mode }
     }
 
-    /// Finds every distinct placement that a piece can reach. With [`DropMode::Soft`] the piece starts at its spawn
-    /// position, and there are no placements if it cannot spawn.
+    /// Finds every distinct placement that a piece can reach. With [`DropMode::Soft`], the piece starts at its spawn
+    /// position, and there are no placements if it cannot spawn. With [`DropMode::Hard`], it falls from near the top of the
+    /// field in every column and orientation.
     pub fn find(&self, field: &Field, piece: Piece) -> PlacementSet {
         let free = Orientation::ALL.map(|orientation| free_positions(field, piece, orientation));
         let mut rests = [[0; WIDTH]; 4];
@@ -131,8 +135,8 @@ fn free_positions(field: &Field, piece: Piece, orientation: Orientation) -> Posi
     free
 }
 
-/// Turns all positions, each with the first shift that leads to a free position. Returns whether a new position was
-/// reached.
+/// Turns the piece at all positions, each with the first shift that leads to a free position. Returns whether this
+/// reached a new position.
 fn turn(from: &Positions, shifts: &[(i8, i8)], free: &Positions, reached: &mut Positions) -> bool {
     let mut left = *from;
     let mut gained = 0;
@@ -159,7 +163,7 @@ fn shift_rows(rows: u64, by: i8) -> u64 {
     if by >= 0 { rows << by } else { rows >> -by }
 }
 
-/// Extends positions to both sides and downwards until nothing changes.
+/// Extends positions sideways and downwards until nothing changes.
 fn move_sideways(reached: &mut Positions, free: &Positions) {
     loop {
         let mut gained = 0;

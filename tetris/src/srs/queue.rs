@@ -1,4 +1,5 @@
-//! Hold and previews. A player with one hold slot places either the oldest unplaced piece or the piece after it.
+//! The hold slot and the preview. A player with one hold slot places either the oldest unplaced piece or the piece after
+//! it.
 
 use crate::Piece;
 use thiserror::Error;
@@ -24,8 +25,8 @@ pub enum HoldError {
 }
 
 impl Hold {
-    /// Creates a queue. The first piece is the held piece if there is one, otherwise the current piece; both cases have
-    /// the same choices. If `hold` is false, only the first piece can be placed.
+    /// Creates a queue. The first piece is the held piece if there is one, otherwise the current piece. The choices are
+    /// the same in both cases. If `hold` is false, only the first piece can be placed.
     pub fn new(pieces: Vec<Piece>, hold: bool) -> Hold {
         Hold { pieces, hold }
     }

@@ -31,8 +31,8 @@ impl Orientation {
     }
 }
 
-/// Cells (column, row) of a piece in its box. Columns increase to the right and rows upwards, from the lower left
-/// corner.
+/// Cells (column, row) of a piece in its box, the square in which the piece turns. Columns are counted to the right and
+/// rows upwards, both from the lower left corner.
 pub(crate) type BoxCells = [(i8, i8); 4];
 
 const I: [BoxCells; 4] = [
@@ -87,7 +87,7 @@ pub(crate) const fn box_cells(piece: Piece, orientation: Orientation) -> &'stati
     &all[orientation as usize]
 }
 
-/// Returns the leftmost column and the lowest row, within the box, of a piece's cells in an orientation.
+/// Returns the leftmost column and the lowest row of a piece's cells in an orientation, relative to its box.
 pub(crate) const fn box_corner(piece: Piece, orientation: Orientation) -> (i8, i8) {
     let cells = box_cells(piece, orientation);
     let mut corner = cells[0];
@@ -104,8 +104,8 @@ pub(crate) const fn box_corner(piece: Piece, orientation: Orientation) -> (i8, i
     corner
 }
 
-/// Returns the cells of a piece in an orientation (column, row), moved so that the leftmost column and the lowest row
-/// are 0.
+/// Returns the cells (column, row) of a piece in an orientation, relative to the leftmost column and the lowest row of
+/// these cells.
 pub const fn cells(piece: Piece, orientation: Orientation) -> [(u8, u8); 4] {
     let (left, low) = box_corner(piece, orientation);
     let inside = box_cells(piece, orientation);
@@ -133,7 +133,7 @@ pub(crate) const fn first_equal(piece: Piece, orientation: Orientation) -> Orien
 pub struct SrsPlacement {
     /// The piece.
     pub piece: Piece,
-    /// First orientation that has this shape.
+    /// Orientation. Of orientations with the same shape, only the first is used.
     pub orientation: Orientation,
     /// Column of the leftmost cell.
     pub x: u8,

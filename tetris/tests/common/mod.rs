@@ -1,8 +1,8 @@
-//! Functions that read the vector files.
+//! Functions that read the files of test vectors.
 
 use serde_json::Value;
 
-/// Reads a vector file.
+/// Reads a file of test vectors.
 pub(crate) fn vectors(name: &str) -> Value {
     let path = format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
