@@ -1,6 +1,6 @@
 //! The enemies, which choose the pieces.
 //!
-//! HATETRIS and HATETRIS Mild consider every lock that the player can reach with each piece.
+//! HATETRIS and HATETRIS Mild consider every position in which the player can lock each piece.
 //! Brzustowski considers only whether a well has occurred before, and LOVETRIS and Burgiel ignore
 //! the well. All enemies except Mild and LOVETRIS remember part of the game, so a game owns an
 //! [`EnemyState`] and calls it once per piece.
@@ -36,7 +36,7 @@ pub enum Enemy {
     /// Burgiel (1997): gives `S` and `Z` alternately.
     Burgiel,
     /// Brzustowski (1992): gives `S` until a well repeats, then `Z` until a well repeats, and so
-    /// on. The piece given in the repeated well is still the old one.
+    /// on. The change takes effect one piece after the repeated well.
     Brzustowski,
 }
 
@@ -55,7 +55,7 @@ impl Enemy {
         Enemy::Brzustowski,
     ];
 
-    /// The name in lower case.
+    /// Returns the name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Enemy::Hatetris => "hatetris",
@@ -85,14 +85,15 @@ impl FromStr for Enemy {
     }
 }
 
-/// An enemy with its memory of the current game. The memory grows with the game.
+/// An enemy and what it remembers of the current game. Only the memory of HATETRIS grows throughout the game, by one
+/// entry per distinct well; Brzustowski's list of wells is cleared at each change of the piece.
 #[derive(Clone, Debug)]
 pub struct EnemyState {
     enemy: Enemy,
     memory: Memory,
 }
 
-/// The memory of an enemy.
+/// What an enemy remembers of the current game.
 #[derive(Clone, Debug)]
 enum Memory {
     Hatetris(Visits),
@@ -102,8 +103,7 @@ enum Memory {
     Brzustowski { step: Step, list: HashSet<Well> },
 }
 
-/// The number of times each well has been seen. A well is counted once for each piece that enters
-/// it, including the current piece.
+/// For each well, the number of pieces that have entered it, including the current piece.
 #[derive(Clone, Debug, Default)]
 struct Visits(HashMap<Well, u32>);
 
@@ -138,7 +138,7 @@ impl EnemyState {
         EnemyState { enemy, memory }
     }
 
-    /// The enemy whose state this is.
+    /// Returns the enemy.
     pub fn enemy(&self) -> Enemy {
         self.enemy
     }
@@ -172,7 +172,7 @@ impl EnemyState {
 }
 
 impl Visits {
-    /// Counts `well` as seen and returns the piece that HATETRIS gives in it.
+    /// Counts the piece that enters `well` and returns the piece that HATETRIS gives there.
     fn next_piece(&mut self, emulator: &Emulator, well: &Well, children: &mut Children) -> Piece {
         *self.0.entry(*well).or_default() += 1;
         let mild = emulator.expand(well, children);
@@ -197,8 +197,8 @@ impl Visits {
         best
     }
 
-    /// Returns the number of loops of the piece that produces `children`: the number of times that
-    /// the most frequent child has been seen. Placements that end the game do not count, because no
+    /// Returns the number of loops of the piece that produces `children`: the number of pieces that
+    /// have entered the most frequent child. Placements that end the game do not count, because no
     /// piece enters the resulting well.
     fn loops(&self, children: &Children) -> u32 {
         let seen = |child| self.0.get(child).copied().unwrap_or(0);
@@ -207,7 +207,7 @@ impl Visits {
 }
 
 impl Step {
-    /// Returns the piece that this step gives in `well`, and moves to the next step.
+    /// Returns the piece that this step gives in `well`, and moves to the next step if this one ends.
     fn next_piece(&mut self, list: &mut HashSet<Well>, well: &Well) -> Piece {
         let given = match self {
             Step::Left | Step::ToLeft => Piece::S,
@@ -240,7 +240,7 @@ mod tests {
     use crate::rules::Rules;
     use crate::well::Geometry;
 
-    /// The piece that HATETRIS gives, computed directly from the wording of the rules.
+    /// Returns the piece that HATETRIS gives, computed directly from the wording of the rules.
     fn naive(oracle: &Reference, seen: &HashMap<Well, u32>, well: &Well) -> Piece {
         let value = |piece: Piece| {
             let (mut loops, mut rating) = (0, 0);
@@ -259,7 +259,7 @@ mod tests {
             .unwrap()
     }
 
-    /// The pieces that an enemy gives in these wells.
+    /// Returns the letters of the pieces that an enemy gives in these wells, one after the other.
     fn pieces(enemy: Enemy, wells: &[Well]) -> String {
         let emulator = Emulator::new(Geometry::STANDARD, Rules::default());
         let mut children = Children::new();
@@ -269,7 +269,7 @@ mod tests {
         wells.iter().map(piece).collect()
     }
 
-    /// Three different wells.
+    /// Returns three different wells.
     fn abc() -> [Well; 3] {
         ["...####...", ".####.....", "####......"]
             .map(|picture| Well::from_picture(Geometry::STANDARD, picture).unwrap())
@@ -319,7 +319,7 @@ mod tests {
         );
     }
 
-    /// The state of a HATETRIS enemy that has seen each well the given number of times.
+    /// Returns the state of a HATETRIS enemy that has counted each well the given number of times.
     fn having_seen(seen: &HashMap<Well, u32>) -> EnemyState {
         EnemyState {
             enemy: Enemy::Hatetris,
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    /// One child for each piece, with the number of times that it has been seen.
+    /// Returns one child for each piece with a count above 0, and these counts.
     fn one_child_each(oracle: &Reference, well: &Well, counts: [u32; 7]) -> HashMap<Well, u32> {
         let child = |piece| oracle.expand(well, piece).children[0].0;
         Piece::ALL
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn piece_with_fewest_loops_is_given() {
+    fn hatetris_gives_piece_with_fewest_loops() {
         let geometry = Geometry::STANDARD;
         let oracle = Reference::new(geometry, Rules::default());
         let emulator = Emulator::new(geometry, Rules::default());
@@ -410,8 +410,8 @@ mod tests {
         assert!(fallbacks > 50, "{fallbacks}");
     }
 
-    /// The wells from which a player can continue forever against Mild, each with those of its
-    /// children from which the player can also continue forever.
+    /// Returns the wells from which a player can continue forever against Mild, and for each of them
+    /// its children with the same property.
     fn endless_wells(emulator: &Emulator) -> HashMap<Well, Vec<Well>> {
         let mut children = Children::new();
         let mut after: HashMap<Well, Vec<Well>> = HashMap::new();

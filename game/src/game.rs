@@ -123,38 +123,38 @@ impl Game {
         }
     }
 
-    /// The enemy that chooses the pieces.
+    /// Returns the enemy that chooses the pieces.
     pub fn enemy(&self) -> Enemy {
         self.enemy.enemy()
     }
 
-    /// The locked cells, including those above the bar.
+    /// Returns the board: all locked cells, including those above the bar.
     pub fn board(&self) -> &Board {
         &self.board
     }
 
-    /// The locked cells below the bar. Unless the game is over, no other cells are locked.
+    /// Returns the locked cells below the bar. Unless the game is over, no other cells are locked.
     pub fn well(&self) -> Well {
         self.board.well()
     }
 
-    /// The current piece, or the piece that ended the game.
+    /// Returns the current piece, or the piece that ended the game.
     pub fn piece(&self) -> Piece {
         self.piece
     }
 
-    /// The position of the current piece, or the position in which the last piece was locked if the
-    /// game is over.
+    /// Returns the position of the current piece. If the game is over, returns the position in which
+    /// the last piece was locked.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Number of lines cleared so far.
+    /// Returns the number of lines cleared so far.
     pub fn score(&self) -> u32 {
         self.score
     }
 
-    /// Number of pieces given so far, including the current one.
+    /// Returns the number of pieces given so far, including the current one.
     pub fn pieces(&self) -> usize {
         self.pieces
     }
@@ -199,18 +199,18 @@ pub struct Record {
 }
 
 impl Record {
-    /// The pieces given, in order.
+    /// Returns the pieces given, in order.
     pub fn pieces(&self) -> impl ExactSizeIterator<Item = Piece> + '_ {
         self.turns.iter().map(|turn| turn.piece)
     }
 
-    /// The wells that the pieces entered, in order. [`replay_of_wells`](crate::replay_of_wells)
-    /// converts them into a replay.
+    /// Returns the wells that the pieces entered, in order. [`replay_of_wells`](crate::replay_of_wells)
+    /// converts them into keys.
     pub fn wells(&self) -> impl ExactSizeIterator<Item = Well> + '_ {
         self.turns.iter().map(|turn| turn.well)
     }
 
-    /// Whether the game is over and at most two keys, which may be padding, remain. Keys that
+    /// Whether the game is over and at most two unused keys remain, which may be padding. Keys that
     /// finish a game against one enemy hardly ever finish a game against another.
     pub fn is_finished(&self) -> bool {
         self.over && self.keys_unused <= 2
@@ -226,8 +226,8 @@ impl Record {
     }
 }
 
-/// Plays `keys`, starting with the empty well, until the keys run out or the game is over. The
-/// returned record uses 64 bytes per piece.
+/// Plays `keys` in the empty well until no keys are left or the game is over. The returned record
+/// uses 64 bytes per piece.
 pub fn play(geometry: Geometry, rules: Rules, enemy: Enemy, keys: &[Key]) -> Record {
     let mut game = Game::new(geometry, rules, enemy);
     let turn = |game: &Game, first_key| Turn {
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn better_enemy_finds_the_enemy_of_a_finished_game() {
+    fn better_enemy_finds_first_enemy_whose_game_is_finished() {
         // Nine S pieces on top of each other end the game after 90 keys. The same keys do not end a
         // game against LOVETRIS, which gives I pieces.
         let keys = keys(&"D".repeat(90));

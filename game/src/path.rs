@@ -1,10 +1,10 @@
-//! Key paths: the shortest key sequence from a well to its child, and the keys of a whole game
-//! given as a list of wells.
+//! Search for the shortest key sequence from a well to its child, and for the keys of a whole game
+//! that is given as a list of wells.
 //!
 //! A search stores wells, not keys, so the keys must be found afterwards. [`PathFinder`] does this
 //! with a breadth-first search over positions (orientation, column, row) from the spawn position.
-//! The first position found in which a lock produces the child is the nearest, and one more `D`
-//! locks the piece there.
+//! The first position found in which a lock produces the child is the nearest. One more `D` locks
+//! the piece there.
 //!
 //! **Speed.** First, the rows of the well are shifted by each of the piece's four cells. The result
 //! is the set of free positions, with one word per row and orientation and one bit per column. The
@@ -42,8 +42,8 @@ const WORDS: usize = 4 * (MAX_DEPTH + 1);
 /// 5`.
 type Place = u16;
 
-/// Finds the keys that lead from a well to a child. Reuse it for many wells, because only its
-/// creation allocates buffers.
+/// Finds the keys that lead from a well to a child. Reuse a finder for many wells, because only
+/// creating it allocates buffers.
 #[derive(Clone, Debug)]
 pub struct PathFinder {
     geometry: Geometry,
@@ -208,7 +208,7 @@ pub fn replay_of_wells(
     Ok(keys)
 }
 
-/// The places in which the piece overlaps no filled cell or wall, one bit per place.
+/// Returns the places in which the piece overlaps no filled cell or wall, one bit per place.
 fn free_places(board: &Board, piece: Piece) -> [u32; WORDS] {
     let shift = u32::from(FIRST_COLUMN.unsigned_abs());
     let inside = u32::from(board.geometry().full_row()) << shift;
@@ -250,7 +250,7 @@ fn position(place: Place) -> Position {
     }
 }
 
-/// The place to which a key leads, whether or not it is free (see [`Position::moved`]).
+/// Returns the place to which a key leads, even if it is not free (see [`Position::moved`]).
 fn moved(place: Place, key: Key) -> Place {
     match key {
         Key::Left => place - 1,
@@ -260,7 +260,7 @@ fn moved(place: Place, key: Key) -> Place {
     }
 }
 
-/// The place from which `key` leads to `place`.
+/// Returns the place from which `key` leads to `place`.
 fn before(place: Place, key: Key) -> Place {
     match key {
         Key::Left => place + 1,
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn error_names_the_step_that_has_no_placement() {
+    fn error_names_wells_that_no_placement_connects() {
         let replay = |wells: &[Well], end| {
             replay_of_wells(STANDARD, Rules::default(), Enemy::Mild, wells, end)
         };

@@ -80,22 +80,22 @@ impl Piece {
         Piece::T,
     ];
 
-    /// Index of the piece in [`Piece::ALL`], 0 to 6.
+    /// Returns the index of the piece in [`Piece::ALL`], 0 to 6.
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The cells of the piece in `orientation` (taken modulo 4).
+    /// Returns the cells of the piece in `orientation`, which is taken modulo 4.
     pub const fn cells(self, orientation: u8) -> &'static Cells {
         &CELLS[self as usize][(orientation & 3) as usize]
     }
 
-    /// The letter of the piece.
+    /// Returns the letter of the piece.
     pub const fn letter(self) -> char {
         ['S', 'Z', 'O', 'I', 'L', 'J', 'T'][self as usize]
     }
 
-    /// The piece with this letter, in upper or lower case.
+    /// Returns the piece with this letter, which may be in upper or lower case.
     pub fn from_letter(letter: char) -> Option<Piece> {
         let letter = letter.to_ascii_uppercase();
         Piece::ALL

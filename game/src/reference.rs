@@ -1,8 +1,8 @@
 //! The oracle: a slow emulator that works cell by cell.
 //!
-//! It follows the wording of the rules and takes tens of microseconds per well. All fast code in
-//! this crate is tested against it. The fast [`Emulator`](crate::Emulator) also uses it for the few
-//! wells that its shortcuts do not support.
+//! It follows the wording of the rules and takes tens of microseconds per well. The tests compare
+//! all fast code in this crate with it. The fast [`Emulator`](crate::Emulator) also uses it for the
+//! few wells that the fast code does not support.
 
 use crate::piece::Piece;
 use crate::rules::{Board, Key, Lock, Placement, Position, Rules};
@@ -19,9 +19,9 @@ pub struct Reference {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expansion {
     /// The distinct live children (those in which the game is not over), each with the number of
-    /// lines that its placement clears. Sorted.
+    /// lines that its placement clears, in ascending order.
     pub children: Vec<(Well, u8)>,
-    /// Whether some placement ends the game.
+    /// Whether at least one placement ends the game.
     pub can_die: bool,
 }
 
@@ -180,7 +180,7 @@ struct Seen([u128; 20]);
 impl Seen {
     /// Adds a position and returns whether it is new.
     fn insert(&mut self, Position { orientation, x, y }: Position) -> bool {
-        // The column of the box is in the range -2 to 14, its row in the range 0 to 19.
+        // The column of the box is in the range -2 to 15, and its row is in the range 0 to 19.
         let bit = 1u128 << (u32::from(orientation) * 32 + (i32::from(x) + 2) as u32);
         let row = &mut self.0[y as usize];
         let new = *row & bit == 0;

@@ -1,8 +1,8 @@
-//! Replays as text: the whole key sequence of a game in one of four encodings.
+//! Replays: texts that contain the whole key sequence of a game in one of four encodings.
 //!
 //! | encoding | description |
 //! |---|---|
-//! | raw | the letters `U L D R` |
+//! | raw | one letter per key: `U`, `L`, `D` or `R` |
 //! | hex | two keys per digit (first × 4 + second; `L R D U` are 0 to 3), in groups of four digits |
 //! | Base65536 | run-length code, two bytes per character |
 //! | Base2048 | run-length code, eleven bits per character; the current game prints this encoding |
@@ -61,7 +61,7 @@ pub enum ReplayError {
     /// The text contains no keys.
     #[error("the replay is empty: it contains no keys")]
     Empty,
-    /// A character that the encoding does not contain.
+    /// The text contains a character that is not in the encoding's alphabet.
     #[error(
         "character {position}, {character:?}, is not valid in a replay: the text looks like {encoding}, \
          which contains {}", encoding.alphabet()
@@ -109,7 +109,7 @@ impl Encoding {
         Encoding::Base2048,
     ];
 
-    /// The name in lower case.
+    /// Returns the name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Encoding::Raw => "raw",
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_one_key() {
+    fn padding_adds_at_most_one_key() {
         assert_eq!(encode(&keys("RDL"), Encoding::Hex), "62");
         assert_eq!(decode("62"), Ok((keys("RDLD"), Encoding::Hex)));
         for encoding in [Encoding::Base65536, Encoding::Base2048] {

@@ -12,13 +12,13 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Key {
-    /// `L`: one column to the left.
+    /// `L`: moves the piece one column to the left.
     Left,
-    /// `R`: one column to the right.
+    /// `R`: moves the piece one column to the right.
     Right,
-    /// `D`: one row down. Locks the piece if it cannot move down.
+    /// `D`: moves the piece one row down, or locks it if it cannot move down.
     Down,
-    /// `U`: the next orientation.
+    /// `U`: turns the piece to its next orientation.
     Up,
 }
 
@@ -26,7 +26,7 @@ impl Key {
     /// All keys in the order of their codes in a replay (0 to 3).
     pub const ALL: [Key; 4] = [Key::Left, Key::Right, Key::Down, Key::Up];
 
-    /// The letter of the key.
+    /// Returns the letter of the key.
     pub const fn letter(self) -> char {
         ['L', 'R', 'D', 'U'][self as usize]
     }
@@ -47,15 +47,15 @@ impl fmt::Display for Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Rules {
     /// Whether full rows are removed even if the locked piece extends above the bar. If so, the
-    /// game-over test follows the removal. The game does not do this, but the emulator that
-    /// produced the table of small wells published in 2022 did.
+    /// program tests after the removal whether the game is over. The game itself does not do this,
+    /// but the emulator that produced the table of small wells published in 2022 did.
     pub clear_above_bar: bool,
 }
 
 /// The position of a piece: the position of its 4×4 box, and its orientation.
 ///
-/// Different positions of S, Z or I that fill the same cells are not equal, because the piece
-/// rotates differently from them.
+/// Different positions of a piece that fill the same cells are not equal, because turning the piece
+/// from them leads to different cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// Orientation, 0 to 3.
@@ -67,7 +67,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The position in which a piece enters a well of this geometry.
+    /// Returns the position in which a piece enters a well of this geometry.
     pub const fn spawn(geometry: Geometry) -> Position {
         Position {
             orientation: 0,
@@ -76,7 +76,7 @@ impl Position {
         }
     }
 
-    /// The position to which this key leads, whether or not it is free.
+    /// Returns the position to which this key leads, even if it is not free.
     pub const fn moved(self, key: Key) -> Position {
         let Position { orientation, x, y } = self;
         match key {
@@ -114,7 +114,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The four cells `(column, row)` of the piece. Row 0 is at the top.
+    /// Returns the four cells `(column, row)` of the piece. Row 0 is at the top.
     pub fn cells(&self) -> [(i32, i32); 4] {
         let Position { orientation, x, y } = self.position;
         self.piece
@@ -154,17 +154,17 @@ impl Board {
         Board { geometry, rows }
     }
 
-    /// The geometry of the board.
+    /// Returns the geometry of the board.
     pub const fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// All rows from the top down, including those above the bar.
+    /// Returns all rows from the top down, including those above the bar.
     pub fn rows(&self) -> &[u16] {
         &self.rows[..self.geometry.depth()]
     }
 
-    /// The part of the board below the bar. Unless the game is over, no other cells are filled.
+    /// Returns the part of the board below the bar. Unless the game is over, no other cells are filled.
     pub fn well(&self) -> Well {
         let mut rows = [0; MAX_HEIGHT];
         for (row, &bits) in rows
@@ -176,8 +176,8 @@ impl Board {
         Well::from_rows(rows)
     }
 
-    /// The row of the topmost filled cell, or the number of rows if the board is empty. The enemy
-    /// uses this value to rate a lock: a greater rating is better for the player.
+    /// Returns the row of the topmost filled cell, or the number of rows if the board is empty. The
+    /// enemy uses this value to rate a lock: a greater rating is better for the player.
     pub fn rating(&self) -> u8 {
         let rows = self.rows();
         rows.iter().position(|&row| row != 0).unwrap_or(rows.len()) as u8

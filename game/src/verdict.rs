@@ -1,4 +1,4 @@
-//! Checks whether a replay is plausible as a game against a given enemy.
+//! Check that a replay is plausible as a game against a given enemy.
 
 use crate::game::{Record, better_enemy};
 use crate::rules::{Key, Rules};
@@ -30,7 +30,7 @@ pub enum ReplayFault {
         /// The game against the other enemy.
         other: Box<Record>,
     },
-    /// The last key leaves a piece in the middle of its fall.
+    /// The replay ends while a piece is falling.
     #[error(
         "the replay is truncated: it ends {keys} keys into piece {piece}, and the game is not over"
     )]
@@ -63,7 +63,7 @@ impl Record {
     ///
     /// A finished game (see [`Record::is_finished`]) is always accepted. Any other game is rejected
     /// in two cases: the same keys clearly result in a better game against another enemy, or the
-    /// last key leaves a piece in the middle of its fall.
+    /// replay ends while a piece is falling.
     ///
     /// # Errors
     /// Returns a [`ReplayFault`] if the game is not plausible.
@@ -85,7 +85,7 @@ impl Record {
         Ok(())
     }
 
-    /// Returns the number of keys since the last lock, or 0 if the game is over.
+    /// Returns the number of keys used since the last lock, or 0 if the game is over.
     pub fn keys_of_last_piece(&self) -> usize {
         match self.turns.last() {
             Some(turn) if !self.over => self.keys_used - turn.first_key,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn replay_may_stop_between_pieces_but_not_within_one() {
+    fn replay_may_stop_between_pieces_but_not_while_a_piece_falls() {
         assert_eq!(check(&[Key::Down; 18]), Ok(()));
         assert_eq!(check(&[Key::Down; 20]), Ok(()));
         let fault = check(&[Key::Down; 30]).unwrap_err();

@@ -51,38 +51,38 @@ impl Geometry {
         })
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub const fn width(self) -> usize {
         self.width as usize
     }
 
-    /// Number of rows below the bar.
+    /// Returns the number of rows below the bar.
     pub const fn height(self) -> usize {
         self.height as usize
     }
 
-    /// Total number of rows, including the four above the bar (`D` in the original game's code).
+    /// Returns the total number of rows, including the four above the bar.
     pub const fn depth(self) -> usize {
         self.height() + ROWS_ABOVE_BAR
     }
 
-    /// A full row: one bit per column.
+    /// Returns a full row, in which each column has a set bit.
     pub const fn full_row(self) -> u16 {
         (u16::MAX as u32 >> (16 - self.width as u32)) as u16
     }
 
-    /// Number of bytes in a packed well: `width × height` bits, rounded up to whole bytes. 20 at 10
-    /// × 16.
+    /// Returns the number of bytes in a packed well, which has `width × height` bits: 20 bytes for
+    /// the standard geometry.
     pub const fn packed_len(self) -> usize {
         (self.width() * self.height()).div_ceil(8)
     }
 
-    /// Number of hex digits per row in the text form: a quarter of the columns, rounded up.
+    /// Returns the number of hex digits per row in the text form: a quarter of the number of columns, rounded up.
     pub const fn digits_per_row(self) -> usize {
         self.width().div_ceil(4)
     }
 
-    /// Number of hex digits in the text form of a well. 48 at 10 × 16.
+    /// Returns the number of hex digits in the text form of a well: 48 for the standard geometry.
     pub const fn text_len(self) -> usize {
         self.digits_per_row() * self.height()
     }
@@ -100,8 +100,8 @@ impl fmt::Display for Geometry {
     }
 }
 
-/// The filled cells of a live well, which is a well in which the game is not over. In every
-/// geometry, they are stored as sixteen rows of sixteen bits, 256 bits in total.
+/// The filled cells of a live well, which is a well in which the game is not over. A well of any
+/// geometry is stored as sixteen rows of sixteen bits, 256 bits in total.
 ///
 /// Row 0 is the **bottom** row, so removing full rows is a compression towards index 0. Bit `x` of
 /// a row is column `x`, and bit 0 is the leftmost column. Rows at or above the geometry's height,
@@ -116,7 +116,7 @@ pub struct Well {
 /// Error in the rows, bytes or text of a well.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WellError {
-    /// Text or bytes of the wrong length.
+    /// The text or bytes have the wrong length.
     #[error("a {geometry} well has {expected} {unit}, not {found}")]
     Length {
         /// The geometry of the expected well.
@@ -128,7 +128,7 @@ pub enum WellError {
         /// The unit of both lengths.
         unit: &'static str,
     },
-    /// A character that is not allowed in the text of a well.
+    /// The text of a well contains a character that is not allowed.
     #[error("unexpected character {character:?} at position {position}: expected {expected}")]
     Character {
         /// The character.
@@ -138,7 +138,7 @@ pub enum WellError {
         /// The characters allowed there.
         expected: &'static str,
     },
-    /// A row with cells outside the columns of the geometry.
+    /// A row has cells outside the columns of the geometry.
     #[error("row {row} has cells outside the {width} columns")]
     OutsideWidth {
         /// The 1-based row, counted from the top of the text.
@@ -146,13 +146,13 @@ pub enum WellError {
         /// Number of columns.
         width: usize,
     },
-    /// A row with cells above the bar.
+    /// A row above the bar has filled cells.
     #[error("row {row} is above the bar and not empty: the game is over in such a well")]
     AboveBar {
         /// The 1-based row, counted from the top of the well.
         row: usize,
     },
-    /// A full row, which the game would have removed.
+    /// A row is full. The game would have removed it.
     #[error("row {row} is full: the game removes full rows")]
     FullRow {
         /// The 1-based row, counted from the top of the text.
@@ -174,12 +174,12 @@ impl Well {
         Well { rows }
     }
 
-    /// The rows, bottom row first.
+    /// Returns the rows, bottom row first.
     pub const fn rows(&self) -> &[u16; MAX_HEIGHT] {
         &self.rows
     }
 
-    /// Height of the stack: the number of rows up to and including the topmost non-empty row.
+    /// Returns the height of the stack: the number of rows up to and including the topmost non-empty row.
     pub fn stack_height(&self) -> usize {
         self.rows
             .iter()
@@ -187,7 +187,7 @@ impl Well {
             .map_or(0, |top| top + 1)
     }
 
-    /// Number of filled cells.
+    /// Returns the number of filled cells.
     pub fn filled(&self) -> u32 {
         self.rows.iter().map(|row| row.count_ones()).sum()
     }
@@ -203,7 +203,7 @@ impl Well {
     pub fn check(&self, geometry: Geometry) -> Result<(), WellError> {
         let height = geometry.height();
         if let Some(index) = self.rows[height..].iter().rposition(|&row| row != 0) {
-            // A cell more than four rows above the bar is reported as if it were in the top row.
+            // The top row is the fourth row above the bar. The error also names it for cells further up.
             let above = (index + 1).min(ROWS_ABOVE_BAR);
             return Err(WellError::AboveBar {
                 row: ROWS_ABOVE_BAR + 1 - above,

@@ -37,7 +37,7 @@ fn sorted(items: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn agents_placements_equal_vectors() {
+fn agents_placements_match_test_vectors() {
     let vectors = vectors("tetris", "drop_placements.json");
     let (mut requests, mut expected) = (Vec::new(), Vec::new());
     for board in list(&vectors["boards"]) {
@@ -68,7 +68,7 @@ fn agents_placements_equal_vectors() {
 }
 
 #[test]
-fn nes_placements_equal_vectors() {
+fn nes_placements_match_test_vectors() {
     let vectors = vectors("tetris", "nes_placements.json");
     let (mut requests, mut expected) = (Vec::new(), Vec::new());
     for board in list(&vectors["boards"]) {
@@ -99,7 +99,7 @@ fn nes_placements_equal_vectors() {
 }
 
 #[test]
-fn nes_features_and_values_equal_vectors() {
+fn nes_features_and_values_match_test_vectors() {
     let vectors = vectors("tetris", "nes_features.json");
     let (mut requests, mut expected) = (Vec::new(), Vec::new());
     for board in list(&vectors["boards"]) {
@@ -128,7 +128,7 @@ fn nes_features_and_values_equal_vectors() {
 }
 
 #[test]
-fn nes_pieces_equal_vectors() {
+fn nes_pieces_match_test_vectors() {
     let vectors = vectors("tetris", "nes_generator.json");
     let article = run(&["nes", "pieces", "--generator", "article", "--games", "1"]);
     let first = article.silent_results();
@@ -173,7 +173,7 @@ fn cells_of(piece: &Value, mode: &str) -> Vec<Value> {
 }
 
 #[test]
-fn pc_placements_equal_vectors() {
+fn pc_placements_match_test_vectors() {
     let vectors = vectors("tetris", "srs_placements.json");
     let (mut requests, mut expected) = (Vec::new(), Vec::new());
     for board in list(&vectors["boards"]) {
@@ -199,7 +199,7 @@ fn pc_placements_equal_vectors() {
 }
 
 #[test]
-fn pc_chances_equal_vectors() {
+fn pc_chances_match_test_vectors() {
     let vectors = vectors("agents", "pc_first_moves.json");
     let cases = list(&vectors["cases"]);
     for (answer, case) in answers(&["pc", "chance", "--json"], cases)

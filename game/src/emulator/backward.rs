@@ -1,4 +1,4 @@
-//! Search for candidate parents, for all pieces at once. See [`crate::backward`].
+//! Search for the candidate parents of a well, for all pieces at once. See [`crate::backward`].
 
 use super::core::blocked_by;
 use super::simd::Simd;
@@ -10,8 +10,8 @@ use crate::well::{Geometry, MAX_HEIGHT, Well};
 /// Number of rows of a box, plus the row above it and the row below it.
 const ROWS_AROUND: usize = 6;
 
-/// Tables of the cells that block the neighbour of a position. The neighbour is a position one key
-/// away. The cells of the position itself do not block the neighbour.
+/// Lookup tables that return the positions whose neighbour is blocked. The neighbour of a position is
+/// the position one key away. The cells of the position itself do not block its neighbour.
 struct Neighbour {
     /// Positions whose neighbour is outside the walls.
     outside: Seven,
@@ -36,8 +36,8 @@ pub(crate) struct Tables {
 type PlacedCells = [(i32, i32); 4];
 
 impl Neighbour {
-    /// Creates the tables. Given a piece, the bit of a position in the piece's word, and the cells
-    /// of that position, `of` returns the cells of the neighbour.
+    /// Creates the tables. `of` returns the cells of the neighbour. Its arguments are a piece, the bit
+    /// of a position in the piece's word, and the cells of that position.
     fn new(
         geometry: Geometry,
         low_bits: u32,

@@ -31,27 +31,27 @@ impl Children {
         }
     }
 
-    /// The distinct live wells.
+    /// Returns the distinct live wells.
     pub fn wells(&self) -> &[Well] {
         &self.wells[..self.len]
     }
 
-    /// The number of lines cleared by the placement that leads to each child (0 to 4).
+    /// Returns, for each child, the number of lines that its placement clears (0 to 4).
     pub fn lines(&self) -> &[u8] {
         &self.lines[..self.len]
     }
 
-    /// Iterates over the wells, each with the number of lines cleared.
+    /// Returns an iterator over the wells, each with the number of lines cleared.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Well, u8)> + Clone {
         self.wells().iter().zip(self.lines().iter().copied())
     }
 
-    /// Whether some placement ends the game.
+    /// Whether at least one placement ends the game.
     pub fn can_die(&self) -> bool {
         self.can_die
     }
 
-    /// Number of children.
+    /// Returns the number of children.
     pub fn len(&self) -> usize {
         self.len
     }

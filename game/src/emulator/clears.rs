@@ -1,4 +1,4 @@
-//! The pieces that can clear lines.
+//! Search for the pieces that can clear lines.
 
 use super::core::{FLOOR, Rows, blocked, down, draw};
 use super::landings::Landings;
@@ -7,7 +7,7 @@ use super::tables::{Seven, Tables};
 use super::{Clears, Follow};
 use crate::well::{MAX_HEIGHT, Well};
 
-/// The run of empty cells that completes each row of a stack, as an index into the tables.
+/// For each row of a stack, the run of empty cells that a piece must fill to complete the row, as an index into the tables.
 struct StackRuns {
     runs: [u8; FLOOR + MAX_HEIGHT + 4],
     stack: usize,
@@ -16,7 +16,8 @@ struct StackRuns {
 }
 
 impl StackRuns {
-    /// Returns `None` if no row can be completed. Rows below `lowest` are skipped because no piece reaches them.
+    /// Finds the runs of a stack. Returns `None` if no row can be completed. Rows below `lowest` are skipped because no
+    /// piece can reach them.
     #[inline(always)]
     fn new(tables: &Tables, well: &Well, stack: usize, lowest: usize) -> Option<StackRuns> {
         let mut runs = [0u8; FLOOR + MAX_HEIGHT + 4];

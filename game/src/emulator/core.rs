@@ -42,9 +42,9 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Returns `None` if the well is too high for the tables or has an empty row below its top. The
-    /// formula for the height after a lock is wrong for a well with such a row, but no well of a
-    /// game has one.
+    /// Adds the padding to a well. Returns `None` if the well is too high for the tables or has an
+    /// empty row below its top. The formula for the height after a lock is wrong for a well with such
+    /// a row, but no well of a game has one.
     #[inline(always)]
     pub(super) fn new<S: Simd>(simd: S, tables: &Tables, well: &Well) -> Option<Rows> {
         let filled = simd.filled_rows(well);
@@ -61,7 +61,7 @@ impl Rows {
         })
     }
 
-    /// The row of the well that coincides with row `y` of the box (0 is the top row) at `level`.
+    /// Returns the row of the well that coincides with row `y` of the box (0 is the top row) at `level`.
     #[inline(always)]
     pub(super) fn at(&self, level: usize, y: usize) -> u16 {
         self.rows[self.stack + FLOOR + 3 - y - level]
@@ -69,8 +69,8 @@ impl Rows {
 }
 
 // A closure is compiled as a separate function without the caller's instruction set. So the code
-// below that handles `Words` uses neither closures nor iterator adaptors (measured: three times
-// slower).
+// below that handles `Words` uses neither closures nor iterator adaptors, which made it three times
+// slower.
 
 /// Returns the positions of all pieces that are blocked by the filled cells of `row` if that row
 /// coincides with row `y` of the box. If `y` is 0, positions blocked by the walls are included.
@@ -185,7 +185,7 @@ struct HighRows<'a> {
 }
 
 impl HighRows<'_> {
-    /// Positions at `level` that complete row `row` of the stack (0 is the highest).
+    /// Returns the positions at `level` that complete row `row` of the stack (0 is the highest).
     #[inline(always)]
     fn completed<S: Simd>(&self, simd: S, row: usize, level: usize) -> S::Words {
         // On level 1, the lowest row of the box is at the highest row of the stack.
@@ -249,8 +249,8 @@ fn add_line_clears<S: Simd>(
     first.below = simd.non_zero(simd.or(below_2, below_3));
 }
 
-/// The worst piece if every piece can lower the stack: the first of the pieces that lower it by the
-/// fewest rows.
+/// Returns the worst piece if every piece can lower the stack: the first of the pieces that lower it
+/// by the fewest rows.
 #[cold]
 fn least_drop(tables: &Tables, rows: &Rows) -> usize {
     let (mut worst, mut least) = (0, i32::MAX);
@@ -266,7 +266,7 @@ fn least_drop(tables: &Tables, rows: &Rows) -> usize {
     worst
 }
 
-/// Returns the piece that HATETRIS Mild gives and, if `LANDINGS` is set, its landings.
+/// Returns the piece that HATETRIS Mild gives and, if `LANDINGS` is true, its landings.
 #[inline(always)]
 fn choose<S: Simd, const LANDINGS: bool>(
     simd: S,

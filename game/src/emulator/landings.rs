@@ -144,8 +144,8 @@ impl Landings {
     }
 }
 
-/// The maximum number of rows by which a piece can lower the stack. Negative if every lock raises
-/// the stack.
+/// Returns the maximum number of rows by which a piece can lower the stack. The result is negative if
+/// every lock raises the stack.
 pub(super) fn best_drop(tables: &Tables, rows: &Rows, piece: usize) -> i32 {
     let landings = Landings::new(tables, rows, piece);
     let mut best = i32::MIN;

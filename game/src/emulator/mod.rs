@@ -56,7 +56,7 @@ impl SimdLevel {
         SimdLevel::Avx512Vbmi2,
     ];
 
-    /// The name of the level.
+    /// Returns the name of the level.
     pub const fn name(self) -> &'static str {
         match self {
             SimdLevel::Portable => "portable",
@@ -66,7 +66,7 @@ impl SimdLevel {
         }
     }
 
-    /// The levels that this processor supports, starting with the portable one.
+    /// Returns the levels that this processor supports, starting with the portable one.
     pub fn available() -> impl Iterator<Item = SimdLevel> {
         SimdLevel::ALL
             .into_iter()
@@ -176,15 +176,15 @@ pub struct Clears {
 }
 
 impl Clears {
-    /// The first piece that can clear a line but cannot clear two or more at once.
+    /// Returns the first piece that can clear a line but cannot clear two or more at once.
     #[inline]
     pub fn single(self) -> Option<Piece> {
         let single = self.pieces & !self.several;
         (single != 0).then(|| Piece::ALL[single.trailing_zeros() as usize])
     }
 
-    /// The first piece that cannot clear two or more lines at once, or `None` if this piece cannot
-    /// clear any line. The result is S or `None` in nearly all wells.
+    /// Returns the first piece that cannot clear two or more lines at once, or `None` if this piece
+    /// cannot clear any line. The result is S or `None` in nearly all wells.
     #[inline]
     pub fn first(self) -> Option<Piece> {
         let first = self.several.trailing_ones() as usize;
@@ -210,7 +210,7 @@ impl Follow<'_> {
     }
 }
 
-/// The emulator for one geometry. Cheap to clone, because clones share their tables.
+/// The emulator for one geometry. Cloning it is cheap, because clones share their tables.
 ///
 /// It chooses pieces like HATETRIS Mild, whose choice depends only on the well. See
 /// [`EnemyState`](crate::EnemyState) for enemies that remember earlier wells.
@@ -243,17 +243,17 @@ impl Emulator {
         })
     }
 
-    /// The geometry of the wells.
+    /// Returns the geometry of the wells.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// The rules of the game.
+    /// Returns the rules of the game.
     pub fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// The SIMD level in use.
+    /// Returns the SIMD level in use.
     pub fn level(&self) -> SimdLevel {
         self.backend.level()
     }
@@ -312,9 +312,9 @@ impl Emulator {
 
     /// Returns the pieces that can clear lines.
     ///
-    /// `lowest` is a row (0 is the bottom row) below which no piece can reach a cell. 0 is always
-    /// correct. A greater value saves time. If `follow` is given and its `choose` returns a piece,
-    /// the distinct wells that result from the line-clearing locks of that piece replace the
+    /// `lowest` is a row (0 is the bottom row) below which no piece can reach a cell. The value 0 is
+    /// always correct, and a greater value saves time. If `follow` is given and its `choose` returns a
+    /// piece, the distinct wells that result from the line-clearing locks of that piece replace the
     /// contents of `follow.children`.
     #[inline]
     pub fn clears(&self, well: &Well, lowest: usize, mut follow: Option<Follow<'_>>) -> Clears {
@@ -382,7 +382,7 @@ impl Emulator {
 
     /// Appends candidate parents of `well` to `out` (see [`crate::Backward`]). Set `worst_piece` if
     /// the enemy gives the piece that is worst for the player. The search then omits some
-    /// candidates in which another piece would be worse.
+    /// candidates in which a different piece would be worse for the player.
     pub(crate) fn collect_parents(
         &self,
         back: &backward::Tables,

@@ -58,7 +58,7 @@ impl Drawing<'_> {
         assert!(self.stack <= MAX_HEIGHT && self.levels <= self.stack + 4);
     }
 
-    /// The row of a shape that coincides with the bottom row of the well at `level`.
+    /// Returns the row of a shape that coincides with the bottom row of the well at `level`.
     #[inline(always)]
     pub(crate) fn first_row(&self, level: usize) -> usize {
         SHAPE_BOTTOM + level - self.stack
