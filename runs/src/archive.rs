@@ -1,4 +1,5 @@
-//! A run in the object store, whose games are read back with lookups.
+//! Read access to a run in the object store. A game is read back with lookups: its wells are found from the last to the
+//! first.
 //!
 //! A table contains the wells of one shard (a range of well hashes) at one depth (the number of pieces
 //! placed). A lookup searches only tables that have been fetched. If it needs another table, it fails with an error
@@ -83,7 +84,8 @@ impl ArchiveTables for ScratchTables {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The object store failed, or an object is damaged. [`ReadError::is_transient`] distinguishes the two.
+    /// The object store failed, or an object is damaged. [`ReadError::is_transient`] returns `true` for failures that may
+    /// pass.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
     /// The tables of a depth cannot be fetched.
@@ -97,7 +99,7 @@ pub enum ReadError {
     /// The tables were read, but the game cannot be read back from them.
     #[error(transparent)]
     Game(#[from] GameError),
-    /// The game cannot be turned into a film.
+    /// The keys of the game cannot be played to create its film, which contains every key and well.
     #[error(transparent)]
     Show(#[from] ShowError),
     /// The exact rules give a different score, which indicates a bug in this program.
@@ -173,7 +175,7 @@ pub struct Archive {
     tables: Box<dyn ArchiveTables>,
     /// The lists of tables that have been read, by depth.
     lists: BTreeMap<u32, Vec<Table>>,
-    /// Whether a shard that was looked up has a table, by depth and shard. If so, the table is in `tables` or
+    /// For each depth and shard that was looked up, whether it has a table. If so, the table is in `tables` or
     /// `new`.
     shards: BTreeMap<(u32, u32), bool>,
     new: Vec<NewTable>,
@@ -211,11 +213,11 @@ impl Archive {
         self.fetched
     }
 
-    /// Calls `look` repeatedly until it needs no further tables. Between the calls, fetches the tables that it
-    /// needs. `look` should continue where it stopped, like [`GameSearch::resume`].
+    /// Calls `look` repeatedly until it returns a result or an error other than missing tables. Between the calls, fetches
+    /// the missing tables. `look` should continue where it stopped, like [`GameSearch::resume`].
     ///
     /// # Errors
-    /// Returns any error from `look` except missing tables, [`ReadError::Manifest`] if a table cannot be
+    /// Returns any error from `look` except missing tables, [`ReadError::Tables`] if a table cannot be
     /// fetched, and [`ReadError::Panicked`] if `look` panics.
     pub async fn look_up<T, F>(self, env: &Env, mut look: F) -> Result<(Archive, T), ReadError>
     where
@@ -350,12 +352,12 @@ impl ReadableRun for Archive {
     }
 }
 
-/// A game that was read back from the object store, and played from its keys to verify it.
+/// A game that was read back from the object store and verified by playing its keys.
 #[derive(Debug)]
 pub struct ReadBack {
     /// The game.
     pub game: BestGame,
-    /// The game as a film.
+    /// Every key and well of the game.
     pub film: Film,
     /// Number and size of the tables that were fetched for the game.
     pub fetched: Fetched,

@@ -102,7 +102,7 @@ impl EndReason {
         )
     }
 
-    /// Describes the reason in words.
+    /// Returns a description of the reason.
     pub const fn words(self) -> &'static str {
         match self {
             EndReason::Over => "searched to the end",
@@ -114,7 +114,7 @@ impl EndReason {
     }
 }
 
-/// Describes in words why a search ended, or that it has not ended.
+/// Returns a description of why a search ended, or `not finished` if it has not ended.
 pub fn end_in_words(end: Option<EndReason>) -> &'static str {
     end.map_or("not finished", EndReason::words)
 }

@@ -1,5 +1,5 @@
-//! Searches for better ends of games. The end of a game is a sequence of its last pieces. A better end clears
-//! more rows.
+//! Search for better ends of games. The end of a game is the sequence of its last pieces from any piece on. A better end
+//! clears more rows.
 
 use crate::read_back::{GameError, bring_to_end};
 use hatebeam_game::{Emulator, Enemy, Key, PathError, Record, Well, play, replay_of_wells};
@@ -22,7 +22,7 @@ pub enum EndgameError {
     #[error("the replay is not a finished game against HATETRIS: it ends with piece {0} falling")]
     NotOver(usize),
     /// The game does not have a piece with this number.
-    #[error("no piece {piece}: the replay has pieces 1 to {pieces}")]
+    #[error("there is no piece {piece}: the replay has pieces 1 to {pieces}")]
     NoPiece {
         /// The requested number, from 1.
         piece: usize,
@@ -39,7 +39,7 @@ pub struct EndSearch<'a> {
     pub endgame: Endgame,
     /// Stops the search when set to true.
     pub cancel: &'a AtomicBool,
-    /// Maximum number of wells to expand.
+    /// Maximum number of wells to expand in all searches together.
     pub nodes: Option<u64>,
     /// Time at which the search stops.
     pub deadline: Option<Instant>,
@@ -54,7 +54,7 @@ pub struct BestEnd {
     pub keys: Vec<Key>,
     /// Number of the earliest piece that the search tried to replace. The game's first piece has number 1.
     pub from: usize,
-    /// Number of the earliest piece from which the end is proven to be the best, or `None` without a proof.
+    /// Number of the earliest piece from which the end is proven to be the best, or `None` if there is no proof.
     pub proven_from: Option<usize>,
     /// Whether a better game was rejected because HATETRIS changes one of its pieces.
     pub changed: bool,
@@ -70,7 +70,7 @@ impl EndSearch<'_> {
         }
     }
 
-    /// Returns the best game that was found from `well`. The piece that is placed in `well` has number 1.
+    /// Searches for the best game that starts in `well`. The piece that is placed in `well` has number 1.
     ///
     /// # Errors
     /// Returns [`EndgameError::Game`] if the game cannot be brought to its end, and [`EndgameError::Changed`]

@@ -17,18 +17,18 @@ pub struct GameResult {
     pub lookups: u64,
     /// Time spent reading the game back, in seconds.
     pub seconds: f64,
-    /// Depth whose best well the game leads through; 0 if an old version of the program wrote the result.
+    /// Depth whose best well the game passes through, or 0 if an old version of the program wrote the result.
     #[serde(default)]
     pub depth: u32,
-    /// Time at which the game was read back, in milliseconds since 1970; 0 if an old version of the program
+    /// Time at which the game was read back, in milliseconds since 1970, or 0 if an old version of the program
     /// wrote the result.
     #[serde(default)]
     pub ended_ms: u64,
     /// Files of the game, relative to the run's prefix or folder. The first file is the replay.
     #[serde(default)]
     pub files: Vec<String>,
-    /// Number (from 1) of the piece at which a better game fails because HATETRIS changes that piece after a
-    /// repeated well.
+    /// Number, counted from 1, of the piece at which a better game fails. HATETRIS gives a different piece there because a
+    /// well is repeated.
     #[serde(default)]
     pub parted_at: Option<usize>,
 }

@@ -4,7 +4,7 @@ use crate::manifest::Manifest;
 use hatebeam_objects::{ObjectError, Objects};
 use std::collections::BTreeMap;
 
-/// Folders of a run with the tables and the lists of tables.
+/// Folders of a run that contain the tables and the lists of tables.
 const DEPTH_FOLDERS: [&str; 2] = ["frontier", "tables"];
 
 /// Number and total size of the deleted objects.
@@ -34,7 +34,7 @@ pub async fn collect_garbage(
         // A higher epoch means that another coordinator has taken over the run.
         Some(object) if object.epoch > manifest.epoch => true,
         Some(object) => epochs.get(&object.depth) == Some(&object.epoch),
-        // This program writes no such object, so it is not garbage.
+        // Objects with other keys were not written by this program, so they are kept.
         None => true,
     };
     let mut garbage = Garbage::default();
@@ -66,7 +66,7 @@ pub async fn remove_run(objects: &Objects, manifest: &Manifest) -> Result<u64, O
     let replays = manifest.replays_prefix();
     let mut rest = objects.list(&prefix).await?;
     rest.retain(|entry| !entry.key.starts_with(&replays));
-    // The manifest is last, so that an interrupted removal can be repeated.
+    // The manifest is deleted last, so that an interrupted removal can be repeated.
     rest.sort_by_key(|entry| entry.key.ends_with("/manifest.json"));
     for entry in rest {
         objects.delete(&entry.key).await?;

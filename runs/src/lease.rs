@@ -1,4 +1,4 @@
-//! The lease on an object store, as others than its holder read it.
+//! Read access to the lease, the object with which a coordinator shows that it is active.
 
 use hatebeam_objects::Objects;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ mod tests {
     use hatebeam_objects::{Memory, Options};
 
     #[tokio::test]
-    async fn only_an_advertised_uri_of_a_present_coordinator_is_found() {
+    async fn coordinator_uri_requires_uri_and_active_coordinator() {
         let objects = Objects::in_memory(&Memory::new(), &Options::default()).unwrap();
         assert_eq!(coordinator_uri(&objects).await, None);
         for (record, expected) in [

@@ -5,7 +5,7 @@ use hatebeam_cost::Micros;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Limits of a run. The search stops before a depth that would exceed a limit.
+/// Limits of a run. The search stops before a depth that would exceed a limit if it is as expensive as the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -14,7 +14,7 @@ pub struct Limits {
     /// Maximum total cost.
     #[serde(rename = "max_cost_micros")]
     pub max_cost: Option<Micros>,
-    /// Maximum time spent searching and waiting for workers, including the time before the run was resumed.
+    /// Maximum time spent searching and waiting for workers, including the time before a run was resumed.
     #[serde(rename = "max_seconds", with = "seconds")]
     pub max_time: Option<Duration>,
 }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn search_stops_before_a_depth_that_exceeds_a_limit() {
+    fn search_stops_before_depth_that_may_exceed_limit() {
         let used = |depth, [cost, depth_cost]: [u64; 2], [time, depth_time]: [u32; 2]| {
             limits().exceeded_by(&Usage {
                 depth,

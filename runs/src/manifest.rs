@@ -23,8 +23,9 @@ use serde_json::{Map, Value, json};
 pub const RUNS: &str = "runs";
 /// Format number of the manifests that this version writes. Older formats remain readable.
 ///
-/// Format 4 added `search` to the specification and `waiting_micros` to the depths. Format 3 renamed `bill` to `ledger`, `outcome` to `result`, `stopped_by` to `end`, and `is_to_stop` to
-/// `stop_requested`. It also merged `max_depth` and `budget` into `limits`.
+/// Format 4 added `search` to the specification and `waiting_micros` to the depths. Format 3 renamed `bill` to `ledger`,
+/// `outcome` to `result`, `stopped_by` to `end`, and `is_to_stop` to `stop_requested`. It also merged `max_depth` and
+/// `budget` into `limits`.
 pub(crate) const FORMAT: u64 = 4;
 
 /// A committed depth.
@@ -33,16 +34,16 @@ pub(crate) const FORMAT: u64 = 4;
 pub struct CommittedDepth {
     /// Record of the depth. Its field `kept` indicates whether the tables are stored.
     pub record: DepthRecord,
-    /// Number of children sent from one worker to another.
+    /// Number of children that workers sent to other workers.
     pub sent: u64,
     /// Total size of the messages that carried these children.
     pub sent_bytes: u64,
-    /// List of the tables. The first depth has none, because its only well is in the specification.
+    /// List of the tables. It is `None` for the first depth, because its only well is in the specification.
     pub tables: Option<TableList>,
     /// Cost of the run between the commits of the previous depth and this depth.
     #[serde(default, rename = "cost_micros")]
     pub cost: Micros,
-    /// Part of the cost that the run had while it waited for workers.
+    /// Part of `cost` that arose while the run waited for workers.
     #[serde(default, rename = "waiting_micros")]
     pub waiting: Micros,
 }
@@ -68,7 +69,7 @@ pub struct Manifest {
     pub submitted_ms: u64,
     /// State of the run.
     pub state: RunState,
-    /// The reason why the run failed, or another remark.
+    /// The reason why the run failed, or another remark for the user.
     pub note: String,
     /// The current epoch. Each new set of workers increments it, and messages from workers of an earlier
     /// epoch are ignored.

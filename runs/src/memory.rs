@@ -1,4 +1,4 @@
-//! Tables in memory, with [`encode_nodes`] as their format.
+//! Tables in memory, for tests and simulations. [`encode_nodes`] defines their format.
 
 use crate::archive::ArchiveTables;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Size of an encoded node in bytes.
 const NODE: usize = 7 + WELL_BYTES;
 
-/// Encodes the nodes of a table in memory.
+/// Encodes nodes in the format of tables in memory.
 pub fn encode_nodes(nodes: &[Node]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(nodes.len() * NODE);
     for node in nodes {
@@ -21,7 +21,7 @@ pub fn encode_nodes(nodes: &[Node]) -> Vec<u8> {
     bytes
 }
 
-/// Decodes the nodes of a table in memory.
+/// Decodes nodes in the format of tables in memory.
 ///
 /// # Errors
 /// Returns [`StoreError::DamagedDepth`] if the length is invalid.

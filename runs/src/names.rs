@@ -1,8 +1,8 @@
-//! Lookup of runs by abbreviated names.
+//! Lookup of a run by its name or by the beginning of its name.
 
 use thiserror::Error;
 
-/// The reason why an abbreviated name does not identify a run.
+/// The reason why a name or the beginning of a name does not identify a run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NameError {
     /// No run name begins with the abbreviation.
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unique_prefix_finds_the_run() {
+    fn exact_name_or_unique_prefix_finds_run() {
         let runs = ["patterns-10-a", "patterns-10", "plain-7"];
         let find = |wanted| find_by_name(&runs, |run| run, wanted);
         assert_eq!(find("pl"), Ok(&"plain-7"));

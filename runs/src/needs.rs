@@ -4,17 +4,17 @@ use crate::retention::Retention;
 
 /// Upper bound on the memory per well of width, in bytes.
 const MEMORY_PER_WELL: u64 = 100;
-/// Upper bound on the memory of the process without its wells, in bytes.
+/// Upper bound on the memory that the process needs in addition to its wells, in bytes.
 const MEMORY_OF_PROCESS: u64 = 200 << 20;
 /// Approximate disk space per well in a table, in bytes.
 const DISK_PER_WELL: f64 = 12.0;
 
-/// Returns an upper bound on the memory that a run of this width needs, in bytes.
+/// Returns an upper bound on the memory that a run with this width needs, in bytes.
 pub fn memory_needed(width: u64) -> u64 {
     width * MEMORY_PER_WELL + MEMORY_OF_PROCESS
 }
 
-/// Returns the greatest width for which a run fits in `memory` bytes.
+/// Returns the greatest width with which a run fits in `memory` bytes.
 pub fn max_width(memory: u64) -> u64 {
     memory.saturating_sub(MEMORY_OF_PROCESS) / MEMORY_PER_WELL
 }

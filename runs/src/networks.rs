@@ -1,4 +1,4 @@
-//! Networks in the object store: `networks/<digest>`.
+//! Storage of evaluators' networks in the object store, with keys of the form `networks/<digest>`.
 //!
 //! A key contains the digest of its object, so all writers of a key write the same bytes. Runs with the same network
 //! share the object, and removing a run keeps it.
@@ -13,8 +13,8 @@ fn key(digest: NetworkDigest) -> String {
     format!("networks/{digest}")
 }
 
-/// Reads the network of an evaluator, and [registers](Network::register) it while the returned reference exists. Returns
-/// `None` if the evaluator has no network, or one that is part of the program.
+/// Reads the network of an evaluator and [registers](Network::register) it while the returned reference exists. Returns
+/// `None` if the evaluator uses no network or a network that is part of the program.
 ///
 /// # Errors
 /// Returns [`ManifestError::Network`] if the network is missing or damaged, and [`ManifestError::Object`] if the
@@ -32,7 +32,7 @@ pub async fn fetch_network(
     }
 }
 
-/// Writes a network, unless the object store contains it. Replaces a damaged object.
+/// Writes a network unless it is part of the program or the object store contains it. Replaces a damaged object.
 ///
 /// # Errors
 /// Returns [`ManifestError::Object`] if the object store fails.

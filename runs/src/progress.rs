@@ -23,14 +23,14 @@ struct Recent {
     seconds: f64,
 }
 
-/// Estimated end of a run. Ranges contain the lowest and the highest likely value.
+/// Estimated end of a run. Each range consists of the lowest and the highest likely value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Projection {
     /// Last depth.
     pub depths: (u32, u32),
     /// Remaining time in seconds.
     pub seconds: (f64, f64),
-    /// Description of what the estimate is based on.
+    /// Description of the basis of the estimate.
     pub basis: &'static str,
 }
 
@@ -43,8 +43,8 @@ const PATTERNS: &[(f64, f64)] = &[
     (6.0, 75.0),
     (6.7, 99.0),
 ];
-/// Rows cleared by the best games found with the other evaluators, in the same form as [`PATTERNS`].
-/// Measured with `knewjade` and the published weights.
+/// Rows cleared by the best games found with the other evaluators, in the same form as [`PATTERNS`]. The numbers were
+/// measured with `knewjade` and the published weights.
 const OTHERS: &[(f64, f64)] = &[(3.0, 12.0), (4.0, 23.0), (4.5, 25.0)];
 /// Number of cells in a row.
 const CELLS_PER_LINE: f64 = 10.0;
@@ -65,7 +65,7 @@ pub fn likely_depths(spec: &RunSpec, max_depth: Option<u32>) -> [u32; 2] {
     let lines = interpolated(table, (spec.width.max(1) as f64).log10());
     let cells = (spec.well.columns * spec.well.rows) as f64 / 160.0;
     let pieces = (lines * CELLS_PER_LINE + CELLS_LEFT) * cells / CELLS_PER_PIECE;
-    // A start in the middle of a game does not shorten the game, and at least one more piece fits.
+    // A start in the middle of a game does not change the game's length, and at least one more piece fits.
     let first = spec.start_depth() + 1;
     RANGE.map(|part| {
         let depth = ((pieces * part).round() as u32).max(first);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn likely_depths_grow_with_width_up_to_the_limit() {
+    fn likely_depths_include_measured_games_and_respect_limit() {
         // Measured number of pieces: 161 at width 10,000, 223 at 1,000,000, and 283 at 5,000,000.
         for (width, pieces) in [(10_000, 161), (1_000_000, 223), (5_000_000, 283)] {
             let [low, high] = likely_depths(&spec(width), None);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn projection_depends_on_width_limit_and_decreasing_counts() {
+    fn projection_depends_on_width_limit_and_recent_well_counts() {
         assert_eq!(projection(1000, None, 1, &[1, 17, 100]), None);
         let full = [1_000_000; 8];
         // Beams with a million wells found games of 223 pieces.

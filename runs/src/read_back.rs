@@ -1,5 +1,5 @@
-//! Reading back the best game of a run: lookups find its wells, the game is continued to its end, and the
-//! exact rules verify it.
+//! Reading back the best game of a run: lookups in the stored tables find the wells of the game, pieces are added until
+//! the game is over, and the exact rules verify it.
 
 use crate::spec::StartingPosition;
 use hatebeam_game::{
@@ -33,12 +33,12 @@ pub struct BestGame {
     pub wells: Vec<Well>,
     /// The keys of the whole game.
     pub keys: Vec<Key>,
-    /// Depth whose best well the game leads through.
+    /// Depth whose best well the game passes through.
     pub depth: u32,
     /// Number of lookups needed to read the game back.
     pub lookups: u64,
-    /// Number (from 1) of the piece at which a better game fails because HATETRIS changes that piece after a
-    /// repeated well. The beam search does not apply this rule.
+    /// Number, counted from 1, of the piece at which a better game fails. HATETRIS gives a different piece there because a
+    /// well is repeated, a rule that the beam search does not apply.
     pub parted_at: Option<usize>,
 }
 
@@ -52,7 +52,7 @@ pub enum GameError {
     /// A lookup failed.
     #[error("cannot read the best game back")]
     Store(#[from] StoreError),
-    /// The wells do not form a game.
+    /// No sequence of keys plays the wells as a game.
     #[error("cannot play the wells of the best game")]
     Path(#[from] PathError),
     /// The best well in a depth's record is invalid.
@@ -72,7 +72,7 @@ pub enum GameError {
         /// Rows cleared according to the rules.
         found: u32,
     },
-    /// The game does not end within a maximum number of pieces.
+    /// The game does not end within the maximum number of additional pieces.
     #[error("the best game does not end within {0} more pieces")]
     NoEnd(usize),
 }
@@ -87,7 +87,7 @@ impl GameError {
     }
 }
 
-/// Maximum number of pieces added to bring a game to its end. Every well has room for far fewer.
+/// Maximum number of pieces that are added until a game is over. Every well has room for far fewer pieces.
 const MAX_ENDING: usize = 1000;
 
 /// Reads back the best game of a run: the one that clears the most rows, or the deepest of these if there are
@@ -109,7 +109,7 @@ pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, Game
     GameSearch::through(run, depth)?.resume(run)
 }
 
-/// A search for a game of a run. It keeps its progress when a lookup fails, like [`PathSearch`].
+/// A search for a game of a run. Like [`PathSearch`], it keeps its progress when a lookup fails.
 ///
 /// The beam search does not apply HATETRIS's loop rule. If this rule changes a piece of a game that was read
 /// back, only the game up to that piece is valid: HATETRIS cuts the game short.
@@ -117,12 +117,12 @@ pub fn game_through(run: &impl ReadableRun, depth: u32) -> Result<BestGame, Game
 pub struct GameSearch {
     /// Depths whose best wells are candidates for the last well of the game. They are tried from last to first.
     candidates: Vec<DepthRecord>,
-    /// Whether to accept a game that HATETRIS cuts short before the start of the search.
+    /// Whether to accept a game even if HATETRIS cuts it short before the start of the search.
     allow_cut: bool,
     /// The path to the best well of the last candidate, if it is being searched.
     path: Option<PathSearch>,
     parted_at: Option<usize>,
-    /// The valid part of the best game so far that HATETRIS cuts short.
+    /// The valid part with the highest score so far of a game that HATETRIS cuts short.
     cut: Option<FoundGame>,
 }
 
@@ -298,8 +298,8 @@ pub fn resume_path(run: &impl ReadableRun, path: &mut PathSearch) -> Result<Game
     })
 }
 
-/// Returns the number (from 1) of the first piece that HATETRIS changes in this game because a well is
-/// repeated. Returns `None` if it changes no piece.
+/// Returns the number, counted from 1, of the first piece of this game for which HATETRIS gives a different piece because
+/// a well is repeated. Returns `None` if there is no such piece.
 fn loops_at(run: &impl ReadableRun, wells: &[Well]) -> Option<usize> {
     let (mut exact, mut mild) = (
         EnemyState::new(Enemy::Hatetris),
@@ -315,8 +315,8 @@ fn loops_at(run: &impl ReadableRun, wells: &[Well]) -> Option<usize> {
         .map(|index| index + 1)
 }
 
-/// Returns the number of rows that a game through these wells clears. It is computed from the number of cells
-/// that were placed but are no longer there.
+/// Returns the number of rows that a game through these wells clears, computed from the number of placed cells that are
+/// no longer in the last well.
 fn score_of(run: &impl ReadableRun, wells: &[Well]) -> u32 {
     let (Some(first), Some(last)) = (wells.first(), wells.last()) else {
         return 0;
@@ -325,8 +325,8 @@ fn score_of(run: &impl ReadableRun, wells: &[Well]) -> u32 {
     (first.filled() + placed).saturating_sub(last.filled()) / run.store().geometry().width() as u32
 }
 
-/// Adds wells until the next piece can end the game. Each placement clears as many rows as possible. If it
-/// cannot clear any, it makes the stack as high as possible.
+/// Adds wells until the next piece can end the game and cannot clear rows. Each placement clears as many rows as possible.
+/// Among placements that clear equally many rows, it is one that leaves the highest stack.
 ///
 /// # Errors
 /// Returns [`GameError::NoEnd`] if more than a thousand pieces would be needed.

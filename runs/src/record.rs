@@ -1,4 +1,4 @@
-//! Creation of depth records, which contain the main facts about a depth.
+//! Creation of depth records. A depth record contains the main facts about a depth of a run.
 
 use crate::spec::{RunSpec, SpecError, StartingPosition};
 use crate::summary::FrontierSummary;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Maximum distance between two kept depths. To cross a gap, reading back tries all possible parents of each
-/// candidate well. A well has about five, so the effort grows exponentially with the gap.
+/// Maximum distance between two kept depths. To cross a gap, reading a game back tries all possible parents of each
+/// candidate well. A well has about five parents, so the effort grows exponentially with the gap.
 pub const MAX_GAP: u32 = 6;
 
 /// Rule that determines which depths keep their tables. Its text form is `all`, `last` or a number.
@@ -21,7 +21,7 @@ pub enum Retention {
     Last,
 }
 
-/// An error for a text that is not a retention rule.
+/// Error for text that is not a retention rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0:?} is not a retention rule: give all, last, or a number from 2 to {MAX_GAP}")]
 pub struct NotRetention(String);
@@ -66,7 +66,7 @@ impl FromStr for Retention {
 }
 
 impl Retention {
-    /// Returns the approximate share of depths that are kept, if there are `depths` depths. It is at most 1.
+    /// Returns the approximate share of `depths` depths that keep their tables. It is at most 1.
     pub fn share(self, depths: u32) -> f64 {
         match self {
             Retention::All => 1.0,

@@ -1,4 +1,4 @@
-//! Preparation of a run for its report: facts about the run, and its games as films.
+//! Preparation of a run for its report: facts about the run, and films, which contain every key and well of a game.
 
 use crate::spec::{RunSpec, SpecError, Start};
 use hatebeam_game::{Encoding, Enemy, Game, Key, ReplayError, Well, WellError};
@@ -16,7 +16,7 @@ pub enum ShowError {
     /// The well from which the search starts is invalid.
     #[error("the well to start from is invalid")]
     Well(#[from] WellError),
-    /// The keys do not make a valid film.
+    /// The film of the keys cannot be created.
     #[error(transparent)]
     Film(#[from] FilmError),
     /// The text cannot be decoded as a replay.
@@ -73,7 +73,7 @@ impl RunSpec {
         })
     }
 
-    /// Returns the facts about a run with this specification. `end` describes in words why the run ended.
+    /// Returns the facts about a run with this specification. `end` is a description of why the run ended.
     ///
     /// # Errors
     /// Returns [`SpecError::Geometry`] if the specification has an invalid geometry.
@@ -105,7 +105,7 @@ mod tests {
     use hatebeam_search::{EvaluatorKind, EvaluatorSpec, Fingerprint, Quiescence, Weights};
 
     #[test]
-    fn film_begins_at_the_start_of_the_search() {
+    fn film_begins_with_start_of_search() {
         let geometry = Geometry::new(6, 6).unwrap();
         let well = Well::from_picture(geometry, "#####.\n#.####\n").unwrap();
         let mut spec = RunSpec {

@@ -26,7 +26,7 @@ pub struct RunSpec {
     pub start: Start,
     /// Evaluator of the wells.
     pub evaluator: EvaluatorSpec,
-    /// Fingerprint of the program's search. Specifications of version 0.1.0 have none.
+    /// Fingerprint that identifies the program's search algorithm. Specifications of version 0.1.0 do not contain it.
     #[serde(default = "Fingerprint::first")]
     pub search: Fingerprint,
 }
@@ -80,12 +80,12 @@ pub enum Start {
         /// The well in the format of [`Well::to_hex`].
         hex: String,
     },
-    /// The well in which the given piece of a replay starts. The count of cleared rows includes those that the
-    /// replay has cleared before.
+    /// The well that the given piece of a replay enters. The count of cleared rows includes the rows that the
+    /// replay has cleared before this piece.
     Replay {
         /// The replay, encoded in Base2048.
         base2048: String,
-        /// Number of the piece, from 1.
+        /// Number of the piece, counted from 1.
         piece: u32,
     },
 }
@@ -115,7 +115,7 @@ impl StartingPosition {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// The specification is for another search.
+    /// The specification has the fingerprint of a different search algorithm.
     #[error(
         "the run has search fingerprint {run}, and this program has {program}: use the program that began the run"
     )]
@@ -128,7 +128,7 @@ pub enum SpecError {
     /// The width is out of range.
     #[error("width {0} is out of range: give a number from 1 to {MAX_WIDTH}")]
     Width(u64),
-    /// The well cannot have this size.
+    /// The size of the well is out of range.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
     /// A node of the search cannot store wells of this size.
@@ -164,8 +164,8 @@ pub enum SpecError {
 }
 
 impl RunSpec {
-    /// Checks the specification, and returns the game up to the start of the search. A network of the evaluator is needed
-    /// only to search.
+    /// Checks the specification and returns the game up to the start of the search. If the evaluator uses a network, the
+    /// network need not be available.
     ///
     /// # Errors
     /// Returns a [`SpecError`] if the specification is invalid.
@@ -213,7 +213,7 @@ impl RunSpec {
         }
     }
 
-    /// Checks that a program with this fingerprint finds the frontiers of the specification.
+    /// Checks that a program with this fingerprint finds the same frontiers as the program that wrote the specification.
     ///
     /// # Errors
     /// Returns [`SpecError::Search`] if it does not.
@@ -247,7 +247,7 @@ impl RunSpec {
     /// specification.
     pub fn name(&self) -> String {
         let mut text = serde_json::to_string(self).unwrap_or_default();
-        // Runs of the first search keep the names that they had before specifications named it.
+        // Runs with the first fingerprint keep the names that they had before specifications contained fingerprints.
         let first = format!(",\"search\":\"{}\"}}", Fingerprint::first());
         if let Some(before) = text.strip_suffix(&first) {
             text = format!("{before}}}");

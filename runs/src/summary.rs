@@ -17,7 +17,8 @@ pub struct FrontierSummary {
     pub best_eval: i32,
     /// Lowest score, or [`i32::MAX`] if there are no nodes.
     pub worst_eval: i32,
-    /// The node with the most rows cleared. Ties are broken by the highest score, then by the first well.
+    /// The node with the most rows cleared, or `None` if there are no nodes. Ties are broken by the highest score, then by
+    /// the lowest well.
     pub best: Option<Node>,
 }
 

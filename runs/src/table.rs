@@ -1,4 +1,4 @@
-//! Tables in the object store.
+//! Tables in the object store. A table contains the wells of one shard (a range of well hashes) at one depth.
 
 use crate::error::ManifestError;
 use crate::manifest::RUNS;
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hatebeam_objects::{Objects, Stored};
 use serde::{Deserialize, Serialize};
 
-/// The table of one shard at one depth, stored in a byte range of an object. A worker stores all of its
+/// Location and checksum of a table. The table is a byte range of an object: a worker stores all of its
 /// tables of a depth in one object, because object stores charge per request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,8 @@ pub struct Table {
     pub digest: String,
 }
 
-/// Returns the key of the object with the tables that a worker writes at a depth of an epoch, relative to the run's prefix.
+/// Returns the key of the object in which a worker stores its tables of a depth, relative to the run's prefix. `epoch` is
+/// the period with a fixed set of workers in which the depth was searched.
 pub fn frontier_key(depth: u32, epoch: u64, worker: &str) -> String {
     format!("frontier/{depth:05}/{epoch}-{worker}")
 }
@@ -53,7 +54,7 @@ impl Table {
     }
 }
 
-/// An object that lists the tables of a depth.
+/// Location and checksum of an object that lists the tables of a depth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableList {

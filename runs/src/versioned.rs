@@ -16,7 +16,7 @@ pub struct VersionedManifest {
     /// Whether the store supports conditional writes.
     conditional: bool,
     version: Option<Version>,
-    /// The manifest, which the owner modifies before a call of [`VersionedManifest::save`].
+    /// The manifest. The owner modifies it before it calls [`VersionedManifest::save`].
     pub manifest: Manifest,
 }
 
@@ -136,7 +136,7 @@ pub async fn list_manifests(
     let mut runs = Vec::new();
     for name in objects.list_dirs(RUNS).await? {
         let manifest = VersionedManifest::load(objects, &name, conditional).await;
-        // A folder without a manifest belongs to a run that was only partly removed.
+        // A run whose removal was interrupted may have a folder without a manifest.
         if !matches!(&manifest, Err(error) if error.is_not_found()) {
             runs.push(ListedRun { name, manifest });
         }

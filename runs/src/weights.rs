@@ -1,4 +1,4 @@
-//! Weights from a file or from a command line, by name.
+//! Weights of an evaluator that a file or a command line sets by their names.
 
 use hatebeam_search::{EvaluatorKind, Quiescence, Weights};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Maximum size of a weights file, about fifty times the size of a file with every weight.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// Weights that can be set by name. They begin with the published values.
+/// Weights that can be set by their names. Initially they have the published values.
 #[derive(Clone, Debug)]
 pub struct NamedWeights(Value);
 
@@ -130,7 +130,7 @@ impl NamedWeights {
     /// Returns the weights.
     ///
     /// # Errors
-    /// Never: all values are numbers.
+    /// Returns no error in practice, because all values are numbers.
     pub fn weights(self) -> Result<Weights, serde_json::Error> {
         serde_json::from_value(self.0)
     }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_numbers_are_checked() {
+    fn unknown_names_and_values_that_are_not_numbers_are_errors() {
         let mut weights = NamedWeights::default();
         weights.set("holes", 12.5).unwrap();
         let unknown = weights.set("hole", 1.0).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Tests of reading games back from an object store. The games equal those of the local run for every kind of
+//! Tests of reading games back from an object store. The games equal the games of the local run for every kind of
 //! table storage, and an outage is not reported as damage.
 
 #![allow(clippy::unwrap_used)] // test helpers
@@ -138,7 +138,7 @@ async fn read(archive: Archive, depth: Option<u32>) -> Result<BestGame, ReadErro
 }
 
 #[tokio::test]
-async fn games_equal_those_of_the_local_run() {
+async fn archive_yields_same_games_as_local_run() {
     let folder = tempfile::tempdir().unwrap();
     for keep in [Retention::All, Retention::Every(3)] {
         let run = searched(&folder.path().join(keep.to_string()), keep);
@@ -165,7 +165,7 @@ async fn games_equal_those_of_the_local_run() {
 }
 
 #[tokio::test]
-async fn rocksdb_tables_yield_the_same_game() {
+async fn rocksdb_tables_yield_same_game() {
     let folder = tempfile::tempdir().unwrap();
     let run = searched(&folder.path().join("run"), Retention::All);
     let geometry = run.store().geometry();
@@ -186,7 +186,7 @@ async fn rocksdb_tables_yield_the_same_game() {
     assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
 }
 
-/// Fault plan that fails all reads of tables except the first `from`.
+/// Fault plan in which all reads of tables fail except the first `from` reads.
 struct Outage {
     from: u64,
     reads: AtomicU64,
@@ -204,7 +204,7 @@ impl FaultPlan for Outage {
 }
 
 #[tokio::test]
-async fn outage_is_transient_and_damage_is_not() {
+async fn outage_is_transient_and_damage_is_permanent() {
     let folder = tempfile::tempdir().unwrap();
     let run = searched(&folder.path().join("run"), Retention::All);
     let memory = Memory::new();

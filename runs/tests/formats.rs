@@ -1,7 +1,7 @@
 //! Tests that the current formats match `docs/formats.md` and that older formats remain readable.
 //!
-//! The program at revision 1085a8a wrote the files of older formats in `formats/`. It used manifest format 2
-//! and run folder format 1. `manifest-1.json` is `manifest-2.json` without the fields that format 2 added.
+//! The program at revision 1085a8a wrote `formats/manifest-2.json` and the files `formats/run-1-*`. It used manifest format
+//! 2 and run folder format 1. `manifest-1.json` is `manifest-2.json` without the fields that format 2 added.
 
 #![allow(clippy::unwrap_used)] // test helpers
 
@@ -29,7 +29,7 @@ impl Observer for Silent {
     fn damaged(&mut self, _: u32, _: &StoreError) {}
 }
 
-/// The specification of the runs in `formats/`.
+/// Returns the specification of the runs in `formats/`.
 fn spec() -> RunSpec {
     RunSpec {
         width: 20,
@@ -66,7 +66,7 @@ fn run_folder_of_format_1_is_read_and_continued() {
     let game = best_game(&new).unwrap();
     let new_records = new.store().depths().to_vec();
     drop(new);
-    // The table format has not changed, so the old program's files turn the folder into one of format 1.
+    // The table format has not changed, so copying the old program's files turns the folder into one of format 1.
     std::fs::write(dir.join("manifest.json"), RUN_1).unwrap();
     std::fs::write(dir.join("depths.jsonl"), DEPTHS_1).unwrap();
 
@@ -158,7 +158,7 @@ mod manifests {
     }
 
     #[test]
-    fn open_run_of_format_2_keeps_its_requests() {
+    fn upgrade_of_open_run_from_format_2_keeps_stop_request() {
         let open = FORMAT_2
             .replace("\"finished\"", "\"running\"")
             .replace("\"stopped_by\":\"max-depth\"", "\"stopped_by\":null")
@@ -181,7 +181,7 @@ mod manifests {
     }
 
     #[test]
-    fn damaged_and_newer_manifests_are_refused() {
+    fn damaged_and_newer_manifests_are_errors() {
         let current = serde_json::to_string(&parse(FORMAT_2)).unwrap();
         let error = |from: &str, to: &str| {
             assert!(current.contains(from), "{from}");
@@ -249,7 +249,7 @@ mod current {
             serde_json::from_str::<RunSpec>(&with_search).unwrap(),
             spec()
         );
-        // Version 0.1.0 names no search. The name contains the hash of its text.
+        // Specifications of version 0.1.0 contain no fingerprint. The run's name contains a hash of their text.
         let text = format!("{text}}}");
         assert_eq!(serde_json::from_str::<RunSpec>(&text).unwrap(), spec());
         assert_eq!(spec().name(), "knewjade-20-9fbc4697");

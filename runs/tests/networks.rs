@@ -1,4 +1,4 @@
-//! Networks in an object store.
+//! Tests of networks in an object store.
 
 #![allow(clippy::unwrap_used)] // also in helper functions
 
@@ -33,7 +33,7 @@ fn objects() -> Objects {
 }
 
 #[tokio::test]
-async fn fetched_network_is_registered_while_it_is_held() {
+async fn fetched_network_is_registered_while_reference_exists() {
     let (objects, network) = (objects(), network("fetched"));
     let digest = network.digest();
     let key = format!("networks/{digest}");
@@ -64,7 +64,7 @@ async fn shipped_network_is_not_stored() {
 }
 
 #[tokio::test]
-async fn missing_or_damaged_network_is_refused_by_name_and_replaced() {
+async fn error_for_missing_or_damaged_network_names_key_and_storing_replaces_it() {
     let (objects, network) = (objects(), network("damaged"));
     let key = format!("networks/{}", network.digest());
     let mut damaged = network.encode();
@@ -95,7 +95,7 @@ async fn missing_or_damaged_network_is_refused_by_name_and_replaced() {
 }
 
 #[tokio::test]
-async fn longest_network_has_the_maximum_length() {
+async fn longest_network_has_maximum_length() {
     let weights = NetworkWeights {
         lanes: 32,
         bias: vec![0; 32],

@@ -163,7 +163,7 @@ fn interruptions_do_not_change_digests() {
 }
 
 #[test]
-fn run_stopped_by_its_depth_limit_can_be_continued() {
+fn run_that_stopped_at_depth_limit_can_be_continued() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
@@ -188,7 +188,7 @@ fn run_stopped_by_its_depth_limit_can_be_continued() {
 }
 
 #[test]
-fn run_stopped_by_its_time_limit_can_be_continued() {
+fn run_that_stopped_at_time_limit_can_be_continued() {
     let folder = tempfile::tempdir().unwrap();
     let reference = to_end(&folder.path().join("whole"), &spec(200), Retention::All, 2);
     let dir = folder.path().join("parts");
@@ -206,7 +206,7 @@ fn run_stopped_by_its_time_limit_can_be_continued() {
         let (run, end) = search(run, &settings, &mut Notes::default());
         assert_eq!(end, EndReason::MaxHours);
         let depths = run.store().depths();
-        // The first depth takes no search time.
+        // The first depth needs no search, so it exists in every run.
         assert!(depths.len() >= before.max(1), "{max_seconds}");
         if max_seconds == 0.0 {
             assert!(depths.len() <= before + 2);
@@ -269,7 +269,7 @@ fn in_groups(depths: usize) -> Settings {
 }
 
 #[test]
-fn groups_change_only_times_and_sizes_on_disk() {
+fn group_limits_change_only_times_and_sizes_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     for keep in [Retention::All, Retention::Every(3), Retention::Last] {
         let path = |name: &str| folder.path().join(format!("{keep}-{name}"));
@@ -388,7 +388,7 @@ fn damaged_groups_are_repaired_or_searched_again() {
     let mut notes = Notes::default();
     let (mut run, _) = search(run, &limits(40), &mut notes);
     assert_eq!(notes.damaged[0], 30);
-    // Depths before the one from which the search continued may still be damaged.
+    // Depths before the depth from which the search continued may still be damaged.
     run.repair(2, &AtomicBool::new(false)).unwrap();
     assert!(run.store().verify().is_empty());
     let whole = Run::open(&folder.path().join("all"), None).unwrap();
@@ -447,7 +447,7 @@ fn damaged_depths_in_the_middle_are_repaired() {
 }
 
 #[test]
-fn run_starts_from_a_replay_or_a_well() {
+fn run_can_start_from_replay_or_well() {
     let text = include_str!("../../examples/games/david-and-felipe-148.txt");
     let (keys, _) = decode(text).unwrap();
     let played = |keys| play(Geometry::STANDARD, Rules::default(), Enemy::Hatetris, keys);
@@ -521,7 +521,7 @@ fn every_well_of_every_depth_can_be_read_back() {
 }
 
 #[test]
-fn different_specification_is_refused() {
+fn opening_run_with_different_specification_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let run = Run::open_or_create(&dir, &spec(100), None).unwrap();
@@ -546,7 +546,7 @@ fn different_specification_is_refused() {
 }
 
 #[test]
-fn invalid_specification_is_refused() {
+fn error_for_invalid_specification_names_the_field() {
     let refused = |change: fn(&mut RunSpec)| {
         let mut spec = spec(100);
         change(&mut spec);

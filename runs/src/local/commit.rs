@@ -11,21 +11,21 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tracing::Span;
 
-/// Limits of the depths that are committed together. A commit takes about ten milliseconds for files to reach the
+/// Limits of a group of depths that are committed together. A commit waits about ten milliseconds until files are on the
 /// disk, which is many times as long as the search of a narrow depth. So depths are collected until they reach one of
-/// these limits. They never change which wells the search keeps.
+/// these limits. The limits never change which wells the search keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupLimits {
-    /// Time since the search of the first of the depths began.
+    /// Time since the search of the group's first depth began.
     pub time: Duration,
     /// Number of depths.
     pub depths: usize,
-    /// Memory of their wells, in bytes.
+    /// Memory of the wells, in bytes.
     pub bytes: usize,
 }
 
 impl GroupLimits {
-    /// Commits each depth on its own.
+    /// Limits with which each depth is committed on its own.
     pub const ONE_DEPTH: GroupLimits = GroupLimits {
         time: Duration::ZERO,
         depths: 1,
@@ -34,7 +34,7 @@ impl GroupLimits {
 }
 
 impl Default for GroupLimits {
-    /// One second, 4096 depths, 16 MiB.
+    /// Returns limits of one second, 4096 depths and 16 MiB.
     fn default() -> GroupLimits {
         GroupLimits {
             time: Duration::from_secs(1),
@@ -49,7 +49,7 @@ pub(super) struct SearchedDepth {
     pub(super) frontier: Arc<Frontier>,
     /// Number of children.
     pub(super) children: u64,
-    /// Time at which its search began.
+    /// Time at which the search of the depth began.
     pub(super) begun: Instant,
     /// Duration of the search.
     pub(super) took: Duration,
@@ -57,7 +57,7 @@ pub(super) struct SearchedDepth {
     pub(super) span: Span,
 }
 
-/// Depths that have been searched and that are not being committed yet.
+/// Depths that have been searched and whose commit has not begun.
 #[derive(Default)]
 pub(super) struct Group {
     depths: Vec<SearchedDepth>,
@@ -182,7 +182,7 @@ impl Commit {
             .iter()
             .map(|depth| depth.span.clone())
             .collect();
-        // Messages of a commit belong to the last depth, after which it began.
+        // Log messages of a commit appear in the span of the group's last depth.
         let inside = spans.last().cloned().unwrap_or_else(Span::none);
         let thread = std::thread::spawn(move || {
             let _inside = inside.enter();
@@ -222,8 +222,9 @@ impl Commit {
     }
 }
 
-/// Commits depths. The tables of the last one are always written, because resuming the run needs them. Then drops the
-/// tables of the last depth that was committed before if the retention rule does not keep them. Returns the records.
+/// Commits depths and returns their records. The tables of the last depth are always written, because resuming the run
+/// needs them. Afterwards, drops the tables of the last depth of the previous commit if the retention rule does not keep
+/// them.
 fn commit(
     store: &mut RunStore,
     depths: &[SearchedDepth],
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::disallowed_methods, reason = "an instant is needed")]
-    fn group_is_full_at_the_limit_of_time_depths_or_bytes() {
+    fn group_is_full_when_it_reaches_any_limit() {
         let start = Instant::now();
         let limits = GroupLimits {
             time: Duration::from_secs(1),

@@ -30,7 +30,7 @@ use thiserror::Error;
 pub const REPLAYS: &str = "replays";
 
 /// Copies the files of a run's best game to a folder that remains when the run is deleted. Returns the new
-/// folder, which is named after the run and lies in `replays`, or `None` if the run has no such files.
+/// folder, which has the name of the run and is in `replays`, or `None` if the run has no such files.
 ///
 /// # Errors
 /// Returns an error if a file cannot be read or written.
@@ -48,7 +48,7 @@ pub fn copy_replays(run: &Path, replays: &Path) -> io::Result<Option<PathBuf>> {
     Ok(Some(folder))
 }
 
-/// An error of a run on one machine.
+/// Error of a run on one machine.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -58,7 +58,7 @@ pub enum RunError {
     /// The weights are invalid.
     #[error(transparent)]
     Evaluator(#[from] EvaluatorError),
-    /// The store of the run failed. The inner error determines the remedy.
+    /// The store of the run failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The folder contains a run with another specification.

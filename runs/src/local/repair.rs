@@ -25,7 +25,7 @@ impl Run {
         for depth in &damaged {
             self.store.drop_tables(*depth)?;
         }
-        // Depths that share a table with a damaged depth have been dropped too.
+        // Depths that share a table with a damaged depth have lost their wells too.
         let damaged: BTreeSet<u32> = self.missing().chain(damaged).collect();
         let mut repaired = Vec::new();
         let mut frontier: Option<Frontier> = None;
@@ -41,8 +41,8 @@ impl Run {
             self.store.restore(depth, &shards, threads)?;
             tracing::info!(depth, "repaired depth");
             repaired.push(depth);
-            // If the next depth is intact, the next search can start from there instead of from this
-            // frontier.
+            // If the next depth is intact, the search for a later damaged depth starts from an intact depth instead of from
+            // this frontier.
             let next = depth.checked_add(1);
             let next_is_damaged = next.is_some_and(|next| !self.is_kept(next));
             frontier = next_is_damaged.then_some(made);

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
-/// Maximum number of scores in a report. If a depth has more wells, their scores are sampled evenly. This
-/// number suffices for a smooth curve.
+/// Maximum number of scores from which a report draws its curve. If a depth has more wells, their scores are sampled
+/// evenly. This number suffices for a smooth curve.
 const MAX_SCORES: usize = 5_000_000;
 
 /// Result of a run on one machine, as stored in its folder.
@@ -118,7 +118,7 @@ fn from_format_1(value: &Value) -> Option<SearchResult> {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SaveError {
-    /// The game cannot be turned into a film.
+    /// The keys of the game cannot be played to create its film, which contains every key and well.
     #[error(transparent)]
     Show(#[from] ShowError),
     /// A file cannot be written.
@@ -151,7 +151,7 @@ impl Run {
     /// If a file other than the replay cannot be written, calls `skip` and continues.
     ///
     /// # Errors
-    /// Returns a [`SaveError`] if the game cannot be turned into a film or its replay cannot be written.
+    /// Returns a [`SaveError`] if the film of the game cannot be created or its replay cannot be written.
     pub fn save_game(
         &self,
         name: &str,

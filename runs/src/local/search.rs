@@ -1,9 +1,8 @@
 //! The search of a run on one machine, depth by depth, until every game is over or a limit is reached.
 //!
 //! Depths are collected in [groups](GroupLimits). A separate thread commits a group while the next depths are
-//! searched. The next commit waits for the previous one, so the search is at most two groups and a depth ahead of the
-//! disk. A group is committed once its records are on disk. A crash therefore loses only the depths after the last
-//! record.
+//! searched. A commit waits for the previous one, so the search is at most two groups and a depth ahead of the
+//! disk. A group is committed when its records are on disk, so a crash loses only the depths after the last record.
 
 use super::commit::{CommitSettings, Committer, SearchedDepth};
 use super::{GroupLimits, Run, RunError, SearchResult};
@@ -23,7 +22,7 @@ pub struct Settings {
     pub threads: usize,
     /// Limits of the run. The cost limit is ignored, because a run on one machine has no price.
     pub limits: Limits,
-    /// Limits of the depths that are committed together.
+    /// Limits of a group of depths that are committed together.
     pub group: GroupLimits,
 }
 
@@ -34,7 +33,7 @@ pub trait Observer {
     fn begun(&mut self, depth: u32, parents: u64, expanded: &Arc<AtomicU64>);
     /// Called after a depth has been committed.
     fn committed(&mut self, record: &DepthRecord);
-    /// Called when the wells of a depth are damaged. The search then continues from an earlier depth.
+    /// Called when the stored wells of a depth are damaged. The search then continues from an earlier depth.
     fn damaged(&mut self, depth: u32, error: &StoreError);
     /// Receives the result of the run or the reason for its failure. The search does not call this method;
     /// its caller does.

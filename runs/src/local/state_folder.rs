@@ -1,4 +1,4 @@
-//! The folder with the runs of a machine.
+//! The state folder, which contains the runs of a machine.
 
 use crate::names::{NameError, find_by_name};
 use hatebeam_store::list_runs;
@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The state folder of a machine, which may not exist yet. It contains `runs`, with one folder per run, and `replays`,
-/// with the replays of removed runs.
+/// The state folder of a machine, which need not exist. It contains the folder `runs`, with one folder per run, and the
+/// folder `replays`, with the replays of removed runs.
 #[derive(Clone, Debug)]
 pub struct StateFolder {
     root: PathBuf,
@@ -29,7 +29,7 @@ pub enum FindError {
     /// The name does not identify one run.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The path of the folder has no absolute form.
+    /// The system cannot make the path absolute.
     #[error("{}", path.display())]
     Path {
         /// The path.
@@ -44,7 +44,7 @@ impl StateFolder {
     /// the current folder.
     ///
     /// # Errors
-    /// Returns an error if the path has no absolute form.
+    /// Returns an error if the system cannot make the path absolute.
     pub fn at(root: &Path) -> io::Result<StateFolder> {
         let root = std::path::absolute(root)?;
         Ok(StateFolder { root })
@@ -68,7 +68,7 @@ impl StateFolder {
     /// Returns the folder of a run. `run` is the run's name, the beginning of the name, or the path of the folder.
     ///
     /// # Errors
-    /// Returns a [`FindError`] if this is not exactly one run.
+    /// Returns a [`FindError`] if `run` does not identify exactly one run.
     pub fn find(&self, run: &str) -> Result<PathBuf, FindError> {
         let path = Path::new(run);
         let as_path = || {
@@ -103,7 +103,7 @@ mod tests {
     use std::error::Error;
 
     #[test]
-    fn unknown_run_is_named_once_with_the_folder() {
+    fn error_for_unknown_run_contains_name_once_and_folder() {
         let dir = tempfile::tempdir().unwrap();
         let error = StateFolder::at(dir.path()).unwrap().find("x").unwrap_err();
         let runs = dir.path().join("runs");
