@@ -4,6 +4,8 @@ mod contest;
 pub mod drop;
 pub mod json;
 pub mod nes;
+// Web pages have no command line.
+#[cfg(not(target_family = "wasm"))]
 pub mod options;
 mod parallel;
 pub mod pc;

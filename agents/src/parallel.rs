@@ -14,23 +14,26 @@ pub fn play_numbered<P, R: Send>(
 ) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new((0..games).map(|_| None).collect::<Vec<Option<R>>>());
-    thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, games.max(1)) {
-            scope.spawn(|| {
-                let mut player = player();
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= games {
-                        return;
-                    }
-                    let result = play(&mut player, number);
-                    results
-                        .lock()
-                        .expect("lock is not poisoned: no thread panics while holding it")
-                        [number] = Some(result);
-                }
-            });
+    let work = || {
+        let mut player = player();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= games {
+                return;
+            }
+            let result = play(&mut player, number);
+            results
+                .lock()
+                .expect("lock is not poisoned: no thread panics while holding it")[number] =
+                Some(result);
         }
+    };
+    // The calling thread is one of the threads. WebAssembly has no other.
+    thread::scope(|scope| {
+        for _ in 1..threads.min(games) {
+            scope.spawn(work);
+        }
+        work();
     });
     let results = results
         .into_inner()

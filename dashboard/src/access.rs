@@ -9,6 +9,7 @@
 //!   server (DNS rebinding). In addition, every request that changes something must have a JSON body: a browser sends JSON
 //!   to another site only after a preflight request, which this server does not grant.
 
+use crate::assets;
 use crate::error::ApiError;
 use crate::sessions::{SESSION_LIFETIME, Sessions};
 use axum::extract::Request;
@@ -22,6 +23,9 @@ use std::time::Instant;
 
 /// Content security policy: only files of this server, and no inline scripts or styles.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+                      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// The policy for the pages of the games, which may also run WebAssembly.
+const GAMES_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Path prefix of the API.
 pub(crate) const API: &str = "/api/";
@@ -197,11 +201,16 @@ fn is_read(method: &Method) -> bool {
 
 /// Middleware that adds security headers to each response.
 pub(crate) async fn security_headers(request: Request, next: Next) -> Response {
-    let is_api = request.uri().path().starts_with(API);
+    let path = request.uri().path();
+    let is_api = path.starts_with(API);
+    let policy = match path.starts_with(assets::GAMES) {
+        true => GAMES_POLICY,
+        false => CONTENT_SECURITY_POLICY,
+    };
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     let fixed = [
-        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+        (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),

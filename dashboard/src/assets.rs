@@ -1,7 +1,9 @@
-//! The files of the web pages, which are compiled into the binary.
+//! The files of the web pages, which are compiled into the binary. The dashboard shares some files with the pages of the
+//! games, which are served under `/play/`.
 
 use axum::Router;
 use axum::http::header;
+use axum::response::Redirect;
 use axum::routing::get;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -27,26 +29,20 @@ struct Asset {
 
 const ASSETS: &[Asset] = &[
     asset!("/", HTML, "index.html"),
-    asset!("/app.css", STYLE, "app.css"),
     asset!("/app.js", SCRIPT, "app.js"),
     asset!("/charts.js", SCRIPT, "charts.js"),
     asset!("/depths.js", SCRIPT, "depths.js"),
     asset!("/dialog.js", SCRIPT, "dialog.js"),
-    asset!("/dom.js", SCRIPT, "dom.js"),
     asset!("/film.js", SCRIPT, "film.js"),
     asset!("/game.js", SCRIPT, "game.js"),
     asset!("/format.js", SCRIPT, "format.js"),
-    asset!("/icons.js", SCRIPT, "icons.js"),
     asset!("/live.js", SCRIPT, "live.js"),
     asset!("/player.js", SCRIPT, "player.js"),
     asset!("/run.js", SCRIPT, "run.js"),
     asset!("/runs.js", SCRIPT, "runs.js"),
     asset!("/fields.js", SCRIPT, "fields.js"),
     asset!("/submit.js", SCRIPT, "submit.js"),
-    asset!("/theme.js", SCRIPT, "theme.js"),
-    asset!("/well.js", SCRIPT, "well.js"),
     asset!("/workers.js", SCRIPT, "workers.js"),
-    asset!("/icon.svg", "image/svg+xml", "icon.svg"),
     asset!("/vendor/uPlot.js", SCRIPT, "vendor/uPlot.iife.min.js"),
     asset!("/vendor/uPlot.css", STYLE, "vendor/uPlot.min.css"),
     asset!(
@@ -56,11 +52,32 @@ const ASSETS: &[Asset] = &[
     ),
 ];
 
+/// Path of the pages of the games.
+pub(crate) const GAMES: &str = "/play/";
+/// Files of the games' pages that the dashboard uses too.
+const SHARED: [&str; 6] = [
+    "app.css", "dom.js", "icon.svg", "icons.js", "theme.js", "well.js",
+];
+
 pub(crate) fn router() -> Router {
-    ASSETS.iter().fold(Router::new(), |router, asset| {
+    let own = ASSETS.iter().fold(Router::new(), |router, asset| {
         let response = ([(header::CONTENT_TYPE, asset.content_type)], asset.text);
         router.route(asset.path, get(move || async move { response }))
-    })
+    });
+    let games = hatebeam_page::FILES.iter().fold(own, |router, file| {
+        let serve = move || async move { ([(header::CONTENT_TYPE, file.media_type)], file.bytes) };
+        let path = match file.name {
+            "index.html" => GAMES.to_owned(),
+            name => format!("{GAMES}{name}"),
+        };
+        let router = router.route(&path, get(serve));
+        match SHARED.contains(&file.name) {
+            true => router.route(&format!("/{}", file.name), get(serve)),
+            false => router,
+        }
+    });
+    // Relative addresses in the page need the slash.
+    games.route("/play", get(|| async { Redirect::permanent("play/") }))
 }
 
 #[cfg(test)]
@@ -99,7 +116,8 @@ mod tests {
             }
             for imported in text.split("from \"./").skip(1) {
                 let name = imported.split('"').next().unwrap();
-                let is_served = ASSETS.iter().any(|asset| asset.path == format!("/{name}"));
+                let is_served = SHARED.contains(&name)
+                    || ASSETS.iter().any(|asset| asset.path == format!("/{name}"));
                 assert!(is_served, "{path} imports {name}");
             }
         }

@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+// The scratch files of the complete search need an operating system.
+#[cfg(not(target_family = "wasm"))]
 pub mod complete;
 pub mod endgame;
 mod evaluator;

@@ -426,3 +426,19 @@ fn pc_chance_for_people_names_the_best_move() {
     let error = run(&["pc", "chance", "--seen", "TT", "--field", field]).error(1);
     assert!(error.starts_with("impossible pieces"), "{error}");
 }
+
+#[test]
+fn page_writes_all_files_and_names_the_folder_that_it_cannot_write() {
+    let folder = new_path("page");
+    let folder = folder.to_str().unwrap();
+    for _ in 0..2 {
+        let wrote = run(&["page", "--out", folder]).silent_results();
+        assert_eq!(wrote, format!("{folder}/index.html\n"));
+    }
+    let module = fs::read(format!("{folder}/page.wasm")).unwrap();
+    assert!(module.starts_with(b"\0asm"));
+    assert!(fs::metadata(format!("{folder}/network.bin")).unwrap().len() > 1_000_000);
+    let file = format!("{folder}/index.html");
+    let error = run(&["page", "--out", &file]).error(1);
+    assert!(error.contains("cannot write the pages to"), "{error}");
+}

@@ -2,8 +2,8 @@
 
 use super::{Agent, View};
 use crate::{GameRecord, play_numbered};
-use hatebeam_tetris::Rng;
-use hatebeam_tetris::drop::{DropGame, Generator, GeneratorKind};
+use hatebeam_tetris::drop::{Action, DropGame, Generator, GeneratorKind};
+use hatebeam_tetris::{Field, Rng};
 
 /// Result of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,32 +45,87 @@ impl DropRun {
     /// agent, so different agents can be compared on the same pieces. The agent's random numbers come from a separate
     /// stream.
     pub fn play(&self, agent: &mut dyn Agent, number: u64) -> DropResult {
-        let pieces = self.game.set().len();
+        let mut play = DropPlay::new(self, number);
+        while play.step(&self.game, agent).is_some() {}
+        play.result
+    }
+}
+
+/// A game in progress.
+#[derive(Clone, Debug)]
+pub struct DropPlay {
+    field: Field,
+    current: usize,
+    next: usize,
+    generator: Generator,
+    /// Random numbers of the agent.
+    rng: Rng,
+    most_pieces: u64,
+    result: DropResult,
+}
+
+impl DropPlay {
+    /// Starts the game with the given number. See [`DropRun::play`].
+    pub fn new(run: &DropRun, number: u64) -> DropPlay {
+        let pieces = run.game.set().len();
         let mut generator =
-            Generator::new(self.generator, pieces, Rng::stream(self.seed, 2 * number));
-        let mut rng = Rng::stream(self.seed, 2 * number + 1);
-        let mut view = View {
-            game: &self.game,
-            field: self.game.empty(),
+            Generator::new(run.generator, pieces, Rng::stream(run.seed, 2 * number));
+        DropPlay {
+            field: run.game.empty(),
             current: generator.draw(),
             next: generator.draw(),
-        };
-        let mut result = DropResult {
-            lines: 0,
-            pieces: 0,
-            lost: false,
-        };
-        while !result.lost && result.pieces < self.most_pieces {
-            let action = agent.choose(&view, &mut rng);
-            let drop = self.game.drop(&view.field, view.current, action);
-            result.lines += u64::from(drop.lines);
-            result.pieces += 1;
-            result.lost = drop.lost;
-            view.field = drop.field;
-            view.current = view.next;
-            view.next = generator.draw();
+            generator,
+            rng: Rng::stream(run.seed, 2 * number + 1),
+            most_pieces: run.most_pieces,
+            result: DropResult {
+                lines: 0,
+                pieces: 0,
+                lost: false,
+            },
         }
-        result
+    }
+
+    /// Places the current piece as the agent chooses. Returns the action, or `None` if the game is over. `game` must be
+    /// that of the run.
+    pub fn step(&mut self, game: &DropGame, agent: &mut dyn Agent) -> Option<Action> {
+        if self.result.lost || self.result.pieces >= self.most_pieces {
+            return None;
+        }
+        let view = View {
+            game,
+            field: self.field,
+            current: self.current,
+            next: self.next,
+        };
+        let action = agent.choose(&view, &mut self.rng);
+        let drop = game.drop(&self.field, self.current, action);
+        self.result.lines += u64::from(drop.lines);
+        self.result.pieces += 1;
+        self.result.lost = drop.lost;
+        self.field = drop.field;
+        self.current = self.next;
+        self.next = self.generator.draw();
+        Some(action)
+    }
+
+    /// Field after the last move.
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    /// Index of the piece to place.
+    pub fn current(&self) -> usize {
+        self.current
+    }
+
+    /// Index of the piece after the current one.
+    pub fn next(&self) -> usize {
+        self.next
+    }
+
+    /// Result so far.
+    pub fn result(&self) -> DropResult {
+        self.result
     }
 }
 

@@ -14,7 +14,7 @@ mod two_piece;
 pub use choice::Choice;
 pub use controller::{BCTS, Controller, ControllerWeights, DELLACHERIE, DT_10, DT_20, EL_TETRIS};
 pub use expectimax::Expectimax;
-pub use game::{DropResult, DropRun, play_games};
+pub use game::{DropPlay, DropResult, DropRun, play_games};
 pub use heuristic::{Form, Heuristic, PAPER_WEIGHTS, PaperWeights};
 pub use random::RandomAgent;
 pub use rollout::Rollout;

@@ -73,38 +73,72 @@ pub fn play_traced(
     rules: &GameRules,
     mut trace: impl FnMut(&Move) -> bool,
 ) -> GameResult {
-    let mut board = Board::empty(rules.rows);
-    let mut result = GameResult {
-        score: Score::new(rules.start_level),
-        moves: 0,
-        complete: false,
-    };
+    let mut play = Play::new(rules);
     for pair in pieces.windows(2) {
-        let view = View {
-            board,
-            current: pair[0],
-            next: pair[1],
-        };
-        if !board.spawns(view.current) {
-            break;
-        }
-        let placement = search.choose(&view);
-        let locked = board.lock(view.current, placement);
-        board = locked.board;
-        result.score.add(locked.lines);
-        result.moves += 1;
-        result.complete = result.score.lines >= rules.stop_lines;
-        let record = Move {
-            piece: view.current,
-            placement,
-            lines: locked.lines,
-            points: result.score.points,
-        };
-        if !trace(&record) || result.complete {
+        let record = play.step(search, pair[0], pair[1]);
+        if record.is_none_or(|record| !trace(&record)) {
             break;
         }
     }
-    result
+    play.result
+}
+
+/// A game in progress.
+#[derive(Clone, Debug)]
+pub struct Play {
+    board: Board,
+    rules: GameRules,
+    result: GameResult,
+}
+
+impl Play {
+    /// Starts a game on an empty board.
+    pub fn new(rules: &GameRules) -> Play {
+        Play {
+            board: Board::empty(rules.rows),
+            rules: *rules,
+            result: GameResult {
+                score: Score::new(rules.start_level),
+                moves: 0,
+                complete: false,
+            },
+        }
+    }
+
+    /// Places a piece as the search chooses. Returns `None` if the game is complete or the piece cannot spawn.
+    pub fn step(&mut self, search: &mut dyn Search, current: Piece, next: Piece) -> Option<Move> {
+        if self.result.complete || !self.board.spawns(current) {
+            return None;
+        }
+        let view = View {
+            board: self.board,
+            current,
+            next,
+        };
+        let placement = search.choose(&view);
+        let locked = self.board.lock(current, placement);
+        self.board = locked.board;
+        let result = &mut self.result;
+        result.score.add(locked.lines);
+        result.moves += 1;
+        result.complete = result.score.lines >= self.rules.stop_lines;
+        Some(Move {
+            piece: current,
+            placement,
+            lines: locked.lines,
+            points: result.score.points,
+        })
+    }
+
+    /// Board after the last move.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Result so far.
+    pub fn result(&self) -> GameResult {
+        self.result
+    }
 }
 
 /// Plays a game for each list of pieces on `threads` threads, and calls `on_game` after each game. Returns the results in

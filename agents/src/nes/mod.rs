@@ -7,7 +7,9 @@ mod registry;
 
 pub use bfs::Bfs;
 pub use branching::{Branching, Widths, WidthsError};
-pub use game::{GameResult, GameRules, Move, Summary, article_games, play, play_sets, play_traced};
+pub use game::{
+    GameResult, GameRules, Move, Play, Summary, article_games, play, play_sets, play_traced,
+};
 pub use registry::{RegisteredSearch, SEARCHES, UnknownSearch, find_search};
 
 use hatebeam_tetris::Piece;

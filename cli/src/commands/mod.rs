@@ -13,6 +13,7 @@ mod endgame;
 mod keyframes;
 mod manual;
 mod nes;
+mod page;
 mod pc;
 mod perft;
 mod replay;
@@ -87,6 +88,8 @@ enum Command {
     Nes(nes::NesArgs),
     /// Find perfect clears and their chances
     Pc(pc::PcArgs),
+    /// Write web pages on which the games are played
+    Page(page::PageArgs),
     /// Check, show and create the configuration file
     Config(config::ConfigArgs),
     /// Print a completion script for a shell
@@ -116,6 +119,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         Command::Agents(args) => args.run(),
         Command::Nes(args) => args.run(),
         Command::Pc(args) => args.run(),
+        Command::Page(args) => args.run(),
         Command::Config(command) => command.run(&Args::command(), args.config.as_deref()),
         Command::Completions(command) => command.run(Args::command()),
         Command::Man(command) => command.run(Args::command()),

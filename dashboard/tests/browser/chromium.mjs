@@ -160,7 +160,7 @@ class Page {
 
   /** Presses a key such as "a", "Enter" or "Tab". */
   async press(key, { shift = false } = {}) {
-    const codes = { Enter: 13, Tab: 9, Escape: 27, " ": 32, PageUp: 33, PageDown: 34, End: 35, Home: 36, ArrowLeft: 37, ArrowRight: 39 };
+    const codes = { Enter: 13, Tab: 9, Escape: 27, " ": 32, PageUp: 33, PageDown: 34, End: 35, Home: 36, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40, Backspace: 8 };
     const text = key === "Enter" ? "\r" : key.length === 1 ? key : undefined;
     const event = { key, code: key === " " ? "Space" : key, windowsVirtualKeyCode: codes[key] ?? key.toUpperCase().charCodeAt(0), modifiers: shift ? 8 : 0 };
     await this.send("Input.dispatchKeyEvent", { type: text ? "keyDown" : "rawKeyDown", text, ...event });

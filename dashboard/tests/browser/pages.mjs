@@ -33,6 +33,17 @@ const steps = {
     await restart(page, "busy");
   },
 
+  async "games are played on the dashboard"(page) {
+    await page.goto(`${url}#/`);
+    await page.click("#nav a", "Games");
+    await page.shows("The enemy’s reason");
+    await page.press(" ");
+    await page.shows("Piece");
+    // The security headers permit the worker and its WebAssembly.
+    await page.click("button", "Search from here");
+    await page.shows("Ended: every game is over");
+  },
+
   async "list of runs updates live"(page) {
     await page.goto(`${url}#/`);
     await page.shows(FINISHED);

@@ -1,5 +1,5 @@
-// A page in Chromium for a test script. The arguments of the script are the browser, a URL, and optionally a folder for
-// screenshots.
+// A page in Chromium for a test script. The arguments of the script are the browser, a URL (unless the script has its own
+// server), and optionally a folder for screenshots.
 //
 // The test that starts the script runs the servers. The script sends commands such as `@stop` and `@start` to the test on
 // standard output, and the test answers each command with one line on the script's standard input. If HATEBEAM_STEPS is set,
@@ -12,8 +12,9 @@ import { createInterface } from "node:readline";
 import { Chromium } from "./chromium.mjs";
 
 export class Session {
-  static async open() {
-    const [program, url, folder] = process.argv.slice(2);
+  static async open(address) {
+    const [program, given, folder] = process.argv.slice(2);
+    const url = address ?? given;
     const chromium = new Chromium(program);
     const page = await chromium.open().catch(async (error) => {
       await chromium.close();

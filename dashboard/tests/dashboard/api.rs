@@ -25,6 +25,8 @@ async fn pages_are_served_with_security_headers() {
         ("/", "text/html; charset=utf-8", "<main"),
         ("/app.js", "text/javascript; charset=utf-8", "import"),
         ("/app.css", "text/css; charset=utf-8", "--ink"),
+        ("/play/", "text/html; charset=utf-8", "page.js"),
+        ("/play/app.css", "text/css; charset=utf-8", "--ink"),
         ("/icon.svg", "image/svg+xml", "<svg"),
         (
             "/vendor/uPlot.js",
@@ -49,6 +51,11 @@ async fn pages_are_served_with_security_headers() {
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
     assert!(!policy.contains("unsafe"), "{policy}");
+    let games = client.get("/play/").await;
+    let policy = games.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && policy.contains("'wasm-unsafe-eval'"));
+    assert!(!policy.contains("'unsafe"), "{policy}");
+    assert_eq!(client.get("/play").await.status, 308);
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),

@@ -4,13 +4,24 @@ use super::{Network, NetworkDigest};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, RwLock, Weak};
 
-static SHIPPED: LazyLock<[Arc<Network>; 2]> = LazyLock::new(|| {
-    let files: [&[u8]; 2] = [include_bytes!("shipped.bin"), include_bytes!("taught.bin")];
-    files
-        .map(|bytes| Arc::new(Network::decode(bytes).expect("the program contains valid networks")))
+/// The files of the networks that are part of the program, in the order of [`Network::SHIPPED`]. A web page loads them
+/// only when they are needed.
+#[cfg(not(target_family = "wasm"))]
+const FILES: &[&[u8]] = &[include_bytes!("shipped.bin"), include_bytes!("taught.bin")];
+#[cfg(target_family = "wasm")]
+const FILES: &[&[u8]] = &[];
+
+static SHIPPED: LazyLock<Vec<Arc<Network>>> = LazyLock::new(|| {
+    let decode = |bytes: &&[u8]| Network::decode(bytes).map(Arc::new);
+    let networks: Result<_, _> = FILES.iter().map(decode).collect();
+    networks.expect("the program contains valid networks")
 });
 
 static REGISTERED: RwLock<BTreeMap<NetworkDigest, Weak<Network>>> = RwLock::new(BTreeMap::new());
+
+fn position(name: &str) -> Option<usize> {
+    Network::SHIPPED.iter().position(|shipped| *shipped == name)
+}
 
 impl Network {
     /// The names of the networks that are part of the program. `network` was trained on beams alone, and `taught` on
@@ -19,10 +30,12 @@ impl Network {
 
     /// Returns the network with this name if it is part of the program.
     pub fn shipped(name: &str) -> Option<&'static Arc<Network>> {
-        let index = Network::SHIPPED
-            .iter()
-            .position(|shipped| *shipped == name)?;
-        Some(&SHIPPED[index])
+        SHIPPED.get(position(name)?)
+    }
+
+    /// Returns the file of the network of this name, if it is part of the program.
+    pub fn shipped_file(name: &str) -> Option<&'static [u8]> {
+        FILES.get(position(name)?).copied()
     }
 
     /// Registers a network so that [`find`](Network::find) returns it while the returned reference or a clone of it

@@ -73,6 +73,7 @@ const fn limits() -> [Block; MAX_BLOCKS] {
 static LIMITS: [Block; MAX_BLOCKS] = limits();
 
 /// Calculates the value without SIMD instructions and without the cache. Tests compare the faster versions with it.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) -> i32 {
     let mut sum = [Block::ZERO; BLOCKS];
     sum.copy_from_slice(&network.bias[..BLOCKS]);
@@ -82,6 +83,26 @@ pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) 
     for surrounding in active.surroundings() {
         surrounding.features(|feature| add(&mut sum, network.row(feature)));
     }
+    clamped_value(network, &sum)
+}
+
+/// Like [`portable`], with a memory.
+#[cfg(not(target_arch = "x86_64"))]
+fn remembered<const BLOCKS: usize>(network: &Network, memory: &mut Memory, active: &Active) -> i32 {
+    let mut sum = [Block::ZERO; BLOCKS];
+    sum.copy_from_slice(&network.bias[..BLOCKS]);
+    for &feature in active.features() {
+        add(&mut sum, network.row(feature));
+    }
+    for &surrounding in active.surroundings() {
+        add(&mut sum, memory.sum::<BLOCKS>(network, surrounding));
+    }
+    clamped_value(network, &sum)
+}
+
+/// Returns the weighted sum of the clamped lanes.
+#[inline(always)]
+fn clamped_value<const BLOCKS: usize>(network: &Network, sum: &[Block; BLOCKS]) -> i32 {
     let mut value = 0;
     for ((sum, output), limit) in sum.iter().zip(&network.output).zip(&LIMITS) {
         for lane in 0..BLOCK {
@@ -97,10 +118,10 @@ pub(super) fn portable<const BLOCKS: usize>(network: &Network, active: &Active) 
 pub(super) fn value<const BLOCKS: usize>(
     _: SimdLevel,
     network: &Network,
-    _: &mut Memory,
+    memory: &mut Memory,
     active: &Active,
 ) -> i32 {
-    portable::<BLOCKS>(network, active)
+    remembered::<BLOCKS>(network, memory, active)
 }
 
 /// Returns the value of a well with these active features.

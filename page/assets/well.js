@@ -89,9 +89,10 @@ function colour(value) {
 
 /**
  * Draws cells on a canvas. The first `above` rows are above the bar. `falling` contains the cells [column, row] of the
- * falling piece, and `piece` is their value. The size of a cell is a whole number of screen pixels, so that edges are sharp.
+ * falling piece, and `piece` is their value. `ghost` contains cells where it may come to rest, which are tinted. The size of
+ * a cell is a whole number of screen pixels, so that edges are sharp.
  */
-export function draw(canvas, { cells, width, above = 0, falling = [], piece = 8 }) {
+export function draw(canvas, { cells, width, above = 0, falling = [], ghost = [], piece = 8 }) {
   const height = cells.length / width;
   const ratio = devicePixelRatio || 1;
   const room = canvas.parentElement.clientWidth || 240;
@@ -129,6 +130,9 @@ export function draw(canvas, { cells, width, above = 0, falling = [], piece = 8 
   cells.forEach((value, at) => {
     if (value !== 0) cell(at % width, Math.floor(at / width), value);
   });
+  pen.globalAlpha = 0.35;
+  for (const [x, y] of ghost) cell(x, y, piece);
+  pen.globalAlpha = 1;
   for (const [x, y] of falling) cell(x, y, piece);
   if (falling.length > 0) outline(pen, falling, size, Math.max(1, Math.round(ratio)));
   if (above > 0) {

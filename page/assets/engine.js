@@ -1,0 +1,62 @@
+// The WebAssembly module, which contains the rules, the evaluators and the searches. Requests and answers are JSON.
+
+const MODULE = new URL("page.wasm", import.meta.url);
+const NETWORK = new URL("network.bin", import.meta.url);
+
+export class Engine {
+  static async load() {
+    const response = await fetch(MODULE);
+    if (!response.ok) throw new Error(`${MODULE.pathname}: ${response.status} ${response.statusText}`);
+    // Some static servers do not send the media type that streaming needs.
+    const { instance } = await WebAssembly.instantiate(await response.arrayBuffer(), {});
+    return new Engine(instance.exports);
+  }
+
+  constructor(exports) {
+    this.exports = exports;
+    this.network = null;
+  }
+
+  /** Answers a request. Throws an error with the reason if the request fails. */
+  call(request) {
+    return this.send(new TextEncoder().encode(JSON.stringify(request)), "answer");
+  }
+
+  /** Makes the network available as an evaluator. It is loaded when it is needed first, because it is large. */
+  loadNetwork() {
+    this.network ??= this.fetchNetwork();
+    return this.network;
+  }
+
+  async fetchNetwork() {
+    try {
+      const response = await fetch(NETWORK);
+      if (!response.ok) throw new Error(`${NETWORK.pathname}: ${response.status} ${response.statusText}`);
+      this.send(new Uint8Array(await response.arrayBuffer()), "network");
+    } catch (error) {
+      this.network = null;
+      throw error;
+    }
+  }
+
+  send(bytes, name) {
+    const { exports } = this;
+    let answer;
+    try {
+      const at = exports.reserve(bytes.length);
+      new Uint8Array(exports.memory.buffer, at, bytes.length).set(bytes);
+      const length = exports[name]();
+      answer = this.text(exports.answer_at(), length);
+    } catch (error) {
+      const length = exports.panic_len();
+      throw new Error(length > 0 ? this.text(exports.panic_at(), length) : error.message, { cause: error });
+    }
+    const { value, error } = JSON.parse(answer);
+    if (error !== undefined) throw new Error(error);
+    return value;
+  }
+
+  text(at, length) {
+    return new TextDecoder().decode(new Uint8Array(this.exports.memory.buffer, at, length));
+  }
+}

@@ -1,0 +1,55 @@
+// Loads the engine and selects the tab that the fragment of the URL names.
+
+import { agentsTab } from "./agents.js";
+import { clearsTab } from "./clears.js";
+import { h } from "./dom.js";
+import { Engine } from "./engine.js";
+import { hatetrisTab } from "./hatetris.js";
+
+const TABS = {
+  hatetris: ["HATETRIS", hatetrisTab],
+  clears: ["Perfect clears", clearsTab],
+  agents: ["Agents", agentsTab],
+};
+
+const main = document.getElementById("main");
+/** The tabs that have been opened, by name. A tab keeps its game while another one is shown. */
+const opened = new Map();
+let current = null;
+
+function select({ focus = true } = {}) {
+  const wanted = location.hash.slice(1);
+  const name = wanted in TABS ? wanted : "hatetris";
+  const [title, make] = TABS[name];
+  if (!opened.has(name)) {
+    const section = h("section", { className: "tab", "aria-label": title });
+    main.append(section);
+    opened.set(name, { section, ...make(section, engine) });
+  }
+  if (current !== null && current !== name) opened.get(current).leave();
+  current = name;
+  for (const [other, { section }] of opened) section.hidden = other !== name;
+  document.title = `${title} – hatebeam`;
+  for (const link of document.querySelectorAll("#nav a")) {
+    if (link.getAttribute("href") === `#${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  opened.get(name).enter();
+  if (focus) main.focus({ preventScroll: true });
+}
+
+let engine;
+try {
+  engine = await Engine.load();
+  document.getElementById("loading").remove();
+  addEventListener("hashchange", () => select());
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    // The default action would change the fragment of the URL, which selects the tab.
+    event.preventDefault();
+    main.focus();
+  });
+  select({ focus: false });
+} catch (error) {
+  document.getElementById("loading").textContent = `The games cannot be loaded: ${error.message}`;
+  throw error;
+}

@@ -1,0 +1,50 @@
+// An engine in a worker thread, for requests that take long.
+
+/** Error of requests that `stop` has ended. */
+export class Stopped extends Error {}
+
+export class Remote {
+  constructor() {
+    this.worker = null;
+    this.waiting = new Map();
+    this.number = 0;
+  }
+
+  get isBusy() {
+    return this.waiting.size > 0;
+  }
+
+  /** Sends a request and returns a promise of its answer. */
+  call(request) {
+    this.worker ??= this.start();
+    this.number += 1;
+    const id = this.number;
+    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    this.worker.postMessage({ id, request });
+    return answer;
+  }
+
+  start() {
+    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    worker.onmessage = ({ data: { id, value, error } }) => {
+      const { resolve, reject } = this.waiting.get(id);
+      this.waiting.delete(id);
+      if (error === undefined) resolve(value);
+      else reject(new Error(error));
+    };
+    worker.onerror = (event) => this.fail(new Error(event.message || "the worker cannot be started"));
+    return worker;
+  }
+
+  /** Ends the worker. A request in progress fails with `Stopped`. */
+  stop() {
+    this.fail(new Stopped("stopped"));
+  }
+
+  fail(error) {
+    this.worker?.terminate();
+    this.worker = null;
+    for (const { reject } of this.waiting.values()) reject(error);
+    this.waiting.clear();
+  }
+}

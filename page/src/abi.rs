@@ -1,0 +1,75 @@
+//! The functions that JavaScript calls. Requests and answers are JSON in UTF-8, in the memory of the module.
+//!
+//! JavaScript writes a request at the address that `reserve` returns and calls `answer`, which returns the length of the
+//! answer. The answer is at the address that `answer_at` returns, until the next call of `reserve`.
+#![allow(unsafe_code)] // exported functions need attributes that Rust considers unsafe
+
+use crate::Session;
+use std::cell::RefCell;
+
+#[derive(Default)]
+struct Module {
+    session: Session,
+    request: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+thread_local! {
+    static MODULE: RefCell<Module> = RefCell::default();
+    /// Message of the panic that ended the module.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+// SAFETY, for every function of this module: no other function of the program has its name.
+
+/// Sets the length of the request and returns its address.
+#[unsafe(no_mangle)]
+extern "C" fn reserve(len: usize) -> *mut u8 {
+    std::panic::set_hook(Box::new(|info| {
+        PANIC.with_borrow_mut(|text| *text = info.to_string());
+    }));
+    MODULE.with_borrow_mut(|module| {
+        module.request.clear();
+        module.request.resize(len, 0);
+        module.request.as_mut_ptr()
+    })
+}
+
+/// Answers the request and returns the length of the answer.
+#[unsafe(no_mangle)]
+extern "C" fn answer() -> usize {
+    MODULE.with_borrow_mut(|module| {
+        module.answer = match str::from_utf8(&module.request) {
+            Ok(request) => module.session.answer(request).into_bytes(),
+            Err(error) => crate::session::failure(&error).into_bytes(),
+        };
+        module.answer.len()
+    })
+}
+
+/// Makes the network in the request available and returns the length of the answer.
+#[unsafe(no_mangle)]
+extern "C" fn network() -> usize {
+    MODULE.with_borrow_mut(|module| {
+        module.answer = module.session.add_network(&module.request).into_bytes();
+        module.answer.len()
+    })
+}
+
+/// Address of the answer.
+#[unsafe(no_mangle)]
+extern "C" fn answer_at() -> *const u8 {
+    MODULE.with_borrow(|module| module.answer.as_ptr())
+}
+
+/// Length of the message of the panic that ended the module, or 0.
+#[unsafe(no_mangle)]
+extern "C" fn panic_len() -> usize {
+    PANIC.with_borrow(String::len)
+}
+
+/// Address of this message.
+#[unsafe(no_mangle)]
+extern "C" fn panic_at() -> *const u8 {
+    PANIC.with_borrow(|text| text.as_ptr())
+}

@@ -1,0 +1,201 @@
+//! A beam search that continues a game, one or several depths at a time.
+
+use crate::hatetris::{GEOMETRY, rules};
+use crate::scores::EvaluatorName;
+use crate::session::Failure;
+use hatebeam_game::{Children, Emulator, Well};
+use hatebeam_search::{Frontier, Network, Node, NodeWell, RecentCuts, ShardLayout, Step};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// Maximum number of wells of all depths together: 224 MB, which a phone's browser still gives to a page.
+const MOST_WELLS: usize = 8_000_000;
+/// Maximum width.
+const MOST_WIDTH: usize = 100_000;
+
+#[derive(Deserialize)]
+pub(crate) struct BeamStart {
+    /// The well to continue from, in hex.
+    well: String,
+    /// Number of lines cleared before this well.
+    lines: u16,
+    width: usize,
+    #[serde(flatten)]
+    evaluator: EvaluatorName,
+}
+
+/// State of a beam.
+#[derive(Serialize)]
+pub(crate) struct Progress {
+    /// Number of pieces placed.
+    depth: u32,
+    /// Number of wells kept.
+    wells: usize,
+    /// Number of children of all depths.
+    children: u64,
+    /// Digest of the frontier.
+    digest: String,
+    /// Greatest number of lines of any game of the beam, including those before it.
+    lines: u16,
+    best: BestWell,
+    /// Why the beam has ended.
+    end: Option<&'static str>,
+}
+
+/// The well with the greatest score.
+#[derive(Serialize)]
+struct BestWell {
+    rows: Vec<u16>,
+    score: i32,
+    lines: u16,
+}
+
+pub(crate) struct Beam {
+    emulator: Emulator,
+    step: Step,
+    width: u64,
+    cuts: RecentCuts,
+    /// The frontiers of all depths; empty ones are not kept.
+    frontiers: Vec<Arc<Frontier>>,
+    wells: usize,
+    children: u64,
+    lines: u16,
+    end: Option<&'static str>,
+}
+
+impl Beam {
+    pub(crate) fn new(start: &BeamStart, network: Option<&Network>) -> Result<Beam, Failure> {
+        if !(1..=MOST_WIDTH).contains(&start.width) {
+            return Err(format!("the width must be 1 to {MOST_WIDTH}").into());
+        }
+        let emulator = Emulator::new(GEOMETRY, rules());
+        let layout = ShardLayout::local(start.width);
+        let spec = start.evaluator.spec(network)?;
+        let root = Node {
+            score: 0,
+            well: NodeWell::pack(GEOMETRY, &Well::from_hex(GEOMETRY, &start.well)?),
+            lines: start.lines,
+            hint: 0,
+        };
+        Ok(Beam {
+            step: Step::new(&emulator, spec, layout, 1)?,
+            emulator,
+            width: start.width as u64,
+            cuts: RecentCuts::default(),
+            frontiers: vec![Arc::new(Frontier::new(0, [root], layout))],
+            wells: 1,
+            children: 0,
+            lines: start.lines,
+            end: None,
+        })
+    }
+
+    /// Searches at most `depths` further depths.
+    pub(crate) fn run(&mut self, depths: u32) {
+        for _ in 0..depths {
+            if self.end.is_some() {
+                return;
+            }
+            let frontier = Arc::clone(self.last());
+            let (cancel, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+            let (next, stats) = self
+                .step
+                .advance(frontier, self.cuts.floor(), &cancel, &progress)
+                .expect("nothing cancels this step");
+            self.children += stats.children;
+            if next.is_empty() {
+                self.end = Some("every game is over");
+                return;
+            }
+            let worst = next.nodes().map(|node| node.score).min();
+            self.cuts
+                .add(next.len() as u64, worst.unwrap_or(0), self.width);
+            self.lines = next
+                .nodes()
+                .map(|node| node.lines)
+                .fold(self.lines, u16::max);
+            self.wells += next.len();
+            self.frontiers.push(Arc::new(next));
+            if self.wells > MOST_WELLS {
+                self.end = Some("the memory for wells is full: choose a smaller width");
+            }
+        }
+    }
+
+    fn last(&self) -> &Arc<Frontier> {
+        self.frontiers.last().expect("the first frontier is kept")
+    }
+
+    /// The node of the last frontier with the greatest score, and of several the one with the greatest hash.
+    fn best(&self) -> Node {
+        let rank = |node: &&Node| (node.score, node.well.hash());
+        let best = self.last().nodes().max_by_key(rank);
+        *best.expect("a frontier that is kept is not empty")
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        let best = self.best();
+        let well = unpack(&best.well);
+        let rows = well.rows()[..GEOMETRY.height()].iter().rev();
+        Progress {
+            depth: self.last().depth,
+            wells: self.last().len(),
+            children: self.children,
+            digest: self.last().digest().to_string(),
+            lines: self.lines,
+            best: BestWell {
+                rows: rows.copied().collect(),
+                score: best.score,
+                lines: best.lines,
+            },
+            end: self.end,
+        }
+    }
+
+    /// Returns the wells of a game in hex. If the beam goes on, it leads to the best well; otherwise to the last well of a
+    /// game with the most lines.
+    pub(crate) fn path(&self) -> Vec<String> {
+        let mut target = self.best();
+        let mut depth = self.frontiers.len() - 1;
+        if self.end.is_some() {
+            for (at, frontier) in self.frontiers.iter().enumerate().rev() {
+                let best = frontier.nodes().max_by_key(|node| node.lines);
+                if let Some(best) = best.filter(|best| best.lines > target.lines) {
+                    (target, depth) = (*best, at);
+                }
+            }
+        }
+        let mut path = vec![target.well];
+        let mut children = Children::new();
+        for frontier in self.frontiers[..depth].iter().rev() {
+            target = self.parent(frontier, &target, &mut children);
+            path.push(target.well);
+        }
+        path.iter()
+            .rev()
+            .map(|well| unpack(well).to_hex(GEOMETRY))
+            .collect()
+    }
+
+    /// Returns the node of a frontier from which `child` was generated.
+    fn parent(&self, frontier: &Frontier, child: &Node, children: &mut Children) -> Node {
+        let well = unpack(&child.well);
+        let mut parents = frontier.nodes().filter(|parent| {
+            let parent_well = unpack(&parent.well);
+            if parent_well.hash() as u8 != child.hint {
+                return false;
+            }
+            self.emulator.expand(&parent_well, children);
+            children.wells().contains(&well)
+        });
+        *parents
+            .next()
+            .expect("every well of a frontier has a parent in the frontier before")
+    }
+}
+
+fn unpack(well: &NodeWell) -> Well {
+    well.unpack(GEOMETRY)
+        .expect("a frontier contains wells of its geometry")
+}

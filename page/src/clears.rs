@@ -1,0 +1,133 @@
+//! Perfect clears.
+
+use crate::session::{Answer, Failure, json};
+use hatebeam_agents::json::{Finders, pc_chance};
+use hatebeam_agents::pc::{HoldSlot, PcGame};
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::srs::{
+    DropMode, KickTable, Kicks, LowField, LowPlacements, SrsPlacement, WIDTH, parse_field,
+};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
+
+/// A field and the rules of movement.
+#[derive(Deserialize)]
+struct Field {
+    /// Rows of `X` and `_`, the last of which is the floor row.
+    rows: Vec<String>,
+    /// Number of rows to clear.
+    lines: usize,
+    kicks: String,
+    /// Drop mode.
+    drop: String,
+}
+
+impl Field {
+    fn low(&self) -> Result<LowField, Failure> {
+        Ok(LowField::of(&parse_field(&self.rows)?, self.lines)?)
+    }
+
+    fn kicks(&self) -> Result<KickTable, Failure> {
+        Ok(KickTable::built_in(self.kicks.parse::<Kicks>()?))
+    }
+
+    fn mode(&self) -> Result<DropMode, Failure> {
+        Ok(self.drop.parse()?)
+    }
+}
+
+/// A placement in a field.
+#[derive(Deserialize)]
+pub(crate) struct Put {
+    #[serde(flatten)]
+    field: Field,
+    piece: String,
+    /// Numbers of the cells: column + 10 · row, counted from the floor.
+    cells: Vec<usize>,
+}
+
+#[derive(Serialize)]
+struct AfterPut {
+    rows: Vec<String>,
+    /// Number of rows left to clear.
+    lines: usize,
+}
+
+impl Put {
+    pub(crate) fn answer(&self) -> Answer {
+        let field = self.field.low()?;
+        let piece: Piece = self.piece.parse()?;
+        let placements = LowPlacements::new(&self.field.kicks()?, self.field.mode()?);
+        let mut wanted = self.cells.clone();
+        wanted.sort_unstable();
+        let mut found = None;
+        placements.for_each(&field, piece, |placement| {
+            if numbers(placement) == wanted {
+                found = Some(placement);
+            }
+        });
+        let after = field.put(found.ok_or("the piece cannot be placed there")?);
+        let all = after.to_field();
+        let row = |y| {
+            let cell = |x| if all.is_filled(x, y) { 'X' } else { '_' };
+            (0..WIDTH).map(cell).collect()
+        };
+        json(&AfterPut {
+            rows: (0..after.rows()).rev().map(row).collect(),
+            lines: after.rows(),
+        })
+    }
+}
+
+/// Returns the numbers of the cells of a placement in ascending order.
+fn numbers(placement: SrsPlacement) -> Vec<usize> {
+    let number = |(x, y)| usize::from(y) * WIDTH + usize::from(x);
+    let mut numbers = placement.cells().map(number).to_vec();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// A field and a known queue.
+#[derive(Deserialize)]
+pub(crate) struct Solve {
+    #[serde(flatten)]
+    field: Field,
+    queue: String,
+    hold: bool,
+    /// Whether the first piece is in the hold slot.
+    held: bool,
+}
+
+impl Solve {
+    /// Returns a solution as `hatebeam pc solve --json` prints it, or `null`.
+    pub(crate) fn answer(&self) -> Answer {
+        let (kicks, drop) = (self.field.kicks()?, self.field.mode()?);
+        let game = PcGame {
+            field: self.field.low()?,
+            queue: Piece::parse_sequence(&self.queue)?,
+            hold: match (self.hold, self.held) {
+                (false, _) => HoldSlot::Disabled,
+                (true, false) => HoldSlot::Empty,
+                (true, true) => HoldSlot::Full,
+            },
+            kicks,
+            drop,
+        };
+        match game.solutions(NonZeroUsize::MIN)?.first() {
+            Some(solution) => Ok(game.json(solution)?),
+            None => Ok("null".to_owned()),
+        }
+    }
+}
+
+/// The finders of the rules of movement that have been used.
+#[derive(Default)]
+pub(crate) struct Clears {
+    finders: Finders,
+}
+
+impl Clears {
+    pub(crate) fn chance(&mut self, line: &str) -> Answer {
+        Ok(pc_chance(line, &mut self.finders, 1)?)
+    }
+}

@@ -1,0 +1,402 @@
+//! A game of HATETRIS that is played or watched.
+
+use crate::session::{Answer, Failure, json};
+use hatebeam_game::{
+    Board, Children, Emulator, Encoding, Enemy, Game, Geometry, Key, PathFinder, Piece, Placement,
+    Pressed, Rules, Turn, Well, better_enemy, decode, encode, play,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+pub(crate) const GEOMETRY: Geometry = Geometry::STANDARD;
+
+pub(crate) fn rules() -> Rules {
+    Rules::default()
+}
+
+#[derive(Deserialize)]
+pub(crate) struct StartGame {
+    enemy: String,
+}
+
+impl StartGame {
+    pub(crate) fn enemy(&self) -> Result<Enemy, Failure> {
+        Ok(self.enemy.parse()?)
+    }
+}
+
+/// Letters of the keys to press: `L`, `R`, `D`, `U`, and `H` for `D` until the piece locks.
+#[derive(Deserialize)]
+pub(crate) struct Press {
+    keys: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Seek {
+    /// Number of keys from the beginning.
+    pub(crate) to: usize,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Place {
+    /// The well after the placement, in hex, or `None` for a placement that ends the game.
+    well: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct LoadReplay {
+    text: String,
+    /// Name of the enemy, or `None` to guess it.
+    enemy: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Append {
+    keys: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Follow {
+    /// The wells in hex, the first of which is the current one.
+    wells: Vec<String>,
+}
+
+/// State of a game.
+#[derive(Serialize)]
+pub(crate) struct State {
+    enemy: &'static str,
+    /// All rows from the top, with column 0 in the lowest bit.
+    rows: Vec<u16>,
+    /// The well in hex.
+    well: String,
+    piece: char,
+    /// Cells of the piece as column and row; empty if the game is over.
+    cells: Vec<(i32, i32)>,
+    /// Cells where the piece comes to rest if only `D` is pressed.
+    ghost: Vec<(i32, i32)>,
+    score: u32,
+    /// Number of the piece, counted from 1.
+    number: usize,
+    over: bool,
+    /// Number of keys pressed, and of all keys of the game.
+    at: usize,
+    keys: usize,
+    /// Number of keys before this piece.
+    piece_at: usize,
+    /// One reason for each piece, in the enemy's order of preference.
+    reasons: Vec<Reason>,
+}
+
+/// What the enemy knows about a piece.
+#[derive(Serialize)]
+struct Reason {
+    piece: char,
+    /// Height of the lowest stack that the player can leave with this piece.
+    height: usize,
+    /// Number of times that its most frequent well has been in the game.
+    loops: u32,
+}
+
+/// A loaded replay.
+#[derive(Serialize)]
+pub(crate) struct Loaded {
+    encoding: &'static str,
+    /// What is wrong with the replay.
+    fault: Option<String>,
+    state: State,
+}
+
+#[derive(Serialize)]
+struct Saved {
+    raw: String,
+    hex: String,
+    base65536: String,
+    base2048: String,
+}
+
+/// Result of [`Play::follow`].
+#[derive(Serialize)]
+struct Followed {
+    /// Number of pieces placed.
+    pieces: usize,
+    /// Why the other wells could not be reached.
+    fault: Option<String>,
+    state: State,
+}
+
+/// Number of pieces from one checkpoint to the next. The longest known game has 9,309 pieces; to play it again takes about
+/// 100 ms.
+const CHECKPOINT: usize = 512;
+
+/// A game and all of its keys, of which only the first have been pressed.
+pub(crate) struct Play {
+    emulator: Emulator,
+    enemy: Enemy,
+    game: Game,
+    keys: Vec<Key>,
+    at: usize,
+    /// The pieces up to and including the current one.
+    turns: Vec<Turn>,
+    /// States of the game and their numbers of keys, in ascending order, so that moving back takes little time.
+    checkpoints: Vec<(usize, Game)>,
+}
+
+impl Play {
+    pub(crate) fn new(enemy: Enemy) -> Play {
+        let game = Game::new(GEOMETRY, rules(), enemy);
+        Play {
+            emulator: Emulator::new(GEOMETRY, rules()),
+            enemy,
+            turns: vec![turn(&game, 0)],
+            checkpoints: vec![(0, game.clone())],
+            game,
+            keys: Vec::new(),
+            at: 0,
+        }
+    }
+
+    pub(crate) fn load(load: &LoadReplay) -> Result<(Play, Loaded), Failure> {
+        let (keys, encoding) = decode(&load.text)?;
+        let named = load.enemy.as_deref().map(str::parse).transpose()?;
+        let mut record = play(GEOMETRY, rules(), named.unwrap_or_default(), &keys);
+        if named.is_none()
+            && let Some(better) = better_enemy(GEOMETRY, rules(), &record, &keys)
+        {
+            record = better;
+        }
+        let fault = record.check(GEOMETRY, rules(), &keys).err();
+        let mut game = Play::new(record.enemy);
+        game.keys = keys[..record.keys_used].to_vec();
+        let loaded = Loaded {
+            encoding: encoding.name(),
+            fault: fault.map(|fault| fault.to_string()),
+            state: game.state(),
+        };
+        Ok((game, loaded))
+    }
+
+    pub(crate) fn game(&self) -> &Game {
+        &self.game
+    }
+
+    /// Presses a key that is or becomes the next key of the game.
+    fn step(&mut self, key: Key) -> Pressed {
+        let pressed = self.game.press(key);
+        if pressed == Pressed::Over {
+            return pressed;
+        }
+        self.at += 1;
+        if let Pressed::Locked { over: false, .. } = pressed {
+            self.turns.push(turn(&self.game, self.at));
+            if self.turns.len().is_multiple_of(CHECKPOINT) && self.last_checkpoint() < self.at {
+                self.checkpoints.push((self.at, self.game.clone()));
+            }
+        }
+        pressed
+    }
+
+    /// Number of keys of the last checkpoint.
+    fn last_checkpoint(&self) -> usize {
+        self.checkpoints.last().map_or(0, |checkpoint| checkpoint.0)
+    }
+
+    /// Presses a key that a player presses. A key without effect does not become part of the replay.
+    fn enter(&mut self, key: Key) -> Pressed {
+        let game = &self.game;
+        let next = game.position().moved(key);
+        if game.is_over() {
+            return Pressed::Over;
+        }
+        if key != Key::Down && !game.board().is_free(game.piece(), next) {
+            return Pressed::Blocked;
+        }
+        self.truncate(self.at);
+        self.keys.push(key);
+        self.step(key)
+    }
+
+    pub(crate) fn press(&mut self, press: &Press) -> Answer {
+        for letter in press.keys.chars() {
+            if letter == 'H' {
+                while self.enter(Key::Down) == Pressed::Moved {}
+            } else {
+                self.enter(Key::from_letter(letter).ok_or("a key is one of L, R, D, U and H")?);
+            }
+        }
+        json(&self.state())
+    }
+
+    /// Removes the keys after the first `len`, and the checkpoints after them.
+    fn truncate(&mut self, len: usize) {
+        self.keys.truncate(len);
+        self.checkpoints.retain(|checkpoint| checkpoint.0 <= len);
+    }
+
+    fn move_to(&mut self, to: usize) {
+        let to = to.min(self.keys.len());
+        if to < self.at {
+            let mut checkpoints = self.checkpoints.iter().rev();
+            let (at, game) = checkpoints
+                .find(|checkpoint| checkpoint.0 <= to)
+                .expect("the first checkpoint is the start");
+            self.game.clone_from(game);
+            self.turns.retain(|turn| turn.first_key <= *at);
+            self.at = *at;
+        }
+        while self.at < to {
+            self.step(self.keys[self.at]);
+        }
+    }
+
+    pub(crate) fn seek(&mut self, to: usize) -> Answer {
+        self.move_to(to);
+        json(&self.state())
+    }
+
+    pub(crate) fn undo(&mut self) -> Answer {
+        let mut turns = self.turns.iter().rev();
+        let to = turns.find(|turn| turn.first_key < self.at);
+        self.move_to(to.map_or(0, |turn| turn.first_key));
+        json(&self.state())
+    }
+
+    /// Returns the game and the keys to the beginning of the current piece.
+    fn rewind_piece(&mut self) {
+        self.move_to(self.piece_at());
+    }
+
+    fn piece_at(&self) -> usize {
+        self.turns.last().map_or(0, |turn| turn.first_key)
+    }
+
+    pub(crate) fn place(&mut self, place: &Place) -> Answer {
+        self.rewind_piece();
+        let (well, piece) = (self.game.well(), self.game.piece());
+        let mut finder = PathFinder::new(GEOMETRY, rules());
+        let mut keys = Vec::new();
+        let is_found = match &place.well {
+            Some(text) => {
+                let child = Well::from_hex(GEOMETRY, text)?;
+                finder.find(&well, piece, &child, &mut keys)
+            }
+            None => finder.find_end(&well, piece, &mut keys),
+        };
+        if !is_found || self.game.is_over() {
+            return Err("the piece cannot be placed there".into());
+        }
+        for key in keys {
+            self.enter(key);
+        }
+        json(&self.state())
+    }
+
+    pub(crate) fn append(&mut self, append: &Append) -> Answer {
+        let (keys, _) = decode(&append.keys)?;
+        self.truncate(self.at);
+        self.keys.extend(keys);
+        json(&self.state())
+    }
+
+    pub(crate) fn follow(&mut self, follow: &Follow) -> Answer {
+        self.rewind_piece();
+        let start = self.at;
+        self.truncate(start);
+        let wells: Result<Vec<Well>, _> = follow
+            .wells
+            .iter()
+            .map(|text| Well::from_hex(GEOMETRY, text))
+            .collect();
+        let mut finder = PathFinder::new(GEOMETRY, rules());
+        let (mut pieces, mut fault) = (0, None);
+        for pair in wells?.windows(2) {
+            let mut keys = Vec::new();
+            let piece = self.game.piece();
+            let is_here = self.game.well() == pair[0];
+            if !is_here || !finder.find(&pair[0], piece, &pair[1], &mut keys) {
+                fault = Some(format!("{} gives {piece} instead", self.enemy));
+                break;
+            }
+            for key in keys {
+                self.enter(key);
+            }
+            pieces += 1;
+        }
+        self.move_to(start);
+        json(&Followed {
+            pieces,
+            fault,
+            state: self.state(),
+        })
+    }
+
+    pub(crate) fn save(&self) -> Answer {
+        let text = |encoding| encode(&self.keys, encoding);
+        json(&Saved {
+            raw: text(Encoding::Raw),
+            hex: text(Encoding::Hex),
+            base65536: text(Encoding::Base65536),
+            base2048: text(Encoding::Base2048),
+        })
+    }
+
+    pub(crate) fn state(&self) -> State {
+        let game = &self.game;
+        let (piece, position, board) = (game.piece(), game.position(), game.board());
+        let mut rest = position;
+        while board.is_free(piece, rest.moved(Key::Down)) {
+            rest = rest.moved(Key::Down);
+        }
+        let cells = |position| match game.is_over() {
+            true => Vec::new(),
+            false => Placement { piece, position }.cells().to_vec(),
+        };
+        State {
+            enemy: self.enemy.name(),
+            rows: board.rows().to_vec(),
+            well: game.well().to_hex(GEOMETRY),
+            piece: piece.letter(),
+            cells: cells(position),
+            ghost: cells(rest),
+            score: game.score(),
+            number: game.pieces(),
+            over: game.is_over(),
+            at: self.at,
+            keys: self.keys.len(),
+            piece_at: self.piece_at(),
+            reasons: self.reasons(),
+        }
+    }
+
+    /// Returns the reasons for the current piece.
+    fn reasons(&self) -> Vec<Reason> {
+        if self.game.is_over() {
+            return Vec::new();
+        }
+        let well = self.game.well();
+        let ratings = self.emulator.ratings(&well);
+        let mut visits: HashMap<Well, u32> = HashMap::new();
+        for turn in &self.turns {
+            *visits.entry(turn.well).or_default() += 1;
+        }
+        let mut children = Children::new();
+        let mut reason = |piece: Piece| {
+            self.emulator.children(&well, piece, &mut children);
+            let seen = |child| visits.get(child).copied().unwrap_or(0);
+            Reason {
+                piece: piece.letter(),
+                height: GEOMETRY.depth() - usize::from(ratings[piece.index()]),
+                loops: children.wells().iter().map(seen).max().unwrap_or(0),
+            }
+        };
+        Piece::ALL.map(&mut reason).into()
+    }
+}
+
+fn turn(game: &Game, first_key: usize) -> Turn {
+    Turn {
+        well: Board::well(game.board()),
+        piece: game.piece(),
+        score: game.score(),
+        first_key,
+    }
+}

@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(target_family = "wasm")]
+mod abi;
+mod beam;
+mod clears;
+#[cfg(not(target_family = "wasm"))]
+mod files;
+mod hatetris;
+mod scores;
+mod session;
+mod watch;
+
+#[cfg(not(target_family = "wasm"))]
+pub use files::{FILES, File, find_file, write_files};
+pub use session::Session;

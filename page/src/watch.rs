@@ -1,0 +1,364 @@
+//! Matches of agents on the same pieces: dropped pieces and Nintendo Tetris.
+
+use crate::session::Failure;
+use hatebeam_agents::drop::{
+    AGENTS, Agent, BCTS, Controller, ControllerWeights, DELLACHERIE, DT_10, DT_20, DropPlay,
+    DropRun, EL_TETRIS, Expectimax, Form, Heuristic, PAPER_WEIGHTS, PaperWeights, find_agent,
+};
+use hatebeam_agents::nes::{
+    Bfs, Branching, GameRules, Play, SEARCHES, Search, Widths, find_search,
+};
+use hatebeam_tetris::drop::{Action, BCTS_NAMES, DropGame, GeneratorKind, PAPER_NAMES, PieceSet};
+use hatebeam_tetris::nes::{ArticleSets, Cartridge, FEATURE_NAMES, WEIGHTS_BFS, Weights, shape};
+use hatebeam_tetris::{Piece, Rng};
+use serde::{Deserialize, Serialize};
+
+/// Number of pieces of a game of Nintendo Tetris from the cartridge's generator.
+const CARTRIDGE_PIECES: usize = 2000;
+/// Number of columns of all boards.
+const WIDTH: usize = 10;
+
+/// An agent that a page offers.
+#[derive(Serialize)]
+pub(crate) struct AgentInfo {
+    game: &'static str,
+    name: &'static str,
+    description: &'static str,
+    /// Names and values of the weights that can be changed.
+    weights: Vec<(&'static str, f64)>,
+}
+
+/// Returns all agents.
+pub(crate) fn agents() -> Vec<AgentInfo> {
+    let named = |names: &[&'static str], values: &[f64]| {
+        names.iter().copied().zip(values.iter().copied()).collect()
+    };
+    let drop = AGENTS.iter().map(|agent| AgentInfo {
+        game: "drop",
+        name: agent.name,
+        description: agent.description,
+        weights: match (controller(agent.name), agent.name) {
+            (Some(weights), _) => named(&BCTS_NAMES, &weights),
+            (None, "expectimax") => named(&BCTS_NAMES, &BCTS),
+            (None, "heuristic") => named(&PAPER_NAMES, &PAPER_WEIGHTS),
+            _ => Vec::new(),
+        },
+    });
+    let nes = SEARCHES.iter().map(|search| AgentInfo {
+        game: "nes",
+        name: search.name,
+        description: search.description,
+        weights: match search.name {
+            "bfs" | "branching" => named(&FEATURE_NAMES, &WEIGHTS_BFS),
+            _ => Vec::new(),
+        },
+    });
+    drop.chain(nes).collect()
+}
+
+/// Returns the published weights of a one-piece controller.
+fn controller(name: &str) -> Option<ControllerWeights> {
+    match name {
+        "dellacherie" => Some(DELLACHERIE),
+        "el-tetris" => Some(EL_TETRIS),
+        "bcts" => Some(BCTS),
+        "dt-10" => Some(DT_10),
+        "dt-20" => Some(DT_20),
+        _ => None,
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct WatchStart {
+    /// `drop` or `nes`.
+    game: String,
+    seed: u32,
+    /// `uniform` or `bag`; `article` or `cartridge`.
+    generator: String,
+    /// `standard` or `small`, only for dropped pieces.
+    #[serde(default)]
+    pieces: Option<String>,
+    players: Vec<PlayerStart>,
+}
+
+#[derive(Deserialize)]
+struct PlayerStart {
+    agent: String,
+    /// Weights in place of the published ones.
+    #[serde(default)]
+    weights: Vec<f64>,
+}
+
+/// A board of a match.
+#[derive(Serialize)]
+pub(crate) struct BoardState {
+    /// Rows of 20 from the top, with column 0 in the lowest bit.
+    rows: Vec<u16>,
+    /// Name of the piece to place, and of the piece after it.
+    piece: String,
+    next: String,
+    /// Cells of the last piece as column and row from the top, before full rows were removed.
+    last: Vec<(i32, i32)>,
+    /// Name of the last piece.
+    last_piece: String,
+    lines: u64,
+    /// Score, which is the number of lines for dropped pieces.
+    score: u64,
+    pieces: u64,
+    /// Level of Nintendo Tetris.
+    level: Option<u32>,
+    over: bool,
+    /// Whether the game ended because it was complete.
+    complete: bool,
+}
+
+/// A match.
+pub(crate) struct Watch {
+    players: Vec<Box<dyn Player>>,
+}
+
+trait Player {
+    /// Plays a move if the game is not over.
+    fn play(&mut self);
+    fn board(&self) -> BoardState;
+}
+
+impl Watch {
+    pub(crate) fn new(start: &WatchStart) -> Result<Watch, Failure> {
+        let players: Result<Vec<_>, Failure> = match start.game.as_str() {
+            "drop" => {
+                let run = drop_run(start)?;
+                let player = |player: &PlayerStart| -> Result<Box<dyn Player>, Failure> {
+                    Ok(Box::new(DropPlayer::new(&run, drop_agent(player)?)))
+                };
+                start.players.iter().map(player).collect()
+            }
+            "nes" => {
+                let pieces = nes_pieces(start)?;
+                let player = |player: &PlayerStart| -> Result<Box<dyn Player>, Failure> {
+                    Ok(Box::new(NesPlayer::new(&pieces, nes_search(player)?)))
+                };
+                start.players.iter().map(player).collect()
+            }
+            other => return Err(format!("unknown game {other:?}").into()),
+        };
+        Ok(Watch { players: players? })
+    }
+
+    /// Plays moves of all players that are not over.
+    pub(crate) fn play(&mut self, moves: u32) {
+        for player in &mut self.players {
+            for _ in 0..moves {
+                player.play();
+            }
+        }
+    }
+
+    pub(crate) fn boards(&self) -> Vec<BoardState> {
+        self.players.iter().map(|player| player.board()).collect()
+    }
+}
+
+fn drop_run(start: &WatchStart) -> Result<DropRun, Failure> {
+    let set = match start.pieces.as_deref() {
+        None | Some("standard") => PieceSet::standard(),
+        Some("small") => PieceSet::small(),
+        Some(other) => return Err(format!("unknown set of pieces {other:?}").into()),
+    };
+    Ok(DropRun {
+        game: DropGame::new(WIDTH, 20, set)?,
+        generator: match start.generator.as_str() {
+            "uniform" => GeneratorKind::Uniform,
+            "bag" => GeneratorKind::Bag,
+            other => return Err(format!("unknown generator {other:?}").into()),
+        },
+        seed: start.seed.into(),
+        most_pieces: u64::MAX,
+    })
+}
+
+/// Returns the pieces of the first game of a seed.
+fn nes_pieces(start: &WatchStart) -> Result<Vec<Piece>, Failure> {
+    match start.generator.as_str() {
+        "article" => Ok(ArticleSets::new(start.seed).game()),
+        "cartridge" => {
+            let seed = u64::from(start.seed);
+            let mut rng = Rng::stream(seed, 0);
+            Ok(Cartridge::from_seed(seed).game(CARTRIDGE_PIECES, None, &mut rng))
+        }
+        other => Err(format!("unknown generator {other:?}").into()),
+    }
+}
+
+/// Converts a list of weights, which is empty for the published ones.
+fn weights<const N: usize>(given: &[f64], published: [f64; N]) -> Result<[f64; N], Failure> {
+    if given.is_empty() {
+        return Ok(published);
+    }
+    let count = given.len();
+    let weights = <[f64; N]>::try_from(given);
+    weights.map_err(|_| format!("the agent has {N} weights, not {count}").into())
+}
+
+fn drop_agent(player: &PlayerStart) -> Result<Box<dyn Agent>, Failure> {
+    let given = &player.weights;
+    if let Some(published) = controller(&player.agent) {
+        return Ok(Box::new(Controller::new(weights(given, published)?)));
+    }
+    Ok(match player.agent.as_str() {
+        "heuristic" => {
+            let weights: PaperWeights = weights(given, PAPER_WEIGHTS)?;
+            Box::new(Heuristic::new(weights, Form::Program))
+        }
+        "expectimax" => Box::new(Expectimax::new(weights(given, BCTS)?, 6, 3)),
+        name => (find_agent(name)?.make)(),
+    })
+}
+
+fn nes_search(player: &PlayerStart) -> Result<Box<dyn Search>, Failure> {
+    let (given, rows) = (&player.weights, GameRules::ARTICLE.rows);
+    let published = || -> Result<Weights, Failure> { weights(given, WEIGHTS_BFS) };
+    Ok(match player.agent.as_str() {
+        "bfs" => Box::new(Bfs::new(rows, published()?)),
+        "branching" => Box::new(Branching::new(rows, published()?, Widths::ARTICLE)),
+        name => (find_search(name)?.make)(rows, Widths::ARTICLE),
+    })
+}
+
+struct DropPlayer {
+    game: DropGame,
+    play: DropPlay,
+    agent: Box<dyn Agent>,
+    last: Vec<(i32, i32)>,
+    last_piece: String,
+}
+
+impl DropPlayer {
+    fn new(run: &DropRun, agent: Box<dyn Agent>) -> DropPlayer {
+        DropPlayer {
+            game: run.game.clone(),
+            play: DropPlay::new(run, 0),
+            agent,
+            last: Vec::new(),
+            last_piece: String::new(),
+        }
+    }
+
+    fn name(&self, piece: usize) -> String {
+        self.game.set().piece(piece).name().to_owned()
+    }
+}
+
+impl Player for DropPlayer {
+    fn play(&mut self) {
+        let (piece, before) = (self.play.current(), *self.play.field());
+        if let Some(action) = self.play.step(&self.game, self.agent.as_mut()) {
+            let row = self.game.drop(&before, piece, action).landing_row;
+            self.last = drop_cells(&self.game, piece, action, row);
+            self.last_piece = self.name(piece);
+        }
+    }
+
+    fn board(&self) -> BoardState {
+        let (result, field) = (self.play.result(), self.play.field());
+        let row =
+            |y| (0..field.width()).fold(0, |row, x| row | u16::from(field.is_filled(x, y)) << x);
+        BoardState {
+            rows: (0..field.height()).rev().map(row).collect(),
+            piece: self.name(self.play.current()),
+            next: self.name(self.play.next()),
+            last: self.last.clone(),
+            last_piece: self.last_piece.clone(),
+            lines: result.lines,
+            score: result.lines,
+            pieces: result.pieces,
+            level: None,
+            over: result.lost,
+            complete: false,
+        }
+    }
+}
+
+/// Returns the cells of a dropped piece whose lowest row is `row`.
+fn drop_cells(game: &DropGame, piece: usize, action: Action, row: u8) -> Vec<(i32, i32)> {
+    let turned = &game.set().piece(piece).rotations()[usize::from(action.rotation)];
+    let top = game.empty().height() as i32 - 1;
+    let mut cells = Vec::new();
+    for (dx, &column) in turned.columns().iter().enumerate() {
+        for dy in (0..8).filter(|dy| column >> dy & 1 == 1) {
+            cells.push((
+                i32::from(action.column) + dx as i32,
+                top - i32::from(row) - dy,
+            ));
+        }
+    }
+    cells
+}
+
+struct NesPlayer {
+    pieces: Vec<Piece>,
+    play: Play,
+    search: Box<dyn Search>,
+    last: Vec<(i32, i32)>,
+    last_piece: String,
+    over: bool,
+}
+
+impl NesPlayer {
+    fn new(pieces: &[Piece], search: Box<dyn Search>) -> NesPlayer {
+        NesPlayer {
+            pieces: pieces.to_vec(),
+            play: Play::new(&GameRules::ARTICLE),
+            search,
+            last: Vec::new(),
+            last_piece: String::new(),
+            over: false,
+        }
+    }
+
+    fn known(&self) -> Option<(Piece, Piece)> {
+        let at = self.play.result().moves as usize;
+        Some((*self.pieces.get(at)?, *self.pieces.get(at + 1)?))
+    }
+}
+
+impl Player for NesPlayer {
+    fn play(&mut self) {
+        let next = self.known();
+        let step = next.and_then(|(piece, next)| self.play.step(self.search.as_mut(), piece, next));
+        let Some(step) = step else {
+            self.over = true;
+            return;
+        };
+        let placement = step.placement;
+        let cell =
+            |&(dx, dy): &(i8, i8)| (i32::from(placement.x + dx), i32::from(placement.y + dy));
+        self.last = shape(step.piece, placement.orientation)
+            .iter()
+            .map(cell)
+            .collect();
+        self.last_piece = step.piece.letter().to_string();
+    }
+
+    fn board(&self) -> BoardState {
+        let (result, board) = (self.play.result(), self.play.board());
+        let row = |y| (0..WIDTH).fold(0, |row, x| row | u16::from(board.is_filled(x, y)) << x);
+        let (piece, next) = match self.known() {
+            Some((piece, next)) => (piece.letter().to_string(), next.letter().to_string()),
+            None => Default::default(),
+        };
+        BoardState {
+            rows: (0..20).map(row).collect(),
+            piece,
+            next,
+            last: self.last.clone(),
+            last_piece: self.last_piece.clone(),
+            lines: result.score.lines.into(),
+            score: result.score.points.into(),
+            pieces: result.moves.into(),
+            level: Some(result.score.level),
+            over: self.over || result.complete,
+            complete: result.complete,
+        }
+    }
+}

@@ -1,0 +1,20 @@
+// Answers the requests on standard input, one per line, with the page's WebAssembly. The argument is the page's folder.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [folder] = process.argv.slice(2);
+const { Engine } = await import(pathToFileURL(join(folder, "engine.js")));
+// Node's `fetch` does not read files.
+globalThis.fetch = async (url) => new Response(readFileSync(url));
+const engine = await Engine.load();
+await engine.loadNetwork();
+const { exports } = engine;
+for (const line of readFileSync(0, "utf8").split("\n")) {
+  const bytes = new TextEncoder().encode(line);
+  new Uint8Array(exports.memory.buffer, exports.reserve(bytes.length), bytes.length).set(bytes);
+  // The text of the answer, before it is parsed.
+  const length = exports.answer();
+  console.log(engine.text(exports.answer_at(), length));
+}

@@ -1,0 +1,25 @@
+//! Clicks through the pages in Chromium. The script `tests/games.mjs` serves the files and controls the browser; this file
+//! answers its requests with the native code, so that it can compare the figures.
+
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
+
+#[path = "../../dashboard/tests/support/mod.rs"]
+mod support;
+
+use hatebeam_page::{Session, find_file, write_files};
+use std::path::Path;
+use support::Browser;
+
+#[test]
+fn all_tabs_work_in_chromium() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    write_files(folder.path()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/games.mjs");
+    let mut session = Session::new();
+    session.add_network(find_file("network.bin").unwrap().bytes);
+    let files = folder.path().to_str().unwrap();
+    browser.run(&script, files, |request| session.answer(request));
+}

@@ -1,0 +1,128 @@
+//! The committed WebAssembly: it belongs to the sources, and its answers equal those of the native code.
+
+#![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
+
+use hatebeam_page::{FILES, Session, find_file};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Maximum size of all files of the page.
+const MOST_BYTES: usize = 3_000_000;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
+}
+
+#[test]
+fn wasm_belongs_to_the_sources() {
+    let script = folder().join("../scripts/build-page");
+    let output = Command::new(script).arg("--digest").output().unwrap();
+    assert!(output.status.success());
+    let committed = std::fs::read_to_string(folder().join("assets/page.wasm.sha256")).unwrap();
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        committed,
+        "page/assets/page.wasm is older than its sources: run scripts/build-page and commit both files"
+    );
+}
+
+#[test]
+fn files_are_small_and_load_nothing_from_other_hosts() {
+    let total: usize = FILES.iter().map(|file| file.bytes.len()).sum();
+    assert!(total < MOST_BYTES, "{total} bytes");
+    let assets = std::fs::read_dir(folder().join("assets")).unwrap();
+    for entry in assets {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            name == "page.wasm.sha256" || find_file(&name).is_some(),
+            "{name} is not in the list of files"
+        );
+    }
+    for file in FILES.iter() {
+        if file.name.ends_with(".wasm") || file.name.ends_with(".bin") {
+            let text = String::from_utf8_lossy(file.bytes);
+            for path in ["/root/", "/home/", "/tmp/", "/usr/lib"] {
+                assert!(!text.contains(path), "{} contains {path}", file.name);
+            }
+            continue;
+        }
+        let text = str::from_utf8(file.bytes).unwrap();
+        for word in [
+            "src=\"http",
+            "from \"http",
+            "@import",
+            "style=\"",
+            "onclick=\"",
+            "eval(",
+        ] {
+            assert!(!text.contains(word), "{}: {word}", file.name);
+        }
+        for imported in text.split("from \"./").skip(1) {
+            let name = imported.split('"').next().unwrap();
+            assert!(find_file(name).is_some(), "{} imports {name}", file.name);
+        }
+    }
+}
+
+/// Requests of every kind, some of which fail.
+fn requests() -> Vec<String> {
+    let mut requests: Vec<String> = include_str!("requests.jsonl")
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let replay = include_str!("../../examples/records/network-78.txt").trim();
+    requests.push(format!(
+        r#"{{"call":"load","text":"{replay}","enemy":null}}"#
+    ));
+    for request in [
+        r#"{"call":"save"}"#,
+        r#"{"call":"seek","to":3000}"#,
+        r#"{"call":"seek","to":100000}"#,
+    ] {
+        requests.push(request.to_owned());
+    }
+    requests
+}
+
+#[test]
+fn wasm_answers_like_native_code() {
+    let node = ["node", "nodejs"].into_iter().find(|name| {
+        let version = Command::new(name).arg("--version").output();
+        version.is_ok_and(|output| output.status.success())
+    });
+    let Some(node) = node else {
+        eprintln!("skipped the WebAssembly: it needs node (apt-get install nodejs)");
+        return;
+    };
+    let network = find_file("network.bin").unwrap();
+    let temp = tempfile::tempdir().unwrap();
+    hatebeam_page::write_files(temp.path()).unwrap();
+    let mut child = Command::new(node)
+        .arg(folder().join("tests/answers.mjs"))
+        .arg(temp.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let requests = requests();
+    let mut input = child.stdin.take().unwrap();
+    let text = requests.join("\n");
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success());
+    let answers = String::from_utf8(output.stdout).unwrap();
+    let mut session = Session::new();
+    assert_eq!(session.add_network(network.bytes), r#"{"value":true}"#);
+    assert_eq!(answers.lines().count(), requests.len());
+    for (request, answer) in requests.iter().zip(answers.lines()) {
+        assert_eq!(session.answer(request), answer, "{request}");
+        let should_fail = request.contains("\"fails\": true");
+        assert_eq!(
+            answer.starts_with("{\"error\""),
+            should_fail,
+            "{request}: {answer:.200}"
+        );
+    }
+}
