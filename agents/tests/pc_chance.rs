@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used)] // the lint exempts test functions, but not their helpers
 
-use hatebeam_agents::json::{Finders, pc_chance};
-use hatebeam_agents::pc::{BoardTable, PcError, PcFinder, PcPosition, Solver, TableError, chances};
+use hatebeam_agents::json::{Finders, pc_chance, pc_position};
+use hatebeam_agents::pc::{
+    BestMove, BoardTable, PcError, PcFinder, PcPosition, Solver, TableError, best_move, chances,
+};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, DropMode, KickTable, Kicks, LowField, parse_field};
 use serde_json::{Value, json};
@@ -40,33 +42,53 @@ fn chances_of_first_moves_match_test_vectors() {
             *adaptive, answer["best_adaptive"],
             "the best move is the first one"
         );
+        let mut request = case.clone();
+        request["best"] = json!(true);
+        let best = pc_chance(&request.to_string(), &mut Finders::default(), 1).unwrap();
+        let best: Value = serde_json::from_str(&best).unwrap();
+        assert_eq!(best["best_adaptive"], case["best_adaptive"]);
+        assert!(answer["moves"].as_array().unwrap().iter().any(|found| {
+            ["piece", "cells"].map(|key| &found[key]) == ["piece", "cells"].map(|key| &best[key])
+                && found["adaptive"] == best["best_adaptive"]
+        }));
     }
 }
 
 #[test]
 fn best_adaptive_chances_from_empty_field_match_test_vectors() {
     let finder = PcFinder::new(&KickTable::built_in(Kicks::Srs), DropMode::Soft);
-    // Each of the other cases takes several seconds.
-    for case in vectors("pc_adaptive")["cases"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .take(2)
-    {
-        let pieces = |key: &str| Piece::parse_sequence(case[key].as_str().unwrap()).unwrap();
-        let position = PcPosition {
-            field: LowField::empty(4).unwrap(),
-            seen: pieces("seen"),
-            bag: Bag::of(&pieces("left_in_bag")).unwrap(),
-            pieces_in_all: 11,
-        };
-        let best = chances(&position, &finder, 2).unwrap()[0].adaptive;
+    let mut uncertain = 0;
+    for case in vectors("pc_adaptive")["cases"].as_array().unwrap() {
+        let position = pc_position(&case.to_string()).unwrap();
+        let is_certain = case["success"] == case["all"];
+        // Each of the other cases takes several seconds.
+        if !is_certain && uncertain == 1 || position.seen.len() < 7 {
+            continue;
+        }
+        let mut bounds = Vec::new();
+        let improve = |best: &BestMove| bounds.push(best.adaptive.count);
+        let best = best_move(&position, &finder, 2, improve).unwrap().unwrap();
+        let found = (json!(best.adaptive.count), json!(best.adaptive.all));
         assert_eq!(
-            (json!(best.count), json!(best.all)),
+            found,
             (case["success"].clone(), case["all"].clone()),
             "{case}"
         );
+        assert!(bounds.is_sorted(), "{bounds:?}");
+        assert_eq!(bounds.last(), Some(&best.adaptive.count));
+        if is_certain {
+            continue;
+        }
+        uncertain += 1;
+        let moves = chances(&position, &finder, 2).unwrap();
+        assert_eq!(moves[0].adaptive, best.adaptive);
+        assert!(
+            moves.iter().any(|found| {
+                (found.placement, found.adaptive) == (best.placement, best.adaptive)
+            })
+        );
     }
+    assert_eq!(uncertain, 1);
 }
 
 /// Returns every sequence of `count` pieces that can be drawn from a bag.

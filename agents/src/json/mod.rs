@@ -6,7 +6,7 @@ mod pc;
 
 pub use drop::drop_placements;
 pub use nes::nes_placements;
-pub use pc::{Finders, chance_answer, pc_chance, pc_placements};
+pub use pc::{Finders, best_answer, chance_answer, pc_chance, pc_placements, pc_position};
 
 use crate::pc::PcError;
 use hatebeam_tetris::drop::{DropError, SetError};

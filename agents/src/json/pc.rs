@@ -1,7 +1,10 @@
 //! Requests for placements in guideline Tetris, and for chances of perfect clears.
 
 use super::{RequestError, answer, request};
-use crate::pc::{BoardTable, Chance, MoveChance, PcFinder, PcPosition, cell_numbers, chances};
+use crate::pc::{
+    BestMove, BoardTable, Chance, MoveChance, PcFinder, PcPosition, best_move, cell_numbers,
+    chances,
+};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{
     Bag, DropMode, KickTable, Kicks, LowField, Placements, WIDTH, parse_field,
@@ -101,6 +104,8 @@ struct ChanceRequest {
     seen: String,
     left_in_bag: Option<String>,
     pieces_in_all: Option<usize>,
+    #[serde(default)]
+    best: bool,
     kicks: Option<String>,
     drop: Option<String>,
 }
@@ -120,12 +125,45 @@ struct MoveAnswer {
     adaptive: String,
 }
 
+#[derive(Serialize)]
+struct BestAnswer {
+    best_adaptive: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    piece: Option<char>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cells: Option<[usize; 4]>,
+}
+
+impl ChanceRequest {
+    fn position(&self) -> Result<PcPosition, RequestError> {
+        let field = parse_field(&self.rows)?;
+        let field = LowField::of(&field, self.lines.unwrap_or(4))?;
+        let seen = Piece::parse_sequence(&self.seen)?;
+        let bag = match &self.left_in_bag {
+            Some(left) => Bag::of(&Piece::parse_sequence(left)?)?,
+            None => Bag::after(&seen)?,
+        };
+        Ok(PcPosition {
+            field,
+            seen,
+            bag,
+            pieces_in_all: self.pieces_in_all.unwrap_or(field.pieces_left() + 1),
+        })
+    }
+}
+
+/// Returns the position of a request for chances.
+pub fn pc_position(line: &str) -> Result<PcPosition, RequestError> {
+    request::<ChanceRequest>(line)?.position()
+}
+
 /// Answers a request for the chances of a perfect clear after every first move.
 ///
 /// The request is a JSON object with `seen` (the known pieces) and, optionally, `rows` (the field), `lines` (rows to
 /// clear, default 4), `left_in_bag`, `pieces_in_all` (default: one more than fill the field), `kicks` and `drop`. Without
 /// `left_in_bag`, the first seen piece is the first one of a bag. The answer contains `best_adaptive`,
-/// `best_clairvoyant`, and `moves` from the best to the worst.
+/// `best_clairvoyant`, and `moves` from the best to the worst. With `"best": true`, it contains `best_adaptive`, and `piece`
+/// and `cells` of a move with this chance.
 pub fn pc_chance(
     line: &str,
     finders: &mut Finders,
@@ -133,21 +171,22 @@ pub fn pc_chance(
 ) -> Result<String, RequestError> {
     let request: ChanceRequest = request(line)?;
     let (kicks, mode) = movement(request.kicks.as_deref(), request.drop.as_deref())?;
-    let field = parse_field(&request.rows)?;
-    let field = LowField::of(&field, request.lines.unwrap_or(4))?;
-    let seen = Piece::parse_sequence(&request.seen)?;
-    let bag = match &request.left_in_bag {
-        Some(left) => Bag::of(&Piece::parse_sequence(left)?)?,
-        None => Bag::after(&seen)?,
-    };
-    let position = PcPosition {
-        field,
-        seen,
-        bag,
-        pieces_in_all: request.pieces_in_all.unwrap_or(field.pieces_left() + 1),
-    };
-    let moves = chances(&position, finders.finder(kicks, mode), threads)?;
+    let position = request.position()?;
+    let finder = finders.finder(kicks, mode);
+    if request.best {
+        return best_answer(best_move(&position, finder, threads, |_| ())?.as_ref());
+    }
+    let moves = chances(&position, finder, threads)?;
     chance_answer(&moves)
+}
+
+/// Returns the best first move as one JSON object. If no piece can be placed, the object contains only the chance 0.
+pub fn best_answer(best: Option<&BestMove>) -> Result<String, RequestError> {
+    answer(&BestAnswer {
+        best_adaptive: best.map_or("0".to_owned(), |best| best.adaptive.to_string()),
+        piece: best.map(|best| best.placement.piece.letter()),
+        cells: best.map(|best| cell_numbers(best.placement)),
+    })
 }
 
 /// Returns the chances of first moves as one JSON object.

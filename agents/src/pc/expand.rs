@@ -1,6 +1,7 @@
 //! The fields after each placement of a piece.
 
 use super::table::BoardFilter;
+use super::tiling::Tilings;
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{LowField, LowPlacements, SrsPlacement};
 use std::sync::Arc;
@@ -9,12 +10,34 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(super) struct Expander {
     placements: LowPlacements,
-    /// Fields that can be cleared, and a few others.
-    filter: Option<Arc<BoardFilter>>,
+    filter: Filter,
+}
+
+/// Decides which fields can possibly be cleared.
+#[derive(Clone, Debug)]
+pub(super) enum Filter {
+    /// The fields of a table, and a few others.
+    Boards(Arc<BoardFilter>),
+    /// Fields whose empty cells pieces can cover.
+    Tilings(Arc<Tilings>),
+}
+
+/// Maximum number of pieces left of a field whose tilings are searched. With more pieces, almost every field can be
+/// covered.
+const TILED: usize = 6;
+
+impl Filter {
+    #[inline]
+    fn contains(&self, field: &LowField) -> bool {
+        match self {
+            Filter::Boards(boards) => boards.contains(field),
+            Filter::Tilings(tilings) => field.pieces_left() > TILED || tilings.can_fill(field),
+        }
+    }
 }
 
 impl Expander {
-    pub(super) fn new(placements: LowPlacements, filter: Option<Arc<BoardFilter>>) -> Expander {
+    pub(super) fn new(placements: LowPlacements, filter: Filter) -> Expander {
         Expander { placements, filter }
     }
 
@@ -32,11 +55,7 @@ impl Expander {
     ) {
         self.placements.for_each(field, piece, |placement| {
             let child = field.put(placement);
-            let is_open = match &self.filter {
-                Some(filter) => filter.contains(&child),
-                None => !child.is_split(),
-            };
-            if is_open {
+            if !child.is_split() && self.filter.contains(&child) {
                 visit(placement, child);
             }
         });

@@ -8,9 +8,11 @@ mod table;
 mod text;
 mod tiling;
 
-pub use chance::{Chance, MAX_UNSEEN, MoveChance, PcFinder, PcPosition, chances};
+pub use chance::{
+    BestMove, Chance, MAX_UNSEEN, MoveChance, PcFinder, PcPosition, best_move, chances,
+};
 pub use solution::{HoldSlot, PcGame, Step};
 pub use solver::{PcError, Solution, Solver};
 pub use table::{BoardTable, TableError, TableHeader};
 pub(crate) use text::cell_numbers;
-pub use text::{chance_text, counts_text};
+pub use text::{best_text, chance_text, counts_text};

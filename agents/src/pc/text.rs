@@ -1,6 +1,6 @@
 //! Perfect clears as text and JSON for people and scripts.
 
-use super::{MoveChance, PcError, PcGame, Step, TableHeader};
+use super::{BestMove, MoveChance, PcError, PcGame, Step, TableHeader};
 use hatebeam_tetris::srs::{LowField, SrsKey, SrsPlacement, WIDTH};
 use serde::Serialize;
 use std::fmt::Write;
@@ -88,25 +88,41 @@ fn keys(step: &Step) -> String {
     names.join(" ")
 }
 
-/// Returns a table of the chances of first moves, best first, and a picture of the best move.
-pub fn chance_text(field: &LowField, moves: &[MoveChance]) -> String {
-    let Some(best) = moves.first() else {
-        return "no piece can be placed\n".to_owned();
-    };
+/// Returns a picture of a field with a piece.
+fn move_picture(field: &LowField, placement: SrsPlacement) -> String {
     let mut text = String::new();
     let filled = field.to_field();
-    let cells = best.placement.cells();
+    let cells = placement.cells();
     for y in (0..field.rows()).rev() {
         for x in 0..WIDTH {
             let is_new = cells.contains(&(x as u8, y as u8));
             text.push(match (is_new, filled.is_filled(x, y)) {
-                (true, _) => best.placement.piece.letter(),
+                (true, _) => placement.piece.letter(),
                 (false, true) => 'X',
                 (false, false) => '_',
             });
         }
         text.push('\n');
     }
+    text
+}
+
+/// Returns a picture of the best first move, and its chance.
+pub fn best_text(field: &LowField, best: &BestMove) -> String {
+    format!(
+        "{}\nadaptive chance {:.3} %  {}\n",
+        move_picture(field, best.placement),
+        100.0 * best.adaptive.probability(),
+        best.adaptive
+    )
+}
+
+/// Returns a table of the chances of first moves, best first, and a picture of the best move.
+pub fn chance_text(field: &LowField, moves: &[MoveChance]) -> String {
+    let Some(best) = moves.first() else {
+        return "no piece can be placed\n".to_owned();
+    };
+    let mut text = move_picture(field, best.placement);
     text += "\npiece  cells         adaptive             clairvoyant\n";
     for chance in moves {
         let numbers = cell_numbers(chance.placement).map(|cell| cell.to_string());

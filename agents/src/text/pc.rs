@@ -64,15 +64,17 @@ chance is the probability that a player has who chooses every later move best fo
 one more piece after each move.
 
 Prints the best move as a picture, and all moves, best first. Cells are numbered column + 10 x row. At most six pieces can
-be unknown.
+be unknown. --best prints one move with the best adaptive chance. It is much faster if some move is certain to succeed.
 
 Without --seen, reads one JSON object per line with `rows` (text of X and _, the last row is the floor), `lines` to clear
 (4), `seen` (the held or current piece and those after it), `left_in_bag` (empty for a new bag), `pieces_in_all` (one more
 than the field needs) and `kicks` (srs), and prints one object per line with `best_adaptive`, `best_clairvoyant` and
-`moves`, best first: `piece`, `cells`, `clairvoyant` and `adaptive`. For an invalid line, the command prints an object with
-the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
+`moves`, best first: `piece`, `cells`, `clairvoyant` and `adaptive`. With `\"best\":true`, an object has `best_adaptive`,
+`piece` and `cells`. For an invalid line, the command prints an object with the line number and the reason,
+{\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
 
 Examples:
   hatebeam pc chance --seen IJLOSTZ
+  hatebeam pc chance --seen OISZLSI --left JOT --best
   hatebeam pc chance --seen TI --left JLOSZ --field XXXXX____X/XXXXXX___X/XXXXXXX__X/XXXXXX___X
   echo '{\"rows\":[],\"seen\":\"IJLOSTZ\",\"left_in_bag\":\"\"}' | hatebeam pc chance --json";

@@ -5,10 +5,11 @@ use crate::input::answer_objects;
 use crate::output;
 use anyhow::{Context, ensure};
 use clap::Subcommand;
-use hatebeam_agents::json::{Finders, chance_answer, pc_chance, pc_placements};
+use hatebeam_agents::json::{Finders, best_answer, chance_answer, pc_chance, pc_placements};
 use hatebeam_agents::options::{FieldOptions, drop_mode};
 use hatebeam_agents::pc::{
-    BoardTable, HoldSlot, PcFinder, PcGame, PcPosition, chance_text, chances, counts_text,
+    BestMove, BoardTable, HoldSlot, PcFinder, PcGame, PcPosition, best_move, best_text,
+    chance_text, chances, counts_text,
 };
 use hatebeam_agents::text::pc as text;
 use hatebeam_store::write_whole;
@@ -88,6 +89,9 @@ struct ChanceArgs {
     /// Table of `hatebeam pc table`, which makes the computation faster
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
+    /// Find only the best move, which takes less time
+    #[arg(long, requires = "seen")]
+    best: bool,
     /// Read or print JSON objects
     #[arg(long)]
     json: bool,
@@ -183,6 +187,16 @@ impl ChanceArgs {
         if let Some(table) = table {
             table.check_rules(&self.field.kicks, mode)?;
             finder = finder.with_table(table);
+        }
+        if self.best {
+            let progress = |best: &BestMove| show_progress(format!("at least {}", best.adaptive));
+            let best = best_move(&position, &finder, threads, progress)?;
+            show_progress("");
+            return match (best, self.json) {
+                (best, true) => output::print(best_answer(best.as_ref())? + "\n"),
+                (Some(best), false) => output::print(best_text(&field, &best)),
+                (None, false) => output::print(chance_text(&field, &[])),
+            };
         }
         let moves = chances(&position, &finder, threads)?;
         if self.json {

@@ -68,6 +68,27 @@ impl Futures {
         &mut self.supply
     }
 
+    /// Returns the positions after each move if `next` is the next piece. `after_held` are the fields after the placements
+    /// of the held piece, and `bag` is the bag after the next piece.
+    fn moves(
+        &self,
+        at: &Position,
+        after_held: &[LowField],
+        next: Piece,
+        bag: Bag,
+    ) -> Vec<Position> {
+        let with = |field: &LowField, held| Position {
+            field: *field,
+            held,
+            position: at.position + 1,
+            bag,
+        };
+        let after_next = self.orders.children(&at.field, next);
+        let held = after_held.iter().map(|field| with(field, next));
+        held.chain(after_next.iter().map(|field| with(field, at.held)))
+            .collect()
+    }
+
     /// Returns the sequences of the next pieces with which a perfect clear exists: a set of last pairs for each of the
     /// supply's tails.
     pub(super) fn wins(&mut self, at: &Position) -> Rc<[u64]> {
@@ -84,18 +105,7 @@ impl Futures {
         for (piece, bag) in self.supply.options(at.position, at.bag) {
             let position = at.position + 1;
             let mut block = vec![0; self.supply.tails(position, bag).len()];
-            let after_piece = self.orders.children(&at.field, piece);
-            let with = |field: &LowField, held| Position {
-                field: *field,
-                held,
-                position,
-                bag,
-            };
-            for child in after_held
-                .iter()
-                .map(|field| with(field, piece))
-                .chain(after_piece.iter().map(|field| with(field, at.held)))
-            {
+            for child in self.moves(at, &after_held, piece, bag) {
                 let wins = self.wins(&child);
                 block
                     .iter_mut()
@@ -273,18 +283,7 @@ impl Futures {
         } else {
             for (piece, bag) in options {
                 let mut best: Option<Vec<u32>> = None;
-                let after_piece = self.orders.children(&at.field, piece);
-                let with = |field: &LowField, held| Position {
-                    field: *field,
-                    held,
-                    position,
-                    bag,
-                };
-                for child in after_held
-                    .iter()
-                    .map(|field| with(field, piece))
-                    .chain(after_piece.iter().map(|field| with(field, at.held)))
-                {
+                for child in self.moves(at, &after_held, piece, bag) {
                     let values = self.folded(&child);
                     best = Some(match best {
                         None => values,

@@ -12,6 +12,8 @@ use hatebeam_tetris::srs::{Bag, LowField, SrsPlacement};
 
 /// Number of fields that a thread evaluates at a time.
 const BLOCK: usize = 256;
+/// Index of a state that is not followed.
+const NONE: u32 = u32::MAX;
 
 /// A field with the held piece.
 #[derive(Clone, Copy, Debug)]
@@ -48,9 +50,30 @@ struct Level {
 }
 
 impl Level {
-    fn moves_of(&self, state: usize) -> &[u32] {
+    /// Removes all but the `width` most compact states of the next level, and the moves to them.
+    fn keep(&mut self, following: &mut Vec<State>, width: usize) {
+        let mut order: Vec<u32> = (0..following.len() as u32).collect();
+        order.select_nth_unstable_by_key(width, |&index| {
+            (following[index as usize].field.open_sides(), index)
+        });
+        order.truncate(width);
+        order.sort_unstable();
+        let mut places = vec![NONE; following.len()];
+        for (place, &index) in order.iter().enumerate() {
+            places[index as usize] = place as u32;
+            following[place] = following[index as usize];
+        }
+        following.truncate(width);
+        for index in &mut self.moves {
+            *index = places[*index as usize];
+        }
+    }
+
+    /// Returns the states after each move from a state.
+    fn moves_of(&self, state: usize) -> impl Iterator<Item = u32> + '_ {
         let start = state.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.moves[start as usize..self.ends[state] as usize]
+        let moves = &self.moves[start as usize..self.ends[state] as usize];
+        moves.iter().copied().filter(|&index| index != NONE)
     }
 }
 
@@ -95,11 +118,20 @@ pub(super) struct KnownMoves {
     /// First moves in the order of the first level's moves.
     pub(super) first: Vec<SrsPlacement>,
     levels: Vec<Level>,
+    /// Whether all states were followed, so that the results are exact.
+    pub(super) is_complete: bool,
 }
 
 impl KnownMoves {
-    /// Lists the states after each number of moves with the known pieces, of which there are at least two.
-    pub(super) fn new(field: &LowField, pieces: &[Piece], expander: &Expander) -> KnownMoves {
+    /// Lists the states after each number of moves with the known pieces, of which there are at least two. At most `width`
+    /// states after each number of moves are followed, the most compact ones; the results are lower bounds if there are
+    /// more.
+    pub(super) fn new(
+        field: &LowField,
+        pieces: &[Piece],
+        expander: &Expander,
+        width: usize,
+    ) -> KnownMoves {
         let root = State {
             field: *field,
             held: pieces[0],
@@ -107,6 +139,7 @@ impl KnownMoves {
         let mut first = Vec::new();
         root.moves(pieces[1], expander, |placement, _| first.push(placement));
         let mut levels = Vec::new();
+        let mut is_complete = true;
         let mut states = vec![root];
         for &next in &pieces[1..] {
             let mut level = Level {
@@ -125,6 +158,10 @@ impl KnownMoves {
                 });
                 level.ends.push(level.moves.len() as u32);
             }
+            is_complete &= following.len() <= width;
+            if following.len() > width {
+                level.keep(&mut following, width);
+            }
             levels.push(level);
             states = following;
         }
@@ -132,7 +169,11 @@ impl KnownMoves {
             states,
             ..Level::default()
         });
-        KnownMoves { first, levels }
+        KnownMoves {
+            first,
+            levels,
+            is_complete,
+        }
     }
 
     /// Returns the number of winning sequences after each first move. `futures` creates an evaluator for each thread.
@@ -216,6 +257,12 @@ impl Values {
 
     /// Returns the results after a first move.
     fn wins(&self, sequences: &Sequences<'_>, state: u32) -> Wins {
+        if state == NONE {
+            return Wins {
+                clairvoyant: 0,
+                adaptive: 0,
+            };
+        }
         let words = self.words(sequences, state);
         let clairvoyant = words.iter().map(|word| word.count_ones()).sum();
         let adaptive = match sequences.seen_after(1) {
@@ -242,7 +289,7 @@ impl Values {
         let mut counts = vec![0; level.states.len() * size.unwrap_or(0)];
         for state in 0..level.states.len() {
             let all = &mut words[state * count..][..count];
-            for &child in level.moves_of(state) {
+            for child in level.moves_of(state) {
                 let child = self.words(sequences, child);
                 all.iter_mut().zip(child).for_each(|(all, one)| *all |= one);
             }
@@ -250,7 +297,7 @@ impl Values {
                 continue;
             };
             let best = &mut counts[state * size..][..size];
-            for &child in level.moves_of(state) {
+            for child in level.moves_of(state) {
                 let child = &folded[child as usize * size..][..size];
                 best.iter_mut()
                     .zip(child)

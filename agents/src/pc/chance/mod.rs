@@ -10,13 +10,15 @@ mod orders;
 mod supply;
 
 use super::PcError;
-use super::expand::Expander;
+use super::expand::{Expander, Filter};
 use super::table::{BoardFilter, BoardTable};
+use super::tiling::Tilings;
 use future::{Futures, Position};
 use hatebeam_tetris::Piece;
 use hatebeam_tetris::srs::{Bag, DropMode, KickTable, LowField, LowPlacements, SrsPlacement};
 use known::{KnownMoves, Sequences, Wins};
 pub(super) use orders::Orders;
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 use supply::Supply;
@@ -26,10 +28,14 @@ const LAST: usize = 4;
 /// Maximum number of pieces that the player does not see at the start.
 pub const MAX_UNSEEN: usize = 6;
 
+/// Numbers of states after each known piece that a search for the best move follows, one search after the other.
+const WIDTHS: [usize; 3] = [1 << 10, 1 << 13, usize::MAX];
+
 /// The rules of movement, and a table that makes searches faster.
 #[derive(Clone, Debug)]
 pub struct PcFinder {
     placements: LowPlacements,
+    tilings: Arc<Tilings>,
     table: Option<(Arc<BoardTable>, Arc<BoardFilter>)>,
 }
 
@@ -38,6 +44,7 @@ impl PcFinder {
     pub fn new(kicks: &KickTable, mode: DropMode) -> PcFinder {
         PcFinder {
             placements: LowPlacements::new(kicks, mode),
+            tilings: Arc::new(Tilings::new()),
             table: None,
         }
     }
@@ -53,7 +60,10 @@ impl PcFinder {
     /// contain, because the fields after it may be missing too.
     fn expander(&self, field: &LowField) -> Expander {
         let table = self.table.as_ref().filter(|table| table.0.contains(field));
-        let filter = table.map(|table| Arc::clone(&table.1));
+        let filter = match table {
+            Some(table) => Filter::Boards(Arc::clone(&table.1)),
+            None => Filter::Tilings(Arc::clone(&self.tilings)),
+        };
         Expander::new(self.placements.clone(), filter)
     }
 }
@@ -125,6 +135,15 @@ pub struct MoveChance {
     pub adaptive: Chance,
 }
 
+/// A first move and the chance that a player can have after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BestMove {
+    /// The move.
+    pub placement: SrsPlacement,
+    /// Chance that a player can have.
+    pub adaptive: Chance,
+}
+
 /// Computes the chances of every first move. The best move is the first one: moves are sorted by adaptive chance,
 /// clairvoyant chance, and placement.
 ///
@@ -134,32 +153,8 @@ pub fn chances(
     finder: &PcFinder,
     threads: usize,
 ) -> Result<Vec<MoveChance>, PcError> {
-    let needed = position.field.pieces_left();
-    let given = position.pieces_in_all.max(position.seen.len());
-    if given < needed || position.seen.is_empty() {
-        return Err(PcError::ShortQueue { given, needed });
-    }
-    position.check_bag()?;
-    // A player can use at most one piece more than the field needs.
-    let in_all = given.min(needed + 1);
-    let seen = &position.seen[..position.seen.len().min(in_all)];
-    if in_all - seen.len() > MAX_UNSEEN {
-        return Err(PcError::Unseen {
-            unseen: in_all - seen.len(),
-            most: MAX_UNSEEN,
-        });
-    }
-    let game = Game {
-        field: position.field,
-        // The other seen pieces are placed with those that the player does not see.
-        first: &seen[..seen.len().min((needed + 1).saturating_sub(LAST).max(1))],
-        seen,
-        in_all,
-        needed,
-        bag: position.bag,
-        expander: finder.expander(&position.field),
-    };
-    let mut moves = game.moves(threads);
+    let game = Game::new(position, finder)?;
+    let mut moves = game.moves(threads, usize::MAX).0;
     moves.sort_by_key(|chance| {
         let (adaptive, clairvoyant) = (chance.adaptive.count, chance.clairvoyant.count);
         (
@@ -169,6 +164,41 @@ pub fn chances(
         )
     });
     Ok(moves)
+}
+
+/// Finds a first move with the best adaptive chance. Returns `None` if no piece can be placed.
+///
+/// This takes less time than [`chances`] if some move is certain to succeed. In this case it can be another one than the
+/// first move of [`chances`]. Calls `improve` with each better move that it finds, and a lower bound of its chance.
+pub fn best_move(
+    position: &PcPosition,
+    finder: &PcFinder,
+    threads: usize,
+    mut improve: impl FnMut(&BestMove),
+) -> Result<Option<BestMove>, PcError> {
+    let game = Game::new(position, finder)?;
+    let mut best: Option<BestMove> = None;
+    for width in WIDTHS {
+        let (moves, is_exact) = game.moves(threads, width);
+        let found = moves
+            .iter()
+            .max_by_key(|chance| (chance.adaptive.count, Reverse(chance.placement)));
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        if best.is_none_or(|best| best.adaptive.count < found.adaptive.count) {
+            let found = BestMove {
+                placement: found.placement,
+                adaptive: found.adaptive,
+            };
+            improve(&found);
+            best = Some(found);
+        }
+        if is_exact || found.adaptive.count == found.adaptive.all {
+            break;
+        }
+    }
+    Ok(best)
 }
 
 /// A checked position.
@@ -183,13 +213,44 @@ struct Game<'a> {
     expander: Expander,
 }
 
-impl Game<'_> {
-    /// Returns the chances of all first moves.
-    fn moves(&self, threads: usize) -> Vec<MoveChance> {
+impl<'a> Game<'a> {
+    fn new(position: &'a PcPosition, finder: &PcFinder) -> Result<Game<'a>, PcError> {
+        let needed = position.field.pieces_left();
+        let given = position.pieces_in_all.max(position.seen.len());
+        if given < needed || position.seen.is_empty() {
+            return Err(PcError::ShortQueue { given, needed });
+        }
+        position.check_bag()?;
+        // A player can use at most one piece more than the field needs.
+        let in_all = given.min(needed + 1);
+        let seen = &position.seen[..position.seen.len().min(in_all)];
+        if in_all - seen.len() > MAX_UNSEEN {
+            return Err(PcError::Unseen {
+                unseen: in_all - seen.len(),
+                most: MAX_UNSEEN,
+            });
+        }
+        Ok(Game {
+            field: position.field,
+            // The other seen pieces are placed with those that the player does not see.
+            first: &seen[..seen.len().min((needed + 1).saturating_sub(LAST).max(1))],
+            seen,
+            in_all,
+            needed,
+            bag: position.bag,
+            expander: finder.expander(&position.field),
+        })
+    }
+
+    /// Returns the chances of all first moves, and whether they are exact. Otherwise they are lower bounds, because at most
+    /// `width` states after each known piece were followed.
+    fn moves(&self, threads: usize, width: usize) -> (Vec<MoveChance>, bool) {
+        let mut is_exact = true;
         let (placements, wins) = if self.field.is_clear() || self.field.is_split() {
             Default::default()
         } else if self.first.len() > 1 {
-            let known = KnownMoves::new(&self.field, self.first, &self.expander);
+            let known = KnownMoves::new(&self.field, self.first, &self.expander, width);
+            is_exact = known.is_complete;
             let mut supply = self.supply();
             let sequences = Sequences {
                 tails: &supply.tails(0, self.bag),
@@ -224,7 +285,7 @@ impl Game<'_> {
                     });
                 });
         }
-        moves
+        (moves, is_exact)
     }
 
     /// Returns the pieces that can be placed first.
