@@ -3,7 +3,7 @@
 use crate::exchange::InboundExchange;
 use crate::link::{CoordinatorLink, PeerLink, Session};
 use crate::lock;
-use crate::tables::MemoryStorage;
+use crate::tables::{LocalStorage, MemoryStorage};
 use crate::worker::{Parts, Settings, Worker};
 use hatebeam_cost::Machine;
 use hatebeam_env::Env;
@@ -107,6 +107,7 @@ pub(crate) struct Cluster {
     pub(crate) memory: Memory,
     pub(crate) objects: Objects,
     pub(crate) peers: MemoryPeers,
+    pub(crate) storage: Arc<dyn LocalStorage>,
 }
 
 impl Cluster {
@@ -116,6 +117,7 @@ impl Cluster {
             objects: Objects::in_memory(&memory, &Options::default()).unwrap(),
             memory,
             peers: MemoryPeers::default(),
+            storage: Arc::new(MemoryStorage),
         }
     }
 
@@ -136,7 +138,7 @@ impl Cluster {
         let parts = Parts {
             env: Env::system(),
             objects: self.objects.clone(),
-            storage: Arc::new(MemoryStorage),
+            storage: Arc::clone(&self.storage),
             coordinator,
             peers: Arc::new(self.peers.clone()),
         };

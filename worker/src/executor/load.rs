@@ -63,17 +63,20 @@ impl Executor {
             loading.take_from(&held);
         }
         if !loading.missing.is_empty() {
-            self.load_local(tables, &mut loading).await;
+            // Shards that cannot be loaded are fetched. Without local tables of this depth, an error is normal.
+            if let Err(error) = self.load_local(tables, &mut loading).await {
+                tracing::debug!(depth = order.depth, %error, "cannot load local tables");
+            }
         }
         let fetched = loading.missing.len() as u32;
         if fetched > 0 {
             self.fetch(&order.run, order.depth, &loading.missing, tables)
                 .await?;
-            self.load_local(tables, &mut loading).await;
+            self.load_local(tables, &mut loading).await?;
         }
         if let Some(table) = loading.missing.first() {
             return Err(OrderError::Damaged(format!(
-                "the table of shard {} in {} does not match its manifest entry",
+                "the wells in the table of shard {} in {} do not match its manifest entry",
                 table.shard, table.key
             )));
         }
@@ -81,14 +84,16 @@ impl Executor {
         Ok((Arc::new(Frontier { depth, shards }), fetched))
     }
 
-    /// Loads those missing shards that are complete in the local tables. Errors are ignored, since the caller fetches
-    /// shards that are still missing.
-    async fn load_local(&self, tables: &Arc<dyn LocalTables>, loading: &mut Loading<'_>) {
+    /// Loads the missing shards that are complete in the local tables.
+    async fn load_local(
+        &self,
+        tables: &Arc<dyn LocalTables>,
+        loading: &mut Loading<'_>,
+    ) -> Result<(), OrderError> {
         let (tables, depth) = (Arc::clone(tables), loading.depth);
-        let loaded = self.env.run_blocking(move || tables.load(depth)).await;
-        if let Ok(Ok(nodes)) = loaded {
-            loading.take_from(&Frontier::new(depth, nodes, loading.layout));
-        }
+        let nodes = self.env.run_blocking(move || tables.load(depth)).await??;
+        loading.take_from(&Frontier::new(depth, nodes, loading.layout));
+        Ok(())
     }
 
     /// Fetches tables from the object store and adds them to the local tables.

@@ -1,15 +1,19 @@
 //! Tests of the executor, with connections, tables and an object store in memory.
 
+use crate::tables::{LocalStorage, LocalTables, MemoryStorage, WriteTables, WrittenTables};
 use crate::testing::{Cluster, RUN, prepare, spec};
 use crate::worker::Worker;
+use hatebeam_game::Geometry;
 use hatebeam_objects::faults::{Before, Call, FaultPlan, Hook};
 use hatebeam_objects::{Objects, Options};
 use hatebeam_proto::messages::*;
 use hatebeam_runs::{FrontierSummary, Table, first_node};
 use hatebeam_search::{
-    Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts, Frontier, MAX_SHARDS, ShardLayout, Step,
-    Ties, estimated_floor,
+    Cut, CutSearch, DEFAULT_SIGMAS, Digest, DigitCounts, Frontier, MAX_SHARDS, Node, ShardLayout,
+    Step, Ties, estimated_floor,
 };
+use hatebeam_store::StoreError;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
@@ -497,7 +501,81 @@ async fn invalid_orders_are_refused_and_do_not_affect_valid_ones() {
     );
 }
 
-/// A fault plan that fails every operation.
+/// Tables in memory that can be written but not read.
+struct UnreadableTables(Arc<dyn LocalTables>);
+
+impl LocalTables for UnreadableTables {
+    fn load(&self, depth: u32) -> Result<Vec<Node>, StoreError> {
+        Err(StoreError::DamagedDepth {
+            depth,
+            file: None,
+            reason: "input/output error".to_owned(),
+        })
+    }
+
+    fn write(&self, work: &WriteTables<'_>) -> Result<WrittenTables, StoreError> {
+        self.0.write(work)
+    }
+
+    fn stage(&self, depth: u32, shard: u32, table: &[u8]) -> Result<PathBuf, StoreError> {
+        self.0.stage(depth, shard, table)
+    }
+
+    fn ingest(&self, depth: u32, files: Vec<PathBuf>) -> Result<(), StoreError> {
+        self.0.ingest(depth, files)
+    }
+
+    fn discard(&self, files: &[PathBuf]) -> Result<(), StoreError> {
+        self.0.discard(files)
+    }
+
+    fn drop_depth(&self, depth: u32) -> Result<(), StoreError> {
+        self.0.drop_depth(depth)
+    }
+}
+
+/// A disk that can be written but not read.
+struct UnreadableStorage;
+
+impl LocalStorage for UnreadableStorage {
+    fn create(&self, geometry: Geometry) -> Result<Arc<dyn LocalTables>, StoreError> {
+        Ok(Arc::new(UnreadableTables(MemoryStorage.create(geometry)?)))
+    }
+
+    fn free_bytes(&self) -> u64 {
+        MemoryStorage.free_bytes()
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        MemoryStorage.disk_bytes()
+    }
+}
+
+#[tokio::test]
+async fn unreadable_local_disk_is_not_reported_as_damaged_table() {
+    let mut cluster = Cluster::new();
+    let writer = cluster.worker("w0");
+    let one = Epoch {
+        workers: vec![&writer],
+        number: 1,
+        width: WIDTH,
+    };
+    one.prepare(&prepare(WIDTH, &["w0"])).await;
+    let (_, tables) = one.depth(1).await;
+    let mut order = prepare(WIDTH, &["w1"]);
+    order.depth = 1;
+    order.tables = tables;
+    cluster.storage = Arc::new(UnreadableStorage);
+    let reader = cluster.worker("w1");
+    let answer = reader.execute(2, OrderKind::Prepare(Box::new(order))).await;
+    let AnswerKind::Failed(failed) = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(failed.kind, FailureKind::Worker);
+    assert!(failed.reason.contains("input/output error"), "{failed:?}");
+}
+
+/// A fault plan with which every operation fails.
 struct Unavailable;
 
 impl FaultPlan for Unavailable {
