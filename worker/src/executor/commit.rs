@@ -1,4 +1,4 @@
-//! Commit of a depth: writes and uploads its tables, and caches them on this machine for later epochs.
+//! Commit of a depth. Its tables are written, uploaded, and cached on this machine for later epochs.
 
 use crate::epoch::{Committed, Epoch};
 use crate::error::OrderError;
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tracing::Span;
 
-/// Number of most recent depths whose tables stay on this machine. These are the depths at which the next epoch may
-/// begin.
+/// Number of most recent depths whose tables stay on this machine. The next epoch normally begins at one of these
+/// depths.
 const LOCAL_DEPTHS: u32 = 2;
 
 /// A commit in progress.
@@ -77,7 +77,7 @@ impl Commit {
         } = written;
         let bytes = tables.iter().map(|table| table.bytes).sum();
         if !tables.is_empty() {
-            // The gauge can be set directly, since only one depth is committed at a time.
+            // The metric can be set directly, because only one depth is uploaded at a time.
             metrics.uploading.set(bytes);
             let uploaded = self.upload(&key, &bundle).await;
             metrics.uploading.set(0);
@@ -115,7 +115,7 @@ impl Commit {
     }
 
     /// Adds the tables to the local cache, so that a later epoch need not fetch them, and drops old depths from the
-    /// cache. If the disk is slower than the search, tables that would be dropped soon are discarded instead.
+    /// cache. If the search is already [`LOCAL_DEPTHS`] or more depths further, discards the tables instead.
     async fn cache(&self, written: Files) {
         let _alone = self.epoch.caching.lock().await;
         let (epoch, depth) = (Arc::clone(&self.epoch), self.frontier.depth);

@@ -13,7 +13,7 @@ impl Executor {
         epoch: &Epoch,
         order: Count,
     ) -> Result<Vec<Histogram>, OrderError> {
-        // All children of the depth have arrived.
+        // All children of the depth have arrived, so the spot check knows whether a peer has sent a wrong child.
         if let Some(PeerFault { peer, reason }) = self.inbound.fault() {
             return Err(OrderError::PeerUnreachable { peer, reason });
         }

@@ -1,4 +1,5 @@
-//! The order `expand`, which computes the children of the frontier (the wells of the current depth).
+//! The order `expand`, which generates the children of this worker's part of the frontier (the wells of the current
+//! depth).
 
 use super::Executor;
 use crate::epoch::Epoch;
@@ -52,7 +53,7 @@ impl Executor {
             Err(_) if epoch.is_over() => {
                 return Err(OrderError::superseded("the epoch has ended"));
             }
-            // The search stops if a stream fails, so the stream's error is the cause.
+            // The expansion stops if a stream to a peer fails. In this case, the stream's error is the cause.
             Err(error) => return Err(streams.failure().await.unwrap_or(error)),
         };
         metrics.children.add(stats.children);
@@ -84,7 +85,7 @@ impl Executor {
                 depth: order.depth,
                 attempt: order.attempt,
                 from: self.name.clone(),
-                // Each stream has its own.
+                // A placeholder: each stream replaces it with the secret that this worker shares with the peer.
                 secret: Secret::default(),
             },
             owners: &epoch.assignment.owners,

@@ -1,4 +1,4 @@
-//! Loading of the wells with which an epoch begins.
+//! Loading of the wells with which an epoch (a period with a fixed set of workers) begins.
 
 use super::Executor;
 use crate::error::OrderError;
@@ -24,7 +24,7 @@ struct Loading<'a> {
 }
 
 impl Loading<'_> {
-    /// Copies those missing shards that are complete in `frontier`.
+    /// Copies the missing shards that are complete in `frontier`.
     fn take_from(&mut self, frontier: &Frontier) {
         self.missing.retain(|table| {
             let shard = table.shard as usize;
@@ -38,7 +38,7 @@ impl Loading<'_> {
     }
 }
 
-/// Whether the nodes of a shard match the committed table.
+/// Whether the number and the digest of these nodes match the committed table of their shard.
 fn is_complete(nodes: &[Node], table: &Table) -> bool {
     nodes.len() as u64 == table.count && Digest::of(nodes).to_string() == table.digest
 }
@@ -126,7 +126,7 @@ impl Executor {
         Ok(ingested.await??)
     }
 
-    /// Fetches one table, and stages it in a local file.
+    /// Fetches one table and stages it in a local file.
     fn fetch_one(
         &self,
         fetch: Fetch,

@@ -1,8 +1,8 @@
 //! Execution of the coordinator's orders.
 //!
-//! [`Executor::execute`] dispatches each order to the module of its group. A `prepare` order ends the current epoch and
-//! begins a new one. The coordinator sends the orders of a depth one after another. Only the commit of a depth overlaps
-//! with the expansion of the next one.
+//! [`Executor::execute`] dispatches each order to the module that carries it out. A `prepare` order ends the current epoch
+//! (a period with a fixed set of workers) and begins a new one. The coordinator sends the orders of a depth one after
+//! another. Only the commit of a depth overlaps with the expansion of the next depth.
 
 mod commit;
 mod cut;
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tracing::Instrument;
 
-/// Default for the time without a message after which a peer counts as lost. The coordinator's welcome may replace it.
+/// Initial value of [`State::lost_after`]. The coordinator's welcome message may replace it.
 const LOST_AFTER: Duration = Duration::from_secs(5);
 
 /// The part of a worker that carries out orders.
@@ -36,11 +36,11 @@ pub(crate) struct Executor {
     pub(crate) name: String,
     /// Number of search threads.
     pub(crate) threads: usize,
-    /// Whether batches are compressed.
+    /// Whether batches of children for peers are compressed.
     pub(crate) compress: bool,
-    /// Maximum number of batches that are queued for a peer.
+    /// Maximum number of batches of children that are queued for a peer.
     pub(crate) queued_batches: usize,
-    /// Fingerprint of the program's search.
+    /// Fingerprint of the program's search algorithm.
     pub(crate) search: Fingerprint,
     pub(crate) objects: Objects,
     pub(crate) storage: Arc<dyn LocalStorage>,
@@ -74,12 +74,12 @@ impl Default for State {
 #[derive(Default)]
 struct Current {
     epoch: Option<Arc<Epoch>>,
-    /// Incremented by every `prepare` and `halt` order. When a slow `prepare` order completes, it installs its epoch
-    /// only if no other order has changed the generation in the meantime.
+    /// Number that every `prepare` and `halt` order increments. When a slow `prepare` order completes, it installs its
+    /// epoch only if no other order has changed the generation in the meantime.
     generation: u64,
 }
 
-/// The local tables and the run that they belong to.
+/// The local tables and the name of their run.
 struct RunTables {
     run: String,
     tables: Arc<dyn LocalTables>,
@@ -199,7 +199,7 @@ impl Executor {
             })
     }
 
-    /// Updates the gauges.
+    /// Updates the metrics that report the worker's current state.
     pub(crate) fn update_metrics(&self) {
         let metrics = &self.traffic.metrics;
         let progress = &self.state.progress;

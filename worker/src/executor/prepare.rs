@@ -1,4 +1,4 @@
-//! The order `prepare`, which begins an epoch.
+//! The order `prepare`, which begins an epoch (a period with a fixed set of workers).
 
 use super::{Executor, RunTables};
 use crate::epoch::{Assignment, Epoch, NewEpoch};
@@ -67,7 +67,7 @@ impl Executor {
     }
 
     /// Returns the wells of this worker's shards at the first depth of the epoch, and the number of tables that were
-    /// fetched.
+    /// fetched from the object store.
     async fn frontier(
         &self,
         order: &Prepare,
@@ -87,7 +87,7 @@ impl Executor {
         Ok((Arc::new(frontier), 0))
     }
 
-    /// Makes an epoch the current one. Returns an error if another order has superseded it in the meantime.
+    /// Makes `epoch` the current epoch. Returns an error if another order has superseded it in the meantime.
     fn install(&self, generation: u64, epoch: Epoch) -> Result<(), OrderError> {
         let mut current = lock(&self.state.current);
         if current.generation != generation {
@@ -114,7 +114,8 @@ impl Executor {
         Ok(())
     }
 
-    /// Returns the local tables of a run. Creates them if necessary, and deletes those of another run.
+    /// Returns the local tables of a run. If the worker has local tables of another run or none, deletes them and creates
+    /// an empty set.
     async fn tables(
         &self,
         run: &str,
@@ -144,7 +145,7 @@ impl Executor {
     }
 }
 
-/// Waits until no other task uses the tables, and closes them.
+/// Waits until no other task uses the tables, and then drops them.
 async fn close(mut tables: Arc<dyn LocalTables>) {
     while Arc::get_mut(&mut tables).is_none() {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -161,7 +162,7 @@ mod tests {
     use hatebeam_search::{EvaluatorKind, FEATURES, Network, NetworkWeights};
     use std::sync::Arc;
 
-    /// Refuses all calls.
+    /// A fault plan with which every call of the object store fails.
     struct Unavailable;
 
     impl FaultPlan for Unavailable {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn worker_fetches_the_network_once_in_consecutive_epochs_of_a_run() {
+    async fn worker_fetches_network_once_for_consecutive_epochs_of_a_run() {
         let weights = NetworkWeights {
             lanes: 16,
             bias: vec![0; 16],

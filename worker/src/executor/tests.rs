@@ -48,7 +48,7 @@ struct Epoch<'a> {
 }
 
 impl Epoch<'_> {
-    /// Sends all workers the same order at the same time, and returns the answers.
+    /// Sends the same order to all workers at the same time, and returns the answers.
     async fn ask(&self, kind: OrderKind) -> Vec<AnswerKind> {
         let mut asked = Vec::new();
         for worker in &self.workers {
@@ -81,7 +81,7 @@ impl Epoch<'_> {
         fetched
     }
 
-    /// Expands a depth. Returns the number of children that the workers have sent to each other.
+    /// Generates the children at a depth. Returns the number of children that the workers have sent to each other.
     async fn expand(&self, expand: Expand) -> u64 {
         let mut sent = 0;
         for answer in self.ask(OrderKind::Expand(expand)).await {
@@ -93,7 +93,7 @@ impl Epoch<'_> {
         sent
     }
 
-    /// Finds the cut. Returns it with `true` if it is sound, which means that no table dropped a candidate above it.
+    /// Finds the cut. Also returns whether the cut is sound, which means that no table dropped a candidate at or above it.
     async fn cut(&self, depth: u32) -> (Cut, bool) {
         let mut search = CutSearch::new(self.width as usize);
         while let Some(query) = search.query() {
@@ -183,7 +183,7 @@ fn failure(answer: AnswerKind) -> FailureKind {
 }
 
 #[tokio::test]
-async fn two_workers_find_the_same_digests_as_a_single_thread() {
+async fn two_workers_find_same_digests_as_single_thread() {
     let cluster = Cluster::new();
     let (w0, w1) = (cluster.worker("w0"), cluster.worker("w1"));
     let epoch = Epoch {
@@ -197,8 +197,8 @@ async fn two_workers_find_the_same_digests_as_a_single_thread() {
     }
 }
 
-/// Searches with two workers, with or without estimated floors. Returns the digests, and the number of children sent at
-/// the depths that have an estimate.
+/// Searches with two workers, with or without estimated floors. A floor is the rank below which children are dropped.
+/// Returns the digests, and the number of children sent at the depths for which there is an estimate.
 async fn children_sent(uses_estimates: bool) -> (Vec<Digest>, u64) {
     let cluster = Cluster::new();
     let (first, second) = (cluster.worker("w0"), cluster.worker("w1"));
@@ -237,7 +237,7 @@ async fn children_sent(uses_estimates: bool) -> (Vec<Digest>, u64) {
 }
 
 #[tokio::test]
-async fn estimated_floors_change_no_digest_and_spare_children() {
+async fn estimated_floors_halve_children_sent_and_keep_digests() {
     let (expected, before) = children_sent(false).await;
     let (digests, after) = children_sent(true).await;
     assert_eq!(digests, expected);
@@ -246,7 +246,7 @@ async fn estimated_floors_change_no_digest_and_spare_children() {
 }
 
 #[tokio::test]
-async fn next_epoch_resumes_from_tables_in_the_object_store() {
+async fn next_epoch_resumes_from_tables_in_object_store() {
     let cluster = Cluster::new();
     let (w0, w1, w2) = (
         cluster.worker("w0"),
@@ -293,10 +293,10 @@ async fn next_epoch_resumes_from_tables_in_the_object_store() {
     }
 }
 
-/// A worker that has not yet received the order to repeat a depth must not add children of the second attempt to the
-/// tables of the first one.
+/// A worker that has not yet received the order to repeat a depth must not add children of the second attempt to its
+/// tables of the first attempt.
 #[tokio::test]
-async fn children_of_a_repeated_depth_wait_until_the_receiver_repeats_it_too() {
+async fn children_of_repeated_depth_wait_until_receiver_repeats_depth() {
     let cluster = Cluster::new();
     let (w0, w1) = (cluster.worker("w0"), cluster.worker("w1"));
     let epoch = Epoch {
@@ -309,7 +309,7 @@ async fn children_of_a_repeated_depth_wait_until_the_receiver_repeats_it_too() {
     for depth in 1..6 {
         epoch.depth(depth).await;
     }
-    // All tables together are smaller than the width, so the cut is not sound.
+    // The tables have less room than the width needs, so the cut is not sound.
     let too_small = Expand {
         sigmas: -6.0,
         ..first_attempt(6)
@@ -340,7 +340,7 @@ async fn children_of_a_repeated_depth_wait_until_the_receiver_repeats_it_too() {
 }
 
 #[tokio::test]
-async fn stale_attempts_and_epochs_are_refused() {
+async fn orders_of_other_attempts_and_epochs_are_superseded() {
     let cluster = Cluster::new();
     let worker = cluster.worker("w0");
     let epoch = |number| Epoch {
@@ -369,14 +369,14 @@ async fn stale_attempts_and_epochs_are_refused() {
         let answer = worker.execute(number, OrderKind::Prepare(Box::new(order.clone())));
         assert_eq!(failure(answer.await), FailureKind::Superseded, "{number}");
     }
-    // The refused orders have not changed the state of the epoch.
+    // The failed orders have not changed the state of the epoch.
     let (cut, is_sound) = epoch(5).cut(1).await;
     assert!(is_sound);
     assert_eq!(epoch(5).select(1, cut).await.0, alone(WIDTH, 1)[0]);
 }
 
 #[tokio::test]
-async fn halt_ends_an_expansion_that_waits_for_a_silent_peer() {
+async fn halt_ends_expansion_that_waits_for_unreachable_peer() {
     let cluster = Cluster::new();
     let worker = cluster.worker("w0");
     let one = Epoch {
@@ -460,7 +460,7 @@ fn bad_orders() -> Vec<OrderKind> {
 }
 
 #[tokio::test]
-async fn invalid_orders_are_refused_and_do_not_affect_valid_ones() {
+async fn invalid_orders_fail_and_do_not_affect_later_orders() {
     let cluster = Cluster::new();
     let worker = cluster.worker("w0");
     for bad in bad_prepares() {

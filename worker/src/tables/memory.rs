@@ -1,4 +1,4 @@
-//! Tables in memory, which replace those on a worker's disk.
+//! Tables in memory, for tests and simulations. They replace the tables on a worker's disk.
 
 use super::{Bundle, LocalStorage, LocalTables, WriteTables, WrittenTables};
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A local disk in memory, for tests and simulations. It is empty after a restart, like a worker's scratch directory.
+/// A worker's disk that is simulated in memory. It is empty after a restart, like a worker's scratch directory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryStorage;
 
@@ -35,7 +35,7 @@ struct Tables {
     depths: BTreeMap<u32, BTreeMap<NodeWell, Node>>,
 }
 
-/// The tables of one run on a worker's disk.
+/// The tables of one run on a worker's simulated disk.
 #[derive(Debug, Default)]
 struct MemoryTables(Mutex<Tables>);
 

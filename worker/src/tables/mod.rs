@@ -1,4 +1,5 @@
-//! The tables of a worker's shards on its own machine.
+//! The tables of a worker's shards on its own machine. A table contains the wells of one shard (a range of well hashes) at
+//! one depth.
 //!
 //! These tables are a cache. The authoritative copies are in the object store.
 
@@ -34,9 +35,10 @@ pub trait LocalStorage: Send + Sync + 'static {
 
 /// The tables of one run on a worker's machine. All methods block.
 ///
-/// A table is first *staged* in a file. It can be loaded once it is *ingested* into its depth.
+/// A table is first *staged*: it is stored, but not part of its depth. It can be loaded after it is *ingested* into its
+/// depth.
 pub trait LocalTables: Send + Sync + 'static {
-    /// Returns all ingested nodes of a depth, sorted by well. The caller must check that they are complete.
+    /// Returns all ingested nodes of a depth, sorted by well. The caller must check that no table is missing.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if there is no table of this depth, or another error if the tables cannot be
@@ -77,9 +79,9 @@ pub trait LocalTables: Send + Sync + 'static {
 /// Parameters for [`LocalTables::write`].
 #[derive(Clone, Copy, Debug)]
 pub struct WriteTables<'a> {
-    /// Number of the epoch.
+    /// Number of the epoch, the period with a fixed set of workers.
     pub epoch: u64,
-    /// Key of the bundle in the object store, below the run's prefix.
+    /// Key of the bundle in the object store, relative to the run's prefix.
     pub key: &'a str,
     /// The frontier whose nodes are written. A shard without nodes gets no table.
     pub frontier: &'a Frontier,
@@ -87,18 +89,18 @@ pub struct WriteTables<'a> {
     pub threads: usize,
 }
 
-/// Result of [`LocalTables::write`]: tables that are written and staged.
+/// Result of [`LocalTables::write`]: the staged tables.
 #[derive(Debug)]
 pub struct WrittenTables {
     /// Descriptions of the tables, including their offset and length in the bundle.
     pub tables: Vec<Table>,
     /// Files of the staged tables.
     pub files: Vec<PathBuf>,
-    /// The concatenated tables. They are uploaded as one object, since object stores charge per request.
+    /// The concatenated tables. They are uploaded as one object, because object stores charge per request.
     pub bundle: Bundle,
 }
 
-/// The data to upload as one object.
+/// The data of one object to upload.
 #[derive(Clone, Debug)]
 pub enum Bundle {
     /// The content of a file. The file must be deleted with [`LocalTables::discard`].

@@ -90,7 +90,7 @@ impl LocalTables for ShardTables {
     }
 }
 
-/// Concatenates the written tables of these shards into a file. Returns a description of each table.
+/// Concatenates the written tables of these shards into the file `bundle`. Returns a description of each table.
 fn write_bundle(
     bundle: &Path,
     key: &str,
