@@ -1,5 +1,5 @@
-//! The candidates: children of one depth that may still survive, stored in tables that are selected
-//! by hash.
+//! The candidates of one depth: children that may still be among the best. They are stored in hash
+//! tables, each of which holds the children in one range of hashes.
 
 use super::cut::{CountQuery, Cut, CutSearch, DigitCounts, Ties, rank, score_of};
 use super::layout::ShardLayout;
@@ -19,8 +19,8 @@ pub(super) struct Candidate {
     pub(super) hash: u64,
 }
 
-/// The children of one depth that may still survive. Contains the tables of the shards in this
-/// process, and the floors (lowest accepted ranks) of all shards.
+/// The children of one depth that may still be among the best. This type contains the tables of the
+/// shards in this process, and the floors (lowest accepted ranks) of all shards.
 pub struct Candidates {
     layout: ShardLayout,
     tables: Vec<Mutex<Table>>,
@@ -40,7 +40,7 @@ impl Candidates {
         }
     }
 
-    /// Raises the floors of all tables to this rank, an estimate of the cut. Must be called before children are added.
+    /// Raises the floors of all tables to `floor`, an estimate of the cut. Call this before children are added.
     pub fn raise_floors(&self, floor: u64) {
         for (table, known) in self.tables.iter().zip(&self.floors) {
             let mut table = lock(table);
@@ -49,13 +49,13 @@ impl Candidates {
         }
     }
 
-    /// Memory that the tables use, in bytes.
+    /// Returns the memory that the tables use, in bytes.
     pub fn bytes(&self) -> u64 {
         let bytes = |table: &Mutex<Table>| (lock(table).slots.len() * size_of::<Node>()) as u64;
         self.tables.iter().map(bytes).sum()
     }
 
-    /// The layout of the shards and tables.
+    /// Returns the layout of the shards and tables.
     pub fn layout(&self) -> ShardLayout {
         self.layout
     }
@@ -92,7 +92,7 @@ impl Candidates {
         }
     }
 
-    /// Returns a rank below which no child of the shard survives. It never decreases.
+    /// Returns the rank below which every table of the shard drops children. It never decreases.
     pub fn floor(&self, shard: usize) -> u64 {
         let tables = self.layout.tables_per_shard();
         let floors = &self.floors[shard * tables..(shard + 1) * tables];
@@ -100,7 +100,7 @@ impl Candidates {
         floors.min().unwrap_or(0)
     }
 
-    /// Records the floor of a shard on another machine.
+    /// Raises the known floor of a shard, which is on another machine.
     pub fn raise_floor(&self, shard: usize, floor: u64) {
         let tables = self.layout.tables_per_shard();
         for known in &self.floors[shard * tables..(shard + 1) * tables] {
@@ -115,7 +115,7 @@ impl Candidates {
         score_of(floors.min().unwrap_or(0))
     }
 
-    /// Number of children in the tables.
+    /// Returns the number of children in the tables.
     pub fn len(&self) -> usize {
         self.tables.iter().map(|table| lock(table).len).sum()
     }
@@ -172,8 +172,8 @@ impl Candidates {
         cut
     }
 
-    /// Finds the cut of a narrow beam by collecting all ranks. Counting takes four rounds, each of
-    /// which starts threads.
+    /// Finds the cut of a narrow beam by collecting all ranks. This is faster than counting, which
+    /// takes four rounds and starts threads in each of them.
     fn cut_of_few(&self) -> Cut {
         let mut ranks: Vec<u64> = Vec::with_capacity(self.len());
         for table in &self.tables {
@@ -197,7 +197,8 @@ impl Candidates {
     }
 
     /// Returns whether a table may have dropped a child whose rank is at or above `cut`. If so, the
-    /// depth must be repeated with more room. If `cut` is 0, returns whether any child was dropped.
+    /// depth must be repeated without an estimated floor or with more room. If `cut` is 0, returns
+    /// whether any child may have been dropped.
     pub fn dropped_above(&self, cut: u64) -> bool {
         let mut floors = self.floors.iter();
         floors.any(|floor| floor.load(Ordering::Relaxed) > cut)
@@ -217,13 +218,13 @@ impl Candidates {
                     }
         };
         let select_shard = |tables: &[Mutex<Table>]| {
-            // Count first, because a growing vector takes up to three times the memory.
+            // The survivors are counted first, because a growing vector takes up to three times the memory.
             let count_in = |table: &Mutex<Table>| lock(table).nodes().filter(survives).count();
             let mut nodes = Vec::with_capacity(tables.iter().map(count_in).sum());
             for table in tables {
                 let mut table = lock(table);
                 nodes.extend(table.nodes().filter(survives));
-                // Free the memory as soon as the table has been read.
+                // This frees the memory as soon as the table has been read.
                 table.slots = Vec::new();
                 table.len = 0;
             }
@@ -270,9 +271,9 @@ const FREE: u16 = u16::MAX;
 struct Table {
     slots: Vec<Node>,
     len: usize,
-    /// Number of wells that remain after a full table drops the rest.
+    /// Number of children that remain when a full table drops the others.
     room: usize,
-    /// Number of wells at which the table is full.
+    /// Number of children at which the table is full.
     limit: usize,
     /// The lowest rank that the table accepts.
     floor: u64,
@@ -296,13 +297,13 @@ impl Table {
     fn slot(&self, hash: u64) -> usize {
         // The slot depends on bits 16 to 47 of the hash, mainly on the highest of them. The highest
         // bits of the hash select the shard and the table, and bits 0 to 31 break ties. So the
-        // slots of every table fill evenly, even if ties decide which wells remain.
+        // slots of every table fill evenly, even if ties decide which children remain.
         (((hash >> 16 & 0xffff_ffff) * self.slots.len() as u64) >> 32) as usize
     }
 
     /// Reads the slots of these hashes without dependencies between the reads. If the table is not
-    /// in the processor cache, the processor can then fetch the slots in parallel instead of one
-    /// after another.
+    /// in the processor's cache, the processor can therefore fetch the slots in parallel instead of
+    /// one after another.
     #[inline]
     fn touch(&self, hashes: impl Iterator<Item = u64>) {
         if !self.slots.is_empty() {

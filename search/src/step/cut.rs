@@ -1,4 +1,4 @@
-//! Finds the *cut*, the lowest rank with which a child survives, by counting.
+//! Search for the *cut*, the lowest rank with which a child survives, by counting.
 //!
 //! A rank (a score with its tie-break) has four digits of 16 bits. In the first round, each machine
 //! counts its children by the first digit. The sum of all counts determines the first digit of the
@@ -15,8 +15,8 @@ const PAGE_BITS: u32 = 8;
 /// The counters of the values of a digit that differ only in the lowest [`PAGE_BITS`] bits.
 type Page = [u64; 1 << PAGE_BITS];
 
-/// Numbers of children, grouped by the value of a digit. Counters exist only for the pages in which children were
-/// counted: a narrow beam would otherwise spend most of its time on the empty ones of 65,536 counters.
+/// Counts of children for each value of a digit. Counters exist only for the pages in which children were counted:
+/// otherwise, a narrow beam would spend most of its time on the many of the 65,536 counters that are zero.
 #[derive(Clone, Debug)]
 pub struct DigitCounts(Vec<Option<Box<Page>>>);
 
@@ -66,8 +66,8 @@ pub(super) fn score_of(rank: u64) -> i32 {
     ((rank >> 32) as u32 ^ 1 << 31) as i32
 }
 
-/// The query of one round. It requests the numbers of children whose rank begins with the digits in
-/// `prefix`, grouped by the next digit.
+/// The query of one round. It requests counts of the children whose rank begins with the digits in
+/// `prefix`, one count for each value of the next digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountQuery {
     /// Number of known digits, 0 to 3.
@@ -77,8 +77,8 @@ pub struct CountQuery {
 }
 
 impl CountQuery {
-    /// Returns the digit by which a child with this rank is counted, or `None` if the rank begins
-    /// with other digits.
+    /// Returns the digit by which a child with this rank is counted, or `None` if the rank does not
+    /// begin with `prefix`.
     #[inline]
     pub(super) fn digit(self, rank: u64) -> Option<u16> {
         let shift = 16 * (DIGITS - 1 - self.known);
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns the cut over the ranks of all parts.
+    /// Returns the cut that the search finds, where each part has the ranks of one machine.
     fn cut_of(width: usize, parts: &[Vec<u64>]) -> Cut {
         let mut search = CutSearch::new(width);
         while let Some(query) = search.query() {

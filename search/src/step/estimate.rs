@@ -1,12 +1,13 @@
-//! An estimate of the next cut, from the cuts of the depths before.
+//! Estimate of the next cut (the lowest rank that survives a depth) from the cuts of the previous depths.
 
 use super::cut::rank;
 
-/// Minimum and maximum number of cuts that an estimate is based on.
+/// Minimum number of cuts for an estimate.
 const MIN_CUTS: usize = 5;
+/// Maximum number of cuts that an estimate uses.
 const MAX_CUTS: usize = 9;
 
-/// The cuts of the last depths, from which the floor of the next depth is estimated.
+/// The cuts of the last depths. The initial floor of the next depth is estimated from them.
 #[derive(Clone, Debug, Default)]
 pub struct RecentCuts {
     /// Scores of the cuts of consecutive depths with a full frontier, oldest first.
@@ -14,8 +15,8 @@ pub struct RecentCuts {
 }
 
 impl RecentCuts {
-    /// Adds the next depth of a beam of `width` wells, with its number of wells and their lowest
-    /// score.
+    /// Adds the next depth. `count` is the number of its wells, `worst_eval` their lowest score, and
+    /// `width` the width of the beam.
     pub fn add(&mut self, count: u64, worst_eval: i32, width: u64) {
         if count < width {
             self.scores.clear();
@@ -34,12 +35,13 @@ impl RecentCuts {
 }
 
 /// Returns a rank that is probably a little below the cut of the next depth, for the initial floors of its tables. `cuts`
-/// contains the scores of the last cuts, oldest first. Returns `None` if there are too few.
+/// contains the scores of the last cuts, oldest first. Returns `None` if there are too few cuts.
 ///
-/// The cut rises by a similar amount with every depth. The estimate is the last cut plus the least of the last rises, minus
-/// the difference between the greatest and the least. At a width of 5,000, one in 125 estimates was too high, and about
-/// twice as many children as survive were above the estimate. An estimate that is too high costs a repeated depth, never a
-/// different frontier: see [`Candidates::dropped_above`](super::Candidates::dropped_above).
+/// The cut rises by a similar amount with every depth. The estimate is the last cut plus the smallest of the last rises,
+/// minus the difference between the largest and the smallest rise. At a width of 5,000, one in 125 estimates was too high,
+/// and the number of children above the estimate was about twice the number of survivors. If an estimate is too high, the
+/// depth is repeated, so the frontier is the same: see
+/// [`Candidates::dropped_above`](super::Candidates::dropped_above).
 pub fn estimated_floor(cuts: &[i32]) -> Option<u64> {
     let cuts = &cuts[cuts.len().saturating_sub(MAX_CUTS)..];
     let last = *cuts.last().filter(|_| cuts.len() >= MIN_CUTS)?;
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_recent_full_frontiers_count() {
+    fn floor_requires_enough_consecutive_full_frontiers() {
         let mut cuts = RecentCuts::default();
         for score in -20..5 {
             cuts.add(10, score, 10);
@@ -70,12 +72,12 @@ mod tests {
     }
 
     #[test]
-    fn estimate_is_below_a_steady_rise() {
+    fn estimate_uses_recent_rises_and_subtracts_their_spread() {
         assert_eq!(estimated_floor(&[0, 100, 200, 300]), None);
         let estimate = |cuts: &[i32]| score_of(estimated_floor(cuts).unwrap());
         assert_eq!(estimate(&[0, 100, 200, 300, 400]), 500);
         assert_eq!(estimate(&[0, 100, 220, 310, 400]), 400 + 90 - 30);
-        // Older cuts do not count.
+        // Only the last nine cuts matter.
         assert_eq!(
             estimate(&[-9999, 0, 100, 200, 300, 400, 500, 600, 700, 800]),
             900

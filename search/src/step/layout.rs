@@ -8,8 +8,8 @@ pub const TABLE_WELLS: usize = 16_384;
 pub const MAX_SHARDS: usize = 4096;
 /// Minimum default number of shards in a cluster, which is enough for several dozen workers.
 pub const MIN_SHARDS: usize = 64;
-/// Maximum number of wells per shard when the default number of shards is used, unless the width
-/// would require more than [`MAX_SHARDS`] shards.
+/// Number of wells per shard, on average, above which the default number of shards increases. It does not
+/// increase beyond [`MAX_SHARDS`].
 pub const SHARD_WELLS: u64 = 1 << 20;
 
 /// The division of a frontier. A shard has one owner and is stored as one table on disk. In memory,
@@ -27,8 +27,8 @@ impl ShardLayout {
     /// [`MAX_SHARDS`].
     pub fn new(width: usize, shards: usize) -> ShardLayout {
         let (width, shards) = (width.max(1), shards.clamp(1, MAX_SHARDS));
-        // Use at least 16 tables in total if there is more than one shard, so that threads rarely
-        // wait for each other.
+        // If there is more than one shard, there are at least 16 tables in total, so that threads
+        // rarely wait for each other.
         let least = if shards == 1 {
             1
         } else {
@@ -52,17 +52,17 @@ impl ShardLayout {
         ShardLayout::new(width, if width < 4096 { 1 } else { 8 })
     }
 
-    /// Width of the beam.
+    /// Returns the width of the beam.
     pub fn width(self) -> usize {
         self.width
     }
 
-    /// Number of shards.
+    /// Returns the number of shards.
     pub fn shards(self) -> usize {
         self.shards
     }
 
-    /// Returns the index of the shard to which a well belongs.
+    /// Returns the index of the shard that contains a well.
     #[inline]
     pub fn shard_of(self, well: &NodeWell) -> usize {
         scale(well.hash(), self.shards)

@@ -19,8 +19,12 @@
 //! then on, it rejects children with lower ranks. After the last child, the lowest rank that
 //! survives over all tables (the [cut](CutSearch)) is found exactly. If the cut is below the floor
 //! of a table, the table may have dropped a survivor. The depth is then repeated with more than
-//! twice as many standard deviations. This has never been observed except in the test that forces
-//! it. The floors are exact, not sampled, and require no communication between threads.
+//! twice as many standard deviations. This has been observed only in the test that forces it. The
+//! floors are exact, not sampled, and require no communication between threads.
+//!
+//! **Estimated floors.** All floors may begin with an [estimate](RecentCuts::floor) of the cut, so
+//! that most children are rejected early. If the estimate is above the cut, the depth is repeated
+//! without it.
 //!
 //! **Memory.** The parents take 28 bytes per well, and the tables take about 60 bytes per well of
 //! the width. Memory use does not depend on the number of children.
@@ -63,7 +67,7 @@ impl Frontier {
         Frontier { depth, shards }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.shards.iter().map(Vec::len).sum()
     }
@@ -73,12 +77,12 @@ impl Frontier {
         self.shards.iter().all(Vec::is_empty)
     }
 
-    /// All nodes, shard by shard.
+    /// Returns an iterator over all nodes, shard by shard.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.shards.iter().flatten()
     }
 
-    /// The digest of all nodes.
+    /// Returns the digest of all nodes.
     pub fn digest(&self) -> Digest {
         Digest::of(self.nodes())
     }
@@ -93,7 +97,7 @@ pub struct StepStats {
     pub offered: u64,
     /// Number of children sent to peers.
     pub sent: u64,
-    /// Number of times the depth was repeated with more room.
+    /// Number of times the depth was repeated, without an estimated floor or with more room.
     pub repeats: u32,
 }
 
@@ -125,7 +129,7 @@ pub trait ChildSink: Sync {
     fn send(&self, peer: u16, children: &[Node]) -> Result<(), Cancelled>;
 }
 
-/// The owners of all shards, and the connection to the peers.
+/// The owners of all shards, and the sink for children of peers' shards.
 #[derive(Clone, Copy)]
 pub struct Exchange<'a> {
     /// The owner of each shard.
@@ -144,13 +148,13 @@ pub struct Step {
     threads: usize,
     /// Room of a table in addition to its share of the width, in standard deviations.
     sigmas: f64,
-    /// Evaluators that no thread is using. They are kept because their buffers and memories are
+    /// Evaluators that no thread is using. They are kept because their buffers and caches are
     /// useful at the next depth.
     evaluators: Mutex<Vec<Evaluator>>,
 }
 
-/// Room of a table in addition to its share of the width in the first attempt at a depth, in
-/// standard deviations of the share.
+/// Room of a table in addition to its share of the width, in standard deviations of the share, when a
+/// depth is searched for the first time.
 pub const DEFAULT_SIGMAS: f64 = 8.0;
 
 /// Returns the number of standard deviations for the next attempt if `sigmas` were not enough.
@@ -214,9 +218,9 @@ impl Step {
     /// Like [`Step::run`], but drops the frontier before it selects the survivors, so that the two
     /// frontiers need not fit into memory together.
     ///
-    /// `floor` is an [estimate](RecentCuts::floor) of the cut. Children below it are rejected
-    /// without the more expensive parts of their scores. An estimate that is too high costs a
-    /// repetition, never another frontier.
+    /// `floor` is an [estimate](RecentCuts::floor) of the cut. Children below it are rejected before
+    /// the more expensive parts of their scores are calculated. If the estimate is too high, the
+    /// depth is repeated, so the frontier is the same.
     ///
     /// # Errors
     /// Returns [`Cancelled`] like [`Step::run`].
@@ -234,7 +238,8 @@ impl Step {
         Ok((Frontier { depth, shards }, stats))
     }
 
-    /// Collects the children that may survive and finds the cut.
+    /// Collects the children that may survive and finds the cut. Repeats this until no table has
+    /// dropped a survivor.
     fn gather(
         &self,
         frontier: &Frontier,
@@ -384,8 +389,8 @@ impl<'a> Expander<'a> {
             self.chunks_to_floor_check = 1 + layout.tables() / TABLES_PER_FLOOR_CHECK;
         }
         self.chunks_to_floor_check -= 1;
-        // Thirty-two parents have about 450 children. This is enough to fill vector registers, and
-        // it fits into the L1 cache.
+        // Thirty-two parents have about 450 children, which are enough to fill vector registers and
+        // fit into the L1 cache.
         for parents in parents.chunks(32) {
             self.wells.clear();
             self.lines.clear();
