@@ -1,9 +1,8 @@
-//! Creates a certificate authority (CA), a certificate for each kind of member, and a token, as files in a
+//! Creation of a certificate authority (CA), a certificate for each kind of member of a cluster, and tokens, as files in a
 //! folder.
 //!
-//! Every certificate is issued for a [`Role`], so all machines of one kind can share the same files. The certificate of
-//! [`CLIENT`] is for clients only: its holder cannot pose as the coordinator or a worker, and neither can the holder of a
-//! worker's certificate pose as the coordinator or a client.
+//! Every certificate is issued for a [`Role`], so all machines with one role can share the same files. The holder of a
+//! certificate cannot pose as a member with another role.
 
 use crate::{Role, Side, Tls, Token, WireError};
 use rcgen::{
@@ -20,14 +19,14 @@ use time::OffsetDateTime;
 
 /// Name of the member whose certificate is valid for clients only.
 pub const CLIENT: &str = "client";
-/// Name of the member that also serves browsers.
+/// Name of the coordinator, whose certificate is also valid for browsers.
 const COORDINATOR: &str = "coordinator";
 /// Members that always receive certificates.
 pub const MEMBERS: [&str; 3] = [COORDINATOR, "worker", CLIENT];
 /// Maximum validity of a certificate, in days.
 pub const MAX_DAYS: u32 = 36_500;
 
-/// Minimum validity of the CA, in days (ten years). If its certificates are valid longer, so is the CA.
+/// Minimum validity of the CA, in days (ten years). If the certificates are valid longer, the CA is too.
 const CA_DAYS: u32 = 3_650;
 /// Time by which the start of the validity is backdated, for machines whose clocks are slow.
 const EARLY: time::Duration = time::Duration::DAY;
@@ -36,9 +35,9 @@ const CA_SUBJECT: &str = "hatebeam CA";
 const CA: &str = "ca.pem";
 const CA_KEY: &str = "ca-key.pem";
 const TOKEN: &str = "token";
-/// The token with which callers may look and change nothing.
+/// Name of the file with the token that permits looking but no changes.
 const VIEW_TOKEN: &str = "view-token";
-/// Keeps the folder out of a repository that it is in.
+/// Name of the file that excludes the folder from a Git repository around it.
 const IGNORE: &str = ".gitignore";
 
 /// Options of [`make`].
@@ -122,15 +121,15 @@ struct Authority {
     key: KeyPair,
 }
 
-/// A file that is still to be written.
+/// A file that will be written.
 struct Planned {
     path: PathBuf,
     text: String,
     private: bool,
 }
 
-/// Creates a CA, certificates and a token. With `renew`, keeps the CA, issues new certificates and creates a
-/// token only if the folder has none.
+/// Creates a CA, certificates and tokens. If [`Options::renew`] is set, keeps the CA, issues new certificates, and creates
+/// only the tokens that the folder does not contain.
 ///
 /// # Errors
 /// Returns a [`CertsError`] if an option is invalid, a file would be overwritten, or a file cannot be read or
@@ -152,7 +151,7 @@ pub fn make(options: &Options<'_>, now: SystemTime) -> Result<Made, CertsError> 
         files.extend(authority.issue(options, member, now)?);
     }
     let tokens = [TOKEN, VIEW_TOKEN].map(|name| options.dir.join(name));
-    // A token does not expire, and replacing it would require a restart of all processes.
+    // A renewal keeps tokens: they do not expire, and replacing them would require a restart of all processes.
     for token in tokens {
         if !(options.renew && exists(&token)) {
             let text = Token::random().map_err(CertsError::Token)?;
@@ -304,7 +303,7 @@ fn ca_params() -> CertificateParams {
     params
 }
 
-/// Returns the role of a member. Members with another name are workers.
+/// Returns the role of a member. A member that is not one of [`MEMBERS`] is a worker.
 fn role_of(member: &str) -> Role {
     match member {
         COORDINATOR => Role::Coordinator,
@@ -501,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn renewal_keeps_the_ca_and_the_token() {
+    fn renewal_keeps_ca_and_tokens() {
         let dir = tempfile::tempdir().unwrap();
         let long_ago = SystemTime::now() - 100 * DAY;
         make(&options(dir.path()), long_ago).unwrap();
@@ -549,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_options_are_refused() {
+    fn invalid_options_are_errors() {
         let dir = tempfile::tempdir().unwrap();
         for days in [0, MAX_DAYS + 1] {
             let options = Options {

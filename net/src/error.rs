@@ -1,4 +1,4 @@
-//! Connection, certificate and token errors.
+//! Errors of connections, certificates and tokens.
 
 use super::token::{MAX_CHARACTERS, MIN_CHARACTERS};
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use tonic::Status;
 
-/// Connection, certificate and token errors. Each variant has a different remedy.
+/// Error of a connection, a certificate or a token. Each variant has a different remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -96,7 +96,7 @@ pub enum BadToken {
     /// The number of characters is out of range.
     #[error("it has {0} characters instead of {MIN_CHARACTERS} to {MAX_CHARACTERS}")]
     Length(usize),
-    /// The character at this position (from 1) cannot be sent in a header.
+    /// The character at this position, counted from 1, cannot be sent in a header.
     #[error("character {0} is not a visible ASCII character")]
     Character(usize),
 }
@@ -122,7 +122,7 @@ impl WireError {
         }
     }
 
-    /// Classifies a connection error.
+    /// Converts a connection error. The variant depends on whether a later attempt may succeed.
     pub(super) fn connection(uri: &str, error: &(dyn Error + 'static)) -> Self {
         let uri = uri.to_owned();
         let causes = causes(error);
@@ -173,10 +173,10 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Describes why one side does not accept the other, or returns `None` if the error has another cause.
+/// Returns why one side does not accept the other, or `None` if the error has another cause.
 ///
-/// The HTTP/2 library passes TLS errors on as text only, so this function distinguishes them by their text.
-/// The tests provoke each of them.
+/// The HTTP/2 library returns TLS errors only as text, so this function distinguishes them by their text.
+/// The tests cause each of these errors.
 fn refusal(causes: &str) -> Option<&'static str> {
     let has = |part: &str| causes.contains(part);
     if has("received fatal alert") {

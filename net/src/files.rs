@@ -1,4 +1,4 @@
-//! Reading of small files, some of which are secret.
+//! Reading of small files, such as certificates and secret tokens.
 
 use super::WireError;
 use std::fs::File;
@@ -27,12 +27,12 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, WireError> {
     Ok(bytes)
 }
 
-/// Reads a secret file, and logs a warning if other users can read it.
+/// Reads a secret file, and logs a warning if other users have access to it.
 pub(super) fn read_private(path: &Path) -> Result<Vec<u8>, WireError> {
     let bytes = read(path)?;
     if is_open(path) {
         let path = path.display();
-        tracing::warn!("other users can read the secret file {path}: run `chmod 600` on it");
+        tracing::warn!("other users have access to the secret file {path}: run `chmod 600` on it");
     }
     Ok(bytes)
 }
@@ -41,15 +41,15 @@ pub(super) fn read_private(path: &Path) -> Result<Vec<u8>, WireError> {
 fn is_open(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     path.metadata()
-        .is_ok_and(|meta| lets_others_read(meta.uid(), meta.mode()))
+        .is_ok_and(|meta| lets_others_access(meta.uid(), meta.mode()))
 }
 
-/// Returns whether the mode gives other users access to the file.
+/// Returns whether the mode gives the group or other users access to the file.
 ///
-/// If root owns the file, its group may read it. Kubernetes mounts secrets this way, and services with their
-/// own user accounts receive secrets this way.
+/// If root owns the file, its group may read it, because Kubernetes mounts secrets with this mode, and services with
+/// their own user accounts receive secrets with this mode.
 #[cfg(unix)]
-fn lets_others_read(owner: u32, mode: u32) -> bool {
+fn lets_others_access(owner: u32, mode: u32) -> bool {
     let others = if owner == 0 { 0o037 } else { 0o077 };
     mode & others != 0
 }
@@ -61,10 +61,10 @@ fn is_open(_path: &Path) -> bool {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::lets_others_read;
+    use super::lets_others_access;
 
     #[test]
-    fn group_may_read_only_files_owned_by_root() {
+    fn group_may_read_files_of_root_and_otherwise_only_owner_has_access() {
         for (owner, mode, open) in [
             (1000, 0o100_600, false),
             (1000, 0o100_400, false),
@@ -75,7 +75,7 @@ mod tests {
             (0, 0o100_660, true),
             (0, 0o100_644, true),
         ] {
-            assert_eq!(lets_others_read(owner, mode), open, "{owner} {mode:o}");
+            assert_eq!(lets_others_access(owner, mode), open, "{owner} {mode:o}");
         }
     }
 }

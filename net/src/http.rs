@@ -19,8 +19,8 @@ use tokio::task::JoinSet;
 pub struct Limits {
     /// Maximum number of open connections. Additional clients wait until a connection closes.
     pub connections: usize,
-    /// Maximum time for the handshake. It is also the maximum time for the headers of each request to arrive. This
-    /// time starts when the connection is ready or the previous response has been sent.
+    /// Maximum time for the handshake, and maximum time until the headers of a request have arrived. The latter starts
+    /// when the handshake is complete or the previous response has been sent.
     pub header_timeout: Duration,
     /// Maximum duration of a connection.
     pub connection_timeout: Duration,
@@ -33,7 +33,7 @@ pub struct Limits {
 /// Returns the stream unchanged. Connections without TLS use this function as their handshake.
 ///
 /// # Errors
-/// Never fails.
+/// Returns no errors.
 pub async fn plain(stream: TcpStream) -> io::Result<TcpStream> {
     Ok(stream)
 }
@@ -53,7 +53,7 @@ where
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
-        // Remove closed connections from the set, which never contains more tasks than there are permits.
+        // Remove closed connections from the set, so that it does not grow without limit.
         while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn connections_close_when_the_server_is_dropped() {
+    async fn dropping_server_closes_connections() {
         let (address, serving) = start(LIMITS).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         let wait = b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n";

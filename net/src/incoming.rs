@@ -1,4 +1,4 @@
-//! Connections of a server, in limited number.
+//! Incoming connections of a server, whose number is limited.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,11 +11,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_stream::Stream;
 use tonic::transport::server::{Connected, TcpConnectInfo, TcpIncoming};
 
-/// Open connections of a server at most: every worker of the largest cluster, and as many clients. Further connections are
-/// closed at once, so that no client can use up the memory or the files of the process.
+/// Maximum number of open connections of a server. It suffices for every worker of the largest cluster and for the same
+/// number of clients. Further connections are closed immediately, so that clients cannot exhaust the memory or the file
+/// descriptors of the process.
 pub const MAX_CONNECTIONS: usize = 8192;
 
-/// The connections of a server.
+/// The incoming connections of a server, at most a fixed number at a time.
 #[derive(Debug)]
 pub struct Incoming {
     connections: TcpIncoming,
@@ -54,13 +55,13 @@ impl Stream for Incoming {
                     let _permit = permit;
                     return Poll::Ready(Some(Ok(Connection { stream, _permit })));
                 }
-                Err(_) => tracing::warn!("closed a connection: there are too many"),
+                Err(_) => tracing::warn!("closed connection: too many connections are open"),
             }
         }
     }
 }
 
-/// A connection that counts until it is closed.
+/// A connection. It counts towards the maximum number of connections until it is closed.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -142,7 +143,7 @@ mod tests {
         let (_second, is_second) = connect().await;
         let (_third, is_third) = connect().await;
         assert!(is_first && is_second && !is_third);
-        // A closed connection makes room.
+        // After a connection is closed, another one is accepted.
         drop(connections.recv().await);
         let (_fourth, is_fourth) = connect().await;
         assert!(is_fourth);

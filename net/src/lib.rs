@@ -4,8 +4,9 @@
 //! Authentication has two parts. TLS with certificates on both sides proves that both ends of a connection
 //! are members of the cluster. A token proves that the caller is authorized. Members trust only the cluster's
 //! own certificate authority (CA). Every certificate is issued for a [`Role`] instead of an address,
-//! because machines are rented and their addresses change. A certificate therefore proves membership and
-//! nothing else. Certificates cannot be revoked: to exclude a member, create a new CA.
+//! because machines are rented and their addresses change. A certificate therefore proves that its holder is a
+//! member with this role, but not which machine it is. Certificates cannot be revoked: to exclude a member, create a
+//! new CA.
 //!
 //! Without TLS, a server listens only on loopback addresses, unless the user allows other addresses
 //! ([`check_bind`]).
@@ -37,13 +38,13 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server, Uri};
 use tonic_prost::ProstCodec;
 
-/// Maximum size of a message, which every client and service must set. The largest valid messages have half a
-/// megabyte: a batch of children, and the list of the tables of 4096 shards. A message above the maximum
-/// indicates a fault, and must not make the receiver allocate memory.
+/// Maximum size of a message. Every client and service must set this limit. The largest valid messages have half a
+/// megabyte: batches of children, and lists of the tables of 4096 shards. A larger message than the maximum
+/// indicates a fault, and must not cause the receiver to allocate memory for it.
 pub const MAX_MESSAGE: usize = 4 << 20;
 
-/// Maximum size of an HTTP/2 frame. A batch of 100 kB fits into two frames of this size; it would need seven
-/// of the default size.
+/// Maximum size of an HTTP/2 frame. A batch of 100 kB fits into two frames of this size, but would need seven
+/// frames of the default size.
 pub const MAX_FRAME: u32 = 64 << 10;
 /// Flow-control window of a stream, in bytes. It holds about ten batches, so that a sender does not wait one
 /// round trip per batch.
@@ -58,9 +59,9 @@ pub const MAX_CALLS: u32 = 256;
 const MAX_HEADERS: u32 = 16 << 10;
 /// Maximum duration of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Time without data after which the other side is pinged.
+/// Time without data after which one side of a connection pings the other.
 const PING_AFTER: Duration = Duration::from_secs(20);
-/// Time within which the other side must answer a ping.
+/// Time within which a ping must be answered.
 const PING_ANSWER: Duration = Duration::from_secs(20);
 /// Interval of TCP keepalive probes. They prevent routers from dropping idle connections.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);
@@ -112,8 +113,8 @@ fn is_loopback(ip: std::net::IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-/// Returns a server that closes unresponsive connections and, if `tls` is given, has this role and requires client
-/// certificates issued by the CA. A [`Guard`] checks the roles of its callers.
+/// Returns a server that closes unresponsive connections. If `tls` is given, the server presents a certificate for `role`
+/// and requires client certificates issued by the CA. A [`Guard`] must check the roles of callers.
 ///
 /// The caller adds services, interceptors and call timeouts, and serves the connections from [`listen`].
 ///
@@ -145,7 +146,7 @@ pub fn server(tls: Option<&Tls>, role: Role) -> Result<Server, WireError> {
 /// # Errors
 /// Returns [`WireError::Listen`] if the address cannot be bound.
 pub fn listen(address: SocketAddr) -> Result<Incoming, WireError> {
-    // The server's own socket options do not apply to connections that it does not accept itself.
+    // The socket options of the server do not apply to these connections, because the server does not accept them itself.
     TcpIncoming::bind(address)
         .map(|incoming| {
             let incoming = incoming
@@ -156,7 +157,8 @@ pub fn listen(address: SocketAddr) -> Result<Incoming, WireError> {
         .map_err(|reason| WireError::Listen { address, reason })
 }
 
-/// Connects to a server, which must have this role. With certificates, the URI starts with `https://`; without, with `http://`.
+/// Connects to a server, which must have the role `role` if it uses TLS. The URI must start with `https://` if `tls` is
+/// given, and with `http://` otherwise.
 ///
 /// Unless `lazy` is set, returns after the server has responded to a call. A completed TLS 1.3 handshake does
 /// not show that the server accepts the client, because the client completes the handshake before the server
@@ -202,7 +204,7 @@ pub async fn connect(
     }
 }
 
-/// Parses an address. The port is required because there is no default.
+/// Parses an address. The port is required, because there is no default port.
 fn parse(uri: &str, has_tls: bool) -> Result<(Uri, u16), WireError> {
     let bad = |reason: String| WireError::Address {
         uri: uri.to_owned(),

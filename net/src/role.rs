@@ -1,4 +1,4 @@
-//! Roles of the members of a cluster, which their certificates name.
+//! Roles of the members of a cluster. A certificate contains the role of its holder.
 
 use rustls::pki_types::CertificateDer;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tonic::{Request, Status};
 use webpki::EndEntityCert;
 
-/// The role of a member. A certificate is issued for the name of its role, such as `worker.hatebeam`, and not for an
-/// address. The other side accepts it for that role only.
+/// The role of a member. A certificate is issued for a role's DNS name, such as `worker.hatebeam`, and not for an
+/// address. The other side of a connection accepts it for that role only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Distributes work, and answers clients.
+    /// Distributes work and answers clients.
     Coordinator,
-    /// Searches, and exchanges children with other workers.
+    /// Searches and exchanges children with other workers.
     Worker,
     /// Submits and watches runs.
     Client,
@@ -22,7 +22,7 @@ impl Role {
     /// All roles.
     pub const ALL: [Role; 3] = [Role::Coordinator, Role::Worker, Role::Client];
 
-    /// Returns the name in certificates.
+    /// Returns the DNS name in certificates.
     pub const fn domain(self) -> &'static str {
         match self {
             Role::Coordinator => "coordinator.hatebeam",
@@ -31,7 +31,7 @@ impl Role {
         }
     }
 
-    /// Returns the roles of the caller.
+    /// Returns the roles in the first certificate of a chain.
     fn of_chain(chain: &[CertificateDer<'_>]) -> Vec<Role> {
         let names = names(chain);
         let roles = Role::ALL.into_iter();
@@ -48,7 +48,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// Returns the DNS names of the first certificate.
+/// Returns the DNS names in the first certificate of a chain.
 fn names(chain: &[CertificateDer<'_>]) -> Vec<String> {
     let Some(Ok(cert)) = chain.first().map(EndEntityCert::try_from) else {
         return Vec::new();
@@ -56,16 +56,16 @@ fn names(chain: &[CertificateDer<'_>]) -> Vec<String> {
     cert.valid_dns_names().map(str::to_owned).collect()
 }
 
-/// Returns the certificates of the caller; `None` without TLS.
+/// Returns the certificates of the caller, or `None` if the connection does not use TLS.
 fn chain<T>(request: &Request<T>) -> Option<Arc<Vec<CertificateDer<'static>>>> {
     request.peer_certs()
 }
 
-/// Checks that the caller has one of these roles. Returns whether it has a certificate: without TLS, callers have none and
-/// every caller passes.
+/// Checks that the caller's certificate has one of these roles, and returns `true`. If the connection does not use TLS,
+/// accepts every caller and returns `false`.
 ///
 /// # Errors
-/// Returns the status for the caller.
+/// Returns the status to send to a caller with another role.
 pub(crate) fn check_role<T>(request: &Request<T>, allowed: &[Role]) -> Result<bool, Status> {
     let Some(chain) = chain(request) else {
         return Ok(false);
@@ -84,12 +84,12 @@ pub(crate) fn check_role<T>(request: &Request<T>, allowed: &[Role]) -> Result<bo
     }))
 }
 
-/// Checks that the caller's certificate permits the name of a worker. A certificate that `hatebeam certs --name NAME` has
-/// created is for the worker NAME, and for workers whose name is NAME, a hyphen and any text. The certificate that all
-/// workers share permits every name.
+/// Checks that the caller's certificate permits the name of a worker. A certificate created with
+/// `hatebeam certs --name NAME` permits the name NAME, and names that consist of NAME, a hyphen and any text. The
+/// certificate that all workers share permits every name.
 ///
 /// # Errors
-/// Returns the status for the caller.
+/// Returns the status to send to the caller if the name is not permitted.
 pub fn check_worker_name<T>(request: &Request<T>, name: &str) -> Result<(), Status> {
     let chain = chain(request).unwrap_or_default();
     let suffix = format!(".{}", Role::Worker.domain());

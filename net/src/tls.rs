@@ -1,6 +1,6 @@
-//! TLS certificates, which are checked before use. If a file is missing, or a certificate has expired or was
-//! issued by another certificate authority (CA), the process therefore reports an error that names the file.
-//! Without this check, the user would only see an alert from the other side.
+//! TLS certificates, which are checked before use. If a file is missing, or if a certificate has expired or was
+//! issued by another certificate authority (CA), the process reports an error that names the file.
+//! Without this check, the user would see only an alert from the other side of a connection.
 
 use super::{HANDSHAKE, Role, WireError, files};
 use rustls::client::WebPkiServerVerifier;
@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 
-/// Time span that is longer than the validity of any certificate.
+/// Upper bound on the validity of a certificate.
 const LONGEST: Duration = Duration::from_secs(200 * 366 * 86_400);
 
 /// The PEM files of one member. They are read when a server starts or a connection is made, so a running
@@ -38,7 +38,7 @@ pub struct Tls {
 /// The side of a connection that presents a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// A server of this role.
+    /// A server with this role.
     Server(Role),
     /// A client, whose role the server checks at each call.
     Client,

@@ -1,4 +1,4 @@
-//! The token that callers must present.
+//! Tokens, which callers present to show that they are authorized.
 
 use super::{BadToken, Role, WireError, files};
 use crate::role::check_role;
@@ -11,8 +11,8 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
 
-/// Environment variable that contains a token. No command-line option accepts the token itself, because every
-/// user of a machine can see the arguments of all processes.
+/// Name of the environment variable that may contain a token. No command-line option accepts the token itself, because
+/// every user of a machine can see the arguments of all processes.
 pub const TOKEN_VARIABLE: &str = "HATEBEAM_TOKEN";
 
 pub(super) const MIN_CHARACTERS: usize = 16;
@@ -124,9 +124,9 @@ impl fmt::Debug for Token {
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// See runs and workers.
+    /// The caller may see runs and workers.
     View,
-    /// Also change them, which spends money.
+    /// The caller may also change runs and workers, which can cost money.
     Full,
 }
 
@@ -145,11 +145,11 @@ impl From<Option<Token>> for Tokens {
     }
 }
 
-/// Checks the certificate and the token of calls. A guard that has no token admits calls without one.
+/// Checks the certificate and the token of calls. A guard without tokens admits calls without a token.
 #[derive(Clone, Debug)]
 pub struct Guard {
     tokens: Tokens,
-    /// Roles of callers that are admitted; all if it is empty.
+    /// Roles whose callers are admitted. If the list is empty, all roles are.
     roles: &'static [Role],
     /// Whether a caller with a certificate needs no token.
     certificate_suffices: bool,
@@ -165,7 +165,7 @@ impl Guard {
         }
     }
 
-    /// Admits only these roles, where callers have certificates.
+    /// Admits only these roles. This does not restrict callers without certificates.
     #[must_use]
     pub fn for_roles(mut self, roles: &'static [Role]) -> Self {
         self.roles = roles;
@@ -184,7 +184,8 @@ impl Guard {
         self.tokens.full.is_some() || self.tokens.view.is_some()
     }
 
-    /// Returns what the holder of a token may do; `None` if the token is wrong. Without tokens, everyone has full access.
+    /// Returns the access of a token's holder, or `None` if the token is wrong. If the guard has no tokens, every caller
+    /// has full access.
     pub fn accepts(&self, text: &[u8]) -> Option<Access> {
         let is = |token: &Option<Token>| token.as_ref().is_some_and(|token| token.is(text));
         if !self.requires_token() || is(&self.tokens.full) {
@@ -197,7 +198,7 @@ impl Guard {
     /// Checks the `authorization` header of a call.
     ///
     /// # Errors
-    /// Returns a message for the caller if the token is missing or wrong.
+    /// Returns a message to send to the caller if the token is missing or wrong.
     pub fn admits(&self, header: Option<&[u8]>) -> Result<Access, &'static str> {
         if !self.requires_token() {
             return Ok(Access::Full);
@@ -224,11 +225,10 @@ impl Interceptor for Guard {
     }
 }
 
-/// Checks that a caller whom a [`Guard`] has admitted may change something. A caller that no guard has seen is part of this
-/// process.
+/// Checks that a caller has [`Access::Full`]. A call that no [`Guard`] has checked comes from this process and is allowed.
 ///
 /// # Errors
-/// Returns the status for the caller.
+/// Returns the status to send to a caller without full access.
 pub fn check_full<T>(request: &Request<T>) -> Result<(), Status> {
     match request.extensions().get() {
         Some(Access::View) => Err(Status::permission_denied(VIEW_ONLY)),
@@ -236,10 +236,10 @@ pub fn check_full<T>(request: &Request<T>) -> Result<(), Status> {
     }
 }
 
-/// Message for a caller that wants to change something with [`Access::View`].
+/// Message for a caller with [`Access::View`] that tries to change something.
 pub const VIEW_ONLY: &str = "this token permits looking only: use the token that permits changes (the file `token` of `hatebeam certs`)";
 
-/// Returns the text after the prefix "Bearer ", whose case is ignored.
+/// Returns the text after the prefix "Bearer ". The case of the prefix is ignored.
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, text) = value.split_at_checked("bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(text)
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn guard_admits_only_calls_with_the_token() {
+    fn guard_admits_only_calls_with_correct_token() {
         for header in [
             "Bearer correct-horse-battery",
             "bearer correct-horse-battery",
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn guard_accepts_the_header_that_bearer_adds() {
+    fn guard_accepts_header_that_bearer_adds() {
         let token = Token::random().unwrap();
         let sent = Bearer::new(Some(&token)).call(Request::new(())).unwrap();
         Guard::new(Some(token)).call(sent).unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_token_files_are_refused() {
+    fn error_for_invalid_token_file_names_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("token");
         let error = Token::from_file(&file).unwrap_err().to_string();
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn view_token_permits_looking_only() {
+    fn view_token_does_not_permit_changes() {
         let (full, view) = (Token::random().unwrap(), Token::random().unwrap());
         let mut guard = Guard::new(Tokens {
             full: Some(full.clone()),
