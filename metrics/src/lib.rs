@@ -2,7 +2,7 @@
 //!
 //! [`list`] defines the name, kind, unit, labels and meaning of every metric. A test compares it with
 //! `docs/metrics.md`. A process [registers](Registry) its groups of metrics, updates them when events happen,
-//! and [serves](Server) them as text. There is no global state: two workers in one process have separate
+//! and [serves](Server) them as text. There is no global state, so two workers in one process have separate
 //! metrics.
 
 pub mod list;

@@ -1,7 +1,7 @@
 //! The list of all metrics, which is the only place that defines their names.
 //!
-//! `docs/metrics.md` shows this list to users, and a test compares the two. No label identifies a shard or a
-//! depth, because each shard or depth would add a time series that is never removed.
+//! `docs/metrics.md` shows this list to users, and a test compares the document with the list. No label identifies a shard
+//! or a depth, because each shard or depth would add a time series that is never removed.
 
 use crate::registry::{
     Counter, Definition, Gauge, Histogram, Info, Labeled, Metric, Registry, Seconds,

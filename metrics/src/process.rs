@@ -4,8 +4,8 @@ use crate::{ProcessMetrics, Registry};
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Number of ticks per second in the times that `/proc` reports. The kernel's interface uses 100 on every
-/// processor that Rust supports, independent of the kernel's timer frequency.
+/// Number of ticks per second in the times that `/proc` reports. It is 100 on every processor that Rust supports,
+/// independent of the kernel's timer frequency.
 const TICKS: f64 = 100.0;
 
 /// Registers and updates the metrics of this process. `process` and `version` become labels of
@@ -28,7 +28,7 @@ pub fn watch_process(registry: &Registry, process: &'static str, version: &'stat
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         metrics.cpu.set(cpu_seconds(&stat).unwrap_or(0.0));
         let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-        // One open file belongs to the directory listing itself.
+        // One of the open files is the directory that is being listed.
         metrics.open_fds.set(open.saturating_sub(1) as u64);
     });
 }
@@ -52,9 +52,8 @@ fn kib_of(text: &str, name: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// Returns the time spent in user mode and in the kernel, which are fields 14 and 15 of `/proc/self/stat`.
-/// Skips the second field first: it is the program's name in parentheses, which may contain parentheses and
-/// spaces.
+/// Returns the time spent in user mode and in the kernel, which are fields 14 and 15 of `/proc/self/stat`. The fields are
+/// counted from the end of the second one, because it is the program's name, which may contain parentheses and spaces.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();

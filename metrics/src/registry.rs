@@ -24,7 +24,7 @@ pub struct Definition {
     pub kind: &'static str,
     /// Names of the labels.
     pub labels: &'static [&'static str],
-    /// Values of the label, if the metric has only one label and its values are known in advance.
+    /// Values of the label if the metric has only one label and its values are known in advance. Otherwise empty.
     pub values: &'static [&'static str],
     /// Meaning, without a trailing full stop.
     pub help: &'static str,
@@ -174,7 +174,7 @@ fn durations() -> AnyHistogram {
     bounds.extend(exponential_buckets(0.003, 10.0, 6));
     bounds.push(1000.0);
     bounds.sort_by(f64::total_cmp);
-    // Round the bounds, because multiplying floating-point numbers by powers of ten is inexact.
+    // The bounds are rounded, because multiplying floating-point numbers by powers of ten is inexact.
     AnyHistogram::new(bounds.iter().map(|bound| (bound * 1e6).round() / 1e6))
 }
 

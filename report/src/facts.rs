@@ -23,7 +23,7 @@ pub struct Facts {
     pub end: &'static str,
     /// Records of the committed depths, in ascending order.
     pub depths: Vec<DepthRecord>,
-    /// Scores at one depth, or the reason why they cannot be read; `None` if they are not available.
+    /// Scores at one depth, or the reason why they cannot be read. `None` if no depth with scores is stored.
     pub scores: Option<Result<Scores, String>>,
 }
 

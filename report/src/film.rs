@@ -10,8 +10,7 @@ use hatebeam_game::{
 use serde::Serialize;
 use thiserror::Error;
 
-/// Maximum number of keys in a film. The longest known game against HATETRIS has about ten thousand keys. A film uses
-/// about a hundred bytes of memory per key.
+/// Maximum number of keys in a film. A film uses about a hundred bytes of memory per key.
 pub const MAX_KEYS: usize = 1 << 18;
 
 /// A recorded game.
@@ -61,7 +60,7 @@ pub struct FilmTurn {
     pub lines: u8,
 }
 
-/// Error that occurs when making a film.
+/// Error that occurs when a film is made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FilmError {
@@ -170,8 +169,8 @@ mod tests {
         Film::of(replay, Enemy::Hatetris, Geometry::STANDARD).unwrap()
     }
 
-    /// Computes the rows after a turn like a program that does not know the rules. Fills the cells at the end of the
-    /// path, and removes full rows if no cell is above the bar.
+    /// Computes the rows after a turn in the same way as a program that does not know the rules: it fills the cells at the
+    /// end of the path, and removes full rows if no cell of the piece is above the bar.
     fn rows_after(film: &Film, turn: &FilmTurn) -> Vec<u16> {
         let well = Well::from_hex(Geometry::STANDARD, &turn.well).unwrap();
         let mut rows = vec![0; film.above];

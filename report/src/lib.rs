@@ -1,7 +1,7 @@
 //! Human-readable results of a run: its best game as a film, a picture and an HTML page, and the names of these files.
 //!
-//! All results are made from a [`Film`] and from [`Facts`]. A film is a game that was played by the exact rules. Facts
-//! are the numbers of a run on one machine or in a cluster. This crate does not depend on where runs are stored.
+//! All results are made from a [`Film`], which records every key and well of a game, and from [`Facts`] about a run on one
+//! machine or in a cluster. This crate does not depend on where runs are stored.
 
 mod causes;
 mod facts;

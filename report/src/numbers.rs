@@ -48,7 +48,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// Formats a number with its noun, such as "1 key" or "2 keys".
+/// Formats a number followed by a noun, such as "1 key" or "2 keys".
 pub fn count(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),

@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 
 /// Maximum number of small wells in the picture. A longer game is sampled evenly.
 const MOST_WELLS: usize = 96;
-/// Number of small wells per row of the picture, for wells of the standard width.
+/// Number of small wells per row of the picture, if the wells have ten columns.
 const IN_A_ROW: usize = 12;
-/// Size of a cell in a small well, in pixels like all sizes below.
+/// Size of a cell in a small well. All sizes are in pixels.
 const CELL: usize = 6;
 /// Gap between two small wells.
 const GAP: usize = 16;
@@ -50,7 +50,7 @@ pub fn picture(film: &Film, about: &str) -> String {
     let mut drawn = 0usize;
     let mut grid = initial_grid(film);
     let (column, line) = (film.width * CELL + GAP, film.height * CELL + CAPTION + GAP);
-    // Narrower wells give more wells per row, so all pictures have about the same width.
+    // A row contains more wells if they are narrower, so all pictures have about the same width.
     let in_a_row = (IN_A_ROW * (10 * CELL + GAP) / column).max(1);
     let head = MARGIN * 2 + (film.above + film.height) * BIG;
     for (index, turn) in film.turns.iter().enumerate() {
@@ -254,7 +254,7 @@ mod tests {
         all
     }
 
-    /// A grey cell would mean that its piece is unknown.
+    /// No cell is grey, which is the colour of cells whose piece is unknown.
     #[test]
     fn cells_of_record_game_have_the_colours_of_their_pieces() {
         let film = Film::of(RECORD, Enemy::Hatetris, Geometry::STANDARD).unwrap();

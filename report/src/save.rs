@@ -1,4 +1,4 @@
-//! The files of a game, and how to save them in a folder or an object store.
+//! The files of a game, and saving them in a folder or an object store.
 
 use crate::facts::Facts;
 use crate::files::{Format, known_stem, stem};
@@ -18,7 +18,7 @@ pub struct GameFile {
     pub text: String,
 }
 
-/// A game and the facts about its run, from which the files in all formats are made.
+/// A game and the facts about its run. The files in all formats are made from them.
 #[derive(Clone, Debug)]
 pub struct GameFiles {
     /// The game.
@@ -146,7 +146,7 @@ mod tests {
         );
     }
 
-    /// A sink that refuses files in one format.
+    /// A sink that returns an error for files in one format.
     struct Refusing {
         refused: Format,
         skipped: Vec<Format>,

@@ -11,7 +11,7 @@ use thiserror::Error;
 /// | the caller can | variants |
 /// |---|---|
 /// | correct its input | `DoesNotFit`, `NotNext`, `BadRecord`, `Unsorted`, `DuplicateWell`, `ReadOnly` |
-/// | ask for another depth or well | `NoDepth`, `NoWell` |
+/// | request another depth or well | `NoDepth`, `NoWell` |
 /// | choose another folder | `Exists`, `NoRun` |
 /// | free space, or use another disk | `DiskFull` |
 /// | update this program | `Newer` |
@@ -64,7 +64,7 @@ pub enum StoreError {
         /// The folder.
         dir: PathBuf,
     },
-    /// A later version of this program wrote the run.
+    /// A newer version of this program wrote the run.
     #[error(
         "the run has format {found}, but this program supports only formats up to {known}: update the program"
     )]
@@ -156,7 +156,7 @@ pub enum StoreError {
         /// The depth.
         depth: u32,
     },
-    /// The tables of the depth were deleted to save space.
+    /// The tables of the depth were deleted, to save space or because they were damaged.
     #[error("the wells of depth {depth} were not kept")]
     Dropped {
         /// The depth.
@@ -220,7 +220,7 @@ impl StoreError {
         }
     }
 
-    /// Returns a function that wraps an I/O error. A full disk becomes [`StoreError::DiskFull`].
+    /// Returns a function that converts an I/O error. A full disk becomes [`StoreError::DiskFull`].
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> StoreError + '_ {
         move |source| {
             let path = path.to_path_buf();
@@ -233,7 +233,7 @@ impl StoreError {
         }
     }
 
-    /// Returns a function that wraps a RocksDB error. A full disk becomes [`StoreError::DiskFull`].
+    /// Returns a function that converts a RocksDB error. A full disk becomes [`StoreError::DiskFull`].
     pub(crate) fn db(path: &Path) -> impl FnOnce(rocksdb::Error) -> StoreError + '_ {
         move |error| {
             let (path, reason) = (path.to_path_buf(), error.into_string());
@@ -244,8 +244,8 @@ impl StoreError {
         }
     }
 
-    /// Returns a function that wraps a RocksDB error that occurred while the tables of a depth were
-    /// read.
+    /// Returns a function that converts a RocksDB error that occurred while the tables of a depth
+    /// were read.
     pub(crate) fn read(depth: u32) -> impl FnOnce(rocksdb::Error) -> StoreError {
         move |error| {
             let reason = error.into_string();

@@ -55,8 +55,8 @@ pub(crate) fn empty_dir(dir: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(dir).map_err(StoreError::io(dir))
 }
 
-/// Returns the total size of all files below a folder in bytes. Files that are deleted during the
-/// call do not count.
+/// Returns the total size of all files below a folder in bytes. Files that cannot be read, for example
+/// because they are deleted during the call, do not count.
 pub fn bytes_below(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else {
         return 0;

@@ -7,8 +7,8 @@
 //! lists the runs in a folder. [`ShardTables`] stores the tables of individual shards for a cluster
 //! worker.
 //!
-//! Three rules hold throughout. Files are replaced atomically. Everything that is read is checked.
-//! A depth is committed when its record is on disk: the next [open](RunStore::open) removes
+//! Three rules hold in the whole crate. Files are replaced atomically. Everything that is read is
+//! checked. A depth is committed when its record is on disk: the next [open](RunStore::open) removes
 //! everything that a crash left beyond the last record.
 
 mod error;

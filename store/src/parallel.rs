@@ -1,4 +1,4 @@
-//! Parallel execution on several threads.
+//! Parallel execution of independent tasks on several threads.
 
 use crate::error::StoreError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ pub fn in_parallel<T: Send>(
     work: impl Fn(usize) -> Result<T, StoreError> + Sync,
 ) -> Result<Vec<T>, StoreError> {
     let next = AtomicUsize::new(0);
-    // Helper threads log within the caller's span.
+    // Log messages of all threads appear in the caller's span.
     let span = tracing::Span::current();
     let worker = || {
         let _inside = span.enter();

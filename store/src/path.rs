@@ -6,8 +6,8 @@
 //! be used: all paths to a well clear the same number of lines, which is determined by the well's
 //! cells and its depth.
 //!
-//! Across dropped depths, whose tables were deleted, the search follows one chain of ancestors
-//! after another until it finds an ancestor in the nearest kept table.
+//! Across dropped depths, whose tables were deleted, the search tries one chain of ancestors
+//! after another until it finds an ancestor in the table of the nearest earlier depth that has one.
 
 use crate::error::{StoreError, hex_of};
 use hatebeam_game::{Backward, Geometry, Parent, Well};
@@ -75,7 +75,7 @@ pub fn path_to<L: Lookup>(
 pub struct PathSearch {
     depth: u32,
     well: NodeWell,
-    /// The current node, at `depth`. `None` before the first lookup.
+    /// The current node, which is at `depth`, or `None` before the first lookup.
     node: Option<Node>,
     /// The wells found so far, in descending order of depth.
     wells: Vec<Well>,
@@ -246,8 +246,8 @@ impl BackStep {
         })
     }
 
-    /// Finds the ancestor and appends the wells on the path to it. Can be called again after a
-    /// lookup error.
+    /// Finds the ancestor and appends the wells on the path to it. After a lookup error, the caller
+    /// can call this method again to continue.
     fn run(
         &mut self,
         store: &impl Lookup,

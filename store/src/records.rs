@@ -69,7 +69,7 @@ fn parse_line(line: &str) -> Result<Vec<DepthRecord>, String> {
     records.map_err(|error| error.to_string())
 }
 
-/// The records and their file.
+/// The records of all depths, and their file.
 #[derive(Debug)]
 pub(crate) struct Records {
     path: PathBuf,
@@ -155,8 +155,8 @@ impl Records {
         }
     }
 
-    /// Returns the next depth, or `None` if there are no records, in which case the next depth can
-    /// have any number.
+    /// Returns the number of the next depth, or `None` if there are no records. In that case, the
+    /// next depth can have any number.
     pub(crate) fn next_depth(&self) -> Option<u32> {
         self.list.last().map(|last| last.depth.saturating_add(1))
     }

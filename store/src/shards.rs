@@ -1,10 +1,10 @@
-//! Tables of individual shards, which a cluster worker writes, uploads to the object store, and
-//! keeps for lookups.
+//! Tables of individual shards (ranges of well hashes). A cluster worker writes them, uploads them
+//! to the object store, and keeps them for later epochs; a reader of games fetches them for lookups.
 //!
 //! There is one table per shard and depth. The keys and values have the same format as in the
 //! tables of a run (see `table.rs`). The key ranges of the shards of a depth overlap, so RocksDB
-//! ingests the tables into level 0, from which it cannot remove files by key range. With one column
-//! family per depth, a depth can be dropped anyway.
+//! ingests the tables into level 0, from which it cannot remove files by key range. If each depth
+//! has its own column family, a depth is dropped together with its column family.
 //!
 //! The authoritative copy of every table is in the object store, so [`ShardTables::create`] may
 //! delete the contents of its folder.
@@ -156,8 +156,8 @@ impl ShardTables {
             .ok_or(StoreError::NoDepth { depth })
     }
 
-    /// Returns all nodes of a depth in this store, sorted by well. The caller must check that they
-    /// are complete.
+    /// Returns all nodes of a depth in this store, sorted by well. The caller must check that no table
+    /// is missing.
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the store contains no table of the depth, or

@@ -6,6 +6,7 @@
 //!
 //! The depths of a commit share one table, except for the last depth, which has tables of its own
 //! because the next commit may drop them. So a narrow beam has a few tables for thousands of depths.
+//! A wide depth is divided into several tables.
 //!
 //! Wells are assigned to shards by hash, so the key ranges of the shards of a depth overlap.
 //! Therefore, a commit merges the shards and divides the result by key range, so that no two tables
@@ -118,7 +119,7 @@ pub(crate) fn node_of(geometry: Geometry, key: &[u8], value: &[u8]) -> Option<No
     node_of_value(well, value)
 }
 
-/// Decodes the results of looking up `wells` in a depth.
+/// Decodes the values that a lookup of `wells` in a depth returned.
 pub(crate) fn nodes_of_values(
     depth: u32,
     wells: &[NodeWell],
@@ -177,7 +178,8 @@ pub(crate) struct Written {
 /// The written nodes of a depth.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WrittenDepth {
-    /// Size of its tables. A table of several depths counts for each depth by its number of nodes.
+    /// Size of the depth's tables. The size of a table with several depths is divided in proportion
+    /// to their numbers of nodes.
     pub(crate) bytes: u64,
     pub(crate) digest: Digest,
 }

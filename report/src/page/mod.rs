@@ -1,5 +1,5 @@
-//! An HTML page about a run. The page is one file and loads nothing from the network. In a browser without scripts, only
-//! the player for the best game and the values under the pointer are missing.
+//! An HTML page about a run. The page is one file and loads nothing from the network. If scripts are disabled in the
+//! browser, only the player for the best game and the values under the pointer are missing.
 
 mod plot;
 mod training;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 const WIDTH: f64 = 460.0;
 /// Height of a plot.
 const HEIGHT: f64 = 260.0;
-/// Margins for the axis labels.
+/// Margins around the plot area. The left and the bottom margins contain the axis labels.
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 14.0;

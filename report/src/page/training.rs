@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// A curve of a training: values by generation.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What the curve shows.
+    /// Name of the values, for the legend.
     pub name: &'static str,
     /// Pairs of generation and value.
     pub points: Vec<(f64, f64)>,

@@ -1,4 +1,4 @@
-//! Commits depths, and removes depths and their tables.
+//! Commit of depths, and removal of depths and their tables.
 
 use super::{RunStore, TABLES, open_db};
 use crate::error::StoreError;
@@ -78,7 +78,7 @@ impl RunStore {
     ///
     /// # Errors
     /// Returns [`StoreError::NoDepth`] if the depth is not committed, [`StoreError::BadRecord`] if
-    /// the nodes are not the committed ones, or an error of [`RunStore::commit`]. If an error
+    /// the nodes differ from the committed nodes, or an error of [`RunStore::commit`]. If an error
     /// occurs after the nodes have been checked, the tables of the depth are dropped.
     pub fn restore(
         &mut self,
@@ -188,8 +188,8 @@ impl RunStore {
                 tracing::warn!(file = %file.name, "ignored table whose keys contain no depth");
                 continue;
             };
-            // Depths of one table are committed and dropped together. Depths of the range that the
-            // retention rule does not keep are not in the table.
+            // The depths in one table are committed and dropped together. The range may include
+            // depths that the retention rule does not keep; they are not in the table.
             if !depths.clone().any(is_kept) {
                 uncommitted.push(depths);
             }
@@ -236,7 +236,7 @@ impl RunStore {
             return Ok(());
         };
         // Depths that remain, but share a table with a depth to be removed, get tables of their
-        // own. A crash before that leaves missing tables, which can be repaired.
+        // own. After a crash before that, their tables are missing and can be repaired.
         let mut remaining = Vec::new();
         for depth in *self.sharing(next)?.start()..next {
             match self.load(depth) {

@@ -1,4 +1,4 @@
-//! Lists the runs in a folder.
+//! List of the runs in a folder.
 
 use super::DEPTHS;
 use super::manifest::Manifest;

@@ -9,8 +9,9 @@
 //!   writing.
 //!
 //! A commit writes the tables and flushes them to disk, has RocksDB ingest all of them atomically,
-//! and then appends one line with the records of its depths. A crash or a failed removal may leave tables in RocksDB without a
-//! record that marks them as kept. They are removed when the run is opened for writing.
+//! and then appends one line with the records of its depths. A crash or a failed removal may leave
+//! tables in RocksDB without a record that marks them as kept. Such tables are removed when the run
+//! is opened for writing.
 
 mod commit;
 mod list;

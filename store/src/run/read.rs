@@ -1,4 +1,4 @@
-//! Reads and verifies the depths of a run.
+//! Reading and verification of the depths of a run.
 
 use super::{RunStore, open_db_read_only};
 use crate::error::StoreError;
@@ -9,8 +9,8 @@ use hatebeam_search::{DepthRecord, Digest, Node, NodeWell};
 use rocksdb::{Cache, DB, ReadOptions};
 use std::path::PathBuf;
 
-/// Maximum number of nodes for which [`RunStore::load`] reserves memory in advance, because the
-/// count in a record may be damaged.
+/// Maximum number of nodes for which [`RunStore::load`] reserves memory in advance. There is a limit
+/// because the count in a record may be wrong.
 const MAX_RESERVED: u64 = 1 << 28;
 
 impl RunStore {
