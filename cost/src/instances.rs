@@ -146,6 +146,10 @@ pub struct PriceTable {
     pub as_of: String,
     /// Region of the prices.
     pub region: String,
+    /// Regions with the same prices.
+    pub same_price_regions: Vec<String>,
+    /// Assumed ratio of the prices in all other regions to those in the table. It is a ceiling.
+    pub ceiling_of_other_regions: f64,
     /// Assumed price of a vCPU for an hour, for types that the table does not contain. It is a ceiling.
     pub ceiling_dollars_per_vcpu: f64,
     /// Price of a gigabyte that one machine sends to another one in another zone.
@@ -221,15 +225,37 @@ impl PriceTable {
         }
     }
 
+    /// Returns whether the prices apply to a region. An unknown region is assumed to be one of the table's.
+    fn has_region(&self, region: &str) -> bool {
+        let mut regions = self.same_price_regions.iter().chain([&self.region]);
+        region.is_empty() || regions.any(|known| known == region)
+    }
+
+    /// Returns the price of a machine of a listed type, and its source.
+    fn listed_price(&self, machine: &Machine, listed: &InstanceType) -> (Micros, String) {
+        let market = Market::from_name(&machine.market).unwrap_or(Market::OnDemand);
+        let dollars = listed.dollars_per_hour(market);
+        let (factor, from) = if self.has_region(&machine.region) {
+            let from = format!("the table of {} for {}", self.as_of, self.region);
+            (1.0, from)
+        } else {
+            let factor = self.ceiling_of_other_regions;
+            let from = format!(
+                "ASSUMED: {factor} times the price of {} in {}, as the table has no prices of this region",
+                self.as_of, self.region
+            );
+            (factor, from)
+        };
+        (Micros::from_dollars(dollars * factor), from)
+    }
+
     /// Sets the price of a machine: `chosen` if the user chose one, else that of the table. A kind that the table does
     /// not contain counts at the ceiling for `vcpus`. A machine without a kind has no price, because it is not rented.
     pub fn set_price(&self, machine: &mut Machine, chosen: Option<Micros>, vcpus: usize) {
         let (price, from) = match (chosen, self.find(&machine.kind)) {
             (Some(price), _) => (Some(price), "set by --price-per-hour".to_owned()),
             (None, Ok(listed)) => {
-                let market = Market::from_name(&machine.market).unwrap_or(Market::OnDemand);
-                let price = Micros::from_dollars(listed.dollars_per_hour(market));
-                let from = format!("the table of {} for {}", self.as_of, self.region);
+                let (price, from) = self.listed_price(machine, listed);
                 (Some(price), from)
             }
             (None, Err(_)) if machine.kind.is_empty() => (None, String::new()),
@@ -312,6 +338,25 @@ mod tests {
         assert!(unknown.price_from.len() <= crate::MAX_TEXT);
         let chosen = priced("u7i-12tb.224xlarge", "spot", Some(0.5));
         assert_eq!(chosen.price_per_hour, Some(Micros(500_000)));
+    }
+
+    #[test]
+    fn machine_in_another_region_counts_at_a_ceiling() {
+        let price_in = |region: &str| {
+            let mut machine = priced("c5d.18xlarge", "on-demand", None);
+            machine.region = region.to_owned();
+            PriceTable::get().set_price(&mut machine, None, 72);
+            machine
+        };
+        for region in ["", "us-east-1", "us-west-2"] {
+            let machine = price_in(region);
+            assert_eq!(machine.price_per_hour, Some(Micros(3_456_000)), "{region}");
+            assert!(machine.price_from.starts_with("the table of 20"));
+        }
+        let elsewhere = price_in("sa-east-1");
+        assert_eq!(elsewhere.price_per_hour, Some(Micros(5_875_200)));
+        assert!(elsewhere.price_from.starts_with("ASSUMED: 1.7 times"));
+        assert!(elsewhere.price_from.len() <= crate::MAX_TEXT);
     }
 
     #[test]

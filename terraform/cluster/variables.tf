@@ -196,7 +196,7 @@ variable "coordinator_instance_type" {
 }
 
 variable "coordinator_price_per_hour" {
-  description = "Price of the coordinator's machine in dollars per hour. If it is not set, the cost of a run does not include that machine, unless hatebeam's price table contains its type."
+  description = "Price of the coordinator's machine in dollars per hour. If it is not set, the price comes from hatebeam's price table; a type that the table does not contain counts at a ceiling."
   type        = number
   default     = null
 
