@@ -16,7 +16,10 @@ data "aws_s3_bucket" "this" {
 }
 
 locals {
-  bucket_arn = data.aws_s3_bucket.this.arn
+  # `terraform destroy` ignores the postcondition above, but not an expression that fails: this one reads its message as a
+  # number.
+  is_region  = data.aws_s3_bucket.this.region == var.region ? 1 : tonumber("The bucket ${var.bucket} is in the region ${data.aws_s3_bucket.this.region}, not in ${var.region}: set region to that of the bucket.")
+  bucket_arn = local.is_region == 1 ? data.aws_s3_bucket.this.arn : null
   # Objects of runs that each role can write. Workers write the wells of a depth; only the coordinator writes manifests.
   writable   = { coordinator = "${var.prefix}/*", worker = "${var.prefix}/runs/*/frontier/*" }
   deletes    = { coordinator = ["s3:DeleteObject"], worker = [] }

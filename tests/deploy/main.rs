@@ -12,6 +12,9 @@ mod image;
 mod kubernetes;
 mod monitoring;
 mod scripts;
+#[path = "../../objects/tests/support/servers.rs"]
+#[allow(dead_code)] // other tests use the other servers
+mod servers;
 mod support;
 mod systemd;
 mod terraform;

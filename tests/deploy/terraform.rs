@@ -1,5 +1,6 @@
-//! Tests of the modules in terraform/, with checkov and with Terraform's mock provider.
+//! Tests of the modules in terraform/, with checkov, with Terraform's mock provider, and with moto.
 
+mod applied;
 mod machine;
 mod watchdog;
 
