@@ -156,10 +156,11 @@ fn machines(workers: &[EstimateWorker], warnings: &mut Vec<String>) -> Machines 
             dollars_per_hour: dollars,
         };
     }
+    let all = workers;
     let workers = one_per_machine(workers, |worker| worker.machine.id.as_str());
     let profiles = workers.iter().map(|worker| {
         let known = table.find(&worker.machine.kind);
-        known.map_or_else(|_| unknown_profile(worker), InstanceType::profile)
+        known.map_or_else(|_| unknown_profile(worker, all), InstanceType::profile)
     });
     let are_known = workers
         .iter()
@@ -181,11 +182,21 @@ fn machines(workers: &[EstimateWorker], warnings: &mut Vec<String>) -> Machines 
     }
 }
 
-/// Returns the assumed capacity of a machine of which only the thread count and the memory are known.
-fn unknown_profile(worker: &EstimateWorker) -> MachineProfile {
+/// Returns the assumed capacity of a machine of which only the thread counts and the memory of its workers are known.
+/// `first` is one of these workers.
+fn unknown_profile(first: &EstimateWorker, all: &[EstimateWorker]) -> MachineProfile {
+    let id = &first.machine.id;
+    let others = all.iter().filter(|worker| {
+        !id.is_empty() && worker.machine.id == *id && !std::ptr::eq(*worker, first)
+    });
+    let (mut threads, mut memory_bytes) = (first.threads, first.memory_bytes as f64);
+    for worker in others {
+        threads += worker.threads;
+        memory_bytes += worker.memory_bytes as f64;
+    }
     MachineProfile {
-        memory_bytes: worker.memory_bytes as f64,
-        ..InstanceType::unnamed("worker", worker.threads.max(1)).profile()
+        memory_bytes,
+        ..InstanceType::unnamed("worker", threads.max(1)).profile()
     }
 }
 
@@ -290,13 +301,13 @@ mod tests {
         assert!(one.seconds[0] > 0.0 && one.seconds[0] < one.seconds[1]);
         assert!(four.seconds[1] < one.seconds[1] / 2.0, "{one:?} {four:?}");
         assert_eq!(four.dollars_per_hour, Some(4.0 * 3.456));
-        // `hatebeam plan` predicts 21:52 and $1.28 for 250 depths.
+        // `hatebeam plan` predicts 22:02 and $1.29 for 250 depths.
         assert!(
-            (one.seconds[0]..one.seconds[1]).contains(&1312.0),
+            (one.seconds[0]..one.seconds[1]).contains(&1322.0),
             "{one:?}"
         );
         let dollars = one.dollars.unwrap();
-        assert!((dollars[0]..dollars[1]).contains(&1.28), "{one:?}");
+        assert!((dollars[0]..dollars[1]).contains(&1.29), "{one:?}");
         assert!(one.basis.contains("in its table") && one.warnings.is_empty());
     }
 
@@ -308,6 +319,22 @@ mod tests {
         let halves = estimate(&estimate_of(25_000_000, vec![half.clone(), half]));
         let cost = |estimate: &Estimate| (estimate.seconds, estimate.dollars);
         assert_eq!(cost(&halves), cost(&whole));
+    }
+
+    #[test]
+    fn workers_of_an_unknown_machine_share_its_capacity() {
+        let of = |threads: &[u32]| {
+            let workers = threads.iter().map(|&threads| {
+                let mut one = worker("u7i.large", Some(1.0));
+                one.machine.id = "i-0123456789".to_owned();
+                (one.threads, one.memory_bytes) = (threads, u64::from(threads) << 32);
+                one
+            });
+            let estimated = estimate(&estimate_of(25_000_000, workers.collect()));
+            (estimated.seconds, estimated.dollars_per_hour)
+        };
+        assert_eq!(of(&[4, 4]), of(&[8]));
+        assert_ne!(of(&[4, 4]), of(&[4]));
     }
 
     #[test]

@@ -109,7 +109,7 @@ async fn machine() -> Vec<Check> {
             format!("enable IMDSv2 (with a hop limit of 2 for containers), or {ADVICE}"),
         )];
     };
-    PriceTable::get().set_price(&mut machine, None, hatebeam_host::cores());
+    PriceTable::get().set_price(&mut machine, None, hatebeam_host::machine_threads());
     let found = format!("{}, {}, in {}", machine.kind, machine.market, machine.zone);
     vec![match machine.price_per_hour {
         Some(price) => Check::ok(

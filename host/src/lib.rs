@@ -27,6 +27,22 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Returns the number of hardware threads of the machine, of which this process may use only some.
+pub fn machine_threads() -> usize {
+    let present = std::fs::read_to_string("/sys/devices/system/cpu/present").unwrap_or_default();
+    count_of_list(&present).unwrap_or_else(cores)
+}
+
+/// Returns the number of processors in a list of the kernel, such as `0-3,8`.
+fn count_of_list(list: &str) -> Option<usize> {
+    let ranges = list.trim().split(',').map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first).map(|more| more + 1)
+    });
+    ranges.sum()
+}
+
 /// Returns a name for this process that no other running process has: the host name and the process ID.
 pub fn process_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -34,4 +50,19 @@ pub fn process_name() -> String {
     let host: String = host.trim().chars().filter(is_allowed).take(64).collect();
     let host = if host.is_empty() { "host" } else { &host };
     format!("{host}-{}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_of_a_list_are_counted() {
+        assert_eq!(count_of_list("0-71\n"), Some(72));
+        assert_eq!(count_of_list("0-3,8,10-11\n"), Some(7));
+        for list in ["", "x", "3-1"] {
+            assert_eq!(count_of_list(list), None, "{list}");
+        }
+        assert!(machine_threads() >= cores());
+    }
 }

@@ -2,20 +2,29 @@
 //! number.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-/// Returns the memory that this process can still use: the smaller of the kernel's available memory and the free memory
-/// of the control group.
+/// Returns the memory that this process can still use: the smallest of the kernel's available memory and the free memory
+/// of its control groups.
 pub fn available_memory() -> Option<u64> {
     let available = value_of(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")?;
-    Some(left_in_group().map_or(available, |left| available.min(left)))
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let left = left_in_groups(Path::new("/sys/fs/cgroup"), &groups);
+    Some(left.map_or(available, |left| available.min(left)))
 }
 
-/// Returns the difference between the control group's limit and its use. Returns `None` if the group has no limit.
-fn left_in_group() -> Option<u64> {
-    let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let limit = number("/sys/fs/cgroup/memory.max")?;
-    let used = number("/sys/fs/cgroup/memory.current")?;
-    Some(limit.saturating_sub(used))
+/// Returns the least difference between the limit and the use of a control group in `root` and the groups around it.
+/// `groups` names the group, as in `/proc/self/cgroup`. Returns `None` if none of them has a limit.
+fn left_in_groups(root: &Path, groups: &str) -> Option<u64> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"));
+    let own = root.join(own.unwrap_or_default());
+    let number = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let around = own.ancestors().take_while(|group| group.starts_with(root));
+    let left = around.filter_map(|group| {
+        let limit = number(group.join("memory.max"))?;
+        Some(limit.saturating_sub(number(group.join("memory.current"))?))
+    });
+    left.min()
 }
 
 /// Returns the highest memory use of this process so far.
@@ -45,6 +54,29 @@ mod tests {
         assert_eq!(value_of(text, "MemAvailable:"), Some(12345 << 10));
         assert_eq!(value_of(text, "VmHWM:"), None);
         assert_eq!(value_of("VmHWM: x kB", "VmHWM:"), None);
+    }
+
+    #[test]
+    fn the_tightest_control_group_limits_the_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = |name: &str, limit: &str, used: &str| {
+            let folder = dir.path().join(name);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("memory.max"), format!("{limit}\n")).unwrap();
+            fs::write(folder.join("memory.current"), format!("{used}\n")).unwrap();
+        };
+        let left = |groups: &str| left_in_groups(dir.path(), groups);
+        assert_eq!(left("0::/system.slice/worker.service\n"), None);
+        group("system.slice", "1000", "300");
+        group("system.slice/worker.service", "max", "100");
+        assert_eq!(left("0::/system.slice/worker.service\n"), Some(700));
+        group("system.slice/worker.service", "500", "100");
+        assert_eq!(left("0::/system.slice/worker.service\n"), Some(400));
+        assert_eq!(left("0::/\n"), None);
+        // In a container the group is the root.
+        fs::write(dir.path().join("memory.max"), "50\n").unwrap();
+        fs::write(dir.path().join("memory.current"), "60\n").unwrap();
+        assert_eq!(left("0::/\n"), Some(0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The type and the price of the machine.
 
-use crate::cores;
+use crate::machine_threads;
 use crate::metadata::Metadata;
 use hatebeam_cost::{Machine, Market, Micros, PriceTable};
 use std::time::UNIX_EPOCH;
@@ -56,7 +56,7 @@ impl GivenMachine {
         if let Some(market) = self.market {
             machine.market = market.name().to_owned();
         }
-        PriceTable::get().set_price(&mut machine, self.price_per_hour, cores());
+        PriceTable::get().set_price(&mut machine, self.price_per_hour, machine_threads());
         machine
     }
 }

@@ -4,6 +4,9 @@ locals {
   coordinator_port = 7800
   worker_port      = 7801
   dashboard_port   = 7880
+  # The workers of a machine have successive ports, for up to eight NUMA nodes.
+  last_worker_port    = local.worker_port + (var.worker_per_numa_node ? 7 : 0)
+  worker_metrics_port = 9101
 
   from_operator = {
     for pair in setproduct(var.operator_cidrs, [local.coordinator_port, local.dashboard_port]) :
@@ -57,7 +60,7 @@ resource "aws_vpc_security_group_ingress_rule" "worker_from_workers" {
   description                  = "Workers exchange children"
   ip_protocol                  = "tcp"
   from_port                    = local.worker_port
-  to_port                      = local.worker_port
+  to_port                      = local.last_worker_port
   referenced_security_group_id = aws_security_group.worker.id
 }
 
@@ -86,6 +89,6 @@ resource "aws_vpc_security_group_egress_rule" "worker_to_workers" {
   description                  = "Workers exchange children"
   ip_protocol                  = "tcp"
   from_port                    = local.worker_port
-  to_port                      = local.worker_port
+  to_port                      = local.last_worker_port
   referenced_security_group_id = aws_security_group.worker.id
 }

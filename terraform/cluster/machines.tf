@@ -66,7 +66,7 @@ locals {
       "--on-event ${local.lib}/on-event",
       var.coordinator_price_per_hour == null ? "@PRICE@" : "--price-per-hour ${var.coordinator_price_per_hour}",
     ], var.coordinator_options)))
-    worker = "--listen @ADDRESS@:${local.worker_port} --metrics 127.0.0.1:9101 @PRICE@"
+    worker = "--listen @ADDRESS@:${local.worker_port} --metrics 127.0.0.1:${local.worker_metrics_port} @PRICE@"
   }
   variables = {
     coordinator = var.webhook == "" ? "" : "HATEBEAM_WEBHOOK=${var.webhook}\n"
@@ -94,16 +94,25 @@ locals {
           SECRET=${aws_secretsmanager_secret.this[of.role].name}
           SECRET_FILES="${join(" ", local.secret_files[of.role])}"
           LOGS=s3://${var.bucket}/${local.logs[of.role]}
-          ${of.role == "worker" ? "" : local.watchdog_settings}
+          ${of.role == "worker" ? local.worker_settings : local.watchdog_settings}
           EOT
         }
       },
+      of.role == "worker" && var.worker_per_numa_node ? {
+        # The same service for the worker of a node, with its own files.
+        "${local.units}/hatebeam-worker@.service"            = { mode = "0644", content = replace(file("${local.systemd}/hatebeam-worker.service"), "hatebeam/worker", "hatebeam/worker-%i") }
+        "${local.units}/hatebeam-worker@.service.d/aws.conf" = { mode = "0644", content = file("${local.machine}/worker.conf") }
+      } : {},
       of.role == "worker" ? {} : {
         "/etc/hatebeam/event-command" = { mode = "0644", content = "${var.event_command}\n" }
         "/etc/hatebeam/deadline"      = { mode = "0644", content = "${local.deadline}\n" }
       },
     )
   }
+  worker_settings   = <<-EOT
+    PER_NUMA_NODE=${var.worker_per_numa_node}
+    PORTS="${local.worker_port} ${local.worker_metrics_port}"
+    EOT
   watchdog_settings = <<-EOT
     GROUP=${local.group}
     WORKERS=${var.workers}

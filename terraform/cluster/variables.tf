@@ -162,6 +162,12 @@ variable "worker_instance_types" {
   }
 }
 
+variable "worker_per_numa_node" {
+  description = "Whether a machine with several NUMA nodes (processor sockets, such as c5d.18xlarge) runs one worker for each of them, bound to its cores and its memory. `workers` remains the number of machines. A change applies to machines that start after it."
+  type        = bool
+  default     = false
+}
+
 variable "on_demand_base" {
   description = "Number of workers that are always on-demand machines."
   type        = number
@@ -218,7 +224,7 @@ variable "coordinator_address" {
 }
 
 variable "min_workers" {
-  description = "Workers that must be connected before a run begins or resumes."
+  description = "Workers that must be connected before a run begins or resumes. With worker_per_numa_node a machine counts as several workers once they are connected."
   type        = number
   default     = 1
 

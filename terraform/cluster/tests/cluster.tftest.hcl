@@ -376,3 +376,39 @@ run "names_no_region_but_that_of_the_bucket" {
   }
   expect_failures = [data.aws_s3_bucket.this]
 }
+
+run "one_worker_on_each_machine_by_default" {
+  assert {
+    condition     = !contains(keys(local.files["worker-x86_64"]), "/etc/systemd/system/hatebeam-worker@.service") && strcontains(local.files["worker-x86_64"]["/etc/hatebeam/machine.env"].content, "PER_NUMA_NODE=false\n")
+    error_message = "A machine runs more than one worker."
+  }
+}
+
+run "one_worker_on_each_numa_node" {
+  variables {
+    worker_per_numa_node = true
+  }
+
+  assert {
+    condition     = strcontains(local.files["worker-x86_64"]["/etc/hatebeam/machine.env"].content, "PER_NUMA_NODE=true\nPORTS=\"7801 9101\"\n")
+    error_message = "The machine does not know that it runs one worker for each node."
+  }
+  assert {
+    condition = alltrue([for line in [
+      "EnvironmentFile=/etc/hatebeam/worker-%i.env", "StateDirectory=hatebeam/worker-%i", "WorkingDirectory=/var/lib/hatebeam/worker-%i",
+      "Environment=TMPDIR=/var/lib/hatebeam/worker-%i", "ExecStart=/usr/local/bin/hatebeam worker --dir /var/lib/hatebeam/worker-%i/wells $OPTIONS",
+    ] : strcontains(local.files["worker-x86_64"]["/etc/systemd/system/hatebeam-worker@.service"].content, "${line}\n")])
+    error_message = "The workers of a machine share files."
+  }
+  assert {
+    condition = alltrue([
+      for rule in [aws_vpc_security_group_ingress_rule.worker_from_workers, aws_vpc_security_group_egress_rule.worker_to_workers] :
+      rule.from_port == 7801 && rule.to_port == 7808
+    ])
+    error_message = "Workers cannot reach the ports of all workers of a machine."
+  }
+  assert {
+    condition     = !contains(keys(local.files["coordinator"]), "/etc/systemd/system/hatebeam-worker@.service")
+    error_message = "The coordinator's machine has a worker's service."
+  }
+}

@@ -20,9 +20,10 @@ provider "aws" {
 "#;
 
 /// Settings that a user may change during a run.
-const CHANGES: [&str; 5] = [
+const CHANGES: [&str; 6] = [
     "-var=workers=3",
     "-var=quiet_minutes=9",
+    "-var=worker_per_numa_node=true",
     "-var=operator_cidrs=[\"203.0.113.7/32\"]",
     "-var=coordinator_options=[\"--lost-after=10\"]",
     "-var=binary_x86_64=2222222222222222222222222222222222222222222222222222222222222222",

@@ -3,7 +3,7 @@
 use crate::support::{files_below, read, succeeds, tool};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 const FOLDER: &str = "terraform/cluster/machine";
@@ -41,11 +41,14 @@ fn units_pass_systemd_analyze_verify() {
                 let drop_in = read(&format!("{FOLDER}/{role}.conf"))
                     .replace("/usr/local/lib/hatebeam/prepare", "/bin/true");
                 std::fs::write(drop_ins.join("aws.conf"), drop_in).unwrap();
+                if role == "worker" {
+                    units.push(numa_unit(dir.path()));
+                }
             }
             units.push(file);
         }
     }
-    assert_eq!(units.len(), 9, "{units:?}");
+    assert_eq!(units.len(), 10, "{units:?}");
     let output = verify
         .arg("verify")
         .args(units)
@@ -58,6 +61,19 @@ fn units_pass_systemd_analyze_verify() {
         .lines()
         .all(|line| !line.contains("hatebeam") || line.contains("fetch-secrets"));
     assert!(is_clean, "{messages}");
+}
+
+/// Writes the service of the worker of a NUMA node as Terraform and the script `boot` do, and returns its path.
+fn numa_unit(dir: &Path) -> PathBuf {
+    let text = read("deploy/systemd/hatebeam-worker.service")
+        .replace("/usr/local/bin/hatebeam", "/bin/true")
+        .replace("hatebeam/worker", "hatebeam/worker-%i");
+    std::fs::write(dir.join("hatebeam-worker@.service"), text).unwrap();
+    let drop_ins = dir.join("hatebeam-worker@1.service.d");
+    std::fs::create_dir(&drop_ins).unwrap();
+    let node = "[Service]\nCPUAffinity=numa\nNUMAPolicy=preferred\nNUMAMask=1\nMemoryMax=47%\n";
+    std::fs::write(drop_ins.join("node.conf"), node).unwrap();
+    dir.join("hatebeam-worker@1.service")
 }
 
 /// A folder that is the root of the file system for a script, with stand-ins for the commands that the script calls.
@@ -130,6 +146,8 @@ impl Machine {
             "/run/hatebeam",
             "/var/lib/hatebeam",
             "/etc/machine-id",
+            "/etc/systemd",
+            "/sys/devices",
         ] {
             text = text.replace(place, &format!("{}{place}", self.dir.path().display()));
         }
@@ -221,6 +239,12 @@ fn fetched_secrets_are_private_and_never_partially_replaced() {
             format!("{name} 2")
         );
     }
+    // The same secret again replaces no file, because another worker may be reading it.
+    let inode = |name: &str| std::os::unix::fs::MetadataExt::ino(&place(name).metadata().unwrap());
+    let before = inode("token");
+    offer(&files, "2");
+    assert!(machine.run("fetch-secrets").status.success());
+    assert_eq!(inode("token"), before);
     let left = std::fs::read_dir(machine.path("run/hatebeam"))
         .unwrap()
         .count();
@@ -271,6 +295,115 @@ fn machine_powers_off_if_its_worker_restarts_without_end() {
 }
 
 #[test]
+fn machine_with_several_workers_powers_off_after_the_last_one_stops() {
+    let machine = Machine::new("");
+    machine.command("usr/local/lib/hatebeam/ship-logs", "");
+    machine.write(
+        "etc/hatebeam/services",
+        "hatebeam-worker@0.service\nhatebeam-worker@1.service\n",
+    );
+    let is_off = |states: [&str; 2], restarts: [u32; 2]| {
+        let script = format!(
+            "case $* in *ActiveState*@0*) echo {} ;; *ActiveState*) echo {} ;; *NRestarts*@0*) echo {} ;; *) echo {} ;; esac",
+            states[0], states[1], restarts[0], restarts[1]
+        );
+        machine.stand_in("systemctl", &script);
+        assert!(machine.run("power-off").status.success());
+        machine.calls().contains(&"systemctl poweroff".to_owned())
+    };
+    assert!(!is_off(["active", "active"], [0, 0]));
+    assert!(!is_off(["inactive", "active"], [0, 0]));
+    assert!(is_off(["inactive", "failed"], [0, 0]));
+    // One of the two restarts without end.
+    assert!((1..10).all(|minute| !is_off(["active", "activating"], [0, minute])));
+    assert!(is_off(["active", "activating"], [0, 10]));
+}
+
+/// Lets a worker's machine have NUMA nodes with these processors.
+fn with_nodes(machine: &Machine, processors: &[&str]) {
+    for (node, processors) in processors.iter().enumerate() {
+        let folder = format!("sys/devices/system/node/node{node}");
+        std::fs::create_dir_all(machine.path(&folder)).unwrap();
+        machine.write(&format!("{folder}/cpulist"), &format!("{processors}\n"));
+    }
+}
+
+#[test]
+fn each_numa_node_has_a_worker_if_the_settings_ask_for_it() {
+    let one = "systemctl enable --now --no-block hatebeam-worker.service";
+    let two =
+        "systemctl enable --now --no-block hatebeam-worker@0.service hatebeam-worker@1.service";
+    for (setting, processors, start) in [
+        ("true", &["0-35", "36-71"][..], two),
+        ("true", &["0-35", "36-71", ""], two),
+        ("true", &["0-71"], one),
+        ("false", &["0-35", "36-71"], one),
+    ] {
+        let machine = new_machine("worker", "0");
+        let env = machine.read("etc/hatebeam/machine.env");
+        let env = format!("{env}PER_NUMA_NODE={setting}\nPORTS=\"7801 9101\"\n");
+        machine.write("etc/hatebeam/machine.env", &env);
+        with_nodes(&machine, processors);
+        let output = machine.run("boot");
+        assert!(output.status.success(), "{output:?}");
+        let calls = machine.calls();
+        assert_eq!(
+            calls.last().map(String::as_str),
+            Some(start),
+            "{processors:?}"
+        );
+        if start == two {
+            let drop_in = machine.read("etc/systemd/system/hatebeam-worker@1.service.d/node.conf");
+            assert_eq!(
+                drop_in,
+                "[Service]\nCPUAffinity=numa\nNUMAPolicy=preferred\nNUMAMask=1\nMemoryMax=47%\n"
+            );
+            assert!(machine.path("etc/hatebeam/worker-1.env").exists());
+        }
+    }
+}
+
+#[test]
+fn worker_of_a_numa_node_has_its_own_ports_and_environment() {
+    let sum = sum_of(&new_machine("worker", "0"));
+    let machine = new_machine("worker", &sum);
+    let env = machine.read("etc/hatebeam/machine.env");
+    machine.write(
+        "etc/hatebeam/machine.env",
+        &format!("{env}PORTS=\"7801 9101\"\n"),
+    );
+    machine.write(
+        "etc/hatebeam/worker.env",
+        "HATEBEAM_COORDINATOR=https://10.77.0.10:7800\nOPTIONS=--listen @ADDRESS@:7801 --metrics 127.0.0.1:9101 @PRICE@\n",
+    );
+    for node in ["0", "1"] {
+        let output = machine.run_with("prepare", &[node]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let options = |ports: [u16; 2]| {
+        format!(
+            "HATEBEAM_COORDINATOR=https://10.77.0.10:7800\nOPTIONS=--listen 10.77.1.2:{} --metrics 127.0.0.1:{} \
+             --price-per-hour 1.382100\n",
+            ports[0], ports[1]
+        )
+    };
+    assert_eq!(
+        machine.read("etc/hatebeam/worker-0.env"),
+        options([7801, 9101])
+    );
+    assert_eq!(
+        machine.read("etc/hatebeam/worker-1.env"),
+        options([7802, 9102])
+    );
+    // The other worker still finds its placeholders.
+    assert!(
+        machine
+            .read("etc/hatebeam/worker.env")
+            .contains("@ADDRESS@")
+    );
+}
+
+#[test]
 fn all_disks_of_the_instance_store_are_used() {
     let line = |name: &str| format!("{name} Amazon EC2 NVMe Instance Storage\n");
     let system = "/dev/nvme0n1 Amazon Elastic Block Store\n";
@@ -314,7 +447,9 @@ fn all_disks_of_the_instance_store_are_used() {
 
 /// Returns a new machine for a role. The name of its program in the bucket is the checksum `sum`.
 fn new_machine(role: &str, sum: &str) -> Machine {
-    let machine = Machine::new(&format!("ROLE={role}\nPROGRAM=s3://bucket/bin/{sum}\n"));
+    let machine = Machine::new(&format!(
+        "ROLE={role}\nPROGRAM=s3://bucket/bin/{sum}\nPER_NUMA_NODE=false\n"
+    ));
     machine.write("program", "#!/bin/sh\necho hatebeam 1\n");
     machine.stand_in(
         "aws",

@@ -76,7 +76,9 @@ impl Watchdog {
         let depth = self.depth;
         let run = |state| serde_json::json!({"run": "r", "state": state, "depth": depth});
         let runs: Vec<_> = runs.iter().map(run).collect();
-        let workers = vec![serde_json::json!({"worker": "w"}); workers];
+        let workers: Vec<_> = (0..workers)
+            .map(|at| serde_json::json!({"worker": format!("w{at}"), "machine": null}))
+            .collect();
         let status = serde_json::json!({"runs": runs, "workers": workers});
         self.with_answer(&status.to_string())
     }
@@ -169,6 +171,24 @@ fn workers_start_with_a_run_and_stop_after_it() {
         assert_eq!(effects, Effects::success(Some("0")));
     }
     assert_eq!(watchdog.with(0, &[]), Effects::success(Some("0")));
+}
+
+#[test]
+fn workers_of_one_machine_count_once() {
+    let Some(mut watchdog) = slow_watchdog() else {
+        return;
+    };
+    let worker = |name: &str, id: &str| serde_json::json!({"worker": name, "machine": {"id": id}});
+    for round in 0..8 {
+        watchdog.depth += 1;
+        let run = serde_json::json!({"run": "r", "state": "running", "depth": round});
+        let workers = [worker("a", "i-1"), worker("b", "i-1"), worker("c", "i-2")];
+        let status = serde_json::json!({"runs": [run], "workers": workers});
+        let effects = watchdog.with_answer(&status.to_string());
+        // WORKERS is 3, so one machine is missing for LONELY_MINUTES.
+        let mail = (round == 4).then_some("missing");
+        assert_eq!(effects.mail.as_deref(), mail, "{round}");
+    }
 }
 
 /// A watchdog that runs every five minutes, for shorter tests: each run takes a while.
