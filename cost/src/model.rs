@@ -67,6 +67,11 @@ pub struct ModelInputs {
     /// Number of children that pass a floor (the lowest rank that a full table accepts), relative to the number if all
     /// children were distinct. It exceeds 1 because several parents generate the same well.
     pub duplicates: f64,
+    /// Number of children that pass the floor with which a depth begins (an estimate of its cut), relative to the number
+    /// of children that pass its exact cut. Infinite without estimates.
+    pub estimate_excess: f64,
+    /// Share of the depths that are searched twice, because the estimate was above the cut.
+    pub repeated_share: f64,
     /// Throughput of a core's two hyperthreads, relative to one thread alone. ASSUMED.
     pub smt_gain: f64,
     /// Number of consecutive orders at a depth: expand, four counts, validate the cut, select.
@@ -81,8 +86,10 @@ pub struct ModelInputs {
     pub coordinator_seconds_per_worker: f64,
     /// Number of objects that the coordinator writes for a depth, one after the other, once all tables are stored.
     pub coordinator_puts: f64,
-    /// Seconds until the object store has accepted a small object. ASSUMED for S3.
+    /// Mean number of seconds until the object store has accepted a small object. ASSUMED for S3.
     pub put_seconds: f64,
+    /// Part of `put_seconds` that varies between requests, with an exponential distribution. ASSUMED.
+    pub put_variation: f64,
     /// Bytes per second that S3 accepts from one worker which uploads four parts at the same time. ASSUMED.
     pub upload_bytes_per_second: f64,
     /// Writes per second that the object store accepts.
@@ -127,6 +134,8 @@ impl ModelInputs {
             bytes_per_well: 10.4,
             disk_writes: 2.0,
             duplicates: 1.37,
+            estimate_excess: 1.8,
+            repeated_share: 0.008,
             smt_gain: 1.25,
             rounds: 7.0,
             round_seconds: 0.001,
@@ -135,6 +144,7 @@ impl ModelInputs {
             coordinator_seconds_per_worker: 0.0005,
             coordinator_puts: 2.0,
             put_seconds: 0.060,
+            put_variation: 0.5,
             upload_bytes_per_second: 340e6,
             puts_per_second: 3500.0,
             memory_per_well: 100.0,
@@ -306,12 +316,13 @@ impl Work<'_> {
         let part = inputs.program.part_bytes as f64;
         let parallel = inputs.program.parallel_parts as f64;
         // The upload of a large object has three steps: start it, send its parts, complete it.
-        let waits = if upload > part { 3.0 } else { 1.0 };
+        let waits = if upload > part { 3 } else { 1 };
         let rate = inputs.upload_bytes_per_second * (upload / part / parallel).clamp(0.25, 1.0);
         self.by_shard(inputs.ns_per_well_written)
             + upload / self.machine.disk_bytes_per_second
             + upload / rate
-            + (waits + inputs.coordinator_puts) * inputs.put_seconds
+            + slowest_seconds(inputs, self.workers.min(self.beam.shards as f64), waits)
+            + inputs.coordinator_puts * inputs.put_seconds
     }
 
     /// Returns the seconds that more machines do not shorten.
@@ -334,6 +345,28 @@ impl Work<'_> {
             (bytes / part).ceil() + 2.0
         }
     }
+}
+
+/// Returns the expected seconds until the slowest of `workers` has made `waits` requests, one after the other.
+///
+/// The variable parts of a worker's requests add up to an Erlang distribution. The expectation of the greatest of
+/// several times is the integral of the probability that not all of them have passed.
+fn slowest_seconds(inputs: &ModelInputs, workers: f64, waits: u32) -> f64 {
+    const STEP: f64 = 0.01;
+    let variable = inputs.put_seconds * inputs.put_variation;
+    let least = inputs.put_seconds - variable;
+    // In units of the mean of the variable part.
+    let all_done = |time: f64| {
+        let terms = (0..waits).scan(1.0, |term, at| {
+            let value = *term;
+            *term *= time / f64::from(at + 1);
+            Some(value)
+        });
+        (1.0 - (-time).exp() * terms.sum::<f64>()).powf(workers)
+    };
+    let times = (0..10_000).map(|at| (f64::from(at) + 0.5) * STEP);
+    let expected: f64 = times.map(|time| (1.0 - all_done(time)) * STEP).sum();
+    f64::from(waits) * least + variable * expected
 }
 
 /// Returns the predicted time and size of a depth at full width with the given number of workers.
@@ -369,7 +402,9 @@ pub fn model_depth(
     let stored_bytes = wells * inputs.bytes_per_well;
     let upload = stored_bytes * share;
     let puts = work.puts(upload) * count.min(beam.shards as f64) + inputs.coordinator_puts;
-    let cores_seconds = own_seconds + work.in_parallel(sent * share * inputs.ns_per_sent);
+    let searches = 1.0 + inputs.repeated_share;
+    let cores_seconds =
+        searches * (own_seconds + work.in_parallel(sent * share * inputs.ns_per_sent));
     let network_seconds = (sent_bytes * share + upload) / machine.network_bytes_per_second;
     let disk_seconds = upload * inputs.disk_writes / machine.disk_bytes_per_second;
     let commit_seconds = work.commit_seconds(upload);
@@ -450,18 +485,25 @@ impl Stream {
     /// Once a share `x` of all children has been generated, the best `width` of them are a share `width / (x *
     /// children)`. Only that share of further children passes the floor. But the sender's floor is out of date, because
     /// the receiver reports the floor only at intervals. The children that the sender has collected but not yet sent
-    /// have not raised the floor either.
+    /// have not raised the floor either. Until this floor exceeds the estimate with which the depth began, a share
+    /// `estimate_excess * width / children` passes.
     pub(crate) fn part_sent(&self, inputs: &ModelInputs, beam: Beam, children: f64) -> f64 {
         let program = &inputs.program;
         let kept = inputs.duplicates * room(beam) * beam.width as f64 / children;
         let held = program.batch_children as f64 / 2.0 + self.threads * REMOTE_BATCH as f64 / 2.0;
         let delay = program.floor_interval.as_secs_f64() / self.seconds;
         let step = 1.0 / f64::from(Stream::STEPS);
-        let (mut sent, mut passes) = (0.0, 1.0);
+        let first =
+            (inputs.estimate_excess * inputs.duplicates * beam.width as f64 / children).min(1.0);
+        let (mut sent, mut passes) = (0.0, first);
         for at in 0..Stream::STEPS {
             let made = (f64::from(at) + 0.5) * step;
             let known = made - delay - held / (self.children * passes);
-            passes = if known <= kept { 1.0 } else { kept / known };
+            passes = if known * first <= kept {
+                first
+            } else {
+                kept / known
+            };
             sent += passes * step;
         }
         // If there are no children, the quotients are NaN.

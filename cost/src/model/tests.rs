@@ -93,6 +93,23 @@ fn scarce_resource_is_the_bottleneck() {
     assert!(depth(&inputs(), &machine(), wide, 1).sent == 0.0);
 }
 
+#[test]
+fn more_workers_wait_longer_for_the_slowest_request() {
+    let inputs = inputs();
+    let seconds = |workers, waits| slowest_seconds(&inputs, workers, waits);
+    // One worker waits for the mean.
+    for waits in [1, 3] {
+        let mean = f64::from(waits) * inputs.put_seconds;
+        assert!((seconds(1.0, waits) - mean).abs() < 1e-4, "{waits}");
+    }
+    // The greatest of N exponential times is the Nth harmonic number times their mean.
+    let harmonic: f64 = (1..=64).map(|at| 1.0 / f64::from(at)).sum();
+    let expected = inputs.put_seconds * (0.5 + 0.5 * harmonic);
+    assert!((seconds(64.0, 1) - expected).abs() < 1e-4);
+    assert!(seconds(64.0, 3) > 1.5 * seconds(1.0, 3));
+    assert!(seconds(64.0, 3) < 3.0 * seconds(64.0, 1));
+}
+
 /// Compares the model with measurements on the loopback interface, listed in `docs/cluster-model.md`.
 #[test]
 fn sent_share_agrees_with_measurements() {
@@ -111,10 +128,44 @@ fn sent_share_agrees_with_measurements() {
             threads: 1.0,
             seconds,
         };
-        let ratio = stream.part_sent(&inputs(), Beam::new(width, None), children) / measured;
+        // The measured program began each depth without an estimate.
+        let inputs = ModelInputs {
+            estimate_excess: f64::INFINITY,
+            ..inputs()
+        };
+        let ratio = stream.part_sent(&inputs, Beam::new(width, None), children) / measured;
         // With 20,000 wells and eight workers each stream has only two batches, so the model is inaccurate.
         let slack = if width == 20_000 { 0.35 } else { 0.2 };
         assert!((ratio - 1.0).abs() < slack, "{width} {workers}: {ratio:.3}");
+    }
+}
+
+/// Compares the model with the output of the test `measure_children_sent` in `worker/src/executor/tests.rs`.
+#[test]
+fn sent_share_with_estimated_floors_agrees_with_measurements() {
+    for (width, children_per_well, workers, seconds, without, with) in [
+        (10_000u64, 23.8, 2.0, 0.2, 0.4046, 0.1027),
+        (100_000, 25.2, 2.0, 1.0, 0.2539, 0.0852),
+        (100_000, 25.2, 4.0, 1.0, 0.2882, 0.0859),
+        (250_000, 24.6, 2.0, 2.5, 0.2447, 0.1034),
+    ] {
+        let children = width as f64 * children_per_well;
+        let stream = Stream {
+            children: children / (workers * workers),
+            threads: 1.0,
+            seconds,
+        };
+        let beam = Beam::new(width, Some(4));
+        for (estimate_excess, measured) in
+            [(f64::INFINITY, without), (inputs().estimate_excess, with)]
+        {
+            let inputs = ModelInputs {
+                estimate_excess,
+                ..inputs()
+            };
+            let ratio = stream.part_sent(&inputs, beam, children) / measured;
+            assert!((ratio - 1.0).abs() < 0.2, "{width} {workers} {ratio:.3}");
+        }
     }
 }
 

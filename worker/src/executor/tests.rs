@@ -81,16 +81,19 @@ impl Epoch<'_> {
         fetched
     }
 
-    /// Generates the children at a depth. Returns the number of children that the workers have sent to each other.
-    async fn expand(&self, expand: Expand) -> u64 {
-        let mut sent = 0;
+    /// Generates the children at a depth. Returns their number, and the number that the workers have sent to each other.
+    async fn expand(&self, expand: Expand) -> (u64, u64) {
+        let (mut children, mut sent) = (0, 0);
         for answer in self.ask(OrderKind::Expand(expand)).await {
             match answer {
-                AnswerKind::Expanded(expanded) => sent += expanded.sent,
+                AnswerKind::Expanded(expanded) => {
+                    children += expanded.children;
+                    sent += expanded.sent;
+                }
                 answer => panic!("{answer:?}"),
             }
         }
-        sent
+        (children, sent)
     }
 
     /// Finds the cut. Also returns whether the cut is sound, which means that no table dropped a candidate at or above it.
@@ -197,31 +200,49 @@ async fn two_workers_find_same_digests_as_single_thread() {
     }
 }
 
-/// Searches with two workers, with or without estimated floors. A floor is the rank below which children are dropped.
-/// Returns the digests, and the number of children sent at the depths for which there is an estimate.
-async fn children_sent(uses_estimates: bool) -> (Vec<Digest>, u64) {
+/// Children of the depths that have an estimated floor.
+#[derive(Clone, Copy, Debug, Default)]
+struct Exchanged {
+    /// Children of all wells.
+    children: u64,
+    /// Children that were sent to another worker.
+    sent: u64,
+    /// Depths.
+    depths: u32,
+    /// Depths that were repeated, because the estimate was too high.
+    repeats: u32,
+}
+
+/// Searches with workers of these names, with or without estimated floors. Returns the digests, and the children of the
+/// depths that have an estimate.
+async fn exchanged(
+    width: u64,
+    depths: u32,
+    names: &[&str],
+    uses_estimates: bool,
+) -> (Vec<Digest>, Exchanged) {
     let cluster = Cluster::new();
-    let (first, second) = (cluster.worker("w0"), cluster.worker("w1"));
+    let workers: Vec<Worker> = names.iter().map(|name| cluster.worker(name)).collect();
     let epoch = Epoch {
-        workers: vec![&first, &second],
+        workers: workers.iter().collect(),
         number: 1,
-        width: WIDE,
+        width,
     };
-    epoch.prepare(&prepare(WIDE, &["w0", "w1"])).await;
-    let (mut digests, mut cuts, mut total) = (Vec::new(), Vec::new(), 0);
-    for depth in 1..=24 {
+    epoch.prepare(&prepare(width, names)).await;
+    let (mut digests, mut cuts, mut total) = (Vec::new(), Vec::new(), Exchanged::default());
+    for depth in 1..=depths {
         let estimate = estimated_floor(&cuts);
         let mut order = Expand {
             floor: estimate.filter(|_| uses_estimates).unwrap_or(0),
             ..first_attempt(depth)
         };
-        let mut sent = epoch.expand(order).await;
+        let (children, mut sent) = epoch.expand(order).await;
         let (mut cut, is_sound) = epoch.cut(depth).await;
         if !is_sound {
             assert!(order.floor > cut.rank);
             order.floor = 0;
             order.attempt = 2;
-            sent += epoch.expand(order).await;
+            sent += epoch.expand(order).await.1;
             let (again, is_sound) = epoch.cut(depth).await;
             assert!(is_sound);
             cut = again;
@@ -230,7 +251,12 @@ async fn children_sent(uses_estimates: bool) -> (Vec<Digest>, u64) {
         if cut.rank > 0 {
             cuts.push(cut.score());
         }
-        total += estimate.map_or(0, |_| sent);
+        if estimate.is_some() {
+            total.children += children;
+            total.sent += sent;
+            total.depths += 1;
+            total.repeats += order.attempt - 1;
+        }
         digests.push(epoch.select(depth, cut).await.0);
     }
     (digests, total)
@@ -238,11 +264,43 @@ async fn children_sent(uses_estimates: bool) -> (Vec<Digest>, u64) {
 
 #[tokio::test]
 async fn estimated_floors_halve_children_sent_and_keep_digests() {
-    let (expected, before) = children_sent(false).await;
-    let (digests, after) = children_sent(true).await;
+    let names = ["w0", "w1"];
+    let (expected, before) = exchanged(WIDE, 24, &names, false).await;
+    let (digests, after) = exchanged(WIDE, 24, &names, true).await;
     assert_eq!(digests, expected);
-    println!("children sent: {before} without estimates, {after} with");
-    assert!(after * 2 < before, "{after} of {before}");
+    println!("without estimates {before:?}, with {after:?}");
+    assert!(
+        after.sent * 2 < before.sent,
+        "{} of {}",
+        after.sent,
+        before.sent
+    );
+}
+
+/// Prints the figures on which `ModelInputs::estimate_excess` of the cost model is based.
+#[tokio::test]
+#[ignore = "a measurement that takes minutes"]
+async fn measure_children_sent() {
+    let names = ["w0", "w1", "w2", "w3"];
+    for (width, depths, workers) in [
+        (10_000, 100, 2),
+        (100_000, 60, 2),
+        (100_000, 60, 4),
+        (250_000, 40, 2),
+    ] {
+        for uses_estimates in [false, true] {
+            let (_, total) = exchanged(width, depths, &names[..workers], uses_estimates).await;
+            let foreign = total.children as f64 * (1.0 - 1.0 / workers as f64);
+            println!(
+                "width {width}, {workers} workers, estimates {uses_estimates}: {:.1} children per well, {:.4} of the \
+                 foreign children sent, {} of {} depths repeated",
+                total.children as f64 / f64::from(total.depths) / width as f64,
+                total.sent as f64 / foreign,
+                total.repeats,
+                total.depths
+            );
+        }
+    }
 }
 
 #[tokio::test]
