@@ -3,6 +3,7 @@
 
 use super::cut::{CountQuery, Cut, CutSearch, DigitCounts, Ties, rank, score_of};
 use super::layout::ShardLayout;
+use super::pool::on_threads;
 use super::{lock, sort};
 use crate::node::{Node, NodeWell};
 use std::hint::black_box;
@@ -128,7 +129,8 @@ impl Candidates {
     /// Counts the children that match a query from the search for the cut.
     pub fn count(&self, query: CountQuery, threads: usize) -> DigitCounts {
         let next = AtomicUsize::new(0);
-        let work = || {
+        let sum = Mutex::new(DigitCounts::default());
+        on_threads(threads.min(self.tables.len()), || {
             let mut counts = DigitCounts::default();
             while let Some(table) = self.tables.get(next.fetch_add(1, Ordering::Relaxed)) {
                 for node in lock(table).nodes() {
@@ -137,19 +139,10 @@ impl Candidates {
                     }
                 }
             }
-            counts
-        };
-        std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut counts = work();
-            for helper in helpers {
-                let more = helper
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                counts.merge(&more);
-            }
-            counts
-        })
+            lock(&sum).merge(&counts);
+        });
+        sum.into_inner()
+            .unwrap_or_else(|poison| poison.into_inner())
     }
 
     /// Finds the cut. All shards must be in this process.
@@ -173,7 +166,7 @@ impl Candidates {
     }
 
     /// Finds the cut of a narrow beam by collecting all ranks. This is faster than counting, which
-    /// takes four rounds and starts threads in each of them.
+    /// takes four rounds, each on several threads.
     fn cut_of_few(&self) -> Cut {
         let mut ranks: Vec<u64> = Vec::with_capacity(self.len());
         for table in &self.tables {
@@ -242,12 +235,7 @@ impl Candidates {
                 *lock(result) = select_shard(&self.tables[shard * tables..(shard + 1) * tables]);
             }
         };
-        std::thread::scope(|scope| {
-            for _ in 1..threads.clamp(1, shards) {
-                scope.spawn(work);
-            }
-            work();
-        });
+        on_threads(threads.min(shards), work);
         results
             .into_iter()
             .map(|shard| {

@@ -33,6 +33,7 @@ mod candidates;
 mod cut;
 mod estimate;
 mod layout;
+mod pool;
 
 pub use candidates::{Candidates, SortBuffer};
 pub use cut::{CountQuery, Cut, CutSearch, DIGITS, DigitCounts, Ties};
