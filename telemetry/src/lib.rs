@@ -1,4 +1,4 @@
-//! Logs, spans and metrics of a process, and the progress of a run.
+//! Logs, spans and metrics of a process, and the progress and the list of runs.
 
 mod error;
 mod logs;
@@ -9,6 +9,7 @@ mod progress_line;
 mod result;
 #[cfg(feature = "cluster")]
 mod run;
+mod runs;
 mod screen;
 #[cfg(feature = "otlp")]
 mod spans;
@@ -22,4 +23,5 @@ pub use progress_line::{ProgressLine, show_progress};
 pub use result::{ResultView, depth_table};
 #[cfg(feature = "cluster")]
 pub use run::{EventObserver, MetricsObserver};
+pub use runs::{RunLine, run_details, run_table};
 pub use screen::{Screen, ScreenOptions};

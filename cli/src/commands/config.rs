@@ -9,57 +9,15 @@ use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const HELP: &str = "\
-The configuration file is ~/.config/hatebeam/config.toml, unless --config or HATEBEAM_CONFIG names another file. It is a TOML
-file with one section per command, in which each key is a flag of the command. The section [shared] sets flags for all
-commands; it accepts only flags that also have an environment variable. The command line takes precedence over the
-environment, the environment over the file, and a command's section over [shared]. Unknown keys are errors.
+const HELP: &str = include_str!("../../help/config.txt").trim_ascii_end();
 
-  [shared]
-  store = \"s3://bucket/hatebeam\"
-  coordinator = \"https://10.0.0.1:7800\"
-  [worker]
-  threads = 8
+const CHECK_HELP: &str = include_str!("../../help/config-check.txt").trim_ascii_end();
 
-Examples:
-  hatebeam config init
-  hatebeam config check
-  hatebeam config show worker";
+const SHOW_HELP: &str = include_str!("../../help/config-show.txt").trim_ascii_end();
 
-const CHECK_HELP: &str = "\
-Checks each value by the same rules as on the command line. The exit code is 1 if there is an error.
+const PATH_HELP: &str = include_str!("../../help/config-path.txt").trim_ascii_end();
 
-With --json, prints one object with file, ok, problems (each with line and text), and settings (each with section, key,
-value, from, line, variable).
-
-Examples:
-  hatebeam config check
-  hatebeam config check deploy/config.toml --json";
-
-const SHOW_HELP: &str = "\
-Without COMMAND, prints the settings of all commands that the file or the environment sets. With COMMAND, prints all settings
-of the command.
-
-With --json, prints one array of settings, each with section, key, value, from (file, environment, default, unset), line,
-variable.
-
-Examples:
-  hatebeam config show
-  hatebeam config show coordinator
-  hatebeam config show runs show --json";
-
-const PATH_HELP: &str = "\
-Examples:
-  hatebeam config path";
-
-const INIT_HELP: &str = "\
-The file contains every flag with its help, commented out. To set a flag, remove the # before its key. An existing file is
-not overwritten.
-
-Examples:
-  hatebeam config init
-  hatebeam config init --stdout | less
-  hatebeam config init --config ./config.toml";
+const INIT_HELP: &str = include_str!("../../help/config-init.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP, arg_required_else_help = true, disable_help_subcommand = true)]

@@ -7,21 +7,7 @@ use hatebeam_doctor::{Check, Verdict, local};
 use serde::Serialize;
 use std::path::PathBuf;
 
-const HELP: &str = "\
-Prints one line per check: its verdict (ok, warning or failed), what was found, and a remedy. The exit code is 1 if a check
-failed; warnings do not change it. Each check has a time limit. The checks write some tens of megabytes to the disk and to
-the object store, and remove them afterwards.
-
-Without options, checks whether this machine is ready for `hatebeam run`. Also checks an object store, a coordinator and
-certificates if the command line, the environment or the configuration file names them.
-
-With --json, prints one object with ok and checks (each with check, verdict, found, and advice if there is any).
-
-Examples:
-  hatebeam doctor
-  hatebeam doctor --dir /mnt/nvme --json
-  hatebeam doctor --store s3://bucket/hatebeam
-  hatebeam doctor --coordinator https://10.0.0.1:7800 --tls tls";
+const HELP: &str = include_str!("../../help/doctor.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

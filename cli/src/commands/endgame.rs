@@ -14,21 +14,7 @@ use serde::Serialize;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-const HELP: &str = "\
-Searches all continuations of a well under HATETRIS Mild for the one that clears the most lines. Given a replay without
---from-piece, first searches from the last piece, then from the piece before it, and so on until a limit is reached; results
-for later pieces speed up the search from earlier ones. The best game is played by the exact rules.
-
-\"Proven\" means that no continuation from that piece scores more. With --nodes and without --seconds, the result is always
-the same; with --seconds, it depends on the machine. Ctrl-C stops the search and prints the best result so far.
-
-With --json, prints one object with from, score, was, proven_from (the first piece from which the game is proven best, or
-null), proven, nodes (number of wells expanded), seconds, replay.
-
-Examples:
-  hatebeam endgame --file game.txt
-  hatebeam endgame --file game.txt --from-piece 390 --seconds 600
-  hatebeam endgame --well 0000000000003ff... --nodes 1000000 --json";
+const HELP: &str = include_str!("../../help/endgame.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -10,22 +10,7 @@ use hatebeam_store::{DepthRecord, Lookup, StoreError};
 use serde::Serialize;
 use std::time::Instant;
 
-const HELP: &str = "\
-Follows a game from a well back to the start of the run. For each well, the inverse emulator lists the few possible
-predecessors, and a lookup in the table of the previous depth finds one that the search kept. This works while another
-process searches the run.
-
-Wells are written in hex as with `hatebeam well`.
-
-With --store, reads a run in a coordinator's object store and fetches only the tables that it needs.
-
-With --json, prints one object with depth, score, wells (in hex, from the start), keys, lookups, seconds.
-
-Examples:
-  hatebeam keyframes patterns-1000000
-  hatebeam keyframes patterns-1000000 --depth 120 --every 10
-  hatebeam keyframes patterns-1000000 --replay > game.txt
-  hatebeam keyframes patterns-25000000 --store s3://bucket/hatebeam --replay";
+const HELP: &str = include_str!("../../help/keyframes.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -12,13 +12,7 @@ use hatebeam_store::write_whole;
 use std::fs;
 use std::path::PathBuf;
 
-const COMPLETIONS_HELP: &str = "\
-Write the script to the folder from which the shell loads completions. New shells then complete all commands and options.
-
-Examples:
-  hatebeam completions bash > ~/.local/share/bash-completion/completions/hatebeam
-  hatebeam completions zsh > ~/.zfunc/_hatebeam
-  hatebeam completions fish > ~/.config/fish/completions/hatebeam.fish";
+const COMPLETIONS_HELP: &str = include_str!("../../help/manual-completions.txt").trim_ascii_end();
 
 const MAN_HELP: &str = "\
 Each command has its own page, such as hatebeam-run(1) or hatebeam-runs-show(1).

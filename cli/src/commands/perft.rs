@@ -7,13 +7,7 @@ use hatebeam_search::perft::{LevelProgress, Perft};
 use hatebeam_telemetry::show_progress;
 use serde::Serialize;
 
-const HELP: &str = "\
-Starts with the empty well and counts the distinct pairs of a live well and its score after each number of pieces. The
-pieces are those of HATETRIS Mild, which chooses the same pieces as HATETRIS until a well repeats.
-
-Examples:
-  hatebeam perft --depth 6
-  hatebeam perft --depth 12 --height 4 --json";
+const HELP: &str = include_str!("../../help/perft.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

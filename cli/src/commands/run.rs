@@ -22,51 +22,9 @@ use tracing::level_filters::LevelFilter;
 /// Number of depths assumed for a run without --max-depth.
 const DEPTHS: u32 = 300;
 
-const RUN_HELP: &str = "\
-Starts a run, resumes it if it was interrupted, or prints its result if it is finished. A run is identified by its
-specification: width, well, start, evaluator and weights. The same specification gives the same frontiers (the wells kept
-at each depth), bit for bit, on every machine. Depths are committed to disk while the next ones are searched; depths that
-take less than a second are committed together. Ctrl-C loses only the depth in progress. A crash or a full disk loses about
-two seconds of the search, and no committed depth.
+const RUN_HELP: &str = include_str!("../../help/run.txt").trim_ascii_end();
 
-A run needs about 100 bytes of memory per well of width, and about 12 bytes of disk per well of each kept depth (--keep).
-The search ends when no well has a live child. Then the command reads back the best game, plays it by the exact rules and
-prints it. It also writes the game to the folder `replays` of the run: as Base2048 for the original game, as letters, as
-JSON with every well, as a picture, and as an HTML report with plots.
-
-Columns: `lines` is the number of lines cleared in the best game; `best`, `median` and `cut` are the evaluator's scores of
-the best, the median and the worst well kept, multiplied by 256.
-
-With --json, prints one object per depth, then one object for the run, whose `best_lines` is the score of the best game.
-
-Evaluators: `network` is a learned network and clears most lines; `patterns` sums learned tables; `knewjade` sums weighted
-features; `plain` and `plain-holes` are simple evaluators for comparison. A network that `hatebeam train` made is named by
-its file. The specification contains its digest only, so name the file again to resume the run.
-
-A weights file is TOML. Omitted weights keep their published values, and --weight takes precedence over the file:
-  evaluator = \"knewjade\"
-  quiescence = \"off\"
-  [weights]
-  holes = 11.2106
-  score = -332.2211
-
-Examples:
-  hatebeam run
-  hatebeam run --width 1M --keep 4
-  hatebeam run --width 10k --evaluator network
-  hatebeam run --width 100k --evaluator knewjade --weight holes=15 --weight score=-400
-  hatebeam run --width 250k --start-replay game.txt --from-piece 100
-  hatebeam run --width 1000 --columns 6 --rows 8
-  hatebeam run --width 10k --json > depths.jsonl";
-
-const RESUME_HELP: &str = "\
-`hatebeam runs` lists the names of all runs. To resume a run with the file of a network, repeat `hatebeam run` with
---evaluator FILE.
-
-Examples:
-  hatebeam resume patterns-1000000-5f3a9c1e
-  hatebeam resume patterns-1000 --threads 8
-  hatebeam resume /data/runs/patterns-1000000-5f3a9c1e --json";
+const RESUME_HELP: &str = include_str!("../../help/resume.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = RUN_HELP)]

@@ -8,58 +8,25 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use hatebeam_host::stop_flag;
 use hatebeam_report::bytes;
-use hatebeam_runs::{Run, copy_replays, end_in_words, result_of};
+use hatebeam_runs::{Run, copy_replays, result_of};
 use hatebeam_store::{RunStore, UnreadableRun, list_runs, write_whole};
-use hatebeam_telemetry::{ResultView, depth_table};
-use serde::Serialize;
-use std::fmt::Write as _;
+use hatebeam_telemetry::{ResultView, RunLine, run_details, run_table};
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-const HELP: &str = "\
-A run can be given by its name, the beginning of the name, or the path of its folder. All commands except `repair` and `rm`
-also work while another process searches the run. With --store, reads a coordinator's runs from its object store; the
-coordinator does not need to be running.
+const HELP: &str = include_str!("../../help/runs.txt").trim_ascii_end();
 
-Examples:
-  hatebeam runs
-  hatebeam runs show patterns-1000000
-  hatebeam runs show patterns-1000000 --verify
-  hatebeam runs report patterns-1000000 --out report.html
-  hatebeam runs repair patterns-1000000
-  hatebeam runs rm patterns-1000-686dc88d --yes
-  hatebeam runs --store s3://bucket/hatebeam
-  hatebeam runs show patterns-25000000 --store s3://bucket/hatebeam";
+const LIST_HELP: &str = include_str!("../../help/runs-list.txt").trim_ascii_end();
 
-const LIST_HELP: &str = "\
-Examples:
-  hatebeam runs list
-  hatebeam runs list --json";
+const SHOW_HELP: &str = include_str!("../../help/runs-show.txt").trim_ascii_end();
 
-const SHOW_HELP: &str = "\
-Examples:
-  hatebeam runs show patterns-1000000
-  hatebeam runs show patterns-1000000 --verify";
+const REPORT_HELP: &str = include_str!("../../help/runs-report.txt").trim_ascii_end();
 
-const REPORT_HELP: &str = "\
-Examples:
-  hatebeam runs report patterns-1000000
-  hatebeam runs report patterns-1000000 --out report.html";
+const REPAIR_HELP: &str = include_str!("../../help/runs-repair.txt").trim_ascii_end();
 
-const REPAIR_HELP: &str = "\
-Examples:
-  hatebeam runs repair patterns-1000000
-  hatebeam runs repair patterns-1000000 --threads 8 --json";
-
-const RM_HELP: &str = "\
-With --store, the files of the best game remain in the object store, and so do networks, which runs share.
-
-Examples:
-  hatebeam runs rm patterns-1000-686dc88d
-  hatebeam runs rm patterns-1000-686dc88d --yes
-  hatebeam runs rm patterns-25000000 --store s3://bucket/hatebeam";
+const RM_HELP: &str = include_str!("../../help/runs-rm.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
@@ -158,47 +125,6 @@ impl RunsArgs {
     }
 }
 
-/// The list entry for a run.
-#[derive(Debug, Serialize)]
-struct Line {
-    run: String,
-    /// Reason why the search ended, or the run's state if it has not ended.
-    end: &'static str,
-    depth: Option<u32>,
-    best_lines: u16,
-    width: Option<u64>,
-    stored_bytes: u64,
-    folder: String,
-}
-
-impl Line {
-    /// Returns the list entry for a run. A run that cannot be opened is also listed, so that the user can remove it.
-    fn of(dir: &Path, name: &str) -> Line {
-        let store = RunStore::open_read_only(dir).ok();
-        let depths = store.as_ref().map_or(&[][..], RunStore::depths);
-        let lines = depths.iter().map(|record| record.best_lines);
-        Line {
-            run: name.to_owned(),
-            end: store.as_ref().map_or("unreadable", end_of),
-            depth: depths.last().map(|record| record.depth),
-            best_lines: lines.max().unwrap_or(0),
-            width: store
-                .as_ref()
-                .and_then(|store| store.spec()["search"]["width"].as_u64()),
-            stored_bytes: store.as_ref().map_or(0, RunStore::stored_bytes),
-            folder: dir.display().to_string(),
-        }
-    }
-}
-
-/// Returns the name of the reason why a run's search ended, or the run's state if it has not ended.
-fn end_of(store: &RunStore) -> &'static str {
-    match result_of(store) {
-        Some(result) => result.end.name(),
-        None => end_in_words(None),
-    }
-}
-
 impl ListArgs {
     fn run(&self) -> anyhow::Result<()> {
         if self.from.is_given() {
@@ -215,11 +141,11 @@ impl ListArgs {
         let mut lines = list
             .runs
             .iter()
-            .map(|summary| Line::of(&summary.dir, &summary.name));
+            .map(|summary| RunLine::of(&summary.dir, &summary.name));
         if self.json {
             return lines.try_for_each(|line| output::print_json(&line));
         }
-        let lines: Vec<Line> = lines.collect();
+        let lines: Vec<RunLine> = lines.collect();
         if lines.is_empty() && !list.unreadable.is_empty() {
             return Ok(());
         }
@@ -230,27 +156,8 @@ impl ListArgs {
             ));
             return Ok(());
         }
-        output::print(table(&lines))
+        output::print(run_table(&lines))
     }
-}
-
-fn table(lines: &[Line]) -> String {
-    let longest = lines.iter().map(|line| line.run.len()).max().unwrap_or(0);
-    let mut text = format!(
-        "{:<longest$}  {:>6}  {:>6}  {:>9}  end\n",
-        "run", "lines", "depth", "stored"
-    );
-    for line in lines {
-        let depth = line.depth.map_or("-".to_owned(), |depth| depth.to_string());
-        let stored = bytes(line.stored_bytes);
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{:<longest$}  {:>6}  {depth:>6}  {stored:>9}  {}",
-            line.run, line.best_lines, line.end
-        );
-    }
-    text
 }
 
 impl ShowArgs {
@@ -282,7 +189,7 @@ impl ShowArgs {
                 "damaged": self.verify.then(|| problems.collect::<Vec<_>>()),
             }))?;
         } else {
-            output::print(details(&run))?;
+            output::print(run_details(&run))?;
             if self.verify && damaged.is_empty() {
                 output::print("verified  all stored data is intact\n")?;
             }
@@ -299,26 +206,6 @@ impl ShowArgs {
             ),
         }
     }
-}
-
-fn details(run: &Run) -> String {
-    let store = run.store();
-    let spec = serde_json::to_string(run.spec()).unwrap_or_default();
-    let mut text = format!(
-        "folder    {}\nsearch    {spec}\nkeep      {}\nstored    {}\nend       {}\n",
-        store.dir().display(),
-        run.keep(),
-        bytes(store.stored_bytes()),
-        end_of(store)
-    );
-    let result = result_of(store);
-    let result = result.as_ref();
-    let result = result.map(|result| ResultView::new(result, store.dir()));
-    if let Some(replay) = result.and_then(|result| result.replay_file) {
-        let _ = writeln!(text, "replay    {}", replay.display());
-    }
-    depth_table(&mut text, store.depths().iter());
-    text
 }
 
 impl ReportArgs {

@@ -2,8 +2,8 @@
 
 use crate::args::{ThreadsArgs, VariantArgs, enemy_parser};
 use crate::output::{self, Failure};
-use anyhow::{Context, ensure};
-use hatebeam_game::{Encoding, Enemy, Well, encode, play, replay_of_wells};
+use anyhow::Context;
+use hatebeam_game::{Encoding, Enemy, encode};
 use hatebeam_host::{available_memory, peak_memory, stop_flag};
 use hatebeam_report::{bytes, duration};
 use hatebeam_search::complete::{
@@ -16,23 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-const HELP: &str = "\
-Generates the whole game tree level by level. A level is the set of all wells after the same number of pieces. The search
-uses HATETRIS Mild instead of HATETRIS; Mild chooses the same pieces until a well repeats. Then the best game and the
-longest game are played by the exact rules.
-
-Data that does not fit in half of --memory is written to files in --scratch, which are removed at the end. A well with ten
-columns and six rows takes seconds. Seven rows take some minutes and 3 GB of memory or disk. Each further row takes about
-thirty times as much time and memory or disk.
-
-With --json, prints one object with best_lines, longest (number of pieces, without the fatal one), widest (number of wells
-at the largest level), levels (number of wells after 0, 1, 2 ... pieces), best_replay, longest_replay (Base2048), seconds,
-peak_rss_bytes, stored_bytes (of all levels), scratch_bytes (maximum size of the files).
-
-Examples:
-  hatebeam solve --width 10 --height 5
-  hatebeam solve --width 10 --height 7 --memory 8000 --scratch /data/tmp
-  hatebeam solve --width 8 --height 5 --clear-above-bar --json";
+const HELP: &str = include_str!("../../help/solve.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
@@ -105,6 +89,7 @@ impl SolveArgs {
             solution => solution?,
         };
         printed?;
+        let [best, longest] = [&solution.best, &solution.longest].map(|wells| game.replay(wells));
         let solution = SolutionJson {
             width: game.geometry.width(),
             height: game.geometry.height(),
@@ -112,9 +97,14 @@ impl SolveArgs {
             best_lines: solution.best_lines,
             longest: solution.longest.len() - 1,
             widest: solution.levels.iter().copied().max().unwrap_or(0),
-            best_replay: replay(&game, &solution.best).context("cannot replay the best game")?,
-            longest_replay: replay(&game, &solution.longest)
-                .context("cannot replay the longest game")?,
+            best_replay: encode(
+                &best.context("cannot replay the best game")?,
+                Encoding::Base2048,
+            ),
+            longest_replay: encode(
+                &longest.context("cannot replay the longest game")?,
+                Encoding::Base2048,
+            ),
             levels: solution.levels,
             seconds: started.elapsed().as_secs_f64(),
             peak_rss_bytes: peak_memory(),
@@ -156,29 +146,6 @@ impl SolutionJson {
             self.longest_replay,
         )
     }
-}
-
-/// Returns the keys of the game through `wells`, in Base2048. If the next piece can end the game, the keys include that
-/// piece. Returns an error if the game does not reach its last well when it is played by the exact rules.
-fn replay(game: &GameTree, wells: &[Well]) -> anyhow::Result<String> {
-    let &GameTree {
-        geometry,
-        rules,
-        enemy,
-    } = game;
-    let keys = replay_of_wells(geometry, rules, enemy, wells, true)
-        .or_else(|_| replay_of_wells(geometry, rules, enemy, wells, false))
-        .with_context(|| {
-            format!("the game is valid under HATETRIS Mild, but {enemy} chooses another piece")
-        })?;
-    let record = play(geometry, rules, enemy, &keys);
-    let last = wells.len() - 1;
-    let reached = record.turns.get(last).map(|turn| turn.well);
-    ensure!(
-        reached.as_ref() == wells.last(),
-        "the game reaches another well when it is played: this is a bug in hatebeam"
-    );
-    Ok(encode(&keys, Encoding::Base2048))
 }
 
 /// Describes the progress of the current level.

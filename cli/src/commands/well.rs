@@ -7,19 +7,7 @@ use anyhow::Context;
 use hatebeam_game::{Backward, Children, Emulator, Parent, Piece, Well};
 use serde::Serialize;
 
-const HELP: &str = "\
-A well is written as hex digits, row by row from top to bottom, without the rows above the bar (a locked cell above
-the bar ends the game). A row of 10 columns has three digits, and bit 0 is the leftmost column. HATETRIS may choose another
-piece for a well that occurs twice in a game; the printed piece is its choice for a well that occurs for the first time.
-
-With --json, prints one object per well, such as {\"well\":\"...\",\"piece\":\"S\",\"children\":[...],\"can_die\":false}. Children
-are sorted; the suffix \"+n\" means that n lines were cleared. For an invalid line of standard input, the command prints an
-object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, processes the other lines, and exits with code 1.
-
-Examples:
-  hatebeam well 00000000000000000000000000000000000000000001800c
-  hatebeam well --height 4 00000000000c
-  hatebeam well --json < wells.txt";
+const HELP: &str = include_str!("../../help/well.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -19,9 +19,12 @@
 
 mod gather;
 mod key;
+mod replay;
 mod section;
 #[cfg(test)]
 mod tests;
+
+pub use replay::ReplayError;
 
 use crate::node::ODD;
 use gather::Gatherer;

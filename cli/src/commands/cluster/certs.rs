@@ -8,23 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const HELP: &str = "\
-Makes a certificate authority (CA), two tokens, and a certificate with its key for `coordinator`, `worker`, `client` and
-each --name. A certificate is for one role, whatever the address of the machine, so all workers can share one: a worker
-cannot pose as the coordinator, and cannot submit runs. `token` permits everything, `view-token` permits looking only. Only
-the owner can read the keys and the tokens. Existing files are not overwritten, and git ignores the folder.
-
-With --renew, the CA and the tokens stay the same, and new certificates and keys replace the old ones. The old certificates
-remain valid until they expire. Certificates cannot be revoked: to exclude a member, make all files again in another
-folder.
-
-With --json, prints one object with dir, renewed, expires_ms (milliseconds since 1970), members, and files (each with path
-and private).
-
-Examples:
-  hatebeam certs --out tls
-  hatebeam certs --out tls --days 30 --name gpu --name bench
-  hatebeam certs --out tls --renew --json";
+const HELP: &str = include_str!("../../../help/certs.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -18,24 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-const HELP: &str = "\
-Any number of workers can join and leave during a run. The first two of the following commands start a cluster, and the
-third submits a run:
-  hatebeam coordinator --store s3://bucket/hatebeam --listen 10.0.0.1:7800 --tls tls
-  hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls
-  hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 25M
-
-The coordinator keeps all state in the object store. If it is stopped or killed, start it again with the same store on
-any machine: it resumes the runs. Only one coordinator can use a store at a time. Without certificates, the coordinator
-listens only on loopback addresses, unless --insecure-bind is given.
-
-The coordinator serves health checks and reflection to gRPC tools, metrics to Prometheus (--metrics), and a dashboard to
-browsers (--dashboard, http://127.0.0.1:7880 by default).
-
-Examples:
-  hatebeam coordinator --store /shared/hatebeam
-  hatebeam coordinator --store /shared/hatebeam --on-event 'echo $HATEBEAM_RUN $HATEBEAM_EVENT $HATEBEAM_SCORE >> events.log'
-  hatebeam coordinator --store s3://bucket/x --s3-endpoint http://127.0.0.1:3900 --s3-path-style --single-coordinator";
+const HELP: &str = include_str!("../../../help/coordinator.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -7,16 +7,7 @@ use hatebeam_host::stop_flag;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-const HELP: &str = "\
-Starts a coordinator and two workers on free loopback ports, with a folder as the object store. Submits a run, shows its
-progress like `hatebeam watch`, and verifies its best game. At the end, stops all processes and removes all files, even
-after an error or Ctrl-C. With --dir, the folder is kept, and a later demo in the same folder does not search a finished
-run again.
-
-Examples:
-  hatebeam demo
-  hatebeam demo --width 100k --open
-  hatebeam demo --width 1000 --dir /data/demo --exit --no-play";
+const HELP: &str = include_str!("../../../help/demo.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -6,15 +6,7 @@ use crate::output;
 use hatebeam_client::{ClientError, call};
 use hatebeam_proto::v1;
 
-const HELP: &str = "\
-The worker hands over its shards at the end of the current depth. It stays connected without shards, also after a restart
-of its process, until --undo. A restart of the coordinator also ends this. To remove a worker, stop its process: it hands
-over its shards first.
-
-Examples:
-  hatebeam drain node-17-4242
-  hatebeam drain node-17-4242 --undo
-  hatebeam drain node-17-4242 --coordinator https://10.0.0.1:7800 --tls tls";
+const HELP: &str = include_str!("../../../help/drain.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -9,13 +9,7 @@ use clap::ArgGroup;
 use hatebeam_client::{ClientError, call};
 use hatebeam_proto::v1;
 
-const HELP: &str = "\
-Changes only the given limits of a queued or running run. To resume a run that ended at a limit, submit it again with a
-higher limit.
-
-Examples:
-  hatebeam limit patterns-1000000-5f3a9c1e --max-cost 30
-  hatebeam limit patterns-25 --max-cost 40 --max-hours none";
+const HELP: &str = include_str!("../../../help/limit.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

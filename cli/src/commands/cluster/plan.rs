@@ -18,28 +18,7 @@ use std::time::UNIX_EPOCH;
 /// Allowed range for the numbers that describe a machine.
 const POSITIVE: RangeInclusive<f64> = 1e-3..=1e9;
 
-const HELP: &str = "\
-The estimate comes from a model that was measured and checked on two cores; docs/cluster-model.md describes its formula,
-inputs and assumptions. The prices come from a built-in table, whose date is printed: check them before you spend money.
-The estimate does not include idle time or the time to start machines. The model assumes that the coordinator shares a
-machine with a worker, and that all machines are in one zone with an S3 endpoint, so that traffic is free.
-
-The slowest of five resources determines the time for a depth: cores (searching), network, disk (of the worker), commit
-(upload of a depth's tables to S3 during the search) and requests (writes to S3). To this time, the estimate adds the
-rounds in which all workers wait for each other. The `limit` column names the slowest resource, and the columns after it
-show the share of the time during which each resource is busy.
-
-To replace an assumption by a measurement, run `cargo bench -p hatebeam-search -- --step patterns` on one thread of the
-machine, and pass the printed number to --ns-per-child. `--instance local` stands for this machine.
-
-With --json, prints one object with width, depths, instance, dollars_per_hour, prices_as_of, stored_bytes,
-storage_dollars_per_month, and `plans`, which has one entry per machine count with all values of the table.
-
-Examples:
-  hatebeam plan --width 25M --instance c5d.18xlarge --count 4
-  hatebeam plan --width 1G --instance c5d.18xlarge --count 1..64
-  hatebeam plan --width 25M --instance c6id.32xlarge --count 1,2,3 --market spot --keep 4
-  hatebeam plan --width 5M --cores 16 --memory-gib 64 --network-gbit 10 --price-per-hour 0.80 --json";
+const HELP: &str = include_str!("../../../help/plan.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

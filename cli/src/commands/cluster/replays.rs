@@ -24,21 +24,7 @@ use tonic::Request;
 /// Maximum time that the coordinator may take to read back a game.
 const GAME_TIMEOUT: Duration = Duration::from_secs(150);
 
-const HELP: &str = "\
-`list` and `pull` read the object store and need no coordinator. `so-far` asks the coordinator for the best game of an open
-run. Before a replay is written, it is played by the exact rules, and refused if its score differs from the recorded one.
-
-Formats: base2048 is the text that the original game prints and reads; raw has one letter per key; json has every well and
-piece; svg is a picture; html is a report on the run with plots. The object store has the same files under
-runs/RUN/replays/.
-
-Examples:
-  hatebeam replays list --store s3://bucket/hatebeam
-  hatebeam replays pull --store /shared/hatebeam --best --out record.txt
-  hatebeam replays pull --store /shared/hatebeam --best --format all --out results/
-  hatebeam replays pull --store /shared/hatebeam patterns-1000000-5f3a9c1e
-  hatebeam replays so-far
-  hatebeam replays so-far patterns-1000000-5f3a9c1e --depth 120 --format svg --out so-far.svg";
+const HELP: &str = include_str!("../../../help/replays.txt").trim_ascii_end();
 
 const LIST_HELP: &str = "\
 Examples:

@@ -12,21 +12,7 @@ use hatebeam_proto::v1;
 use hatebeam_runs::{Retention, RunSpec};
 use hatebeam_search::{EvaluatorKind, Network};
 
-const HELP: &str = "\
-A run is identified by its specification, as with `hatebeam run`. Submitting a run again resumes it if it was cancelled,
-failed, or stopped at a lower limit; otherwise, the command changes nothing. The coordinator searches one run at a time.
-
-The file of a network (--evaluator FILE) is sent to the coordinator, which stores it in the object store, where workers
-find it by its digest.
-
---max-cost works only if the coordinator knows the prices of the machines (see `hatebeam worker --help`).
-
-Examples:
-  hatebeam submit --width 1M
-  hatebeam submit --width 25M --max-cost 20 --max-hours 6
-  hatebeam submit --width 25M --keep 4 --watch
-  hatebeam submit --width 100k --evaluator my-network/network
-  hatebeam submit --coordinator https://10.0.0.1:7800 --tls tls --width 250k --evaluator knewjade";
+const HELP: &str = include_str!("../../../help/submit.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -7,13 +7,7 @@ use anyhow::Context;
 use hatebeam_client::RunDisplay;
 use hatebeam_proto::v1;
 
-const HELP: &str = "\
-Shows the progress like `hatebeam run`. With --json, prints one object per depth, and one object for the run when it ends.
-If the coordinator becomes unreachable, the command reconnects.
-
-Examples:
-  hatebeam watch
-  hatebeam watch patterns-1000000-5f3a9c1e --json";
+const HELP: &str = include_str!("../../../help/watch.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -11,17 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
-const HELP: &str = "\
-Run one worker per machine, or one per NUMA node (with numactl --cpunodebind=N --membind=N). A worker uses all cores unless
---threads is given. It deletes the contents of its scratch directory at start; all results are in the object store.
-
-On Ctrl-C, the worker finishes the current depth, hands over its shards and exits. On a second Ctrl-C, it exits immediately.
-No committed depth is lost in either case.
-
-Examples:
-  hatebeam worker --store /shared/hatebeam
-  hatebeam worker --store /shared/hatebeam --metrics 127.0.0.1:9101
-  hatebeam worker --store s3://bucket/hatebeam --coordinator https://10.0.0.1:7800 --listen 10.0.0.2:7801 --tls tls";
+const HELP: &str = include_str!("../../../help/worker.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -8,16 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatebeam_game::{Encoding, Game, decode, encode};
 use hatebeam_report::{Film, picture};
 
-const HELP: &str = "\
-Hex, Base65536 and Base2048 can only encode an even number of keys. If the number is odd, one key is added (D in hex, L in
-the others), which a finished game ignores.
-
-For json and svg, the game is played with --enemy, --width, --height and --clear-above-bar.
-
-Examples:
-  hatebeam replay convert --to raw --file game.txt
-  hatebeam replay convert --to svg --file game.txt > game.svg
-  echo DDDDDDRDDLD | hatebeam replay convert --to base2048";
+const HELP: &str = include_str!("../../../help/replay-convert.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

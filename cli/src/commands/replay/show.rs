@@ -10,17 +10,7 @@ use hatebeam_report::count;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
 
-const HELP: &str = "\
-Keys: space pauses and resumes; right and left (or n and p) move to the next and the previous piece; . and , move forward and
-back by one key; + and - change the speed; g followed by a number jumps to that piece; home and end jump to the start and the
-end; q quits.
-
-If standard output is not a terminal, prints the wells as text. If the variable NO_COLOR is set, uses no colors.
-
-Examples:
-  hatebeam replay show --file game.txt
-  hatebeam replay show --well 57 --file game.txt
-  hatebeam replay show --every 10 --file game.txt | less";
+const HELP: &str = include_str!("../../../help/replay-show.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -8,16 +8,7 @@ use anyhow::bail;
 use hatebeam_game::{Enemy, Record};
 use serde::Serialize;
 
-const HELP: &str = "\
-A replay is valid if it can be decoded and is a valid game against the enemy. Keys after the end of the game are ignored with
-a warning. A replay that stops between two pieces before the game is over is valid, with a note. A replay that stops in the
-middle of a piece is truncated and not valid; one or two keys after the last complete piece are accepted as padding. A
-replay that is valid only against another enemy is not valid; the error names the piece at which the games differ.
-
-Examples:
-  hatebeam replay verify --file game.txt
-  hatebeam replay verify --enemy mild --expect-score 165 --file loop.txt
-  hatebeam replay verify --json - < game.txt";
+const HELP: &str = include_str!("../../../help/replay-verify.txt").trim_ascii_end();
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -1,0 +1,97 @@
+//! The list of runs, and the details of a run, as text.
+
+use crate::result::{ResultView, depth_table};
+use hatebeam_report::bytes;
+use hatebeam_runs::{Run, end_in_words, result_of};
+use hatebeam_store::RunStore;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::Path;
+
+/// An entry in the list of runs.
+#[derive(Debug, Serialize)]
+pub struct RunLine {
+    /// Name of the run.
+    pub run: String,
+    /// Reason why the search ended, or the run's state if it has not ended.
+    pub end: &'static str,
+    /// Last committed depth.
+    pub depth: Option<u32>,
+    /// Maximum number of lines cleared.
+    pub best_lines: u16,
+    /// Width of the beam.
+    pub width: Option<u64>,
+    /// Size of the run on disk, in bytes.
+    pub stored_bytes: u64,
+    /// Folder of the run.
+    pub folder: String,
+}
+
+impl RunLine {
+    /// Returns the list entry for a run. A run that cannot be opened is also listed, so that the user can remove it.
+    pub fn of(dir: &Path, name: &str) -> RunLine {
+        let store = RunStore::open_read_only(dir).ok();
+        let depths = store.as_ref().map_or(&[][..], RunStore::depths);
+        let lines = depths.iter().map(|record| record.best_lines);
+        RunLine {
+            run: name.to_owned(),
+            end: store.as_ref().map_or("unreadable", end_of),
+            depth: depths.last().map(|record| record.depth),
+            best_lines: lines.max().unwrap_or(0),
+            width: store
+                .as_ref()
+                .and_then(|store| store.spec()["search"]["width"].as_u64()),
+            stored_bytes: store.as_ref().map_or(0, RunStore::stored_bytes),
+            folder: dir.display().to_string(),
+        }
+    }
+}
+
+/// Returns the name of the reason why a run's search ended, or the run's state if it has not ended.
+fn end_of(store: &RunStore) -> &'static str {
+    match result_of(store) {
+        Some(result) => result.end.name(),
+        None => end_in_words(None),
+    }
+}
+
+/// Returns the list of runs as a table.
+pub fn run_table(lines: &[RunLine]) -> String {
+    let longest = lines.iter().map(|line| line.run.len()).max().unwrap_or(0);
+    let mut text = format!(
+        "{:<longest$}  {:>6}  {:>6}  {:>9}  end\n",
+        "run", "lines", "depth", "stored"
+    );
+    for line in lines {
+        let depth = line.depth.map_or("-".to_owned(), |depth| depth.to_string());
+        let stored = bytes(line.stored_bytes);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{:<longest$}  {:>6}  {depth:>6}  {stored:>9}  {}",
+            line.run, line.best_lines, line.end
+        );
+    }
+    text
+}
+
+/// Returns a run's specification, sizes, end and depths as text.
+pub fn run_details(run: &Run) -> String {
+    let store = run.store();
+    let spec = serde_json::to_string(run.spec()).unwrap_or_default();
+    let mut text = format!(
+        "folder    {}\nsearch    {spec}\nkeep      {}\nstored    {}\nend       {}\n",
+        store.dir().display(),
+        run.keep(),
+        bytes(store.stored_bytes()),
+        end_of(store)
+    );
+    let result = result_of(store);
+    let result = result.as_ref();
+    let result = result.map(|result| ResultView::new(result, store.dir()));
+    if let Some(replay) = result.and_then(|result| result.replay_file) {
+        let _ = writeln!(text, "replay    {}", replay.display());
+    }
+    depth_table(&mut text, store.depths().iter());
+    text
+}
