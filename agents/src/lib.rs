@@ -11,7 +11,13 @@ mod parallel;
 pub mod pc;
 mod stats;
 pub mod text;
+#[cfg(not(target_family = "wasm"))]
+pub mod tuning;
+#[cfg(not(target_family = "wasm"))]
+mod weights;
 
 pub use contest::{Contest, GameRecord, PairSummary, Series, SeriesSummary};
 pub use parallel::play_numbered;
 pub use stats::Statistics;
+#[cfg(not(target_family = "wasm"))]
+pub use weights::{WeightsError, WeightsFile};

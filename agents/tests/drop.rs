@@ -4,8 +4,7 @@
 
 use hatebeam_agents::Statistics;
 use hatebeam_agents::drop::{
-    AGENTS, Agent, Choice, DropRun, Heuristic, PAPER_WEIGHTS, Registered, View, find_agent,
-    play_games,
+    AGENTS, Agent, Choice, DropRun, Heuristic, PAPER_WEIGHTS, View, find_agent, play_games,
 };
 use hatebeam_tetris::Rng;
 use hatebeam_tetris::drop::{
@@ -23,7 +22,7 @@ fn run(most_pieces: u64) -> DropRun {
 
 fn mean_lines(agent: &str, games: usize) -> f64 {
     let agent = find_agent(agent).unwrap();
-    let results = play_games(&run(u64::MAX), agent.make, games, 2, || ());
+    let results = play_games(&run(u64::MAX), || agent.published(), games, 2, || ());
     Statistics::of(results.iter().map(|result| result.lines as f64))
         .unwrap()
         .mean
@@ -51,7 +50,7 @@ fn every_agent_plays_with_every_piece_set() {
         PieceSet::small(),
         PieceSet::parse("#\n\n##\n").unwrap(),
     ];
-    for Registered { name, make, .. } in AGENTS {
+    for agent in AGENTS {
         for set in &sets {
             let run = DropRun {
                 game: DropGame::new(5, 8, set.clone()).unwrap(),
@@ -59,8 +58,8 @@ fn every_agent_plays_with_every_piece_set() {
                 seed: 1,
                 most_pieces: 4,
             };
-            let result = run.play(make().as_mut(), 0);
-            assert!(result.pieces == 4 || result.lost, "{name}");
+            let result = run.play(agent.published().as_mut(), 0);
+            assert!(result.pieces == 4 || result.lost, "{}", agent.name);
         }
     }
 }
@@ -69,8 +68,9 @@ fn every_agent_plays_with_every_piece_set() {
 fn agents_choose_valid_actions() {
     let game = DropGame::standard();
     let mut rng = Rng::new(2);
-    for Registered { name, make, .. } in AGENTS.iter().filter(|agent| agent.name != "rollout") {
-        let mut agent = make();
+    for agent in AGENTS.iter().filter(|agent| agent.name != "rollout") {
+        let name = agent.name;
+        let mut agent = agent.published();
         let mut field = game.empty();
         for _ in 0..8 {
             let (current, next) = (rng.below(7), rng.below(7));
@@ -91,10 +91,10 @@ fn agents_choose_valid_actions() {
 fn results_do_not_depend_on_thread_count() {
     for name in ["heuristic", "two-piece", "bcts"] {
         let agent = find_agent(name).unwrap();
-        let once = play_games(&run(40), agent.make, 6, 1, || ());
+        let once = play_games(&run(40), || agent.published(), 6, 1, || ());
         assert_eq!(
             once,
-            play_games(&run(40), agent.make, 6, 3, || ()),
+            play_games(&run(40), || agent.published(), 6, 3, || ()),
             "{name}"
         );
     }
@@ -149,7 +149,7 @@ fn heuristic_agent_chooses_action_with_greatest_value() {
 fn controllers_survive_ten_thousand_pieces() {
     for name in ["dellacherie", "el-tetris", "bcts", "dt-10", "dt-20"] {
         let agent = find_agent(name).unwrap();
-        let result = run(10_000).play((agent.make)().as_mut(), 0);
+        let result = run(10_000).play(agent.published().as_mut(), 0);
         assert!(!result.lost && result.lines > 3_900, "{name}: {result:?}");
     }
 }

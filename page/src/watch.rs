@@ -1,15 +1,10 @@
 //! Matches of agents on the same pieces: dropped pieces and Nintendo Tetris.
 
 use crate::session::Failure;
-use hatebeam_agents::drop::{
-    AGENTS, Agent, BCTS, Controller, ControllerWeights, DELLACHERIE, DT_10, DT_20, DropPlay,
-    DropRun, EL_TETRIS, Expectimax, Form, Heuristic, PAPER_WEIGHTS, PaperWeights, find_agent,
-};
-use hatebeam_agents::nes::{
-    Bfs, Branching, GameRules, Play, SEARCHES, Search, Widths, find_search,
-};
-use hatebeam_tetris::drop::{Action, BCTS_NAMES, DropGame, GeneratorKind, PAPER_NAMES, PieceSet};
-use hatebeam_tetris::nes::{ArticleSets, Cartridge, FEATURE_NAMES, WEIGHTS_BFS, Weights, shape};
+use hatebeam_agents::drop::{AGENTS, Agent, DropPlay, DropRun, find_agent};
+use hatebeam_agents::nes::{GameRules, Play, SEARCHES, Search, Widths, find_search};
+use hatebeam_tetris::drop::{Action, DropGame, GeneratorKind, PieceSet};
+use hatebeam_tetris::nes::{ArticleSets, Cartridge, FEATURE_NAMES, WEIGHTS_BFS, shape};
 use hatebeam_tetris::{Piece, Rng};
 use serde::{Deserialize, Serialize};
 
@@ -37,35 +32,15 @@ pub(crate) fn agents() -> Vec<AgentInfo> {
         game: "drop",
         name: agent.name,
         description: agent.description,
-        weights: match (controller(agent.name), agent.name) {
-            (Some(weights), _) => named(&BCTS_NAMES, &weights),
-            (None, "expectimax") => named(&BCTS_NAMES, &BCTS),
-            (None, "heuristic") => named(&PAPER_NAMES, &PAPER_WEIGHTS),
-            _ => Vec::new(),
-        },
+        weights: named(agent.weight_names, agent.weights),
     });
     let nes = SEARCHES.iter().map(|search| AgentInfo {
         game: "nes",
         name: search.name,
         description: search.description,
-        weights: match search.name {
-            "bfs" | "branching" => named(&FEATURE_NAMES, &WEIGHTS_BFS),
-            _ => Vec::new(),
-        },
+        weights: named(&FEATURE_NAMES, &WEIGHTS_BFS),
     });
     drop.chain(nes).collect()
-}
-
-/// Returns the published weights of a one-piece controller.
-fn controller(name: &str) -> Option<ControllerWeights> {
-    match name {
-        "dellacherie" => Some(DELLACHERIE),
-        "el-tetris" => Some(EL_TETRIS),
-        "bcts" => Some(BCTS),
-        "dt-10" => Some(DT_10),
-        "dt-20" => Some(DT_20),
-        _ => None,
-    }
 }
 
 #[derive(Deserialize)]
@@ -190,39 +165,31 @@ fn nes_pieces(start: &WatchStart) -> Result<Vec<Piece>, Failure> {
     }
 }
 
-/// Converts a list of weights, which is empty for the published ones.
-fn weights<const N: usize>(given: &[f64], published: [f64; N]) -> Result<[f64; N], Failure> {
-    if given.is_empty() {
-        return Ok(published);
+/// Returns a list of weights, or the published ones if the list is empty.
+fn weights<'a>(given: &'a [f64], published: &'a [f64]) -> Result<&'a [f64], Failure> {
+    match given.len() {
+        0 => Ok(published),
+        count if count == published.len() => Ok(given),
+        count => Err(format!("the agent has {} weights, not {count}", published.len()).into()),
     }
-    let count = given.len();
-    let weights = <[f64; N]>::try_from(given);
-    weights.map_err(|_| format!("the agent has {N} weights, not {count}").into())
 }
 
 fn drop_agent(player: &PlayerStart) -> Result<Box<dyn Agent>, Failure> {
-    let given = &player.weights;
-    if let Some(published) = controller(&player.agent) {
-        return Ok(Box::new(Controller::new(weights(given, published)?)));
-    }
-    Ok(match player.agent.as_str() {
-        "heuristic" => {
-            let weights: PaperWeights = weights(given, PAPER_WEIGHTS)?;
-            Box::new(Heuristic::new(weights, Form::Program))
-        }
-        "expectimax" => Box::new(Expectimax::new(weights(given, BCTS)?, 6, 3)),
-        name => (find_agent(name)?.make)(),
-    })
+    let agent = find_agent(&player.agent)?;
+    Ok(agent.with_weights(weights(&player.weights, agent.weights)?))
 }
 
 fn nes_search(player: &PlayerStart) -> Result<Box<dyn Search>, Failure> {
-    let (given, rows) = (&player.weights, GameRules::ARTICLE.rows);
-    let published = || -> Result<Weights, Failure> { weights(given, WEIGHTS_BFS) };
-    Ok(match player.agent.as_str() {
-        "bfs" => Box::new(Bfs::new(rows, published()?)),
-        "branching" => Box::new(Branching::new(rows, published()?, Widths::ARTICLE)),
-        name => (find_search(name)?.make)(rows, Widths::ARTICLE),
-    })
+    let search = find_search(&player.agent)?;
+    let weights = weights(&player.weights, &WEIGHTS_BFS)?;
+    let weights = weights
+        .try_into()
+        .expect("the number of weights was checked");
+    Ok((search.make)(
+        GameRules::ARTICLE.rows,
+        Widths::ARTICLE,
+        weights,
+    ))
 }
 
 struct DropPlayer {

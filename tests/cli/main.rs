@@ -23,4 +23,5 @@ mod solve;
 mod state;
 mod support;
 mod train;
+mod tune;
 mod well;

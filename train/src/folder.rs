@@ -16,12 +16,12 @@ use crate::model::{LANES, Model, ROWS, Row};
 use crate::recipe::Recipe;
 use crate::trainer::{GenerationRecord, TrainError, Trainer};
 use hatebeam_search::{NodeWell, WELL_BYTES};
+use hatebeam_tune::replace_file;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 const CHECKPOINT_MAGIC: [u8; 8] = *b"hatechk\n";
 const SAMPLES_MAGIC: [u8; 8] = *b"hatesmp\n";
@@ -88,7 +88,7 @@ impl TrainingFolder {
     /// Returns [`TrainError::File`] if a file cannot be written.
     pub fn save(&self, trainer: &Trainer) -> Result<(), TrainError> {
         let write = |path: PathBuf, bytes: Vec<u8>| {
-            replace(&path, &bytes).map_err(|error| TrainError::File(path, error))
+            replace_file(&path, &bytes).map_err(|error| TrainError::File(path, error))
         };
         let create = fs::create_dir_all(&self.path);
         create.map_err(|error| TrainError::File(self.path.clone(), error))?;
@@ -104,15 +104,6 @@ impl TrainingFolder {
         }
         Ok(())
     }
-}
-
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    fs::File::open(folder)?.sync_all()
 }
 
 /// Appends the digest.

@@ -20,7 +20,7 @@ pub use random::RandomAgent;
 pub use rollout::Rollout;
 pub use two_piece::TwoPiece;
 
-use hatebeam_tetris::drop::{Action, DropGame};
+use hatebeam_tetris::drop::{Action, BCTS_NAMES, DropGame, PAPER_NAMES};
 use hatebeam_tetris::{Field, Rng};
 use thiserror::Error;
 
@@ -50,67 +50,126 @@ pub struct Registered {
     pub name: &'static str,
     /// One-line description of the agent.
     pub description: &'static str,
-    /// Function that creates the agent.
-    pub make: fn() -> Box<dyn Agent>,
+    /// Names of the agent's weights.
+    pub weight_names: &'static [&'static str],
+    /// The agent's published weights, in the order of their names.
+    pub weights: &'static [f64],
+    make: fn(&[f64]) -> Box<dyn Agent>,
+}
+
+impl Registered {
+    /// Creates the agent with its published weights.
+    pub fn published(&self) -> Box<dyn Agent> {
+        (self.make)(self.weights)
+    }
+
+    /// Creates the agent with other weights, in the order of their names.
+    pub fn with_weights(&self, weights: &[f64]) -> Box<dyn Agent> {
+        assert_eq!(
+            weights.len(),
+            self.weights.len(),
+            "every weight has a value"
+        );
+        (self.make)(weights)
+    }
 }
 
 /// The agents that [`find_agent`] can find.
 pub const AGENTS: &[Registered] = &[
-    register(
-        "random",
-        "a uniform rotation, then a uniform column",
-        || Box::new(RandomAgent),
-    ),
-    register(
+    Registered {
+        name: "random",
+        description: "a uniform rotation, then a uniform column",
+        weight_names: &[],
+        weights: &[],
+        make: |_| Box::new(RandomAgent),
+    },
+    paper(
         "heuristic",
         "greatest value of Brenman's six features",
-        || Box::new(Heuristic::published()),
+        |weights| Box::new(Heuristic::new(fixed(weights), Form::Program)),
     ),
-    register(
+    paper(
         "rollout",
         "heuristic plus the mean of 50 random futures",
-        || Box::new(Rollout::published()),
+        |weights| {
+            Box::new(Rollout::new(
+                Heuristic::new(fixed(weights), Form::Program),
+                50,
+                5,
+                0.8,
+            ))
+        },
     ),
-    register("two-piece", "heuristic after both known pieces", || {
-        Box::new(TwoPiece::published(false))
-    }),
-    register(
+    paper(
+        "two-piece",
+        "heuristic after both known pieces",
+        |weights| {
+            Box::new(TwoPiece::new(
+                Heuristic::new(fixed(weights), Form::Program),
+                false,
+            ))
+        },
+    ),
+    paper(
         "two-piece-all",
         "two-piece plus the mean over all third pieces",
-        || Box::new(TwoPiece::published(true)),
+        |weights| {
+            Box::new(TwoPiece::new(
+                Heuristic::new(fixed(weights), Form::Program),
+                true,
+            ))
+        },
     ),
-    register("dellacherie", "Dellacherie's controller", || {
-        Box::new(Controller::new(DELLACHERIE))
-    }),
-    register("el-tetris", "El-Tetris's controller", || {
-        Box::new(Controller::new(EL_TETRIS))
-    }),
-    register("bcts", "BCTS by Thiery and Scherrer", || {
-        Box::new(Controller::new(BCTS))
-    }),
-    register("dt-10", "DT-10 by Gabillon et al.", || {
-        Box::new(Controller::new(DT_10))
-    }),
-    register("dt-20", "DT-20 by Gabillon et al.", || {
-        Box::new(Controller::new(DT_20))
-    }),
-    register(
-        "expectimax",
-        "BCTS after both known pieces and every third piece",
-        || Box::new(Expectimax::new(BCTS, 6, 3)),
-    ),
+    controller("dellacherie", "Dellacherie's controller", &DELLACHERIE),
+    controller("el-tetris", "El-Tetris's controller", &EL_TETRIS),
+    controller("bcts", "BCTS by Thiery and Scherrer", &BCTS),
+    controller("dt-10", "DT-10 by Gabillon et al.", &DT_10),
+    controller("dt-20", "DT-20 by Gabillon et al.", &DT_20),
+    Registered {
+        name: "expectimax",
+        description: "BCTS after both known pieces and every third piece",
+        weight_names: &BCTS_NAMES,
+        weights: &BCTS,
+        make: |weights| Box::new(Expectimax::new(fixed(weights), 6, 3)),
+    },
 ];
 
-const fn register(
+/// Returns an agent with the weights of Brenman's heuristic.
+const fn paper(
     name: &'static str,
     description: &'static str,
-    make: fn() -> Box<dyn Agent>,
+    make: fn(&[f64]) -> Box<dyn Agent>,
 ) -> Registered {
     Registered {
         name,
         description,
+        // The last feature, a lost game, has no weight.
+        weight_names: PAPER_NAMES.as_slice().split_at(PAPER_WEIGHTS.len()).0,
+        weights: &PAPER_WEIGHTS,
         make,
     }
+}
+
+/// Returns a one-piece controller.
+const fn controller(
+    name: &'static str,
+    description: &'static str,
+    weights: &'static ControllerWeights,
+) -> Registered {
+    Registered {
+        name,
+        description,
+        weight_names: &BCTS_NAMES,
+        weights,
+        make: |weights| Box::new(Controller::new(fixed(weights))),
+    }
+}
+
+/// Converts weights into an array.
+fn fixed<const N: usize>(weights: &[f64]) -> [f64; N] {
+    weights
+        .try_into()
+        .expect("the number of weights was checked")
 }
 
 /// Error for an unknown agent name.

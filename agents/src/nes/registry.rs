@@ -3,7 +3,7 @@
 //! To add a search, write a file with its type and its implementation of [`Search`], and add an entry to [`SEARCHES`].
 
 use super::{Bfs, Branching, Search, Widths};
-use hatebeam_tetris::nes::{Rows, WEIGHTS_BFS};
+use hatebeam_tetris::nes::{Rows, Weights};
 use thiserror::Error;
 
 /// A search that can be created by name.
@@ -13,8 +13,9 @@ pub struct RegisteredSearch {
     pub name: &'static str,
     /// One-line description of the search.
     pub description: &'static str,
-    /// Function that creates the search with its published weights. The widths apply only to `branching`.
-    pub make: fn(Rows, Widths) -> Box<dyn Search>,
+    /// Function that creates the search. The widths apply only to `branching`. The published weights are
+    /// [`WEIGHTS_BFS`](hatebeam_tetris::nes::WEIGHTS_BFS).
+    pub make: fn(Rows, Widths, Weights) -> Box<dyn Search>,
 }
 
 /// The searches that [`find_search`] can find.
@@ -22,12 +23,12 @@ pub const SEARCHES: &[RegisteredSearch] = &[
     RegisteredSearch {
         name: "bfs",
         description: "all placements of both known pieces",
-        make: |rows, _| Box::new(Bfs::new(rows, WEIGHTS_BFS)),
+        make: |rows, _, weights| Box::new(Bfs::new(rows, weights)),
     },
     RegisteredSearch {
         name: "branching",
         description: "the best placements of both known pieces and of every possible following piece",
-        make: |rows, widths| Box::new(Branching::new(rows, WEIGHTS_BFS, widths)),
+        make: |rows, widths, weights| Box::new(Branching::new(rows, weights, widths)),
     },
 ];
 

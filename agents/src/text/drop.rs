@@ -39,3 +39,19 @@ object with the line number and the reason, {\"line\":3,\"error\":\"...\"}, proc
 
 Examples:
   echo '{\"rows\":[\"XX________\"],\"piece\":\"T\",\"set\":\"standard\"}' | hatebeam agents placements --json";
+
+/// Help of the command that tunes weights.
+pub const TRAIN_HELP: &str = "\
+The value of weights is the mean number of rows cleared of the games; all weights play the same pieces. The folder contains
+
+  journal.jsonl  every value that was measured; the same command resumes an interrupted search
+  weights.toml   the best weights, for `hatebeam agents play --weights FOLDER/weights.toml`
+
+Another method, another seed or more evaluations can follow in the same folder, if the games stay the same. The result does not
+depend on the number of threads. Weights that are the best of many on the same games are overrated by them: compare them with
+others on games with another seed.
+
+Examples:
+  hatebeam agents train my-weights --agent bcts --height 10 --games 50 --evaluations 300
+  hatebeam agents train my-weights --agent bcts --height 10 --games 50 --evaluations 600 --method genetic
+  hatebeam agents compare bcts --weights my-weights/weights.toml --height 10 --seed 2";

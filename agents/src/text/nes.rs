@@ -53,3 +53,19 @@ switched on); any other seed selects one.
 Examples:
   hatebeam nes pieces --generator article --seed 205 --games 2 --count 30
   hatebeam nes pieces --generator cartridge --seed 35208 --games 1 --frames 37 --count 40";
+
+/// Help of the command that tunes weights.
+pub const TRAIN_HELP: &str = "\
+The value of weights is the mean score of the games; all weights play the same pieces. The folder contains
+
+  journal.jsonl  every value that was measured; the same command resumes an interrupted search
+  weights.toml   the best weights, for `hatebeam nes play --weights FOLDER/weights.toml`
+
+Another method, another seed or more evaluations can follow in the same folder, if the games stay the same. The result does not
+depend on the number of threads. Weights that are the best of many on the same games are overrated by them: compare them with
+others on games with another seed.
+
+Examples:
+  hatebeam nes train my-weights --games 30 --evaluations 300
+  hatebeam nes train my-weights --games 30 --evaluations 600 --method swarm --population 24
+  hatebeam nes compare bfs --weights my-weights/weights.toml";

@@ -21,6 +21,7 @@ mod run;
 mod runs;
 mod solve;
 mod train;
+mod tune;
 mod well;
 
 use crate::output::CANNOT_WRITE;
@@ -28,19 +29,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
-const HELP: &str = "\
-Examples:
-  hatebeam demo
-  hatebeam doctor
-  hatebeam run --width 100k
-  hatebeam runs report patterns-100000
-  hatebeam keyframes patterns-100000 --replay
-  hatebeam replay show --file game.txt
-  hatebeam plan --width 25M --count 1..64
-  hatebeam solve --width 10 --height 6
-
-Exit codes: 0 success, 1 invalid input or failure (for `replay verify`, an invalid replay), 2 invalid command line, 130
-interrupted.";
+const HELP: &str = include_str!("../../help/hatebeam.txt").trim_ascii_end();
 
 /// Beam search for HATETRIS records.
 #[derive(Debug, Parser)]
@@ -74,6 +63,8 @@ enum Command {
     Solve(solve::SolveArgs),
     /// Learn a network that scores wells
     Train(train::TrainArgs),
+    /// Tune the weights of the evaluator `knewjade`
+    Tune(tune::TuneArgs),
     /// Search all possible endings of a game for the best one
     Endgame(endgame::EndgameArgs),
     /// Verify, convert and show replays
@@ -112,6 +103,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         Command::Cluster(command) => command.run(),
         Command::Solve(args) => args.run(),
         Command::Train(args) => args.run(),
+        Command::Tune(args) => args.run(),
         Command::Endgame(args) => args.run(),
         Command::Replay(args) => args.run(),
         Command::Well(args) => args.run(),

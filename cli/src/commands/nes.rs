@@ -1,15 +1,20 @@
 //! `hatebeam nes`: Nintendo Tetris without gravity.
 
 use super::contest::{SeriesArgs, names};
+use super::tune::TuningArgs;
 use crate::input::answer_objects;
 use crate::output;
+use anyhow::Context;
 use clap::Subcommand;
 use hatebeam_agents::json::nes_placements;
-use hatebeam_agents::nes::{SEARCHES, find_search, play_sets};
+use hatebeam_agents::nes::{RegisteredSearch, SEARCHES, find_search, play_sets};
 use hatebeam_agents::options::{NesOptions, NesPiecesOptions};
 use hatebeam_agents::text::nes as text;
-use hatebeam_agents::{Contest, Series};
-use hatebeam_tetris::nes::MAXOUT;
+use hatebeam_agents::tuning::GamesObjective;
+use hatebeam_agents::{Contest, WeightsFile};
+use hatebeam_host::stop_flag;
+use hatebeam_tetris::nes::{FEATURE_NAMES, MAXOUT, WEIGHTS_BFS, Weights};
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = text::HELP, arg_required_else_help = true, disable_help_subcommand = true)]
@@ -23,9 +28,9 @@ enum NesCommand {
     /// Play games with a search
     #[command(after_help = text::PLAY_HELP)]
     Play {
-        /// Search that plays
-        #[arg(long, value_name = "NAME", default_value = "bfs", value_parser = search_names())]
-        search: String,
+        /// Search that plays [default: bfs, or the searches of --weights]
+        #[arg(long, value_name = "NAME", value_parser = search_names())]
+        search: Option<String>,
         #[command(flatten)]
         games: GamesArgs,
     },
@@ -37,6 +42,20 @@ enum NesCommand {
         searches: Vec<String>,
         #[command(flatten)]
         games: GamesArgs,
+    },
+    /// Tune the weights of a search
+    #[command(after_help = text::TRAIN_HELP)]
+    Train {
+        #[command(flatten)]
+        tuning: TuningArgs,
+        /// Search whose weights are tuned
+        #[arg(long, value_name = "NAME", default_value = "bfs", value_parser = search_names())]
+        search: String,
+        /// File with the weights to start with [default: the published weights]
+        #[arg(long, value_name = "FILE")]
+        start: Option<PathBuf>,
+        #[command(flatten)]
+        options: NesOptions,
     },
     /// List the reachable placements of positions, with features and values on request
     #[command(after_help = text::PLACEMENTS_HELP)]
@@ -52,6 +71,9 @@ enum NesCommand {
 
 #[derive(Debug, clap::Args)]
 struct GamesArgs {
+    /// File with weights, as `train` writes it: its search plays with them, after the other searches; can be repeated
+    #[arg(long, value_name = "FILE")]
+    weights: Vec<PathBuf>,
     #[command(flatten)]
     options: NesOptions,
     #[command(flatten)]
@@ -61,21 +83,36 @@ struct GamesArgs {
 impl GamesArgs {
     fn run(&self, searches: &[String]) -> anyhow::Result<()> {
         let (rules, sets) = (self.options.rules()?, self.options.sets());
-        let play = |name: &String| {
-            let search = find_search(name)?;
-            let make = || (search.make)(rules.rows, self.options.widths);
+        let play = |name: &str, search: &RegisteredSearch, weights: Weights| {
+            let make = || (search.make)(rules.rows, self.options.widths, weights);
             let play = |threads, on_game: &(dyn Fn() + Sync)| {
                 play_sets(&sets, threads, &rules, make, on_game)
             };
-            Ok(self.series.play(name, sets.len(), play))
+            self.series.play(name, sets.len(), play)
         };
-        let series: anyhow::Result<Vec<Series>> = searches.iter().map(play).collect();
+        let mut series = Vec::new();
+        for name in searches {
+            series.push(play(name, find_search(name)?, WEIGHTS_BFS));
+        }
+        for path in &self.weights {
+            let (search, weights) = read_weights(path)?;
+            series.push(play(&path.display().to_string(), search, weights));
+        }
         self.series.show(&Contest {
-            series: series?,
+            series,
             unit: "points",
             goal: Some(("maxout", u64::from(MAXOUT))),
         })
     }
+}
+
+/// Reads a search and its weights.
+fn read_weights(path: &Path) -> anyhow::Result<(&'static RegisteredSearch, Weights)> {
+    let file = WeightsFile::read(path)?;
+    let search = find_search(&file.player).with_context(|| path.display().to_string())?;
+    let weights = file.in_order(&FEATURE_NAMES, path)?;
+    let weights = weights.try_into().expect("every feature has a weight");
+    Ok((search, weights))
 }
 
 fn search_names() -> clap::builder::PossibleValuesParser {
@@ -89,8 +126,28 @@ fn search_names() -> clap::builder::PossibleValuesParser {
 impl NesArgs {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match &self.command {
-            NesCommand::Play { search, games } => games.run(std::slice::from_ref(search)),
+            NesCommand::Play { search, games } => {
+                let usual = games.weights.is_empty().then(|| "bfs".to_owned());
+                games.run(search.clone().or(usual).as_slice())
+            }
             NesCommand::Compare { searches, games } => games.run(searches),
+            NesCommand::Train {
+                tuning,
+                search,
+                start,
+                options,
+            } => {
+                let (mut search, mut weights) = (find_search(search)?, WEIGHTS_BFS);
+                if let Some(path) = start {
+                    (search, weights) = read_weights(path)?;
+                }
+                let (rules, sets) = (options.rules()?, options.sets());
+                let cancel = stop_flag()?;
+                let widths = options.widths;
+                let objective =
+                    GamesObjective::nes(search, &weights, &rules, widths, &sets, cancel);
+                tuning.run(&objective, objective.unit())
+            }
             NesCommand::Placements { .. } => answer_objects(|line| Ok(nes_placements(line)?)),
             NesCommand::Pieces(args) => {
                 for line in args.lines() {

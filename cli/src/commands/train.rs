@@ -6,37 +6,16 @@ use anyhow::{Context, ensure};
 use hatebeam_host::stop_flag;
 use hatebeam_report::duration;
 use hatebeam_telemetry::ProgressLine;
-use hatebeam_train::{NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, Trainer, TrainingFolder};
+use hatebeam_train::{
+    NETWORK, Recipe, SHIPPED_RECIPE, TABLE_HEADER, TRAIN_HELP, Trainer, TrainingFolder,
+};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-const HELP: &str = "\
-Each generation searches some beams with the network so far and with the evaluator `patterns`, labels every well with the
-number of pieces that its descendants stayed in the beam, and trains the network on these wells. Nothing else is learned
-from. After every generation the folder contains
-
-  checkpoint    what is needed to resume, also after a crash
-  samples-N     wells of the last generations
-  network       the network, for `hatebeam run --evaluator FOLDER/network`
-  report.html   curves of the training
-
-The same recipe gives the same network with any number of threads. `--recipe` also accepts a network: its header contains
-its recipe. To make that network again, train as many generations as its header says.
-
-Columns: `own` and `patterns` are the most lines of a beam in this generation, `new loss` is the loss on wells that the
-network has not seen, `bias` is the mean of prediction minus target for them, `held out` is the loss after the training on
-wells that it never sees. `exam` is the median number of lines over the widths of the examination.
-
-Examples:
-  hatebeam train my-network
-  hatebeam train my-network --generations 50
-  hatebeam train again --recipe my-network/network --generations 50
-  hatebeam run --width 10k --evaluator my-network/network --quiescence first";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = TRAIN_HELP)]
 pub(crate) struct TrainArgs {
     /// Folder of the training, which is resumed if it exists
     #[arg(value_name = "FOLDER")]

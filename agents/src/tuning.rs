@@ -1,0 +1,190 @@
+//! Tuning of the weights of agents and searches by games.
+
+use crate::drop::{DropRun, Registered};
+use crate::nes::{GameRules, RegisteredSearch, Widths, play};
+use crate::weights::WeightsFile;
+use hatebeam_tetris::Piece;
+use hatebeam_tetris::nes::{FEATURE_NAMES, Weights};
+use hatebeam_tune::{Evaluation, Objective, Parameter};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Half of the range of a weight around its start, as a multiple of the weight.
+const SPAN: f64 = 1.5;
+/// Half of the range that is added for every weight, as a multiple of the greatest weight, so that small weights and
+/// zeros can change, too.
+const MORE: f64 = 0.25;
+
+/// Score of the game with a number, played with these weights.
+type Score<'a> = dyn Fn(&[f64], usize) -> f64 + Sync + 'a;
+
+/// Mean score of a player's games, as a function of the player's weights. All weights play games with the same pieces.
+pub struct GamesObjective<'a> {
+    player: &'static str,
+    parameters: Vec<Parameter>,
+    description: Value,
+    games: usize,
+    unit: &'static str,
+    score: Box<Score<'a>>,
+    cancel: Arc<AtomicBool>,
+}
+
+/// Weights to start with, by name.
+fn parameters(names: &[&str], start: &[f64]) -> Vec<Parameter> {
+    let greatest = start
+        .iter()
+        .fold(0.0, |greatest: f64, weight| greatest.max(weight.abs()));
+    let parameter = |(name, &start): (&&str, &f64)| {
+        let span = SPAN * start.abs() + MORE * greatest;
+        Parameter {
+            name: (*name).to_owned(),
+            start,
+            min: start - span,
+            max: start + span,
+        }
+    };
+    names.iter().zip(start).map(parameter).collect()
+}
+
+impl<'a> GamesObjective<'a> {
+    /// Creates the objective of an agent for dropped pieces: the mean number of rows that it clears in the games
+    /// 0 to `games − 1`. The search is interrupted when `cancel` becomes true.
+    pub fn drop(
+        agent: &'static Registered,
+        start: &[f64],
+        run: &'a DropRun,
+        games: usize,
+        cancel: Arc<AtomicBool>,
+    ) -> GamesObjective<'a> {
+        let score = move |weights: &[f64], number: usize| {
+            let mut agent = agent.with_weights(weights);
+            run.play(agent.as_mut(), number as u64).lines as f64
+        };
+        GamesObjective {
+            player: agent.name,
+            parameters: parameters(agent.weight_names, start),
+            description: json!({"games": games, "rules_sha256": digest(&format!("{run:?}"))}),
+            games,
+            unit: "lines",
+            score: Box::new(score),
+            cancel,
+        }
+    }
+
+    /// Creates the objective of a search for Nintendo Tetris: the mean score of a game for each list of pieces.
+    pub fn nes(
+        search: &'static RegisteredSearch,
+        start: &Weights,
+        rules: &'a GameRules,
+        widths: Widths,
+        sets: &'a [Vec<Piece>],
+        cancel: Arc<AtomicBool>,
+    ) -> GamesObjective<'a> {
+        let score = move |weights: &[f64], number: usize| {
+            let weights = weights.try_into().expect("every feature has a weight");
+            let mut search = (search.make)(rules.rows, widths, weights);
+            f64::from(play(search.as_mut(), &sets[number], rules).score.points)
+        };
+        let letters = |pieces: &Vec<Piece>| pieces.iter().map(|piece| piece.letter()).collect();
+        let letters: Vec<String> = sets.iter().map(letters).collect();
+        GamesObjective {
+            player: search.name,
+            parameters: parameters(&FEATURE_NAMES, start),
+            description: json!({
+                "games": sets.len(), "pieces_sha256": digest(&letters.join("\n")), "rows": rules.rows.to_string(),
+                "level": rules.start_level, "stop_lines": rules.stop_lines, "widths": format!("{widths:?}"),
+            }),
+            games: sets.len(),
+            unit: "points",
+            score: Box::new(score),
+            cancel,
+        }
+    }
+
+    /// Returns what the values count.
+    pub fn unit(&self) -> &'static str {
+        self.unit
+    }
+}
+
+fn digest(text: &str) -> String {
+    format!("{:x}", Sha256::digest(text))
+}
+
+impl Objective for GamesObjective<'_> {
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    fn description(&self) -> Value {
+        let mut description = self.description.clone();
+        description["player"] = self.player.into();
+        description
+    }
+
+    fn value(&self, weights: &[f64]) -> Option<f64> {
+        let mut sum = 0.0;
+        for number in 0..self.games {
+            if self.cancel.load(Ordering::Relaxed) {
+                return None;
+            }
+            sum += (self.score)(weights, number);
+        }
+        Some(sum / self.games as f64)
+    }
+
+    fn weights_file(&self, best: &Evaluation) -> String {
+        let names = self
+            .parameters
+            .iter()
+            .map(|parameter| parameter.name.clone());
+        let file = WeightsFile {
+            player: self.player.to_owned(),
+            weights: names.zip(best.weights.iter().copied()).collect(),
+        };
+        let text = toml::to_string(&file).expect("weights are plain data");
+        format!(
+            "# {:.2} {} as the mean of {} games.\n{text}",
+            best.value, self.unit, self.games
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drop::find_agent;
+    use hatebeam_tetris::drop::{DropGame, GeneratorKind, PieceSet};
+    use hatebeam_tune::{Method, Settings, tune};
+
+    #[test]
+    fn training_improves_bad_weights_and_writes_a_file_that_plays_as_well() {
+        let run = DropRun {
+            game: DropGame::new(6, 10, PieceSet::standard()).unwrap(),
+            generator: GeneratorKind::Uniform,
+            seed: 3,
+            most_pieces: 300,
+        };
+        let agent = find_agent("bcts").unwrap();
+        // Dellacherie's weights, with a reward for holes.
+        let bad = [-1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 0.0, 0.0, 0.0];
+        let objective = GamesObjective::drop(agent, &bad, &run, 8, Arc::default());
+        let before = objective.value(&bad).unwrap();
+        let settings = Settings {
+            method: Method::CmaEs,
+            seed: 1,
+            evaluations: 300,
+            population: 12,
+            threads: 2,
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let (best, path) = tune(folder.path(), &objective, &settings, &|_| ()).unwrap();
+        assert!(best.value > before + 2.0, "{} after {before}", best.value);
+        let file = WeightsFile::read(&path).unwrap();
+        let weights = file.in_order(agent.weight_names, &path).unwrap();
+        assert_eq!((file.player.as_str(), &weights), ("bcts", &best.weights));
+        assert_eq!(objective.value(&weights), Some(best.value));
+    }
+}

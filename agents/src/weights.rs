@@ -1,0 +1,135 @@
+//! Files with the weights of an agent or a search.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Maximum size of a file, far more than twenty weights need.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+
+/// Weights of a player, as a file in TOML.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeightsFile {
+    /// Name of the agent or search.
+    pub player: String,
+    /// Weights by name.
+    pub weights: BTreeMap<String, f64>,
+}
+
+/// Error for a file of weights.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WeightsError {
+    /// The file cannot be read.
+    #[error("{}", .0.display())]
+    Read(PathBuf, #[source] io::Error),
+    /// The file is too large.
+    #[error("{} is too large: the limit is {} KiB", .0.display(), MAX_FILE_BYTES >> 10)]
+    TooLarge(PathBuf),
+    /// The file is not TOML, or its fields differ.
+    #[error("{}", .0.display())]
+    Parse(PathBuf, #[source] toml::de::Error),
+    /// The names of the weights differ from those of the player.
+    #[error("{} has no number for the weight {missing} of {player}: give {names}", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// The weight.
+        missing: String,
+        /// Name of the player.
+        player: String,
+        /// Names of all weights.
+        names: String,
+    },
+    /// The player has no such weight.
+    #[error("{} has a weight {name} that {player} does not have: use {names}", path.display())]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// The weight.
+        name: String,
+        /// Name of the player.
+        player: String,
+        /// Names of all weights.
+        names: String,
+    },
+}
+
+impl WeightsFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Returns a [`WeightsError`] if the file cannot be read or parsed.
+    pub fn read(path: &Path) -> Result<WeightsFile, WeightsError> {
+        let failed = |error| WeightsError::Read(path.to_owned(), error);
+        let mut text = String::new();
+        let file = File::open(path).map_err(failed)?;
+        // A device or a pipe reports no size, so the size is checked after reading.
+        let mut limited = file.take(MAX_FILE_BYTES + 1);
+        limited.read_to_string(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(WeightsError::TooLarge(path.to_owned()));
+        }
+        toml::from_str(&text).map_err(|error| WeightsError::Parse(path.to_owned(), error))
+    }
+
+    /// Returns the weights in the order of `names`.
+    ///
+    /// # Errors
+    /// Returns a [`WeightsError`] if a weight is missing, not finite, or has no such name. `path` is the file in the error.
+    pub fn in_order(&self, names: &[&str], path: &Path) -> Result<Vec<f64>, WeightsError> {
+        if let Some(name) = self
+            .weights
+            .keys()
+            .find(|name| !names.contains(&name.as_str()))
+        {
+            return Err(WeightsError::Unknown {
+                path: path.to_owned(),
+                name: name.clone(),
+                player: self.player.clone(),
+                names: names.join(", "),
+            });
+        }
+        let weight = |&name: &&str| {
+            let weight = self.weights.get(name).copied();
+            let weight = weight.filter(|weight| weight.is_finite());
+            weight.ok_or_else(|| WeightsError::Missing {
+                path: path.to_owned(),
+                missing: name.to_owned(),
+                player: self.player.clone(),
+                names: names.join(", "),
+            })
+        };
+        names.iter().map(weight).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_read_in_order_and_checked() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            WeightsFile::read(file.path())
+                .and_then(|weights| weights.in_order(&["b", "a"], file.path()))
+        };
+        let right = "player = \"bcts\"\n[weights]\na = 1\nb = -2.5\n";
+        assert_eq!(read(right).unwrap(), [-2.5, 1.0]);
+        assert!(matches!(read("player = 1"), Err(WeightsError::Parse(..))));
+        let missing = read("player = \"x\"\n[weights]\na = 1.0\n");
+        assert!(matches!(missing, Err(WeightsError::Missing { missing, .. }) if missing == "b"));
+        let endless = read("player = \"x\"\n[weights]\na = 1.0\nb = inf\n");
+        assert!(matches!(endless, Err(WeightsError::Missing { missing, .. }) if missing == "b"));
+        let unknown = read("player = \"x\"\n[weights]\na = 1.0\nb = 1.0\nc = 0.0\n");
+        assert!(matches!(unknown, Err(WeightsError::Unknown { name, .. }) if name == "c"));
+        let large = " ".repeat(MAX_FILE_BYTES as usize + 1);
+        assert!(matches!(read(&large), Err(WeightsError::TooLarge(_))));
+    }
+}

@@ -1,0 +1,154 @@
+//! `hatebeam tune`, and the options and the output that all commands share that tune weights.
+
+use crate::args::{ThreadsArgs, quiescence_parser};
+use crate::output::{self, Failure};
+use anyhow::Context;
+use clap::builder::{PossibleValue, TypedValueParser};
+use hatebeam_host::stop_flag;
+use hatebeam_report::duration;
+use hatebeam_runs::{NamedWeights, WeightsFile};
+use hatebeam_search::Quiescence;
+use hatebeam_telemetry::ProgressLine;
+use hatebeam_train::{BeamObjective, TunedWeight};
+use hatebeam_tune::{Evaluation, Method, Objective, SearchError, Settings, text, tune};
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = text::HELP)]
+pub(crate) struct TuneArgs {
+    #[command(flatten)]
+    tuning: TuningArgs,
+    /// Widths of the beams that are searched for each value
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "500,700,1000,1400,2000"
+    )]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    widths: Vec<u32>,
+    /// Weight to tune, and its range, such as `holes` or `holes=-10..40`; can be repeated [default: all weights]
+    #[arg(long = "weight", value_name = "NAME[=A..B]")]
+    tuned: Vec<TunedWeight>,
+    /// File with the weights to start with [default: the published weights]
+    #[arg(long, value_name = "FILE")]
+    start: Option<PathBuf>,
+    /// Quiescence search of the evaluator
+    #[arg(long, value_name = "MODE", default_value = "off", value_parser = quiescence_parser())]
+    quiescence: Quiescence,
+}
+
+impl TuneArgs {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let mut start = NamedWeights::default();
+        if let Some(path) = &self.start {
+            let read = WeightsFile::read(path).and_then(|file| start.set_all(&file));
+            read.with_context(|| path.display().to_string())?;
+        }
+        let widths = self.widths.iter().map(|&width| width as usize).collect();
+        let cancel = stop_flag()?;
+        let objective = BeamObjective::new(
+            &start.weights()?,
+            &self.tuned,
+            self.quiescence,
+            widths,
+            cancel,
+        )?;
+        self.tuning.run(&objective, "pieces")
+    }
+}
+
+/// Folder and method of a tuning.
+#[derive(Debug, clap::Args)]
+pub(super) struct TuningArgs {
+    /// Folder of the tuning, which is resumed if it exists
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+    /// Method of optimization
+    #[arg(long, value_name = "NAME", default_value = "cma-es", value_parser = methods())]
+    method: Method,
+    /// Number of evaluations, rounded up to whole generations
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    evaluations: u32,
+    /// Number of points of a generation; `simplers` has no generations
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(value_parser = clap::value_parser!(u16).range(4..=4096))]
+    population: u16,
+    /// Seed of the method's random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    method_seed: u64,
+    #[command(flatten)]
+    threads: ThreadsArgs,
+    /// Print one JSON object for each new evaluation
+    #[arg(long)]
+    json: bool,
+}
+
+impl TuningArgs {
+    /// Runs the tuning and prints every improvement. `unit` is what the values count.
+    pub(super) fn run(&self, objective: &dyn Objective, unit: &str) -> anyhow::Result<()> {
+        let settings = Settings {
+            method: self.method,
+            seed: self.method_seed,
+            evaluations: self.evaluations as usize,
+            population: self.population.into(),
+            threads: self.threads.count(),
+        };
+        let (done, started) = (Arc::<AtomicUsize>::default(), Instant::now());
+        let line = ProgressLine::start({
+            let (done, of) = (Arc::clone(&done), self.evaluations);
+            move || {
+                let time = duration(started.elapsed());
+                format!(
+                    "evaluation {} of {of} ({time})",
+                    done.load(Ordering::Relaxed)
+                )
+            }
+        });
+        let names = objective
+            .parameters()
+            .iter()
+            .map(|parameter| parameter.name.as_str());
+        let names: Vec<&str> = names.collect();
+        let on_value = |evaluation: &Evaluation| {
+            done.fetch_max(evaluation.number, Ordering::Relaxed);
+            // An error of the output does not stop the search, whose results are in files.
+            let _ = if self.json && evaluation.is_new {
+                output::print_json(&evaluation.json(&names))
+            } else if !self.json && evaluation.is_best() {
+                output::print(evaluation.row(&names, unit))
+            } else {
+                Ok(())
+            };
+        };
+        let result = tune(&self.folder, objective, &settings, &on_value);
+        drop(line);
+        let (best, file) = match result {
+            Err(SearchError::Interrupted) => return Err(Failure::Interrupted.into()),
+            result => result?,
+        };
+        if self.json {
+            return output::print_json(&json!({"best": best.json(&names), "file": file}));
+        }
+        output::print(format_args!(
+            "{:.2} {unit}: {}\n",
+            best.value,
+            file.display()
+        ))
+    }
+}
+
+fn methods() -> impl TypedValueParser<Value = Method> {
+    let values =
+        Method::ALL.map(|method| PossibleValue::new(method.name()).help(method.description()));
+    let names = clap::builder::PossibleValuesParser::new(values);
+    names.map(|name| {
+        name.parse()
+            .expect("the parser accepts only names of methods")
+    })
+}

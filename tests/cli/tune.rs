@@ -1,0 +1,143 @@
+//! Tests of `hatebeam tune`, `hatebeam agents train` and `hatebeam nes train`.
+
+use crate::support::{command, run};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Arguments of a tuning that takes a second.
+const SMALL: [&str; 4] = ["--evaluations", "40", "--population", "8"];
+
+fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+fn strs(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn killed_tuning_resumes_and_its_weights_are_used_by_a_run() {
+    let temp = tempfile::tempdir().unwrap();
+    let tune = |folder: &Path, threads: &str| {
+        let args = [
+            "tune",
+            &text(folder),
+            "--widths",
+            "40,60",
+            "--threads",
+            threads,
+        ]
+        .map(str::to_owned);
+        args.into_iter()
+            .chain(SMALL.map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    let whole = temp.path().join("whole");
+    let args = tune(&whole, "1");
+    let output = run(&strs(&args)).silent_results();
+    assert!(
+        output.contains(" pieces  ") && output.contains("holes="),
+        "{output}"
+    );
+
+    let killed = temp.path().join("killed");
+    let args = tune(&killed, "2");
+    let args = strs(&args);
+    for milliseconds in [100, 300] {
+        let mut tuning = command(&args).stdout(Stdio::null()).spawn().unwrap();
+        sleep(Duration::from_millis(milliseconds));
+        tuning.kill().unwrap();
+        tuning.wait().unwrap();
+    }
+    run(&args).silent_results();
+    let weights = |folder: &Path| fs::read_to_string(folder.join("weights.toml")).unwrap();
+    assert_eq!(weights(&whole), weights(&killed));
+
+    let state = text(&temp.path().join("state"));
+    let file = text(&whole.join("weights.toml"));
+    let output = run(&[
+        "run",
+        "--state",
+        &state,
+        "--width",
+        "40",
+        "--weights",
+        &file,
+        "--json",
+    ])
+    .silent_results();
+    let result: Value = serde_json::from_str(output.lines().last().unwrap()).unwrap();
+    let best: f64 = weights(&whole)
+        .split_once(": ")
+        .and_then(|(_, rest)| rest.split_once(' '))
+        .map(|(pieces, _)| pieces.parse().unwrap())
+        .unwrap();
+    assert!(best > 10.0 && result.is_object(), "{best} {result}");
+}
+
+#[test]
+fn impossible_tunings_are_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = text(temp.path());
+    for (args, code, reason) in [
+        (&["--weight", "hole"][..], 1, "unknown weight \"hole\""),
+        (&["--weight", "holes=5..1"], 2, "is not a range"),
+        (
+            &["--weight", "holes=0..1e9"],
+            1,
+            "must be a number from -4096 to 4096",
+        ),
+        (&["--method", "luck"], 2, "simplers"),
+    ] {
+        let args = [&["tune", &folder], args].concat();
+        let error = run(&args).error(code);
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn trained_agents_and_searches_play_with_their_weights() {
+    let temp = tempfile::tempdir().unwrap();
+    for (group, rules) in [
+        (
+            "agents",
+            &[
+                "--games",
+                "3",
+                "--width",
+                "6",
+                "--height",
+                "8",
+                "--max-pieces",
+                "60",
+            ][..],
+        ),
+        ("nes", &["--games", "2", "--stop-lines", "6"]),
+    ] {
+        let folder = temp.path().join(group);
+        let path = text(&folder);
+        let train = [&[group, "train", &path, "--json"], &SMALL[..], rules].concat();
+        let lines = run(&train).silent_results();
+        let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        let best = last["best"]["value"].as_f64().unwrap();
+        let file = text(&folder.join("weights.toml"));
+        let play = [&[group, "play", "--weights", &file, "--json"], rules].concat();
+        let played: Value = serde_json::from_str(&run(&play).silent_results()).unwrap();
+        let players = played["players"].as_array().unwrap();
+        assert_eq!(players.len(), 1);
+        assert!(
+            (players[0]["mean"].as_f64().unwrap() - best).abs() < 1e-9,
+            "{group}: {played} {last}"
+        );
+        let other = [&[group, "train", &path, "--games", "1"], &SMALL[..]].concat();
+        let error = run(&other).error(1);
+        assert!(
+            error.contains("belongs to a search with other settings"),
+            "{error}"
+        );
+    }
+}

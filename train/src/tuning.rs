@@ -1,0 +1,279 @@
+//! Tuning of the weights of `knewjade` by beams.
+
+use crate::beam::{BeamSettings, Noise, run_beam};
+use hatebeam_game::{Emulator, Geometry, Rules, Well};
+use hatebeam_search::{
+    Evaluator, EvaluatorError, EvaluatorKind, EvaluatorSpec, Quiescence, Weights,
+};
+use hatebeam_tune::{Evaluation, Objective, Parameter};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use thiserror::Error;
+
+/// Maximum number of pieces in a game. In practice, games are far shorter with any weights.
+const MAX_PIECES: usize = 5000;
+
+/// Half of the range of each weight, around its start.
+const SPANS: [(&str, f64); 11] = [
+    ("holes", 40.0),
+    ("enclosed", 100.0),
+    ("enclosed_lines", 200.0),
+    ("surface_height", 100.0),
+    ("stack_height", 100.0),
+    ("bumpiness", 20.0),
+    ("gaps", 100.0),
+    ("steps", 20.0),
+    ("erasability", 200.0),
+    ("erasability_sz", 200.0),
+    ("score", 600.0),
+];
+
+/// Error of a tuning that is impossible.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TuningError {
+    /// There is no such weight.
+    #[error("unknown weight {name:?}: choose one of {known}")]
+    UnknownWeight {
+        /// The unknown name.
+        name: String,
+        /// All names, separated by commas.
+        known: String,
+    },
+    /// A range contains weights that the evaluator refuses.
+    #[error(transparent)]
+    Evaluator(#[from] EvaluatorError),
+}
+
+/// A weight to tune, with its range if it is not the usual one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TunedWeight {
+    /// Name of the weight.
+    pub name: String,
+    /// Minimum and maximum.
+    pub range: Option<[f64; 2]>,
+}
+
+impl FromStr for TunedWeight {
+    type Err = String;
+
+    /// Parses `name` or `name=min..max`.
+    fn from_str(text: &str) -> Result<TunedWeight, String> {
+        let Some((name, range)) = text.split_once('=') else {
+            return Ok(TunedWeight {
+                name: text.to_owned(),
+                range: None,
+            });
+        };
+        let range = range.split_once("..").and_then(|(min, max)| {
+            let range = [min.parse().ok()?, max.parse().ok()?];
+            (range[0] < range[1]).then_some(range)
+        });
+        let Some(range) = range else {
+            return Err(format!(
+                "{text:?} is not a range: write it as {name}=-10..40"
+            ));
+        };
+        Ok(TunedWeight {
+            name: name.to_owned(),
+            range: Some(range),
+        })
+    }
+}
+
+/// Mean number of pieces of the longest games of several beams, as a function of the weights of `knewjade`.
+pub struct BeamObjective {
+    emulator: Emulator,
+    parameters: Vec<Parameter>,
+    /// Weights by name. Those that are not tuned keep their values.
+    weights: Value,
+    quiescence: Quiescence,
+    widths: Vec<usize>,
+    cancel: Arc<AtomicBool>,
+}
+
+impl BeamObjective {
+    /// Creates the objective. All weights are tuned if `tuned` is empty. Beams of all `widths` are searched for each
+    /// value. The search is interrupted when `cancel` becomes true.
+    ///
+    /// # Errors
+    /// Returns a [`TuningError`] if a weight is unknown or a range exceeds the limits of the evaluator.
+    pub fn new(
+        start: &Weights,
+        tuned: &[TunedWeight],
+        quiescence: Quiescence,
+        widths: Vec<usize>,
+        cancel: Arc<AtomicBool>,
+    ) -> Result<BeamObjective, TuningError> {
+        let weights = json!(start);
+        let all: Vec<TunedWeight> = SPANS
+            .iter()
+            .map(|(name, _)| TunedWeight {
+                name: (*name).to_owned(),
+                range: None,
+            })
+            .collect();
+        let tuned = if tuned.is_empty() { &all } else { tuned };
+        let parameters: Result<_, _> = tuned
+            .iter()
+            .map(|weight| parameter(weight, &weights))
+            .collect();
+        let objective = BeamObjective {
+            emulator: Emulator::new(Geometry::STANDARD, Rules::default()),
+            parameters: parameters?,
+            weights,
+            quiescence,
+            widths,
+            cancel,
+        };
+        for limits in [
+            |parameter: &Parameter| parameter.min,
+            |parameter: &Parameter| parameter.max,
+        ] {
+            let weights: Vec<f64> = objective.parameters.iter().map(limits).collect();
+            Evaluator::new(&objective.emulator, &objective.spec(&weights))?;
+        }
+        Ok(objective)
+    }
+
+    fn named(&self, values: &[f64]) -> Value {
+        let mut weights = self.weights.clone();
+        for (parameter, &value) in self.parameters.iter().zip(values) {
+            weights[&parameter.name] = value.into();
+        }
+        weights
+    }
+
+    fn spec(&self, values: &[f64]) -> EvaluatorSpec {
+        let weights = serde_json::from_value(self.named(values));
+        EvaluatorSpec {
+            kind: EvaluatorKind::Knewjade,
+            weights: weights.expect("all values are numbers"),
+            quiescence: self.quiescence,
+        }
+    }
+
+    /// Returns the number of pieces of the longest game of a beam.
+    fn pieces(&self, spec: &EvaluatorSpec, width: usize) -> usize {
+        let evaluator = Evaluator::new(&self.emulator, spec);
+        let mut evaluator = evaluator.expect("weights between the limits are valid");
+        let settings = BeamSettings {
+            starts: vec![Well::EMPTY],
+            width,
+            pieces: MAX_PIECES,
+            noise: Noise::default(),
+        };
+        run_beam(&self.emulator, &mut evaluator, &settings, &self.cancel).pieces()
+    }
+}
+
+/// Returns the parameter of a weight.
+fn parameter(weight: &TunedWeight, start: &Value) -> Result<Parameter, TuningError> {
+    let found = SPANS.iter().find(|(name, _)| *name == weight.name);
+    let Some((name, span)) = found else {
+        return Err(TuningError::UnknownWeight {
+            name: weight.name.clone(),
+            known: SPANS.map(|(name, _)| name).join(", "),
+        });
+    };
+    let start = start[name].as_f64().unwrap_or(0.0);
+    let [min, max] = weight.range.unwrap_or([start - span, start + span]);
+    Ok(Parameter {
+        name: weight.name.clone(),
+        // A start outside a range that was given becomes the nearest end.
+        start: start.max(min).min(max),
+        min,
+        max,
+    })
+}
+
+impl Objective for BeamObjective {
+    fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    fn description(&self) -> Value {
+        json!({
+            "value": "mean number of pieces",
+            "widths": self.widths,
+            "quiescence": self.quiescence,
+            "weights": self.weights,
+        })
+    }
+
+    fn value(&self, weights: &[f64]) -> Option<f64> {
+        let spec = self.spec(weights);
+        let widths = self.widths.par_iter();
+        let pieces: usize = widths.map(|&width| self.pieces(&spec, width)).sum();
+        let is_cancelled = self.cancel.load(Ordering::Relaxed);
+        (!is_cancelled).then(|| pieces as f64 / self.widths.len() as f64)
+    }
+
+    fn weights_file(&self, best: &Evaluation) -> String {
+        let mut text = format!(
+            "# Weights for the evaluator knewjade: {:.1} pieces as the mean of beams of the widths {:?}.\n\
+             evaluator = \"knewjade\"\nquiescence = \"{}\"\n\n[weights]\n",
+            best.value,
+            self.widths,
+            self.quiescence.name(),
+        );
+        for (name, value) in self.named(&best.weights).as_object().into_iter().flatten() {
+            let _ = writeln!(text, "{name} = {value}");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hatebeam_tune::{Method, Settings, tune};
+
+    fn objective(tuned: &[TunedWeight]) -> Result<BeamObjective, TuningError> {
+        let start = Weights::default();
+        let cancel = Arc::default();
+        BeamObjective::new(&start, tuned, Quiescence::Off, vec![20, 30], cancel)
+    }
+
+    #[test]
+    fn impossible_weights_are_refused() {
+        let weight = |name: &str, range| TunedWeight {
+            name: name.to_owned(),
+            range,
+        };
+        let unknown = objective(&[weight("hole", None)]);
+        assert!(matches!(unknown, Err(TuningError::UnknownWeight { .. })));
+        let far = objective(&[weight("holes", Some([0.0, 1e6]))]);
+        assert!(matches!(far, Err(TuningError::Evaluator(_))));
+        assert_eq!(objective(&[]).unwrap().parameters().len(), SPANS.len());
+    }
+
+    #[test]
+    fn tuned_weights_play_longer_games() {
+        let folder = tempfile::tempdir().unwrap();
+        let objective = objective(&[]).unwrap();
+        let start: Vec<f64> = objective
+            .parameters()
+            .iter()
+            .map(|parameter| parameter.start)
+            .collect();
+        let before = objective.value(&start).unwrap();
+        let settings = Settings {
+            method: Method::CmaEs,
+            seed: 1,
+            evaluations: 60,
+            population: 10,
+            threads: 2,
+        };
+        let (best, file) = tune(folder.path(), &objective, &settings, &|_| ()).unwrap();
+        assert!(best.value > before, "{} after {before}", best.value);
+        let text = std::fs::read_to_string(file).unwrap();
+        let weights: toml::Table = toml::from_str(&text).unwrap();
+        let weights: Weights = weights["weights"].clone().try_into().unwrap();
+        assert_eq!(weights, objective.spec(&best.weights).weights);
+    }
+}

@@ -1,0 +1,74 @@
+//! A search in a folder.
+
+use crate::journal::Journal;
+use crate::parameter::Parameter;
+use crate::search::{Evaluation, SearchError, Settings, search};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Name of the journal in the folder.
+const JOURNAL: &str = "journal.jsonl";
+/// Name of the file with the best weights.
+const WEIGHTS: &str = "weights.toml";
+
+/// What is tuned, and how the value of weights is measured.
+pub trait Objective: Sync {
+    /// Returns the weights to tune.
+    fn parameters(&self) -> &[Parameter];
+
+    /// Returns everything that determines the values, so that values from different measurements are never mixed.
+    fn description(&self) -> Value;
+
+    /// Measures the value of weights. Returns `None` to interrupt the search.
+    fn value(&self, weights: &[f64]) -> Option<f64>;
+
+    /// Returns the text of a file with these weights, for the commands that use them.
+    fn weights_file(&self, best: &Evaluation) -> String;
+}
+
+/// Searches for the best weights in a folder, which is created if it does not exist. The folder keeps all measured values
+/// in `journal.jsonl`, so an interrupted search resumes, and the best weights in `weights.toml`. Searches with different
+/// methods can use the same folder one after the other.
+///
+/// Returns the best weights and the path of their file.
+///
+/// # Errors
+/// Returns a [`SearchError`] like [`search`], or if the folder cannot be written.
+pub fn tune(
+    folder: &Path,
+    objective: &dyn Objective,
+    settings: &Settings,
+    on_value: &(dyn Fn(&Evaluation) + Sync),
+) -> Result<(Evaluation, PathBuf), SearchError> {
+    let file = folder.join(WEIGHTS);
+    let failed = |error| SearchError::File(folder.to_owned(), error);
+    fs::create_dir_all(folder).map_err(failed)?;
+    let parameters = objective.parameters();
+    let journal = Journal::open(&folder.join(JOURNAL), parameters, objective.description())?;
+    let value = |weights: &[f64]| objective.value(weights);
+    let outcome = search(parameters, settings, journal, &value, on_value);
+    if let Some(best) = &outcome.best {
+        replace_file(&file, objective.weights_file(best).as_bytes())
+            .map_err(|error| SearchError::File(file.clone(), error))?;
+    }
+    Ok((outcome.into_best()?, file))
+}
+
+/// Replaces a file atomically: after a crash it has either its old or its new contents.
+///
+/// # Errors
+/// Returns the error of the file system.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    File::open(folder)?.sync_all()
+}

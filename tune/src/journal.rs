@@ -1,0 +1,197 @@
+//! The journal of a search: a file of JSON lines that is appended to.
+//!
+//! The first line contains the format's number and what the search optimizes. Every other line is a point with its value.
+//! A crash can only damage the last line, which is then dropped.
+
+use crate::parameter::{Parameter, Point};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Number of the journal's format.
+const FORMAT: u32 = 1;
+/// Maximum size of a journal, which is enough for ten million points of ten parameters.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Error of a journal.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// The file cannot be read or written.
+    #[error("{}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Reason.
+        #[source]
+        error: io::Error,
+    },
+    /// The file is not a journal.
+    #[error("{} is damaged in line {line}: tune in another folder", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+    },
+    /// Another process has opened the journal.
+    #[error("{} is used by another process: wait until it ends, or tune in another folder", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The journal is too large.
+    #[error("{} is larger than {} MiB: tune in another folder", path.display(), MAX_BYTES >> 20)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file belongs to another search.
+    #[error(
+        "{} belongs to a search with other settings: tune in another folder, or give the settings of the first line",
+        path.display()
+    )]
+    OtherSearch {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// The first line.
+#[derive(PartialEq, Serialize, Deserialize)]
+struct Header {
+    format: u32,
+    parameters: Vec<Parameter>,
+    objective: Value,
+}
+
+/// Every other line.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    point: Point,
+    value: f64,
+}
+
+/// Values of points that have been measured, in a file.
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    values: HashMap<Point, f64>,
+}
+
+impl Journal {
+    /// Opens a journal, or creates it if it does not exist. `objective` describes how values are measured, and must be
+    /// equal to that of the existing journal, as must be the parameters.
+    ///
+    /// # Errors
+    /// Returns a [`JournalError`] if the file cannot be read or written, is damaged, or belongs to another search.
+    pub fn open(
+        path: &Path,
+        parameters: &[Parameter],
+        objective: Value,
+    ) -> Result<Journal, JournalError> {
+        let failed = |error| JournalError::Io {
+            path: path.to_owned(),
+            error,
+        };
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(path).map_err(failed)?;
+        file.try_lock().map_err(|_| JournalError::InUse {
+            path: path.to_owned(),
+        })?;
+        let mut text = Vec::new();
+        let mut limited = (&file).take(MAX_BYTES + 1);
+        limited.read_to_end(&mut text).map_err(failed)?;
+        if text.len() as u64 > MAX_BYTES {
+            return Err(JournalError::TooLarge {
+                path: path.to_owned(),
+            });
+        }
+        // A line that was cut short by a crash has no end.
+        let whole = text
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
+        let header = Header {
+            format: FORMAT,
+            parameters: parameters.to_vec(),
+            objective,
+        };
+        let mut journal = Journal {
+            path: path.to_owned(),
+            file,
+            values: HashMap::new(),
+        };
+        if whole > 0 {
+            journal.read(&text[..whole], &header)?;
+        } else if !text.is_empty() && !is_start_of_header(&text) {
+            return Err(JournalError::Damaged {
+                path: path.to_owned(),
+                line: 1,
+            });
+        }
+        journal.file.set_len(whole as u64).map_err(failed)?;
+        journal.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        if whole == 0 {
+            journal.write(&header)?;
+        }
+        Ok(journal)
+    }
+
+    fn read(&mut self, text: &[u8], expected: &Header) -> Result<(), JournalError> {
+        let damaged = |line| JournalError::Damaged {
+            path: self.path.clone(),
+            line,
+        };
+        let mut lines = text.trim_ascii_end().split(|&byte| byte == b'\n').zip(1..);
+        let (first, number) = lines.next().ok_or_else(|| damaged(1))?;
+        let header: Header = serde_json::from_slice(first).map_err(|_| damaged(number))?;
+        if header != *expected {
+            return Err(JournalError::OtherSearch {
+                path: self.path.clone(),
+            });
+        }
+        for (text, number) in lines {
+            let line: Option<Line> = serde_json::from_slice(text).ok();
+            let is_valid = |line: &Line| line.point.is_valid(expected.parameters.len());
+            let line = line.filter(is_valid).ok_or_else(|| damaged(number))?;
+            self.values.insert(line.point, line.value);
+        }
+        Ok(())
+    }
+
+    /// Returns the recorded value of a point.
+    pub(crate) fn get(&self, point: &Point) -> Option<f64> {
+        self.values.get(point).copied()
+    }
+
+    /// Records the value of a point.
+    pub(crate) fn add(&mut self, point: Point, value: f64) -> Result<(), JournalError> {
+        let line = Line { point, value };
+        self.write(&line)?;
+        self.values.insert(line.point, value);
+        Ok(())
+    }
+
+    fn write(&mut self, line: &impl Serialize) -> Result<(), JournalError> {
+        let mut text = serde_json::to_vec(line).expect("a line is plain data");
+        text.push(b'\n');
+        self.file
+            .write_all(&text)
+            .map_err(|error| JournalError::Io {
+                path: self.path.clone(),
+                error,
+            })
+    }
+}
+
+/// Whether a first line that was cut short can be the start of a header.
+fn is_start_of_header(text: &[u8]) -> bool {
+    let start = format!(r#"{{"format":{FORMAT},"#);
+    text.starts_with(start.as_bytes()) || start.as_bytes().starts_with(text)
+}

@@ -1,0 +1,101 @@
+//! A real-valued genetic algorithm.
+//!
+//! The published crates for it need about twenty further crates, more than all other methods together.
+
+use super::{Function, Plan};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use rayon::prelude::*;
+
+/// Number of individuals of which the best one becomes a parent.
+const TOURNAMENT: usize = 3;
+/// Share of the best individuals that stay in the population.
+const ELITE: f64 = 0.1;
+/// Probability that a coordinate of a child is changed.
+const MUTATION: f64 = 0.3;
+/// Largest change of a coordinate in the first generation, as a share of the range.
+const FIRST_STEP: f64 = 0.3;
+/// Smallest value of the largest change.
+const LEAST_STEP: f64 = 0.01;
+/// Factor by which the largest change shrinks in each generation. It does not depend on the number of generations, so a
+/// search can be continued with more evaluations.
+const SHRINK: f64 = 0.95;
+
+struct Individual {
+    point: Vec<f64>,
+    value: f64,
+}
+
+struct Random(ChaCha8Rng);
+
+impl Random {
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
+    fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        ((self.unit() * count as f64) as usize).min(count - 1)
+    }
+}
+
+/// Runs whole generations until the number of evaluations is reached or `function` returns `None`.
+pub(super) fn run(plan: &Plan, function: &Function<'_>) {
+    let mut random = Random(ChaCha8Rng::seed_from_u64(plan.seed));
+    let elite = (plan.population as f64 * ELITE).ceil() as usize;
+    let first = (0..plan.population).map(|index| match index {
+        0 => plan.start.clone(),
+        _ => plan.start.iter().map(|_| random.unit()).collect(),
+    });
+    let Some(mut population) = evaluate(first.collect(), function) else {
+        return;
+    };
+    let mut step = FIRST_STEP;
+    for _ in 1..plan.generations() {
+        step = (step * SHRINK).max(LEAST_STEP);
+        let children = (elite..plan.population)
+            .map(|_| child(&population, step, &mut random))
+            .collect();
+        population.truncate(elite);
+        match evaluate(children, function) {
+            Some(children) => population.extend(children),
+            None => return,
+        }
+        sort(&mut population);
+    }
+}
+
+/// Evaluates points and returns them, the best first. Returns `None` if the search must stop.
+fn evaluate(points: Vec<Vec<f64>>, function: &Function<'_>) -> Option<Vec<Individual>> {
+    let evaluate = |point: Vec<f64>| function(&point).map(|value| Individual { point, value });
+    let mut found: Vec<Individual> = points
+        .into_par_iter()
+        .map(evaluate)
+        .collect::<Option<_>>()?;
+    sort(&mut found);
+    Some(found)
+}
+
+/// Sorts by value, the best first. The sort is stable, so older individuals are before younger ones of equal value.
+fn sort(population: &mut [Individual]) {
+    population.sort_by(|one, other| other.value.total_cmp(&one.value));
+}
+
+/// Makes a child of two parents: each coordinate comes from one of them, and some are changed by at most `step`.
+fn child(population: &[Individual], step: f64, random: &mut Random) -> Vec<f64> {
+    let [mother, father] = [(); 2].map(|()| {
+        // The population is sorted, so the lowest index wins a tournament.
+        let index = (0..TOURNAMENT)
+            .map(|_| random.below(population.len()))
+            .min();
+        &population[index.unwrap_or(0)].point
+    });
+    let parents = mother.iter().zip(father);
+    let inherit = |(&one, &other): (&f64, &f64)| {
+        let inherited = if random.unit() < 0.5 { one } else { other };
+        let change = (2.0 * random.unit() - 1.0) * step;
+        let is_changed = random.unit() < MUTATION;
+        (inherited + if is_changed { change } else { 0.0 }).clamp(0.0, 1.0)
+    };
+    parents.map(inherit).collect()
+}

@@ -1,0 +1,92 @@
+//! Parameters and points of the search.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Number of steps between the minimum and the maximum of a parameter.
+pub const GRID: u32 = 1 << 16;
+
+/// A weight to optimize.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// Name of the weight.
+    pub name: String,
+    /// Value at which methods with a starting point begin.
+    pub start: f64,
+    /// Minimum value.
+    pub min: f64,
+    /// Maximum value.
+    pub max: f64,
+}
+
+/// Error for an impossible range of a parameter.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error(
+    "the range of {name} is {min} to {max} with start {start}: use finite numbers, the minimum below the maximum, \
+     and the start between them"
+)]
+pub struct ParameterError {
+    name: String,
+    start: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Parameter {
+    /// Checks the range.
+    pub(crate) fn check(&self) -> Result<(), ParameterError> {
+        let Parameter {
+            ref name,
+            start,
+            min,
+            max,
+        } = *self;
+        let is_finite = (max - min).is_finite();
+        if is_finite && min < max && (min..=max).contains(&start) {
+            return Ok(());
+        }
+        let name = name.clone();
+        Err(ParameterError {
+            name,
+            start,
+            min,
+            max,
+        })
+    }
+
+    /// Returns the share of the range that lies below the start.
+    pub(crate) fn unit_start(&self) -> f64 {
+        (self.start - self.min) / (self.max - self.min)
+    }
+
+    fn value(&self, step: u32) -> f64 {
+        let share = f64::from(step) / f64::from(GRID);
+        self.min + share * (self.max - self.min)
+    }
+}
+
+/// A point of the search: for each parameter, the number of steps above its minimum.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Point(Vec<u32>);
+
+impl Point {
+    /// Returns the point next to coordinates from 0 to 1. Coordinates beyond are moved into this range.
+    pub(crate) fn nearest(coordinates: &[f64]) -> Point {
+        let step = |&share: &f64| (share.clamp(0.0, 1.0) * f64::from(GRID)).round() as u32;
+        Point(coordinates.iter().map(step).collect())
+    }
+
+    /// Whether the point has a valid coordinate for each of `count` parameters.
+    pub(crate) fn is_valid(&self, count: usize) -> bool {
+        self.0.len() == count && self.0.iter().all(|&step| step <= GRID)
+    }
+
+    /// Returns the value of each parameter.
+    pub fn values(&self, parameters: &[Parameter]) -> Vec<f64> {
+        let steps = parameters.iter().zip(&self.0);
+        steps
+            .map(|(parameter, &step)| parameter.value(step))
+            .collect()
+    }
+}

@@ -1,0 +1,225 @@
+//! Searches for the maxima of known functions.
+
+#![allow(clippy::unwrap_used)] // helper functions outside `#[test]` also call `unwrap`
+
+use hatebeam_tune::{
+    Evaluation, Journal, JournalError, Method, Parameter, SearchError, Settings, search,
+};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Point with the maximum of [`hill`].
+const TOP: [f64; 3] = [3.0, -7.0, 0.25];
+
+fn parameters() -> Vec<Parameter> {
+    let parameter = |name: &str, start, min, max| Parameter {
+        name: name.to_owned(),
+        start,
+        min,
+        max,
+    };
+    vec![
+        parameter("a", 0.0, -10.0, 10.0),
+        parameter("b", 5.0, -20.0, 20.0),
+        parameter("c", 0.5, 0.0, 1.0),
+    ]
+}
+
+/// A function with one maximum, which is 0. The coordinates interact.
+fn hill(weights: &[f64]) -> f64 {
+    let scale = [10.0, 20.0, 1.0];
+    let distance: Vec<f64> = (0..3)
+        .map(|at| (weights[at] - TOP[at]) / scale[at])
+        .collect();
+    let squares: f64 = distance.iter().map(|distance| distance * distance).sum();
+    -squares - (distance[0] + distance[1]).powi(2)
+}
+
+fn settings(method: Method, evaluations: usize, threads: usize) -> Settings {
+    Settings {
+        method,
+        seed: 5,
+        evaluations,
+        population: 12,
+        threads,
+    }
+}
+
+/// Searches for the maximum of [`hill`]. `calls` counts how often it is evaluated, and after `limit` calls the search is
+/// interrupted.
+fn run(
+    folder: &Path,
+    settings: &Settings,
+    limit: usize,
+    calls: &AtomicUsize,
+) -> Result<Evaluation, SearchError> {
+    let parameters = parameters();
+    let journal = Journal::open(&folder.join("journal"), &parameters, json!("hill"))?;
+    let objective = |weights: &[f64]| {
+        let number = calls.fetch_add(1, Ordering::Relaxed);
+        (number < limit).then(|| hill(weights))
+    };
+    search(&parameters, settings, journal, &objective, &|_| ()).into_best()
+}
+
+fn best(settings: &Settings) -> Evaluation {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), settings, usize::MAX, &AtomicUsize::new(0)).unwrap()
+}
+
+#[test]
+fn methods_find_the_maximum() {
+    let start = hill(&[0.0, 5.0, 0.5]);
+    for method in Method::ALL {
+        let best = best(&settings(method, 600, 2));
+        assert!(best.value > 0.02 * start, "{method}: {best:?}");
+        assert_eq!(best.value, hill(&best.weights), "{method}");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_the_thread_count() {
+    for method in Method::ALL {
+        let [one, three] = [1, 3].map(|threads| best(&settings(method, 150, threads)));
+        assert_eq!(
+            (one.weights, one.value),
+            (three.weights, three.value),
+            "{method}"
+        );
+    }
+}
+
+#[test]
+fn interrupted_search_resumes_from_its_journal() {
+    for method in Method::ALL {
+        let settings = settings(method, 150, 1);
+        let folder = tempfile::tempdir().unwrap();
+        let whole = AtomicUsize::new(0);
+        let expected = run(folder.path(), &settings, usize::MAX, &whole).unwrap();
+        let whole = whole.into_inner();
+
+        let folder = tempfile::tempdir().unwrap();
+        let calls = AtomicUsize::new(0);
+        let stopped = run(folder.path(), &settings, 60, &calls);
+        assert!(matches!(stopped, Err(SearchError::Interrupted)), "{method}");
+        // A crash cuts the last line short.
+        let journal = folder.path().join("journal");
+        let text = fs::read(&journal).unwrap();
+        fs::write(&journal, &text[..text.len() - 5]).unwrap();
+        let calls = AtomicUsize::new(0);
+        let resumed = run(folder.path(), &settings, usize::MAX, &calls).unwrap();
+        assert_eq!(
+            (resumed.weights, resumed.value),
+            (expected.weights, expected.value),
+            "{method}"
+        );
+        assert_eq!(
+            calls.into_inner(),
+            whole - 59,
+            "{method}: the other values are in the journal"
+        );
+    }
+}
+
+#[test]
+fn more_evaluations_continue_a_finished_search() {
+    for method in Method::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let calls = AtomicUsize::new(0);
+        run(folder.path(), &settings(method, 60, 2), usize::MAX, &calls).unwrap();
+        let first = calls.swap(0, Ordering::Relaxed);
+        run(folder.path(), &settings(method, 120, 2), usize::MAX, &calls).unwrap();
+        let whole = AtomicUsize::new(0);
+        let other = tempfile::tempdir().unwrap();
+        run(other.path(), &settings(method, 120, 2), usize::MAX, &whole).unwrap();
+        assert!(
+            calls.into_inner() + first <= whole.into_inner() + 12,
+            "{method}"
+        );
+    }
+}
+
+#[test]
+fn journal_of_another_search_or_with_damage_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    run(
+        folder.path(),
+        &settings(Method::CmaEs, 24, 1),
+        usize::MAX,
+        &AtomicUsize::new(0),
+    )
+    .unwrap();
+    let other = Journal::open(&path, &parameters(), json!("valley"));
+    assert!(matches!(other, Err(JournalError::OtherSearch { .. })));
+    let fewer = Journal::open(&path, &parameters()[..2], json!("hill"));
+    assert!(matches!(fewer, Err(JournalError::OtherSearch { .. })));
+
+    let open = Journal::open(&path, &parameters(), json!("hill")).unwrap();
+    let second = Journal::open(&path, &parameters(), json!("hill"));
+    assert!(matches!(second, Err(JournalError::InUse { .. })));
+    drop(open);
+
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let damaged = [
+        lines[0],
+        lines[1],
+        r#"{"point":[1,2],"value":3.0}"#,
+        lines[2],
+    ]
+    .join("\n")
+        + "\n";
+    fs::write(&path, damaged).unwrap();
+    let found = Journal::open(&path, &parameters(), json!("hill"));
+    assert!(matches!(found, Err(JournalError::Damaged { line: 3, .. })));
+    // A file that is not a journal keeps its contents.
+    fs::write(&path, "something else").unwrap();
+    let found = Journal::open(&path, &parameters(), json!("hill"));
+    assert!(matches!(found, Err(JournalError::Damaged { line: 1, .. })));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "something else");
+}
+
+#[test]
+fn impossible_settings_are_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = Settings {
+        population: 3,
+        ..settings(Method::Swarm, 10, 1)
+    };
+    let refused = run(folder.path(), &small, usize::MAX, &AtomicUsize::new(0));
+    assert!(matches!(refused, Err(SearchError::Population(3))));
+    for (start, min, max) in [
+        (0.0, 1.0, 2.0),
+        (0.0, 0.0, 0.0),
+        (0.0, f64::NAN, 1.0),
+        (0.0, -1.0, f64::INFINITY),
+    ] {
+        let mut parameters = parameters();
+        parameters[1] = Parameter {
+            start,
+            min,
+            max,
+            ..parameters[1].clone()
+        };
+        let journal = Journal::open(
+            &folder.path().join(format!("{start}{min}{max}")),
+            &parameters,
+            json!(0),
+        )
+        .unwrap();
+        let refused = search(
+            &parameters,
+            &settings(Method::CmaEs, 10, 1),
+            journal,
+            &|weights| Some(hill(weights)),
+            &|_| (),
+        );
+        assert!(
+            matches!(refused.error, Some(SearchError::Parameter(_))),
+            "{start} {min} {max}"
+        );
+    }
+}
